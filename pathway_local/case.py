@@ -1,0 +1,43 @@
+"""A case: one thing to judge."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One thing to judge: its id, its inputs by name and its metadata.
+
+    `row` counts data rows from 1 in the order of the cases file. `numbered` says that the id is only
+    that row number: such ids move when a sheet is sorted, so they join nothing unless the texts match.
+    """
+
+    id: str
+    inputs: Mapping[str, str]
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    row: int = 0
+    numbered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row of a cases file that is no case: `where` names file and line, `reason` holds no case text."""
+
+    id: str
+    row: int
+    where: str
+    reason: str
+
+
+def fingerprint(key: bytes, inputs: Mapping[str, str]) -> str:
+    """A keyed hash of input texts, 32 hex digits: tells whether a case is the same without keeping its text.
+
+    Keyed BLAKE2b (RFC 7693) over the inputs sorted by name, each name and text with its length in front.
+    """
+    digest = hashlib.blake2b(key=key, digest_size=16)
+    for name in sorted(inputs):
+        for part in (name.encode(), inputs[name].encode("utf-8", "surrogatepass")):
+            digest.update(len(part).to_bytes(8, "little"))
+            digest.update(part)
+    return digest.hexdigest()

@@ -1,0 +1,87 @@
+"""What an engine is asked and what it answers: one pass of generation over token ids."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are drawn; temperature 0 takes the likeliest."""
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One generation: `ids` is the whole prompt, with the start of the reply where it is pre-filled.
+
+    `grammar` is an llguidance Lark grammar for what is generated; None leaves it free. `stop_ids` end the
+    generation beside the tokenizer's own end token. With `logprob_ids`, the result holds the natural-log
+    probabilities of these ids as the first generated token, after the grammar's mask, before temperature.
+    """
+
+    id: str
+    ids: tuple[int, ...]
+    grammar: str | None
+    max_tokens: int
+    sampling: Sampling = Sampling()
+    stop_ids: tuple[int, ...] = ()
+    logprob_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PassResult:
+    """What came back for the pass of that id: the generated ids without the end token.
+
+    `finish` is "stop" (ended by itself), "length" (by `max_tokens` or the context) or "error" (refused or
+    failed alone; `error` says why, without case text). `cached_tokens` counts the prompt tokens that the
+    prefix cache saved.
+    """
+
+    id: str
+    ids: tuple[int, ...] = ()
+    finish: str = "stop"
+    logprobs: Mapping[int, float] = field(default_factory=dict)
+    cached_tokens: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """What to load: a folder with config, tokenizer and safetensors, and the engine's own settings by name."""
+
+    model: str
+    dtype: str = "auto"
+    max_model_len: int | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    """What was loaded, for the manifest: `seal` names how the engine's process is cut off from networks."""
+
+    engine: str
+    version: str
+    max_model_len: int
+    dtype: str
+    device: str
+    seal: str = "none"
+
+
+class Engine(Protocol):
+    """Takes passes by `submit` and gives results by `results`, in the order they finish."""
+
+    facts: EngineFacts
+
+    def submit(self, item: Pass) -> None:
+        """Queue a pass; returns at once."""
+
+    def results(self) -> list[PassResult]:
+        """Wait for at least one result of what was submitted; empty only if nothing is in flight."""
+
+    def close(self) -> None:
+        """Free the model's memory and end the engine's process."""

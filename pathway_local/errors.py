@@ -1,0 +1,154 @@
+"""Every way a command can fail, drawn as a tree.
+
+PathwayError                 one line that says what is wrong, and a hint that says what to do
+├── UsageError               exit 2: the command asks for something that can't be done
+│   ├── UnknownName          no rubric, judge, column or field of that name
+│   └── OutputExists         a file would be overwritten
+├── RubricError              exit 2: a rubric file is wrong; names file and line
+│   └── FormatError          its output format can't be written as a grammar
+├── RegistryError            exit 2: a judge registry is wrong; names file and key
+├── CasesError               exit 3: a cases file can't be read as cases
+│   └── ColumnsError         its columns don't match what the rubrics need
+├── RunFileError             exit 4: a run file can't be used
+│   ├── RunLocked            another process writes to it
+│   ├── RunDamaged           it is not a whole run file
+│   └── RaterChanged         it holds verdicts of another rater under this name
+├── EngineError              exit 5: the judge can't be run
+│   ├── WeightsMissing       its weights are not on this disk
+│   ├── EngineMissing        the engine, or the hardware it needs, is not here
+│   ├── OutOfMemory          the judge does not fit
+│   ├── SealError            the seal that was asked for can't be had
+│   └── EngineDied           it stopped answering
+└── CaseError                never leaves the loop: becomes that case's failure
+    ├── MissingInput         the case lacks an input, or has an empty one that may not be empty
+    ├── PromptTooLong        its prompt does not fit the judge's context
+    └── ReplyError           a reply does not have the rubric's format
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class PathwayError(Exception):
+    """A failure that a user can act on: `str(error)` says what is wrong, `hint` what to do.
+
+    Neither ever holds the text of a case.
+    """
+
+    exit_code = 2
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class UsageError(PathwayError):
+    """The command asks for something that can't be done."""
+
+
+class UnknownName(UsageError):
+    """No `kind` is called `name`; the hint lists those that exist, nearest first."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
+        names = list(known)
+        near = get_close_matches(name, names, n=len(names), cutoff=0.5)
+        ordered = near + [other for other in names if other not in near]
+        there = f"there are: {', '.join(ordered)}" if ordered else f"there is no {kind} at all"
+        super().__init__(f"no {kind} is called {name!r}", f"{there}. {hint}".rstrip(". ") + ".")
+
+
+class OutputExists(UsageError):
+    """A file would be overwritten."""
+
+    def __init__(self, path: object) -> None:
+        super().__init__(f"{path} exists already", "Name another file, or give --force to replace it.")
+
+
+class RubricError(PathwayError):
+    """A rubric file is wrong; the message names file and line."""
+
+
+class FormatError(RubricError):
+    """An output format can't be written as a grammar."""
+
+
+class RegistryError(PathwayError):
+    """A judge registry is wrong; the message names file and key."""
+
+
+class CasesError(PathwayError):
+    """A cases file can't be read as cases."""
+
+    exit_code = 3
+
+
+class ColumnsError(CasesError):
+    """The columns of a cases file don't match what the rubrics need."""
+
+
+class RunFileError(PathwayError):
+    """A run file can't be used."""
+
+    exit_code = 4
+
+
+class RunLocked(RunFileError):
+    """Another process writes to the run file."""
+
+
+class RunDamaged(RunFileError):
+    """The file is not a whole run file."""
+
+
+class RaterChanged(RunFileError):
+    """The run holds verdicts of another rater under this name."""
+
+
+class EngineError(PathwayError):
+    """The judge can't be run."""
+
+    exit_code = 5
+
+
+class WeightsMissing(EngineError):
+    """The judge's weights are not on this disk."""
+
+
+class EngineMissing(EngineError):
+    """The engine, or the hardware it needs, is not here."""
+
+
+class OutOfMemory(EngineError):
+    """The judge does not fit into memory."""
+
+
+class SealError(EngineError):
+    """The seal that was asked for can't be had."""
+
+
+class EngineDied(EngineError):
+    """The engine stopped answering."""
+
+
+class CaseError(PathwayError):
+    """Why one case gets no verdict; `kind` is the failure's kind in the run."""
+
+    kind = "case"
+
+
+class MissingInput(CaseError):
+    """The case lacks an input, or has an empty one that may not be empty."""
+
+    kind = "missing-input"
+
+
+class PromptTooLong(CaseError):
+    """The case's prompt does not fit the judge's context."""
+
+    kind = "prompt-too-long"
+
+
+class ReplyError(CaseError):
+    """A reply does not have the rubric's format."""
+
+    kind = "unreadable-reply"

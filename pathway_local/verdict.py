@@ -1,0 +1,53 @@
+"""A verdict: what one rater said of one case under one rubric, or the failure that stands in its place."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A score and, from a judge, the probability of each value of its scale (they sum to 1)."""
+
+    value: int
+    probabilities: Mapping[int, float] = field(default_factory=dict)
+
+    @property
+    def confidence(self) -> float | None:
+        """The largest probability; None without probabilities."""
+        return max(self.probabilities.values(), default=None)
+
+    def expected(self, special: Collection[int] = ()) -> float | None:
+        """The probability-weighted score over the values that are not special.
+
+        None without probabilities, and where a special value is the score: it has no place on the scale.
+        """
+        on_scale = {v: p for v, p in self.probabilities.items() if v not in special}
+        mass = sum(on_scale.values())
+        if self.value in special or mass <= 0:
+            return None
+        return sum(v * p for v, p in on_scale.items()) / mass
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Scores by name, the other fields by name, and marks that say what to be careful about.
+
+    A mark is `cut:FIELD` (the field's budget closed it) or `truncated:INPUT` (the case's end was cut off).
+    """
+
+    scores: Mapping[str, Score]
+    fields: Mapping[str, Value] = field(default_factory=dict)
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why there is no verdict: a kind to count by and a message without case text."""
+
+    kind: str
+    message: str
+
+
+Outcome = Verdict | Failure
