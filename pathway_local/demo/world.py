@@ -1,0 +1,186 @@
+"""Tarn Valley Online University: made-up names, values and facts, drawn by a seed and kept apart by split."""
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+
+from pathway_local.demo.phrasings import HELD_OUT_KINDS, KINDS, TRAINED_QUESTIONS, TRAINED_STATEMENTS, Kind
+
+
+class Split(StrEnum):
+    """Which names, values, wordings and kinds of fact a case may use.
+
+    `train` shares no name and no value of a numeric, dated or named kind with the others. `values` is new in these
+    alone, `phrasings` in the wordings too, `kinds` asks for kinds of fact that training never sees.
+    """
+
+    TRAIN = "train"
+    VALUES = "heldout-values"
+    PHRASINGS = "heldout-phrasings"
+    KINDS = "heldout-kinds"
+
+
+MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November")
+MONTHS = (*MONTHS, "December")
+ONSETS = ("b", "br", "c", "d", "dr", "f", "g", "h", "k", "l", "m", "n", "p", "pl", "r", "s", "st", "t", "tr", "v", "w")
+CODAS = ("a", "an", "ar", "e", "el", "en", "er", "i", "in", "is", "o", "on", "or", "u", "ul", "um")
+FIRST_WORDS = (
+    *("Applied", "General", "Digital", "Public", "Social", "Family", "Rural", "Modern", "Global", "Basic", "Advanced"),
+    *("Practical", "Creative", "Technical", "Community", "Business", "Health", "Environmental", "Local", "Human"),
+)
+FIELDS = (
+    *("Accounting", "Agriculture", "Art", "Biology", "Botany", "Chemistry", "Design", "Economics", "Education"),
+    *("English", "Finance", "Geology", "History", "Law", "Management", "Marketing", "Mathematics", "Music"),
+    *("Nursing", "Nutrition", "Physics", "Programming", "Psychology", "Sociology", "Statistics", "Tourism", "Writing"),
+    *("Engineering", "Logistics", "Journalism", "Software", "Data", "Care", "Planning", "Science", "Studies"),
+)
+SERVICES = (
+    *("Admissions", "Advising", "Billing", "Careers", "Enrolment", "Housing", "Library", "Payments", "Records"),
+    *("Registrar", "Scholarship", "Student Help", "Support", "Technical", "Tuition", "Welcome", "Writing", "Exam"),
+)
+TOOL_WORDS = ("portal", "app", "site", "desk", "drive", "hub", "mail", "classroom", "board", "room")
+
+
+def held_out(text: str) -> bool:
+    """Whether a name or value is kept from training: a fixed quarter of all, by checksum."""
+    return zlib.crc32(text.encode()) % 4 == 0
+
+
+def _coined(rng: Random) -> str:
+    syllables = (rng.choice(ONSETS) + rng.choice(CODAS) for _ in range(rng.randint(2, 3)))
+    return "".join(syllables).capitalize()
+
+
+def _programme(rng: Random) -> str:
+    if rng.random() < 0.4:
+        return _coined(rng)
+    return f"{rng.choice(FIRST_WORDS)} {rng.choice(FIELDS)}"
+
+
+def _course(rng: Random) -> str:
+    style = rng.random()
+    if style < 0.4:
+        return f"{rng.choice(FIELDS)} {rng.randint(100, 499)}"
+    return _coined(rng) if style < 0.7 else f"{_coined(rng)} {rng.choice(FIELDS)}"
+
+
+def _office(rng: Random) -> str:
+    if rng.random() < 0.5:
+        return _coined(rng)
+    return f"{_coined(rng)} {rng.choice(SERVICES)}" if rng.random() < 0.7 else f"{rng.choice(SERVICES)} Centre"
+
+
+def _tool(rng: Random) -> str:
+    return _coined(rng) if rng.random() < 0.4 else f"{_coined(rng)} {rng.choice(TOOL_WORDS)}"
+
+
+SUBJECTS: dict[str, Callable[[Random], str]] = {
+    "programme": _programme,
+    "course": _course,
+    "office": _office,
+    "tool": _tool,
+}
+VALUES: dict[str, Callable[[Random], str]] = {
+    "dollars": lambda rng: f"${rng.randint(20, 990)}",
+    "count": lambda rng: str(rng.randint(3, 160)),
+    "percent": lambda rng: f"{rng.randint(30, 98)}%",
+    "date": lambda rng: f"{rng.choice(MONTHS)} {rng.randint(1, 28)}",
+    "time": lambda rng: f"{rng.randint(6, 12)}:{rng.randint(0, 59):02d}",
+    "extension": lambda rng: str(rng.randint(200, 989)),
+    "name": _coined,
+    "yesno": lambda rng: rng.choice(("yes", "no")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A fact of the university: what kind, about whom, and what is true."""
+
+    kind: Kind
+    subject: str
+    value: str
+
+    @property
+    def topic(self) -> str:
+        """What the fact is about, in a few words; names kind and subject, not the value."""
+        return self.kind.topic.format(s=self.subject)
+
+
+class World:
+    """Draws names, facts and wordings of one split from one seed."""
+
+    def __init__(self, rng: Random, split: Split) -> None:
+        self.rng = rng
+        self.split = split
+
+    def fact(self, kind: Kind | None = None, subject: str | None = None) -> Fact:
+        """A fact, of a kind and about a subject that may be given."""
+        kind = kind or self.rng.choice(KINDS)
+        return Fact(kind, subject or self.subject(kind), self.value(kind))
+
+    def facts(self, count: int) -> list[Fact]:
+        """Different facts to ask for together, half of the time about one subject; new kinds in their split."""
+        first = self.rng.choice(HELD_OUT_KINDS) if self.split is Split.KINDS else self.rng.choice(KINDS)
+        facts = [self.fact(first)]
+        if self.rng.random() < 0.5:
+            others = [kind for kind in KINDS if kind.subject == first.subject and kind is not first]
+            facts += [self.fact(kind, facts[0].subject) for kind in self.rng.sample(others, count - 1)]
+        else:
+            others = [kind for kind in KINDS if kind is not first]
+            facts += [self.fact(kind) for kind in self.rng.sample(others, count - 1)]
+        self.rng.shuffle(facts)
+        return facts
+
+    def other(self, facts: Sequence[Fact]) -> Fact:
+        """A fact on a topic that none of `facts` has: about a subject of theirs, or like one of theirs, or neither."""
+        near = self.rng.choice(facts)
+        style = self.rng.random()
+        if style < 0.35:
+            kinds = [k for k in KINDS if k.subject == near.kind.subject and all(k is not f.kind for f in facts)]
+            return self.fact(self.rng.choice(kinds), near.subject) if kinds else self.other(facts)
+        fact = self.fact(near.kind) if style < 0.7 else self.fact()
+        return self.other(facts) if any(fact.topic == known.topic for known in facts) else fact
+
+    def changed(self, fact: Fact) -> Fact:
+        """The same fact with another value."""
+        if fact.value in ("yes", "no"):
+            return Fact(fact.kind, fact.subject, "no" if fact.value == "yes" else "yes")
+        value = self.value(fact.kind)
+        return self.changed(fact) if value == fact.value else Fact(fact.kind, fact.subject, value)
+
+    def subject(self, kind: Kind) -> str:
+        """A name of the sort that this kind of fact is about."""
+        return self._kept(SUBJECTS[kind.subject])
+
+    def value(self, kind: Kind) -> str:
+        """A value that this kind of fact can have."""
+        return self._kept(VALUES[kind.value])
+
+    def link(self) -> str:
+        """A web address of the university."""
+        return f"tvou.example/{self._kept(_coined).lower()}"
+
+    def say(self, fact: Fact) -> str:
+        """The fact as a statement."""
+        wordings = fact.kind.negations if fact.value == "no" else fact.kind.statements
+        return self.pick(wordings, self._trained(fact.kind, TRAINED_STATEMENTS)).format(s=fact.subject, v=fact.value)
+
+    def ask(self, fact: Fact) -> str:
+        """A question that the fact answers."""
+        return self.pick(fact.kind.questions, self._trained(fact.kind, TRAINED_QUESTIONS)).format(s=fact.subject)
+
+    def pick(self, wordings: Sequence[str], trained: int = -2) -> str:
+        """One of the wordings that this split may use; those from `trained` on are held out."""
+        new = self.split is Split.PHRASINGS
+        return self.rng.choice(wordings[trained:] if new else wordings[:trained])
+
+    def _trained(self, kind: Kind, count: int) -> int:
+        return count if kind in KINDS else len(kind.statements)
+
+    def _kept(self, draw: Callable[[Random], str]) -> str:
+        while True:
+            text = draw(self.rng)
+            if text in ("yes", "no") or held_out(text) is (self.split is not Split.TRAIN):
+                return text

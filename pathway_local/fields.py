@@ -1,0 +1,414 @@
+"""The kinds of field that an output format is made of.
+
+Each kind knows how it is written as a grammar, how long it can get, how it is read back and how it is
+written, in plain text and inside JSON (`quoted`). One class holds all of it so that the four can't drift.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from pathway_local.errors import FormatError, ReplyError
+from pathway_local.verdict import Value
+
+ESCAPES = 20
+"""How many escapes (quotes, line breaks) a JSON text may hold: each opens a new piece with a budget."""
+
+SLACK = 2
+"""Tokens that can straddle a field's two ends."""
+
+
+def literal(text: str) -> str:
+    """`text` as a Lark string."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _class(characters: str) -> str:
+    """The inside of a regex character class, sorted and escaped."""
+    return "".join(f"\\x{{{ord(c):x}}}" for c in sorted(set(characters)))
+
+
+def _alternatives(texts: Sequence[str]) -> str:
+    """A regex for one of `texts`, the longer before the shorter that begins it."""
+    return "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
+
+
+def _terminal(texts: Sequence[str]) -> str:
+    return " | ".join(literal(text) for text in texts)
+
+
+class _Field(BaseModel):
+    """What all kinds share; `description` goes into the JSON Schema."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    description: str = ""
+
+    def rules(self, name: str, after: str, quoted: bool) -> str:
+        """Lark rules, the first called `name`, for this field followed by the literal `after`."""
+        raise NotImplementedError
+
+    def budget(self, quoted: bool) -> int:
+        """The most tokens that the field can take under its rules."""
+        raise NotImplementedError
+
+    def plan(self, quoted: bool) -> int:
+        """The tokens to keep free for the field: less than `budget` only for texts full of escapes."""
+        return self.budget(quoted)
+
+    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
+        """The value that stands at `text[at:]`, and where it ends. Raises ReplyError."""
+        raise NotImplementedError
+
+    def write(self, value: Value, quoted: bool) -> str:
+        """`value` as a judge would write it."""
+        raise NotImplementedError
+
+    def as_schema(self) -> dict[str, JsonValue]:
+        """JSON Schema of the value."""
+        raise NotImplementedError
+
+
+class _Listed(_Field):
+    """A field that takes one of a few fixed texts."""
+
+    def texts(self, quoted: bool) -> Mapping[str, Value]:
+        """What may be written, and the value that each text stands for."""
+        raise NotImplementedError
+
+    def rules(self, name: str, after: str, quoted: bool) -> str:
+        return f"{name}: {name.upper()}\n{name.upper()}: {_terminal(list(self.texts(quoted)))}\n"
+
+    def budget(self, quoted: bool) -> int:
+        return max(len(text.encode()) for text in self.texts(quoted))
+
+    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
+        texts = self.texts(quoted)
+        found = re.compile(_alternatives(list(texts))).match(text, at)
+        if not found:
+            raise ReplyError(f"there is none of {', '.join(list(texts)[:12])} where one belongs")
+        return texts[found.group()], found.end()
+
+    def write(self, value: Value, quoted: bool) -> str:
+        for text, meaning in self.texts(quoted).items():
+            if meaning == value and type(meaning) is type(value):
+                return text
+        raise ReplyError(f"{value!r} is not one of the values of this field")
+
+
+class Score(_Listed):
+    """A whole number on a scale. `levels` names its values; `special` ones have no place on the scale.
+
+    `written` tells how a value stands in the text where that is not its digits, such as Pass for 1.
+    """
+
+    type: Literal["score"] = "score"
+    scale: Literal["ordinal", "nominal"] = "ordinal"
+    min: int | None = None
+    max: int | None = None
+    levels: Mapping[int, str] = {}
+    special: tuple[int, ...] = ()
+    written: Mapping[int, str] = {}
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Score":
+        if (self.min is None) != (self.max is None) or (self.min is None and not self.levels):
+            raise ValueError("a score needs levels, or min and max")
+        if self.min is not None and self.max is not None and not 1 <= self.max - self.min <= 1000:
+            raise ValueError("max must lie 1 to 1000 above min")
+        if len(self.values) < 2:
+            raise ValueError("a score needs two levels or more")
+        for name, given in (("levels", self.levels), ("special", self.special), ("written", self.written)):
+            strange = sorted(set(given) - set(self.values))
+            if strange:
+                raise ValueError(f"{name} names {strange[0]}, which is not on the scale")
+        if len(set(self.texts(False))) != len(self.values):
+            raise ValueError("two values are written alike")
+        return self
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """All values, smallest first, special ones among them."""
+        if self.min is not None and self.max is not None:
+            return tuple(range(self.min, self.max + 1))
+        return tuple(sorted(self.levels))
+
+    def texts(self, quoted: bool) -> Mapping[str, Value]:
+        mark = '"' if quoted and self.written else ""
+        return {f"{mark}{self.written.get(value, str(value))}{mark}": value for value in self.values}
+
+    def as_schema(self) -> dict[str, JsonValue]:
+        return {"type": "integer", "enum": list(self.values)}
+
+
+class Choice(_Listed):
+    """One of a few texts that is no score."""
+
+    type: Literal["choice"] = "choice"
+    choices: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=2)
+
+    @model_validator(mode="after")
+    def _distinct(self) -> "Choice":
+        if len(set(self.choices)) != len(self.choices):
+            raise ValueError("two choices are alike")
+        return self
+
+    def texts(self, quoted: bool) -> Mapping[str, Value]:
+        return {literal(choice) if quoted else choice: choice for choice in self.choices}
+
+    def as_schema(self) -> dict[str, JsonValue]:
+        return {"type": "string", "enum": list(self.choices)}
+
+
+class Boolean(_Listed):
+    """True or false, in lower case as JSON writes them."""
+
+    type: Literal["boolean"] = "boolean"
+
+    def texts(self, quoted: bool) -> Mapping[str, Value]:
+        return {"true": True, "false": False}
+
+    def as_schema(self) -> dict[str, JsonValue]:
+        return {"type": "boolean"}
+
+
+class Number(_Field):
+    """A number from `min` to `max` with at most `decimals` digits behind the point."""
+
+    type: Literal["number"] = "number"
+    min: int = 0
+    max: int = 100
+    decimals: int = Field(default=0, ge=0, le=6)
+
+    @model_validator(mode="after")
+    def _bounded(self) -> "Number":
+        if not 1 <= self.max - self.min <= 10_000:
+            raise ValueError("max must lie 1 to 10000 above min")
+        return self
+
+    def _pattern(self) -> str:
+        """A regex for exactly the numbers in range: the range is small enough to be listed."""
+        parts = []
+        if self.max >= 0:
+            parts.append(self._magnitudes("", max(self.min, 0), self.max))
+        if self.min < 0:
+            parts.append(self._magnitudes("-", max(-self.max, 0), -self.min))
+        return "|".join(parts)
+
+    def _magnitudes(self, sign: str, low: int, high: int) -> str:
+        fraction = f"(\\.[0-9]{{1,{self.decimals}}})?" if self.decimals else ""
+        zeros = f"(\\.0{{1,{self.decimals}}})?" if self.decimals else ""
+        inner = [f"({'|'.join(map(str, range(high - 1, low - 1, -1)))}){fraction}"] if high > low else []
+        return "|".join(f"{sign}{part}" for part in [f"{high}{zeros}", *inner])
+
+    def rules(self, name: str, after: str, quoted: bool) -> str:
+        return f"{name}: {name.upper()}\n{name.upper()}: /{self._pattern()}/\n"
+
+    def budget(self, quoted: bool) -> int:
+        return max(len(str(self.min)), len(str(self.max))) + self.decimals + 2
+
+    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
+        # Digits are taken greedily, as the grammar's lexer does, and only then held against the range.
+        found = re.compile(r"-?[0-9]+(\.[0-9]+)?").match(text, at)
+        if not found or not re.fullmatch(self._pattern(), found.group()):
+            raise ReplyError(f"there is no number from {self.min} to {self.max} where one belongs")
+        return (float if self.decimals else int)(found.group()), found.end()
+
+    def write(self, value: Value, quoted: bool) -> str:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not self.min <= value <= self.max:
+            raise ReplyError(f"{value!r} is no number from {self.min} to {self.max}")
+        return f"{value:.{self.decimals}f}"
+
+    def as_schema(self) -> dict[str, JsonValue]:
+        kind = "number" if self.decimals else "integer"
+        return {"type": kind, "minimum": self.min, "maximum": self.max}
+
+
+class Text(_Field):
+    """Free text that a budget of `tokens` closes, so that the rest of the format always comes.
+
+    In plain text it ends at the first place where the literal behind it stands. Inside JSON the budget holds
+    for the text up to its first escape, and half of it between one escape and the next, `ESCAPES` at most.
+    """
+
+    type: Literal["text"] = "text"
+    tokens: int = Field(default=300, ge=8, le=8000)
+    lines: Literal["many", "one"] = "many"
+
+    def rules(self, name: str, after: str, quoted: bool) -> str:
+        if quoted:
+            return _string_rules(name, self.tokens)
+        if not after:
+            body = "(?s:.+)" if self.lines == "many" else "[^\\n]+"
+            return f"{name}[max_tokens={self.tokens}]: /{body}/\n"
+        return f"{name}[max_tokens={self.tokens}]: %lark {{\n{self._segments(after)}}}\n"
+
+    def _segments(self, after: str) -> str:
+        """Text that can't hold `after`, yet can end where the model wants.
+
+        The lexer is greedy and never goes back, so every proper prefix of `after` is a separator of its own,
+        and the segment behind it leaves out the character that would go on with `after`.
+        """
+        for end in range(1, len(after)):
+            if (after[:end] + after).find(after) != end:
+                raise FormatError(f"the text behind a field repeats itself: {after!r}", "Change one of its characters.")
+        barred = after[0] + ("\n" if self.lines == "one" else "")
+        pairs = "".join(f" | {literal(after[:i])} S{i}" for i in range(1, len(after)))
+        terminals = "".join(f"S{i}: /[^{_class(barred + after[i])}][^{_class(barred)}]*/\n" for i in range(1, len(after)))
+        loop = f" ({pairs[3:]})*" if pairs else ""
+        return f"start: S0{loop}\nS0: /[^{_class(barred)}]+/\n{terminals}"
+
+    def budget(self, quoted: bool) -> int:
+        return (_string_budget(self.tokens) if quoted else self.tokens) + SLACK
+
+    def plan(self, quoted: bool) -> int:
+        return self.tokens + SLACK + (ESCAPES if quoted else 0)
+
+    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
+        if quoted:
+            return _read_json(text, at, str, "text in quotes")
+        end = text.find(after, at) if after else len(text)
+        if end < 0:
+            raise ReplyError(f"{after.strip()!r} is missing")
+        return text[at:end], end
+
+    def write(self, value: Value, quoted: bool) -> str:
+        return literal(str(value)) if quoted else str(value)
+
+    def as_schema(self) -> dict[str, JsonValue]:
+        return {"type": "string"}
+
+
+class TextList(_Field):
+    """A JSON list of up to `items` texts of `tokens` each."""
+
+    type: Literal["list"] = "list"
+    items: int = Field(default=5, ge=1, le=50)
+    tokens: int = Field(default=40, ge=4, le=1000)
+
+    def rules(self, name: str, after: str, quoted: bool) -> str:
+        _json_only(self.type, quoted)
+        item = f"{name}_item"
+        more = f' (", " {item}){{0,{self.items - 1}}}' if self.items > 1 else ""
+        return f'{name}: "[" ({item}{more})? "]"\n' + _string_rules(item, self.tokens)
+
+    def budget(self, quoted: bool) -> int:
+        return 2 + self.items * (_string_budget(self.tokens) + 4)
+
+    def plan(self, quoted: bool) -> int:
+        return 2 + self.items * (self.tokens + 4)
+
+    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
+        _json_only(self.type, quoted)
+        value, end = _read_json(text, at, list, "a list")
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value) or len(value) > self.items:
+            raise ReplyError(f"there is no list of at most {self.items} texts where one belongs")
+        return value, end
+
+    def write(self, value: Value, quoted: bool) -> str:
+        _json_only(self.type, quoted)
+        return json.dumps(value, ensure_ascii=False)
+
+    def as_schema(self) -> dict[str, JsonValue]:
+        return {"type": "array", "items": {"type": "string"}, "maxItems": self.items}
+
+
+class Echo(_Field):
+    """An input that the judge's output gives back unchanged; it is filled in, never generated."""
+
+    type: Literal["echo"] = "echo"
+    input: str
+
+    def as_schema(self) -> dict[str, JsonValue]:
+        return {"type": "string"}
+
+
+class Json(_Field):
+    """Any JSON value that `schema` allows; what has no bound there gets one, or it might never end."""
+
+    type: Literal["json"] = "json"
+    json_schema: Mapping[str, JsonValue] = Field(alias="schema")
+    tokens: int = Field(default=600, ge=8, le=8000)
+
+    def rules(self, name: str, after: str, quoted: bool) -> str:
+        _json_only(self.type, quoted)
+        spaced = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+        return f"{name}: %json {json.dumps({**_bounded(self.json_schema), 'x-guidance': spaced})}\n"
+
+    def budget(self, quoted: bool) -> int:
+        return self.tokens
+
+    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
+        _json_only(self.type, quoted)
+        return _read_json(text, at, object, "a JSON value")
+
+    def write(self, value: Value, quoted: bool) -> str:
+        _json_only(self.type, quoted)
+        return json.dumps(value, ensure_ascii=False)
+
+    def as_schema(self) -> dict[str, JsonValue]:
+        return dict(self.json_schema)
+
+
+AnyField = Annotated[Text | Score | Echo | Choice | Boolean | Number | TextList | Json, Field(discriminator="type")]
+
+
+def _json_only(kind: str, quoted: bool) -> None:
+    if not quoted:
+        raise FormatError(f"a field of type {kind} needs a JSON layout", "Use layout: json, or another type.")
+
+
+def _string_rules(name: str, tokens: int) -> str:
+    """A JSON string. An escape is a terminal of its own: inside a text with a budget it could be cut in half."""
+    return (
+        f'{name}: "\\"" {name}_first ({name.upper()}_ESC {name}_next){{0,{ESCAPES}}} "\\""\n'
+        f"{name}_first[max_tokens={tokens}]: /{_PLAIN}*/\n"
+        f"{name}_next[max_tokens={max(8, tokens // 2)}]: /{_PLAIN}*/\n"
+        f"{name.upper()}_ESC: /{_ESCAPE}/\n"
+    )
+
+
+def _string_budget(tokens: int) -> int:
+    return tokens + ESCAPES * (max(8, tokens // 2) + 6) + 2
+
+
+_PLAIN = r'[^"\\\x00-\x1f]'
+# Halves of a surrogate pair are left out: alone they are no text that can be stored.
+_ESCAPE = r'\\(["\\\/bfnrt]|u([0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}))'
+
+
+def _read_json(text: str, at: int, kind: type, called: str) -> tuple[Value, int]:
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, at)
+    except (ValueError, RecursionError):
+        value, end = None, -1
+    if end < 0 or not isinstance(value, kind):
+        raise ReplyError(f"there is not {called} where one belongs")
+    return value, end
+
+
+def _bounded(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """`schema` with a bound on each text, list and number that has none."""
+    bounded = {key: _bounded_part(value) for key, value in schema.items()}
+    kind = schema.get("type")
+    if kind == "string" and not {"maxLength", "enum", "const", "pattern", "format"} & schema.keys():
+        bounded["maxLength"] = 400
+    if kind == "array":
+        bounded.setdefault("maxItems", 10)
+    if kind == "integer":
+        bounded.setdefault("minimum", -1_000_000)
+        bounded.setdefault("maximum", 1_000_000)
+    if kind == "number" and not {"enum", "const", "multipleOf"} & schema.keys():
+        bounded = {"type": "number", "multipleOf": 0.001, "minimum": -1_000_000, "maximum": 1_000_000, **bounded}
+    if kind == "object":
+        bounded.setdefault("additionalProperties", False)
+    return bounded
+
+
+def _bounded_part(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return _bounded(value)
+    return [_bounded_part(item) for item in value] if isinstance(value, list) else value

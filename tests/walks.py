@@ -1,0 +1,58 @@
+"""Random walks under a grammar's masks: what a judge could write at worst, without running one."""
+
+import re
+from collections.abc import Sequence
+
+import llguidance
+import llguidance.numpy
+import numpy as np
+
+
+class Walker:
+    """Walks a grammar over a tokenizer's vocabulary, drawing among the tokens that the mask lets through."""
+
+    def __init__(self, tokenizer: llguidance.LLTokenizer) -> None:
+        self.tokenizer = tokenizer
+        self.texts = [tokenizer.decode_bytes([i]) for i in range(tokenizer.vocab_size)]
+        awkward = re.compile(rb'["\\*<\n]|^\s+$|^\d$')
+        self.awkward = [
+            i for i, text in enumerate(self.texts) if awkward.search(text) or b"\xef\xbf\xbd" in text or not _whole(text)
+        ]
+
+    def walk(self, grammar: str, seed: int, *, awkward: bool, limit: int) -> tuple[bytes, list[int], bool]:
+        """The bytes and ids of one walk, and whether it ended by itself within `limit` tokens."""
+        matcher = llguidance.LLMatcher(self.tokenizer, llguidance.grammar_from("lark", grammar))
+        assert not matcher.get_error(), matcher.get_error()
+        rng, ids = np.random.default_rng(seed), []
+        while len(ids) < limit:
+            legal = self.legal(matcher)
+            weights = np.where(np.isin(legal, self.awkward), 50.0 if awkward else 1.0, 1.0)
+            token = int(rng.choice(legal, p=weights / weights.sum()))
+            if token == self.tokenizer.eos_token:
+                return b"".join(self.texts[i] for i in ids), ids, True
+            ids.append(token)
+            assert matcher.consume_token(token), matcher.get_error()
+            if matcher.is_stopped():
+                return b"".join(self.texts[i] for i in ids), ids, True
+        return b"".join(self.texts[i] for i in ids), ids, False
+
+    def legal(self, matcher: llguidance.LLMatcher) -> np.ndarray:
+        """The ids that may come next."""
+        mask = llguidance.numpy.allocate_token_bitmask(1, self.tokenizer.vocab_size)
+        llguidance.numpy.fill_next_token_bitmask(matcher, mask, 0)
+        bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
+        return np.flatnonzero(bits[: self.tokenizer.vocab_size])
+
+    def accepts(self, grammar: str, ids: Sequence[int]) -> bool:
+        """Whether the grammar lets exactly these ids through, and may end behind them."""
+        matcher = llguidance.LLMatcher(self.tokenizer, llguidance.grammar_from("lark", grammar))
+        assert not matcher.get_error(), matcher.get_error()
+        return all(matcher.consume_token(i) for i in ids) and matcher.is_accepting()
+
+
+def _whole(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
