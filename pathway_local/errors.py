@@ -22,7 +22,9 @@ PathwayError                 one line that says what is wrong, and a hint that s
 └── CaseError                never leaves the loop: becomes that case's failure
     ├── MissingInput         the case lacks an input, or has an empty one that may not be empty
     ├── PromptTooLong        its prompt does not fit the judge's context
-    └── ReplyError           a reply does not have the rubric's format
+    ├── ReplyError           a reply does not have the rubric's format
+    ├── ReplyUnfinished      a reply ran into the end of the judge's context
+    └── RequestRefused       the engine failed on this case alone
 """
 
 from collections.abc import Iterable
@@ -152,3 +154,15 @@ class ReplyError(CaseError):
     """A reply does not have the rubric's format."""
 
     kind = "unreadable-reply"
+
+
+class ReplyUnfinished(CaseError):
+    """A reply ran into the end of the judge's context."""
+
+    kind = "unfinished-reply"
+
+
+class RequestRefused(CaseError):
+    """The engine failed on this case alone."""
+
+    kind = "engine-error"

@@ -137,6 +137,10 @@ class Score(_Listed):
         return tuple(sorted(self.levels))
 
     def texts(self, quoted: bool) -> Mapping[str, Value]:
+        return dict(self.values_by_text(quoted))
+
+    def values_by_text(self, quoted: bool) -> dict[str, int]:
+        """How each value is written → the value."""
         mark = '"' if quoted and self.written else ""
         return {f"{mark}{self.written.get(value, str(value))}{mark}": value for value in self.values}
 
@@ -257,7 +261,9 @@ class Text(_Field):
                 raise FormatError(f"the text behind a field repeats itself: {after!r}", "Change one of its characters.")
         barred = after[0] + ("\n" if self.lines == "one" else "")
         pairs = "".join(f" | {literal(after[:i])} S{i}" for i in range(1, len(after)))
-        terminals = "".join(f"S{i}: /[^{_class(barred + after[i])}][^{_class(barred)}]*/\n" for i in range(1, len(after)))
+        terminals = "".join(
+            f"S{i}: /[^{_class(barred + after[i])}][^{_class(barred)}]*/\n" for i in range(1, len(after))
+        )
         loop = f" ({pairs[3:]})*" if pairs else ""
         return f"start: S0{loop}\nS0: /[^{_class(barred)}]+/\n{terminals}"
 
@@ -382,7 +388,8 @@ _ESCAPE = r'\\(["\\\/bfnrt]|u([0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]
 
 def _read_json(text: str, at: int, kind: type, called: str) -> tuple[Value, int]:
     try:
-        value, end = json.JSONDecoder().raw_decode(text, at)
+        found: tuple[Value, int] = json.JSONDecoder().raw_decode(text, at)
+        value, end = found
     except (ValueError, RecursionError):
         value, end = None, -1
     if end < 0 or not isinstance(value, kind):

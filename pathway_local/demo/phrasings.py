@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 TRAINED_STATEMENTS = 4
 TRAINED_QUESTIONS = 2
-TRAINED_LINES = -2
+SMALL_WORDS = ("in", "of", "for", "from", "on", "the")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,16 @@ class Kind:
     questions: tuple[str, ...]
     statements: tuple[str, ...]
     negations: tuple[str, ...] = ()
+
+    @property
+    def area(self) -> str:
+        """The topic without a subject."""
+        words = [word for word in self.topic.split() if word != "{s}"]
+        while words[-1] in SMALL_WORDS:
+            words.pop()
+        while words[0] in SMALL_WORDS:
+            words.pop(0)
+        return " ".join(words)
 
 
 KINDS = (
@@ -144,16 +154,16 @@ KINDS = (
     Kind(
         "contact",
         "programme",
-        "name",
+        "office",
         "contact for {s}",
         ("Who do I contact about {s}?", "Which office handles {s}?", "Which office can help me with {s}?"),
         (
-            "Contact the {v} office about {s}.",
-            "The {v} office handles {s}.",
-            "For {s}, ask the {v} office.",
-            "Questions about {s} go to the {v} office.",
-            "The {v} office can help you with {s}.",
-            "Write to the {v} office about {s}.",
+            "Contact the {v} about {s}.",
+            "The {v} handles {s}.",
+            "For {s}, ask the {v}.",
+            "Questions about {s} go to the {v}.",
+            "The {v} can help you with {s}.",
+            "Write to the {v} about {s}.",
         ),
     ),
     Kind(
@@ -239,72 +249,72 @@ KINDS = (
         "open",
         "office",
         "time",
-        "opening time of the {s} office",
+        "opening time of the {s}",
         (
-            "When does the {s} office open?",
-            "From what time is the {s} office open?",
-            "At what time can I call the {s} office?",
+            "When does the {s} open?",
+            "From what time is the {s} open?",
+            "At what time can I call the {s}?",
         ),
         (
-            "The {s} office opens at {v}.",
-            "The {s} office is open from {v}.",
-            "You can call the {s} office from {v}.",
-            "At {v} the {s} office opens.",
-            "From {v} the {s} office takes calls.",
-            "The {s} office starts its day at {v}.",
+            "The {s} opens at {v}.",
+            "The {s} is open from {v}.",
+            "You can call the {s} from {v}.",
+            "At {v} the {s} opens.",
+            "From {v} the {s} takes calls.",
+            "The {s} starts its day at {v}.",
         ),
     ),
     Kind(
         "phone",
         "office",
         "extension",
-        "phone number of the {s} office",
+        "phone number of the {s}",
         (
-            "What is the phone number of the {s} office?",
-            "How do I call the {s} office?",
-            "Under what number do I reach the {s} office?",
+            "What is the phone number of the {s}?",
+            "How do I call the {s}?",
+            "Under what number do I reach the {s}?",
         ),
         (
-            "The {s} office has the number {v}.",
-            "Call the {s} office at {v}.",
-            "The phone number of the {s} office is {v}.",
-            "You reach the {s} office at {v}.",
-            "Dial {v} for the {s} office.",
-            "The number {v} is the {s} office.",
+            "The {s} has the number {v}.",
+            "Call the {s} at {v}.",
+            "The phone number of the {s} is {v}.",
+            "You reach the {s} at {v}.",
+            "Dial {v} for the {s}.",
+            "The number {v} is the {s}.",
         ),
     ),
     Kind(
         "reply",
         "office",
         "count",
-        "reply time of the {s} office",
+        "reply time of the {s}",
         (
-            "How fast does the {s} office reply?",
-            "How long does the {s} office take to reply?",
-            "When will the {s} office write back?",
+            "How fast does the {s} reply?",
+            "How long does the {s} take to reply?",
+            "When will the {s} write back?",
         ),
         (
-            "The {s} office replies within {v} hours.",
-            "Expect a reply from the {s} office in {v} hours.",
-            "The {s} office takes {v} hours to reply.",
-            "You hear from the {s} office within {v} hours.",
-            "Within {v} hours the {s} office replies.",
-            "A reply of the {s} office comes in {v} hours.",
+            "The {s} replies within {v} hours.",
+            "Expect a reply from the {s} in {v} hours.",
+            "The {s} takes {v} hours to reply.",
+            "You hear from the {s} within {v} hours.",
+            "Within {v} hours the {s} replies.",
+            "A reply of the {s} comes in {v} hours.",
         ),
     ),
     Kind(
         "room",
         "office",
         "extension",
-        "room of the {s} office",
-        ("Where is the {s} office?", "In which room is the {s} office?", "What room does the {s} office use?"),
+        "room of the {s}",
+        ("Where is the {s}?", "In which room is the {s}?", "What room does the {s} use?"),
         (
-            "The {s} office is in room {v}.",
-            "You find the {s} office in room {v}.",
-            "Room {v} is the {s} office.",
-            "Go to room {v} for the {s} office.",
-            "The {s} office sits in room {v}.",
-            "The room of the {s} office is {v}.",
+            "The {s} is in room {v}.",
+            "You find the {s} in room {v}.",
+            "Room {v} is the {s}.",
+            "Go to room {v} for the {s}.",
+            "The {s} sits in room {v}.",
+            "The room of the {s} is {v}.",
         ),
     ),
     Kind(
@@ -358,6 +368,89 @@ KINDS = (
             "Wait {v} minutes until {s} unlocks your account.",
             "{s} unlocks an account after {v} minutes.",
             "The {s} lock ends after {v} minutes.",
+        ),
+    ),
+    Kind(
+        "refund",
+        "programme",
+        "date",
+        "refunds in {s}",
+        ("Until when do I get a refund in {s}?", "When do refunds in {s} end?", "By when must I ask {s} for a refund?"),
+        (
+            "You get a refund in {s} until {v}.",
+            "Refunds in {s} end on {v}.",
+            "{s} pays refunds until {v}.",
+            "Ask for a refund in {s} by {v}.",
+            "The last day for a refund in {s} is {v}.",
+            "After {v} there is no refund in {s}.",
+        ),
+    ),
+    Kind(
+        "withdraw",
+        "course",
+        "date",
+        "withdrawal from {s}",
+        ("Until when can I withdraw from {s}?", "By when can I drop {s}?", "What is the last day to drop {s}?"),
+        (
+            "You can withdraw from {s} until {v}.",
+            "{s} can be dropped by {v}.",
+            "The last day to withdraw from {s} is {v}.",
+            "Drop {s} by {v}.",
+            "Withdrawing from {s} is possible until {v}.",
+            "Students may drop {s} up to {v}.",
+        ),
+    ),
+    Kind(
+        "resit",
+        "course",
+        "dollars",
+        "resit fee of {s}",
+        ("What does an exam resit in {s} cost?", "How much is a resit in {s}?", "What is the resit fee in {s}?"),
+        (
+            "A resit in {s} costs {v}.",
+            "The resit fee in {s} is {v}.",
+            "You pay {v} for a resit in {s}.",
+            "For {v} you can resit the exam in {s}.",
+            "An exam resit in {s} comes to {v}.",
+            "{s} charges {v} for a resit.",
+        ),
+    ),
+    Kind(
+        "penalty",
+        "course",
+        "percent",
+        "penalty in {s}",
+        (
+            "What do I lose for late work in {s}?",
+            "What is the penalty for late work in {s}?",
+            "How much does late work cost me in {s}?",
+        ),
+        (
+            "Late work in {s} loses {v} a day.",
+            "The penalty for late work in {s} is {v} a day.",
+            "{s} takes {v} off for each day that work is late.",
+            "You lose {v} a day for late work in {s}.",
+            "Each late day in {s} costs {v}.",
+            "In {s}, work that is late loses {v} per day.",
+        ),
+    ),
+    Kind(
+        "recording",
+        "tool",
+        "count",
+        "recordings in {s}",
+        (
+            "How long do recordings stay in {s}?",
+            "How many days does {s} keep recordings?",
+            "When do recordings leave {s}?",
+        ),
+        (
+            "Recordings stay in {s} for {v} days.",
+            "{s} keeps recordings for {v} days.",
+            "You find recordings in {s} for {v} days.",
+            "After {v} days recordings leave {s}.",
+            "{s} stores each recording for {v} days.",
+            "Recordings are kept in {s} for {v} days.",
         ),
     ),
     Kind(

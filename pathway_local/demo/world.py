@@ -35,12 +35,16 @@ FIELDS = (
     *("English", "Finance", "Geology", "History", "Law", "Management", "Marketing", "Mathematics", "Music"),
     *("Nursing", "Nutrition", "Physics", "Programming", "Psychology", "Sociology", "Statistics", "Tourism", "Writing"),
     *("Engineering", "Logistics", "Journalism", "Software", "Data", "Care", "Planning", "Science", "Studies"),
+    *("Web Development", "Bookkeeping", "Family History Research", "Information Systems", "Study Skills"),
 )
 SERVICES = (
-    *("Admissions", "Advising", "Billing", "Careers", "Enrolment", "Housing", "Library", "Payments", "Records"),
-    *("Registrar", "Scholarship", "Student Help", "Support", "Technical", "Tuition", "Welcome", "Writing", "Exam"),
+    *("Admissions", "Advising", "Billing", "Careers", "Enrolment", "Housing", "Library", "Payment", "Records", "Exam"),
+    *("Student Finance", "Accessibility", "Learning Support", "Support", "IT Help", "Tuition", "Welcome", "Writing"),
 )
-TOOL_WORDS = ("portal", "app", "site", "desk", "drive", "hub", "mail", "classroom", "board", "room")
+OFFICE_WORDS = ("Desk", "Office", "Hub", "Service", "Studio", "Centre", "Registry", "Team")
+TOOLS = ("TarnPortal", "Larch", "Larch Live", "Keyring", "StaffRoom")
+TOOL_WORDS = ("portal", "app", "site", "drive", "hub", "mail", "classroom", "board", "Live", "Sign-in")
+AWARDS = ("Certificate in", "Associate Degree in", "Bachelor of")
 
 
 def held_out(text: str) -> bool:
@@ -54,9 +58,13 @@ def _coined(rng: Random) -> str:
 
 
 def _programme(rng: Random) -> str:
-    if rng.random() < 0.4:
+    style = rng.random()
+    if style < 0.35:
         return _coined(rng)
-    return f"{rng.choice(FIRST_WORDS)} {rng.choice(FIELDS)}"
+    field = rng.choice(FIELDS)
+    if style < 0.7:
+        return f"{rng.choice(FIRST_WORDS)} {field}"
+    return f"the {rng.choice(AWARDS)} {field if rng.random() < 0.5 else _coined(rng)}"
 
 
 def _course(rng: Random) -> str:
@@ -67,13 +75,14 @@ def _course(rng: Random) -> str:
 
 
 def _office(rng: Random) -> str:
-    if rng.random() < 0.5:
-        return _coined(rng)
-    return f"{_coined(rng)} {rng.choice(SERVICES)}" if rng.random() < 0.7 else f"{rng.choice(SERVICES)} Centre"
+    return f"{_coined(rng) if rng.random() < 0.6 else rng.choice(SERVICES)} {rng.choice(OFFICE_WORDS)}"
 
 
 def _tool(rng: Random) -> str:
-    return _coined(rng) if rng.random() < 0.4 else f"{_coined(rng)} {rng.choice(TOOL_WORDS)}"
+    style = rng.random()
+    if style < 0.1:
+        return rng.choice(TOOLS)
+    return _coined(rng) if style < 0.5 else f"{_coined(rng)} {rng.choice(TOOL_WORDS)}"
 
 
 SUBJECTS: dict[str, Callable[[Random], str]] = {
@@ -90,6 +99,7 @@ VALUES: dict[str, Callable[[Random], str]] = {
     "time": lambda rng: f"{rng.randint(6, 12)}:{rng.randint(0, 59):02d}",
     "extension": lambda rng: str(rng.randint(200, 989)),
     "name": _coined,
+    "office": _office,
     "yesno": lambda rng: rng.choice(("yes", "no")),
 }
 
@@ -138,10 +148,28 @@ class World:
         near = self.rng.choice(facts)
         style = self.rng.random()
         if style < 0.35:
-            kinds = [k for k in KINDS if k.subject == near.kind.subject and all(k is not f.kind for f in facts)]
+            kinds = self.sister_kinds(near, facts)
             return self.fact(self.rng.choice(kinds), near.subject) if kinds else self.other(facts)
         fact = self.fact(near.kind) if style < 0.7 else self.fact()
         return self.other(facts) if any(fact.topic == known.topic for known in facts) else fact
+
+    def stranger(self, facts: Sequence[Fact]) -> Fact:
+        """A fact that shares neither subject, nor sort of subject, nor kind with any of `facts`."""
+        taken = {fact.kind.subject for fact in facts}
+        return self.fact(self.rng.choice([kind for kind in KINDS if kind.subject not in taken] or KINDS))
+
+    def sister_kinds(self, near: Fact, facts: Sequence[Fact]) -> list[Kind]:
+        """The kinds of fact that `near`'s subject could also have, without those of `facts`."""
+        return [k for k in KINDS if k.subject == near.kind.subject and all(k is not f.kind for f in facts)]
+
+    def content(self, facts: Sequence[Fact], details: Sequence[str] = ()) -> list[str]:
+        """Retrieved sentences that hold these facts, in any order, among facts that nobody asked for."""
+        others = [self.fact(self.rng.choice(facts).kind if self.rng.random() < 0.5 else None) for _ in range(2)]
+        taken = {fact.topic for fact in facts}
+        noise = [fact for fact in others[: self.rng.randint(0, 2)] if fact.topic not in taken]
+        sentences = [self.say(fact) for fact in (*facts, *noise)] + list(details)
+        self.rng.shuffle(sentences)
+        return sentences
 
     def changed(self, fact: Fact) -> Fact:
         """The same fact with another value."""
@@ -165,7 +193,8 @@ class World:
     def say(self, fact: Fact) -> str:
         """The fact as a statement."""
         wordings = fact.kind.negations if fact.value == "no" else fact.kind.statements
-        return self.pick(wordings, self._trained(fact.kind, TRAINED_STATEMENTS)).format(s=fact.subject, v=fact.value)
+        text = self.pick(wordings, self._trained(fact.kind, TRAINED_STATEMENTS)).format(s=fact.subject, v=fact.value)
+        return text[0].upper() + text[1:]
 
     def ask(self, fact: Fact) -> str:
         """A question that the fact answers."""

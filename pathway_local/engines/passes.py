@@ -15,6 +15,9 @@ class Sampling:
     seed: int = 0
 
 
+GREEDY = Sampling()
+
+
 @dataclass(frozen=True, slots=True)
 class Pass:
     """One generation: `ids` is the whole prompt, with the start of the reply where it is pre-filled.
@@ -28,7 +31,7 @@ class Pass:
     ids: tuple[int, ...]
     grammar: str | None
     max_tokens: int
-    sampling: Sampling = Sampling()
+    sampling: Sampling = GREEDY
     stop_ids: tuple[int, ...] = ()
     logprob_ids: tuple[int, ...] = ()
 

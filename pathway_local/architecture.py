@@ -1,0 +1,143 @@
+"""What a model keeps in memory for each token, read from its `config.json`.
+
+An attention layer keeps a key and a value of every token (Vaswani et al. 2017), fewer heads of them under
+grouped-query attention (Ainslie et al. 2023), one compressed vector under latent attention (DeepSeek-V2,
+2024), and only a window's worth where attention slides. A recurrent layer (Mamba, gated delta networks)
+keeps one state of fixed size per case.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Config = Mapping[str, object]
+
+_FULL = {"full_attention", "attention", "global_attention", "hybrid", "*"}
+_SLIDING = {"sliding_attention", "chunked_attention", "local_attention"}
+_STATE = {"linear_attention", "mamba", "mamba2", "recurrent", "M"}
+_TEXT = ("text_config", "llm_config", "language_config", "thinker_config")
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Attention layers of one kind. `latent` is what a token keeps under latent attention; `window` in tokens."""
+
+    layers: int
+    kv_heads: int
+    head_size: int
+    latent: int = 0
+    window: int = 0
+
+    @property
+    def width(self) -> int:
+        """Numbers that one token keeps in one layer."""
+        return self.latent or 2 * self.kv_heads * self.head_size
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Recurrent layers: each keeps `size` bytes per case, however long the case is."""
+
+    layers: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """What decides how many cases fit beside the weights. `full` layers keep every token."""
+
+    full: Attention
+    sliding: Attention | None = None
+    state: State | None = None
+
+
+def text_config(config: Config) -> dict[str, object]:
+    """The part of a config that describes the language model, with the outer keys under it."""
+    outer = dict(config)
+    for key in _TEXT:
+        inner = config.get(key)
+        if isinstance(inner, Mapping):
+            return {**outer, **text_config(inner)}
+    return outer
+
+
+def whole(config: Config, *keys: str) -> int | None:
+    """The first of these keys that holds a whole number above zero."""
+    for key in keys:
+        value = config.get(key)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**40:
+            return value
+    return None
+
+
+def architecture(config: Config) -> Architecture | None:
+    """Read a model's `config.json`; None where it does not say enough."""
+    text = text_config(config)
+    kinds = _layer_kinds(text)
+    heads = whole(text, "num_attention_heads", "n_head")
+    hidden = whole(text, "hidden_size", "n_embd", "d_model")
+    head_size = whole(text, "head_dim") or (hidden // heads if hidden and heads else None)
+    kv_heads = whole(text, "num_key_value_heads", "num_kv_heads") or heads
+    if not kinds or not head_size or not kv_heads:
+        return None
+    if (shared := whole(text, "num_kv_shared_layers")) and shared < len(kinds):
+        kinds = kinds[:-shared]
+    slides = sum(kind in _SLIDING for kind in kinds)
+    states = sum(kind in _STATE for kind in kinds)
+    window = whole(text, "sliding_window", "attention_chunk_size") or 0
+    return Architecture(
+        _full(text, sum(kind in _FULL for kind in kinds), kv_heads, head_size),
+        Attention(slides, kv_heads, head_size, window=window) if slides else None,
+        State(states, _state_size(text)) if states else None,
+    )
+
+
+def context(config: Config) -> int | None:
+    """The most tokens that the model was made for."""
+    return whole(text_config(config), "max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+
+
+def _full(text: Config, layers: int, kv_heads: int, head_size: int) -> Attention:
+    rank, rope = whole(text, "kv_lora_rank"), whole(text, "qk_rope_head_dim")
+    if rank and rope:
+        return Attention(layers, 1, rank + rope, latent=rank + rope)
+    # Gemma 4's global layers have heads of their own number and size; the number counts only under K = V.
+    if wide := whole(text, "global_head_dim"):
+        shared = whole(text, "num_global_key_value_heads") if text.get("attention_k_eq_v") else None
+        return Attention(layers, shared or kv_heads, wide)
+    return Attention(layers, kv_heads, head_size)
+
+
+def _layer_kinds(text: Config) -> list[str]:
+    for key in ("layer_types", "layers_block_type", "hybrid_override_pattern"):
+        kinds = text.get(key)
+        if isinstance(kinds, Sequence) and kinds and all(isinstance(kind, str) for kind in kinds):
+            return list(kinds)
+    layers = whole(text, "num_hidden_layers", "n_layer", "num_layers") or 0
+    if layers > 10_000:
+        return []
+    if every := whole(text, "full_attention_interval"):
+        return ["linear_attention" if (at + 1) % every else "full_attention" for at in range(layers)]
+    if every := whole(text, "sliding_window_pattern", "_sliding_window_pattern"):
+        return ["sliding_attention" if (at + 1) % every else "full_attention" for at in range(layers)]
+    slides = whole(text, "sliding_window") and text.get("use_sliding_window") is not False
+    return ["sliding_attention" if slides else "full_attention"] * layers
+
+
+def _state_size(text: Config) -> int:
+    """Bytes of one recurrent layer's state: the recurrence in 32 bits, its short convolution in 16."""
+
+    def number(*keys: str) -> int:
+        return whole(text, *keys) or 0
+
+    if value_heads := number("linear_num_value_heads"):
+        key_size, value_size = number("linear_key_head_dim"), number("linear_value_head_dim")
+        recurrence = value_heads * key_size * value_size
+        channels = 2 * number("linear_num_key_heads") * key_size + value_heads * value_size
+        kernel = number("linear_conv_kernel_dim")
+    else:
+        inner = number("mamba_num_heads", "mamba_n_heads") * number("mamba_head_dim", "mamba_d_head")
+        size = number("ssm_state_size", "mamba_d_state")
+        recurrence = inner * size
+        channels = inner + 2 * number("n_groups", "mamba_n_groups") * size
+        kernel = number("conv_kernel", "mamba_d_conv")
+    return 4 * recurrence + 2 * channels * max(kernel - 1, 0)

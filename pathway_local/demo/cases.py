@@ -1,0 +1,61 @@
+"""Makes cases with known scores for the four built-in rubrics, and writes them as a cases file."""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+from pathway_local.demo.followup_cases import followup_case
+from pathway_local.demo.gold_cases import gold_case
+from pathway_local.demo.grounded_cases import grounded_case
+from pathway_local.demo.made_case import MadeCase
+from pathway_local.demo.pathway_cases import pathway_case
+from pathway_local.demo.world import Split, World
+
+MAKERS: dict[str, Callable[[World, int, int], MadeCase]] = {
+    "pathway-answer": pathway_case,
+    "groundedness": grounded_case,
+    "contextual-relevance": followup_case,
+    "gold-answer": gold_case,
+}
+LEVELS = (1, 2, 3, 4, 5)
+PARTS = (0.35, 0.4, 0.25)
+"""How often a question has one, two and three parts."""
+
+
+def make_case(rubric: str, split: Split, rng: Random, parts: tuple[float, ...] = PARTS) -> MadeCase:
+    """One case; every score is equally likely (for gold-answer the lower of the two scores)."""
+    count = rng.choices(range(1, len(parts) + 1), parts)[0]
+    return MAKERS[rubric](World(rng, split), rng.choice(LEVELS), count)
+
+
+def make_cases(rubric: str, split: Split, count: int, seed: int) -> Iterator[MadeCase]:
+    """So many cases; the same arguments give the same cases."""
+    rng = Random(f"{rubric}/{split}/{seed}")
+    for _ in range(count):
+        yield make_case(rubric, split, rng)
+
+
+def row(case: MadeCase, number: int) -> dict[str, object]:
+    """A case as a row of a cases file: id, inputs, right scores as true_…, and the deciding words."""
+    truth = {f"true_{name}": score for name, score in case.scores.items()}
+    return {"id": f"made-{number}", **case.inputs, **truth, "decisive": case.decisive}
+
+
+def main() -> None:
+    """Write a cases file in JSON Lines."""
+    parser = argparse.ArgumentParser(prog="python -m pathway_local.demo.cases", description=__doc__)
+    parser.add_argument("--rubric", choices=MAKERS, required=True)
+    parser.add_argument("--split", choices=list(Split), type=Split, default=Split.VALUES)
+    parser.add_argument("--n", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    made = make_cases(given.rubric, given.split, given.n, given.seed)
+    lines = (json.dumps(row(case, number), ensure_ascii=False) for number, case in enumerate(made, 1))
+    given.out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

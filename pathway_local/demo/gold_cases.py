@@ -1,0 +1,162 @@
+"""Cases for the gold-answer rubric: how complete and how correct a model's answer is beside a gold answer."""
+
+from dataclasses import dataclass
+
+from pathway_local.demo.made_case import MadeCase
+from pathway_local.demo.phrasings import DETAILS, OPENERS, REFUSALS, UNKNOWN, VAGUE
+from pathway_local.demo.world import Fact, World
+
+NAME = "gold-answer"
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the model answer covers of the gold answer: facts in gold order, a link that may be right, wrong or ""."""
+
+    told: list[Fact]
+    link: str
+
+
+def gold_case(world: World, score: int, parts: int) -> MadeCase:
+    """A case of this lower score of the two, with a gold answer of so many facts (two at least below 4)."""
+    rng = world.rng
+    facts = world.facts(max(parts, 2) if score < 4 else parts)
+    if score == 1 and rng.random() < 0.4:
+        return _empty(world, facts, world.pick(REFUSALS), 1, "The answer refuses")
+    if score == 2 and rng.random() < 0.3:
+        return _empty(world, facts, world.pick(VAGUE), 2, "The answer is vague")
+    if score == 5 and rng.random() < 0.1:
+        return _unknown(world, facts)
+    link = world.link() if score == 4 or rng.random() < 0.3 else ""
+    answer = _answer(world, facts, link, score)
+    return _case(world, facts, link, answer)
+
+
+def _answer(world: World, facts: list[Fact], link: str, score: int) -> _Answer:
+    """An answer whose lower score is `score`."""
+    rng = world.rng
+    count = len(facts)
+    if score == 5:
+        return _Answer(list(facts), link)
+    if score == 4:
+        return _Answer(list(facts), "" if rng.random() < 0.6 else world.link())
+    kept = list(facts)
+    errors = 0
+    style = rng.random()
+    if score == 3:
+        errors = 1 if style < 0.5 else 0
+        if not errors:
+            kept = sorted(rng.sample(facts, count - 1), key=facts.index)
+    elif score == 2:
+        if count == 2:
+            return _answer(world, facts, link, 3) if style < 0.5 else _answer(world, facts, link, 1)
+        if style < 0.5:
+            kept = [rng.choice(facts)]
+        else:
+            errors = count - 1
+    else:
+        kept = [rng.choice(facts)] if style < 0.3 else kept
+        errors = len(kept)
+    wrong = rng.sample(range(len(kept)), errors)
+    return _Answer([world.changed(f) if at in wrong else f for at, f in enumerate(kept)], link)
+
+
+def completeness(covered: int, count: int, link_gone: bool) -> int:
+    """How complete an answer is that covers so many of a gold answer's facts, right or wrong."""
+    if covered == count:
+        return 4 if link_gone else 5
+    if covered == 0:
+        return 1
+    return 3 if 2 * covered >= count else 2
+
+
+def correctness(wrong: int, covered: int, link_wrong: bool) -> int:
+    """How correct an answer is that has so many of its facts wrong."""
+    if not wrong:
+        return 4 if link_wrong else 5
+    if wrong == covered:
+        return 1
+    return 3 if 2 * wrong <= covered else 2
+
+
+def _case(world: World, facts: list[Fact], link: str, answer: _Answer) -> MadeCase:
+    said = {fact.topic: fact.value for fact in answer.told}
+    lines = [f"On {f.topic}: gold {f.value}, answer {said.get(f.topic, 'silent')}." for f in facts]
+    missing = [fact.topic for fact in facts if fact.topic not in said]
+    wrong = [fact for fact in facts if said.get(fact.topic, fact.value) != fact.value]
+    errors = [f"{said[fact.topic]} for {fact.topic}" for fact in wrong]
+    gone, slip = bool(link) and not answer.link, bool(answer.link) and answer.link != link
+    if link:
+        lines.append(f"Link: gold {link}, answer {answer.link or 'silent'}.")
+    missing += [link] if gone else []
+    errors += [answer.link] if slip else []
+    deciding = [line for line, f in zip(lines, facts, strict=False) if f in wrong]
+    deciding += [line for line, f in zip(lines, facts, strict=False) if f.topic not in said]
+    deciding += [lines[-1]] if gone or slip else []
+    agrees = "All that it says agrees with the gold answer."
+    fields = {
+        "completeness_reasoning": " ".join(lines),
+        "key_missing_info": missing,
+        "correctness_reasoning": f"It is wrong on {_listed(wrong, slip)}." if errors else agrees,
+        "factual_errors": errors,
+    }
+    scores = {
+        "completeness_score": completeness(len(answer.told), len(facts), gone),
+        "correctness_score": correctness(len(wrong), len(answer.told), slip),
+    }
+    gold = [world.say(fact) for fact in facts] + ([world.pick(DETAILS).format(d=link)] if link else [])
+    return _made(world, facts, " ".join(gold), _text(world, answer), scores, fields, (deciding or [agrees])[0])
+
+
+def _listed(wrong: list[Fact], slip: bool) -> str:
+    return " and ".join([fact.topic for fact in wrong] + (["the link"] if slip else []))
+
+
+def _text(world: World, answer: _Answer) -> str:
+    sentences = [world.say(fact) for fact in answer.told]
+    if world.rng.random() < 0.5:
+        world.rng.shuffle(sentences)
+    if answer.link:
+        sentences.append(world.pick(DETAILS).format(d=answer.link))
+    if world.rng.random() < 0.2:
+        sentences.insert(0, world.pick(OPENERS))
+    return " ".join(sentences)
+
+
+def _empty(world: World, facts: list[Fact], text: str, score: int, decisive: str) -> MadeCase:
+    fields = {
+        "completeness_reasoning": f"{decisive} and says nothing on {facts[0].topic}.",
+        "key_missing_info": [fact.topic for fact in facts],
+        "correctness_reasoning": f"{decisive}, so nothing in it is useful.",
+        "factual_errors": [],
+    }
+    scores = {"completeness_score": score, "correctness_score": score}
+    gold = " ".join(world.say(fact) for fact in facts)
+    return _made(world, facts, gold, text, scores, fields, decisive)
+
+
+def _unknown(world: World, facts: list[Fact]) -> MadeCase:
+    decisive = "The gold answer cannot tell either"
+    fields = {
+        "completeness_reasoning": f"{decisive}.",
+        "key_missing_info": [],
+        "correctness_reasoning": "The answer agrees with the gold answer.",
+        "factual_errors": [],
+    }
+    text = world.pick(REFUSALS if world.rng.random() < 0.5 else UNKNOWN)
+    scores = {"completeness_score": 5, "correctness_score": 5}
+    return _made(world, facts, world.pick(UNKNOWN), text, scores, fields, decisive)
+
+
+def _made(
+    world: World,
+    facts: list[Fact],
+    gold: str,
+    text: str,
+    scores: dict[str, int],
+    fields: dict[str, object],
+    decisive: str,
+) -> MadeCase:
+    question = " ".join(world.ask(fact) for fact in facts)
+    inputs = {"question": question, "gold_answer": gold, "model_answer": text}
+    return MadeCase(NAME, inputs, scores, fields, decisive)  # type: ignore[arg-type]

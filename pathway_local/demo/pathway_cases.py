@@ -1,0 +1,94 @@
+"""Cases for the pathway-answer rubric: an AI answer against an ideal answer and retrieved content."""
+
+from pathway_local.demo.made_case import MadeCase
+from pathway_local.demo.phrasings import DETAILS, OPENERS, REFUSALS, VAGUE
+from pathway_local.demo.world import Fact, World
+
+NAME = "pathway-answer"
+JUSTIFICATIONS = {
+    1: "Wrong: it contradicts the ideal answer.",
+    2: "Ungrounded: the content does not support it.",
+    3: "Partial: key information is missing.",
+    4: "Good: only a minor detail is missing.",
+    5: "Excellent: the same meaning, complete and grounded.",
+}
+
+
+def pathway_case(world: World, score: int, parts: int) -> MadeCase:
+    """A case of this score with a question of so many parts."""
+    rng = world.rng
+    facts = world.facts(parts)
+    link = world.link() if score == 4 or rng.random() < 0.4 else ""
+    told: list[Fact] = list(facts)
+    extra: Fact | None = None
+    keeps_link = bool(link) and score != 4 and (score == 5 or rng.random() < 0.8)
+    if score == 1:
+        at = rng.randrange(parts)
+        told[at] = world.changed(told[at])
+    elif score == 2 and rng.random() < 0.1:
+        return _blank(world, facts, link)
+    elif score == 2:
+        extra = world.other(facts)
+    elif score == 3:
+        if rng.random() < 0.3:
+            return _refused(world, facts, link)
+        told = sorted(rng.sample(facts, rng.randint(1, parts - 1)), key=facts.index) if parts > 1 else []
+    sentences = [world.say(fact) for fact in told] or [world.pick(VAGUE)]
+    if extra:
+        sentences.insert(rng.randint(0, len(sentences)), world.say(extra))
+    if rng.random() < 0.5:
+        rng.shuffle(sentences)
+    if keeps_link:
+        sentences.append(world.pick(DETAILS).format(d=link))
+    if rng.random() < 0.25:
+        sentences.insert(0, world.pick(OPENERS))
+    lines, decisive = _walk(facts, told, extra, link, keeps_link)
+    return _case(world, facts, link, score, " ".join(sentences), " ".join(lines), decisive)
+
+
+def _walk(
+    facts: list[Fact], told: list[Fact], extra: Fact | None, link: str, keeps_link: bool
+) -> tuple[list[str], str]:
+    """The analysis, point by point, and its deciding words."""
+    said = {fact.topic: fact.value for fact in told}
+    lines = [f"On {f.topic}: ideal {f.value}, answer {said.get(f.topic, 'silent')}." for f in facts]
+    decisive = [line for line, f in zip(lines, facts, strict=True) if said.get(f.topic, f.value) != f.value]
+    if extra:
+        lines.append(f"Added: {extra.topic}.")
+        decisive.append(lines[-1])
+    decisive += [line for line, f in zip(lines, facts, strict=False) if f.topic not in said]
+    if link and not keeps_link:
+        lines.append(f"Left out: {link}.")
+        decisive.append(lines[-1])
+    if not decisive:
+        lines.append("Nothing is wrong, added or missing.")
+        decisive.append(lines[-1])
+    return lines, decisive[0]
+
+
+def _refused(world: World, facts: list[Fact], link: str) -> MadeCase:
+    decisive = "The answer refuses"
+    analysis = f"{decisive}, although the content has {facts[0].topic}."
+    return _case(world, facts, link, 3, world.pick(REFUSALS), analysis, decisive)
+
+
+def _blank(world: World, facts: list[Fact], link: str) -> MadeCase:
+    decisive = "The retrieved content is blank."
+    answer = " ".join(world.say(fact) for fact in facts) if world.rng.random() < 0.7 else world.pick(REFUSALS)
+    case = _case(world, facts, link, 2, answer, decisive, decisive)
+    return MadeCase(NAME, {**case.inputs, "retrieved_content": ""}, case.scores, case.fields, decisive)
+
+
+def _case(
+    world: World, facts: list[Fact], link: str, score: int, answer: str, analysis: str, decisive: str
+) -> MadeCase:
+    detail = [world.pick(DETAILS).format(d=link)] if link else []
+    ideal = [world.say(fact) for fact in facts] + detail
+    inputs = {
+        "question": " ".join(world.ask(fact) for fact in facts),
+        "ideal_answer": " ".join(ideal),
+        "retrieved_content": " ".join(world.content(facts, detail)),
+        "ai_answer": answer,
+    }
+    fields = {"analysis": analysis, "justification": JUSTIFICATIONS[score]}
+    return MadeCase(NAME, inputs, {"score": score}, fields, decisive)

@@ -1,0 +1,63 @@
+"""Generated ids beside the text that they make: where tokens end, and which fields a budget closed."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+import llguidance
+
+from pathway_local.fields import Text, TextList
+from pathway_local.output_format import Reading, Reply, Slot
+from pathway_local.tokenizer import JudgeTokenizer
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+EARLY = 8
+"""A budget can close a field some tokens early: llguidance counts from where the field was sure to begin."""
+
+
+class Replay:
+    """The ids of a reply as text. Bytes that are no UTF-8 stay apart as surrogates, so that offsets hold."""
+
+    def __init__(self, tokenizer: JudgeTokenizer, ids: Sequence[int]) -> None:
+        self.tokenizer, self.ids = tokenizer, ids
+        parts = [tokenizer.bytes_of(i) for i in ids]
+        self.ends = list(accumulate(map(len, parts)))
+        self.text = b"".join(parts).decode("utf-8", "surrogateescape")
+
+    def before(self, offset: int) -> tuple[int, str]:
+        """How many tokens end at or before the blanks in front of `offset`, and the text from there to it."""
+        blank = len(self.text[:offset].rstrip())
+        tokens = bisect_right(self.ends, self._bytes(blank))
+        start = self.ends[tokens - 1] if tokens else 0
+        return tokens, self.text[:offset].encode("utf-8", "surrogateescape")[start:].decode()
+
+    def cut_fields(self, reply: Reply, reading: Reading, grammar: str) -> tuple[str, ...]:
+        """The fields of free text that ended because their budget was used up."""
+        return tuple(slot.name for slot in reply.slots if self._cut(slot, reply, reading.spans[slot.name], grammar))
+
+    def _cut(self, slot: Slot, reply: Reply, span: tuple[int, int], grammar: str) -> bool:
+        if not isinstance(slot.field, Text | TextList):
+            return False
+        least = (slot.field.tokens // 2 if reply.quoted else slot.field.tokens) - EARLY
+        first, last = (bisect_left(self.ends, self._bytes(offset)) for offset in span)
+        if last - first < least:
+            return False
+        closings = [span[1]]
+        if reply.quoted:
+            closings = [span[0] + found.end() - 1 for found in _STRING.finditer(self.text[span[0] : span[1]])]
+        return any(self._forced(self._bytes(offset), grammar) for offset in closings)
+
+    def _forced(self, offset: int, grammar: str) -> bool:
+        """Whether the grammar let no letter through where the text ended."""
+        tokens = bisect_right(self.ends, offset)
+        if offset != (self.ends[tokens - 1] if tokens else 0):
+            return False
+        tokenizer = self.tokenizer.grammar_tokenizer
+        matcher = llguidance.LLMatcher(tokenizer, llguidance.grammar_from("lark", grammar))
+        matcher.consume_tokens(list(self.ids[:tokens]))
+        return self.tokenizer.letter_id not in self.tokenizer.legal_ids(matcher)
+
+    def _bytes(self, offset: int) -> int:
+        return len(self.text[:offset].encode("utf-8", "surrogateescape"))

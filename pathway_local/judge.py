@@ -1,0 +1,174 @@
+"""The loop: render, skip what is done, generate, read, store."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from pathway_local.case import BadRow, Case, fingerprint
+from pathway_local.engines.passes import GREEDY, Sampling
+from pathway_local.engines.pool import NO_TOKENS, Completion, Pool, Request, Tokens
+from pathway_local.errors import CaseError, RunFileError
+from pathway_local.prompt import Prompt, PromptWriter
+from pathway_local.reading import verdict_of
+from pathway_local.run_file import RunFile
+from pathway_local.verdict import Failure, Outcome, Verdict
+
+BATCH = 128
+"""Cases that are read, rendered and looked up together."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRater:
+    """A judge under one rubric, as it is known to the run; `samples` replies are drawn for each case."""
+
+    id: int
+    writer: PromptWriter
+    sampling: Sampling = GREEDY
+    samples: int = 1
+
+
+@dataclass(slots=True)
+class Tally:
+    """How far a job has come. Cases are counted once per rubric; tokens are those of this job."""
+
+    judged: int = 0
+    skipped: int = 0
+    rejudged: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    tokens: Tokens = NO_TOKENS
+    score_sum: float = 0.0
+    scores: int = 0
+
+    @property
+    def done(self) -> int:
+        """Cases with an outcome, earlier ones among them."""
+        return self.judged + self.skipped + self.failures.total()
+
+
+@dataclass(slots=True)
+class _Drawing:
+    """A case whose replies are being drawn."""
+
+    rater: LocalRater
+    case: Case
+    case_hash: str
+    prompt: Prompt
+    completions: list[Completion] = field(default_factory=list)
+
+
+class Job:
+    """Judges cases under the given raters and stores every outcome in the run.
+
+    `keep` names the metadata columns that the run keeps, None all of them.
+    `window` bounds the requests in flight. `watch` is told of every outcome; `stopped` is asked between
+    outcomes whether to end early: what is stored by then stays, what is in flight is drawn again on resuming.
+    """
+
+    def __init__(
+        self,
+        run: RunFile,
+        raters: Sequence[LocalRater],
+        pool: Pool,
+        *,
+        keep: Collection[str] | None = (),
+        window: int = 256,
+        watch: Callable[[Tally], None] = lambda tally: None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.run, self.raters, self.pool, self.keep = run, raters, pool, keep
+        self.window, self.watch, self.stopped = window, watch, stopped
+        self.tally = Tally()
+        self._drawings: dict[str, _Drawing] = {}
+        self._requests = 0
+
+    def judge(self, cases: Iterable[Case | BadRow]) -> Tally:
+        """Judge all cases, except those that these raters have judged with the same texts."""
+        for batch in _batches(cases):
+            if self.keep != ():
+                self.run.keep_metadata([row for row in batch if isinstance(row, Case)], self.keep)
+            for rater in self.raters:
+                todo = self._todo(rater, batch)
+                prompts = rater.writer.write([case for case, _ in todo])
+                for (case, case_hash), prompt in zip(todo, prompts, strict=True):
+                    self._begin(rater, case, case_hash, prompt)
+                    self._store_finished(self.window)
+            if self.stopped():
+                return self.tally
+        self._store_finished(0)
+        return self.tally
+
+    def _todo(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[Case, str]]:
+        known = self.run.judged(rater.id, [row.id for row in batch])
+        todo = []
+        for row in batch:
+            if isinstance(row, BadRow):
+                stand_in = Case(row.id, {}, row=row.row)
+                self._store(rater, stand_in, "", Failure("bad-row", f"{row.where}: {row.reason}"), [])
+                continue
+            inputs = {name: row.inputs[name] for name in rater.writer.rubric.inputs if name in row.inputs}
+            case_hash = fingerprint(self.run.key, inputs)
+            if known.get(row.id) == case_hash:
+                self.tally.skipped += 1
+                continue
+            if row.id in known:
+                self._moved(row)
+                self.tally.rejudged += 1
+            todo.append((row, case_hash))
+        return todo
+
+    def _moved(self, case: Case) -> None:
+        if case.numbered:
+            said = f"row {case.row} of the cases file has other texts than when it was judged"
+            hint = "Rows that move need ids: name their column with --id, and start another run file."
+            raise RunFileError(said, hint)
+
+    def _begin(self, rater: LocalRater, case: Case, case_hash: str, prompt: Prompt | CaseError) -> None:
+        if isinstance(prompt, CaseError):
+            self._store(rater, case, case_hash, Failure(prompt.kind, str(prompt)), [])
+            return
+        drawing = _Drawing(rater, case, case_hash, prompt)
+        for sample in range(rater.samples):
+            self._requests += 1
+            name = str(self._requests)
+            self._drawings[name] = drawing
+            sampling = replace(rater.sampling, seed=rater.sampling.seed + sample)
+            self.pool.submit(Request(name, prompt.ids, prompt.reply, sampling))
+
+    def _store_finished(self, window: int) -> None:
+        while self.pool.in_flight > window and not self.stopped():
+            for completion in self.pool.completions():
+                drawing = self._drawings.pop(completion.id)
+                drawing.completions.append(completion)
+                if len(drawing.completions) == drawing.rater.samples:
+                    outcome = verdict_of(drawing.completions, drawing.rater.writer.rubric.format, drawing.prompt.marks)
+                    self._store(drawing.rater, drawing.case, drawing.case_hash, outcome, drawing.completions)
+
+    def _store(
+        self, rater: LocalRater, case: Case, case_hash: str, outcome: Outcome, completions: Sequence[Completion]
+    ) -> None:
+        tokens = sum((completion.tokens for completion in completions), NO_TOKENS)
+        self.run.put(
+            rater.id,
+            case,
+            case_hash,
+            outcome,
+            keep=self.keep,
+            prompt_tokens=tokens.prompt,
+            cached_tokens=tokens.cached,
+            generated_tokens=tokens.generated,
+        )
+        self.tally.tokens += tokens
+        if isinstance(outcome, Verdict):
+            self.tally.judged += 1
+            self.tally.score_sum += sum(score.value for score in outcome.scores.values())
+            self.tally.scores += len(outcome.scores)
+        else:
+            self.tally.failures[outcome.kind] += 1
+        self.watch(self.tally)
+
+
+def _batches(cases: Iterable[Case | BadRow]) -> Iterator[list[Case | BadRow]]:
+    rows = iter(cases)
+    while batch := list(islice(rows, BATCH)):
+        yield batch

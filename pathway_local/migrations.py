@@ -1,0 +1,91 @@
+"""The schema of a run file: numbered steps. A step that was released is never changed, a change is a new step."""
+
+import sqlite3
+from collections.abc import Sequence
+
+# In the file's header: tells a run file from any other SQLite file.
+APPLICATION_ID = 0x50774C52
+
+# A superseded outcome is a verdict that once was the current one; the partial index leaves one current
+# outcome per case and rater. No rule on `kind` or on names: what may be stored is decided where values are made.
+FIRST = (
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    "CREATE TABLE run (key BLOB NOT NULL, created TEXT NOT NULL)",
+    "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    """CREATE TABLE jobs (
+        id INTEGER PRIMARY KEY,
+        command TEXT NOT NULL,
+        facts TEXT NOT NULL,
+        started TEXT NOT NULL,
+        ended TEXT,
+        status TEXT,
+        counts TEXT
+    )""",
+    """CREATE TABLE rubrics (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        sha256 TEXT NOT NULL,
+        text TEXT NOT NULL
+    )""",
+    """CREATE TABLE raters (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        rubric_id INTEGER NOT NULL REFERENCES rubrics (id),
+        fingerprint TEXT NOT NULL,
+        spec TEXT NOT NULL,
+        UNIQUE (name, rubric_id)
+    )""",
+    """CREATE TABLE cases (
+        key INTEGER PRIMARY KEY,
+        case_id TEXT NOT NULL UNIQUE,
+        row INTEGER NOT NULL,
+        numbered INTEGER NOT NULL,
+        metadata TEXT NOT NULL
+    )""",
+    "CREATE INDEX cases_by_row ON cases (row)",
+    """CREATE TABLE outcomes (
+        id INTEGER PRIMARY KEY,
+        case_key INTEGER NOT NULL REFERENCES cases (key),
+        rater_id INTEGER NOT NULL REFERENCES raters (id),
+        case_hash TEXT NOT NULL,
+        superseded INTEGER NOT NULL DEFAULT 0,
+        scores TEXT,
+        fields TEXT,
+        marks TEXT,
+        failure_kind TEXT,
+        failure_message TEXT,
+        prompt_tokens INTEGER NOT NULL,
+        cached_tokens INTEGER NOT NULL,
+        generated_tokens INTEGER NOT NULL,
+        CHECK ((scores IS NULL) <> (failure_kind IS NULL))
+    )""",
+    "CREATE UNIQUE INDEX current_outcomes ON outcomes (case_key, rater_id) WHERE superseded = 0",
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (FIRST,)
+
+
+def schema_version(db: sqlite3.Connection) -> int:
+    """How many of the steps a file has seen; 0 for a file that is no run file."""
+    ours = db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
+    return int(db.execute("PRAGMA user_version").fetchone()[0]) if ours else 0
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Apply the steps that the file has not seen, each whole or not at all.
+
+    `db` must be in autocommit mode (isolation_level None) and hold no open transaction.
+    """
+    done = schema_version(db)
+    for number, statements in enumerate(MIGRATIONS[done:], start=done + 1):
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            for statement in statements:
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {number}")
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise

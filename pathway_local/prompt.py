@@ -1,0 +1,165 @@
+"""A case under a rubric as token ids for one judge.
+
+The rubric's text is ours: it is rendered and encoded once. A case's text is hostile: it is encoded by itself,
+with no special tokens, and put between the rubric's ids, so that it can change neither roles nor turns.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pathway_local.case import Case
+from pathway_local.errors import CaseError, PromptTooLong, RubricError
+from pathway_local.output_format import Detail, Reply
+from pathway_local.prompty import Turn
+from pathway_local.rubric import Rubric
+from pathway_local.tokenizer import JudgeTokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """How a judge takes its turns: whether it knows a system turn, and its chat template's switches."""
+
+    folds_system: bool = False
+    switches: tuple[tuple[str, object], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Prompt ids, the reply that they ask for, and the marks that the verdict will carry."""
+
+    ids: tuple[int, ...]
+    reply: Reply
+    marks: tuple[str, ...] = ()
+
+
+Piece = tuple[int, ...] | str
+"""Ids of our own text, or the name of the input whose text belongs there."""
+
+
+class PromptWriter:
+    """Writes the prompts of one rubric for one judge.
+
+    `context` is the judge's limit in tokens for prompt and reply together. `truncate` names the input whose
+    end is cut where a prompt is longer than that; without it, such a case fails.
+    """
+
+    def __init__(
+        self,
+        rubric: Rubric,
+        tokenizer: JudgeTokenizer,
+        chat: Chat,
+        *,
+        context: int,
+        detail: Detail = "full",
+        truncate: str | None = None,
+    ) -> None:
+        self.rubric, self.tokenizer, self.chat = rubric, tokenizer, chat
+        self.context, self.detail, self.truncate = context, detail, truncate
+        self._plain = all(turn.plain for turn in rubric.turns)
+        self._skeletons: dict[tuple[str, ...], list[Piece]] = {}
+        self._starts: dict[str, tuple[int, ...]] = {}
+
+    def write(self, cases: Sequence[Case]) -> list[Prompt | CaseError]:
+        """The prompts of these cases in their order; an error stands for a case that can have none."""
+        found = [self._inputs(case) for case in cases]
+        skeletons = [None if isinstance(inputs, CaseError) else self._skeleton(inputs) for inputs in found]
+        replies = [
+            None if isinstance(inputs, CaseError) else self.rubric.format.reply(inputs, self.detail) for inputs in found
+        ]
+        texts = [
+            [skeleton.texts[piece] for piece in skeleton.pieces if isinstance(piece, str)]
+            + [text for text, theirs in reply.start if theirs]
+            for skeleton, reply in zip(skeletons, replies, strict=True)
+            if skeleton and reply
+        ]
+        encoded = iter(self.tokenizer.encode_cases([text for row in texts for text in row]))
+        written: list[Prompt | CaseError] = []
+        for inputs, skeleton, reply in zip(found, skeletons, replies, strict=True):
+            if isinstance(inputs, CaseError) or skeleton is None or reply is None:
+                assert isinstance(inputs, CaseError)
+                written.append(inputs)
+                continue
+            pieces = [(piece, next(encoded)) if isinstance(piece, str) else ("", piece) for piece in skeleton.pieces]
+            start = [next(encoded) if theirs else self._start(text) for text, theirs in reply.start]
+            written.append(self._fit(pieces, start, reply))
+        return written
+
+    def shared_prefix(self) -> tuple[int, ...]:
+        """The ids that all prompts of this rubric begin with."""
+        example = dict.fromkeys(self.rubric.inputs, "example")
+        first = self._skeleton(example).pieces[0]
+        return first if isinstance(first, tuple) else ()
+
+    def _inputs(self, case: Case) -> dict[str, str] | CaseError:
+        try:
+            return self.rubric.inputs_of(case)
+        except CaseError as error:
+            return error
+
+    def _skeleton(self, inputs: Mapping[str, str]) -> "_Skeleton":
+        """The prompt with holes where the case's texts go.
+
+        In a plain rubric it depends only on which inputs are empty, and is kept; otherwise on the case.
+        """
+        filled = tuple(name for name in self.rubric.inputs if inputs[name])
+        if not self._plain:
+            return self._rendered(inputs)
+        if filled not in self._skeletons:
+            self._skeletons[filled] = self._rendered({name: "x" * (name in filled) for name in inputs}).pieces
+        return _Skeleton(self._skeletons[filled], inputs)
+
+    def _rendered(self, inputs: Mapping[str, str]) -> "_Skeleton":
+        fence = secrets.token_hex(16)
+        names = [name for name in self.rubric.inputs if inputs[name]]
+        fenced = {name: f"{fence}{at}:{inputs[name]}{fence}" for at, name in enumerate(names)}
+        values = {name: fenced.get(name, "") for name in self.rubric.inputs}
+        messages = _messages(self.rubric.turns, values, self.chat.folds_system)
+        text = self.tokenizer.chat(messages, dict(self.chat.switches))
+        pieces: list[Piece] = []
+        texts: dict[str, str] = {}
+        for at, part in enumerate(text.split(fence)):
+            if at % 2 == 0:
+                pieces += [self.tokenizer.encode(part)] if part else []
+                continue
+            number, _, value = part.partition(":")
+            if not number.isdecimal() or int(number) >= len(names):
+                raise RubricError(f"rubric {self.rubric.name}: its template changes an input in a way that hides it")
+            pieces.append(names[int(number)])
+            texts[names[int(number)]] = value
+        return _Skeleton(pieces, texts)
+
+    def _start(self, text: str) -> tuple[int, ...]:
+        if text not in self._starts:
+            self._starts[text] = self.tokenizer.encode(text)
+        return self._starts[text]
+
+    def _fit(
+        self, pieces: list[tuple[str, tuple[int, ...]]], start: list[tuple[int, ...]], reply: Reply
+    ) -> Prompt | CaseError:
+        length = sum(len(ids) for _, ids in pieces) + sum(len(ids) for ids in start)
+        over = length + reply.plan - self.context
+        marks: tuple[str, ...] = ()
+        if over > 0 and any(name == self.truncate and len(ids) > over for name, ids in pieces):
+            pieces = [(name, ids[: len(ids) - over] if name == self.truncate else ids) for name, ids in pieces]
+            marks = (f"truncated:{self.truncate}",)
+        elif over > 0:
+            said = f"the prompt has {length} tokens and the reply needs {reply.plan}; the judge's context is {self.context}"
+            return PromptTooLong(said, "Name an input to cut with --truncate, or take a judge with a longer context.")
+        ids = tuple(i for part in [*(ids for _, ids in pieces), *start] for i in part)
+        return Prompt(ids, reply, marks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Skeleton:
+    pieces: list[Piece]
+    texts: Mapping[str, str]
+
+
+def _messages(turns: Sequence[Turn], values: Mapping[str, str], folds_system: bool) -> list[dict[str, str]]:
+    """The conversation; a judge without a system turn gets its text at the head of the user turn."""
+    messages = [{"role": turn.role, "content": turn.render(values)} for turn in turns]
+    if folds_system and len(messages) > 1 and messages[0]["role"] == "system":
+        system, user = messages[0], messages[1]
+        return [{"role": user["role"], "content": f"{system['content']}\n\n{user['content']}"}, *messages[2:]]
+    return messages

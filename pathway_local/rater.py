@@ -1,0 +1,62 @@
+"""A rater: any source of verdicts under one rubric, and everything that can change its scores."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pathway_local.verdict import Value
+
+Kind = Literal["judge", "human", "hosted", "panel"]
+
+SHOWN_DIFFERENCES = 6
+SHOWN_CHARACTERS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Rater:
+    """Who gives verdicts: a name and a rubric's name, unique together in a run.
+
+    `spec` holds, as JSON values, all that can change a score: for a judge the hashes of weights and rubric,
+    detail, sampling, precision, engine and its settings. Raters of different specs are never pooled.
+    """
+
+    name: str
+    kind: Kind
+    rubric: str
+    spec: Mapping[str, Value]
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the spec as JSON with sorted keys, 64 hex digits."""
+        return hashlib.sha256(_canonical(dict(self.spec)).encode()).hexdigest()
+
+    def differences(self, now: "Rater") -> str:
+        """What differs between this rater and `now`: each key of the spec with both values, shortened."""
+        before, after = (_flat({"kind": rater.kind, **rater.spec}) for rater in (self, now))
+        keys = [key for key in sorted(before.keys() | after.keys()) if before.get(key) != after.get(key)]
+        shown = [f"{key} was {_short(before.get(key))}, now {_short(after.get(key))}" for key in keys]
+        more = [f"and {len(keys) - SHOWN_DIFFERENCES} more"] if len(keys) > SHOWN_DIFFERENCES else []
+        return "; ".join(shown[:SHOWN_DIFFERENCES] + more)
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _flat(spec: Mapping[str, object], prefix: str = "") -> dict[str, str]:
+    """Keys joined by dots down to the leaves, whose values are JSON."""
+    leaves: dict[str, str] = {}
+    for key, value in spec.items():
+        if isinstance(value, Mapping) and value:
+            leaves |= _flat(value, f"{prefix}{key}.")
+        else:
+            leaves[f"{prefix}{key}"] = _canonical(value)
+    return leaves
+
+
+def _short(value: str | None) -> str:
+    if value is None:
+        return "absent"
+    return value if len(value) <= SHOWN_CHARACTERS else f"{value[:SHOWN_CHARACTERS]}…"

@@ -1,0 +1,63 @@
+"""From what a judge generated to a verdict: one reply, or several samples of it averaged."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from pathway_local.engines.pool import Completion
+from pathway_local.errors import ReplyError
+from pathway_local.output_format import OutputFormat
+from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, marks: Sequence[str]) -> Outcome:
+    """The verdict of one case from its completions.
+
+    With several samples, each score's distribution is the mean of theirs and its value the likeliest; the
+    other fields come from the first sample that gave these values. A failed sample fails the case.
+    """
+    for completion in completions:
+        if completion.reading is None:
+            return Failure(*completion.problem)
+    scores = {name: _score(name, completions) for name in output_format.scores}
+    chosen = next((c for c in completions if _agrees(c, scores)), completions[0])
+    assert chosen.reading is not None
+    fields = {
+        name: _clean(chosen.reading.values[name], name in chosen.cut)
+        for name in output_format.fields
+        if name in chosen.reading.values
+    }
+    cut = tuple(f"cut:{name}" for name in chosen.cut)
+    return Verdict(scores, fields, (*marks, *cut))
+
+
+def _score(name: str, completions: Sequence[Completion]) -> Score:
+    said = [_value(completion, name) for completion in completions]
+    if len(completions) == 1:
+        return Score(said[0], completions[0].probabilities.get(name, {}))
+    parts = [c.probabilities.get(name) or {value: 1.0} for c, value in zip(completions, said, strict=True)]
+    values = sorted(set().union(*parts))
+    mean = {value: sum(part.get(value, 0.0) for part in parts) / len(parts) for value in values}
+    return Score(max(mean, key=lambda value: (mean[value], -value)), mean)
+
+
+def _value(completion: Completion, name: str) -> int:
+    value = completion.reading.values[name] if completion.reading else None
+    if not isinstance(value, int):
+        raise ReplyError(f"the score {name!r} is no whole number")
+    return value
+
+
+def _agrees(completion: Completion, scores: Mapping[str, Score]) -> bool:
+    return all(_value(completion, name) == score.value for name, score in scores.items())
+
+
+def _clean(value: Value, cut: bool) -> Value:
+    """Text without blanks around it and without halves of characters, which a budget leaves behind."""
+    if isinstance(value, list):
+        return [_clean(item, cut) for item in value]
+    if not isinstance(value, str):
+        return value
+    whole = _SURROGATE.sub("\ufffd", value)
+    return (whole.rstrip("\ufffd") if cut else whole).strip()

@@ -1,0 +1,43 @@
+"""YAML from outside: no tags, no repeated keys, no aliases that multiply."""
+
+import yaml
+
+from pathway_local.errors import PathwayError
+
+LIMIT = 2_000_000
+"""Characters; a rubric or a registry has a few thousand."""
+
+
+class _Loader(yaml.SafeLoader):
+    """A safe loader that refuses aliases (a few lines of them can stand for gigabytes) and repeated keys."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark
+            raise yaml.composer.ComposerError(None, None, "aliases are not taken", mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
+        seen: set[object] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+            if isinstance(key, dict | list):
+                raise yaml.constructor.ConstructorError(None, None, "a key must be plain text", key_node.start_mark)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{key!r} stands twice", key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def load_yaml(text: str, where: str, error: type[PathwayError], first_line: int = 1) -> object:
+    """What the YAML text says. Raises `error` naming `where`, line and column."""
+    if len(text) > LIMIT:
+        raise error(f"{where}: {len(text)} characters are too many for such a file", f"The limit is {LIMIT}.")
+    try:
+        return yaml.load(text, _Loader)  # noqa: S506 (the loader is a safe one)
+    except yaml.MarkedYAMLError as problem:
+        mark = problem.problem_mark
+        at = f" line {mark.line + first_line}, column {mark.column + 1}" if mark else ""
+        raise error(f"{where}{at}: {problem.problem or 'this is no YAML'}", "Mend the YAML there.") from None
+    except (yaml.YAMLError, ValueError, RecursionError, OverflowError):
+        raise error(f"{where}: this is no YAML that can be read", "Mend the file.") from None

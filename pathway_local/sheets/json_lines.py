@@ -1,0 +1,110 @@
+"""JSONL files as rows: one JSON object on each line."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+from pathway_local.errors import CasesError
+from pathway_local.sheets.lines import Lines, RowTooLong, count_lines, find_encoding
+from pathway_local.sheets.row import COLUMN_LIMIT, ROW_LIMIT, Row, column_names, has_surrogates
+
+SAMPLE_LINES = 1_000
+SAMPLE_SIZE = 8 * 2**20
+
+
+class JsonLinesSheet:
+    """A JSONL file. Its columns are the keys of its first 1,000 lines; a row has a cell for each of its own keys."""
+
+    unit = "line"
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.encoding = find_encoding(path)
+        self.columns = column_names(path, self._keys())
+
+    def rows(self) -> Iterator[Row]:
+        """Every line; blank ones are blank rows."""
+        number = 0
+        # A JSON text may not hold a bare line feed, but it may have a carriage return between its parts.
+        with Lines(self.path, self.encoding, newline="\n") as lines:
+            while True:
+                start = lines.begin()
+                problem = ""
+                try:
+                    line = next(lines)
+                except StopIteration:
+                    return
+                except RowTooLong:
+                    line, problem = "-", f"it has more than {ROW_LIMIT:,} characters"
+                blank = not line.strip()
+                number += not blank
+                yield self._row(line, 0 if blank else number, start, problem, lines.row)
+
+    def count(self) -> int | None:
+        """The lines that are not blank; None for a big file."""
+        return count_lines(self.path, self.encoding, quotes=False)
+
+    def _row(self, line: str, number: int, start: int, problem: str, raw: str | None) -> Row:
+        if problem or not number:
+            return Row(number, start, problem=problem, raw=raw)
+        if has_surrogates(line):
+            return Row(number, start, problem=f"it has bytes that are not {self.encoding.name}", raw=raw)
+        try:
+            cells = _cells(line)
+        except ValueError as error:
+            return Row(number, start, problem=str(error), raw=raw)
+        return Row(number, start, cells, raw=raw, width=len(cells))
+
+    def _keys(self) -> list[str]:
+        keys: dict[str, None] = {}
+        size = 0
+        for row in self.rows():
+            keys.update(dict.fromkeys(row.cells))
+            size += len(row.raw or "")
+            if row.number >= SAMPLE_LINES or size > SAMPLE_SIZE or len(keys) > COLUMN_LIMIT:
+                break
+        if not keys:
+            raise CasesError(
+                f"{self.path.name} holds no JSON object in its first lines",
+                "A JSONL file has one JSON object, such as {\"question\": \"…\"}, on each line.",
+            )
+        return list(keys)
+
+
+def _cells(line: str) -> dict[str, str]:
+    """The cells of one line; ValueError with a reason that holds none of its text."""
+    try:
+        found = json.loads(line, object_pairs_hook=_object, parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"broken JSON at character {error.colno:,}: {error.msg}") from None
+    except RecursionError:
+        raise ValueError("its JSON is nested too deep") from None
+    if not isinstance(found, dict):
+        raise ValueError("it is no JSON object")
+    if len(found) > COLUMN_LIMIT:
+        raise ValueError(f"it has {len(found):,} keys, over the limit of {COLUMN_LIMIT:,}")
+    return {key: _text(value) for key, value in found.items()}
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key comes twice in one JSON object")
+    return found
+
+
+def _no_number(_: str) -> NoReturn:
+    raise ValueError("broken JSON: NaN and Infinity are no JSON numbers")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (ValueError, RecursionError):
+        raise ValueError("it has a number too large to keep, or is nested too deep") from None

@@ -1,0 +1,145 @@
+"""The lines of a text file: its encoding, found from its first bytes, and its lines, numbered and bounded."""
+
+import codecs
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TextIO
+
+from pathway_local.errors import CasesError
+from pathway_local.sheets.row import ROW_LIMIT
+
+SAMPLE = 2**20
+COUNT_LIMIT = 200_000_000
+"""Bytes of a file that are read through only to count its rows."""
+
+SAVE_AS_UTF8 = 'Save it as UTF-8 (in a spreadsheet: "CSV UTF-8").'
+
+
+class RowTooLong(Exception):
+    """A row has more than ROW_LIMIT characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How a file's bytes are text. Bytes that are not become surrogates, and surrogates those bytes again."""
+
+    codec: str
+    errors: str
+    bom: bool
+
+    @property
+    def name(self) -> str:
+        """The encoding as people write it."""
+        return "UTF-8" if self.codec == "utf-8" else "UTF-16"
+
+
+def find_encoding(path: Path) -> Encoding:
+    """UTF-8, with a byte order mark or without, or UTF-16 with one; CasesError for any other."""
+    with path.open("rb") as file:
+        sample = file.read(SAMPLE)
+    if sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        raise CasesError(f"{path.name} is UTF-32", SAVE_AS_UTF8)
+    for mark, codec in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if sample.startswith(mark):
+            if path.stat().st_size % 2:
+                raise CasesError(f"{path.name} is UTF-16 and ends in the middle of a character", SAVE_AS_UTF8)
+            return Encoding(codec, "surrogatepass", bom=True)
+    _check_utf8(path, sample)
+    return Encoding("utf-8", "surrogateescape", sample.startswith(codecs.BOM_UTF8))
+
+
+def _check_utf8(path: Path, sample: bytes) -> None:
+    """CasesError for another encoding throughout: a few damaged rows among good ones are only bad rows."""
+    lines = sample.split(b"\n")
+    if b"\0" in lines[0]:
+        raise CasesError(f"{path.name} is not UTF-8: line 1 has NUL bytes", SAVE_AS_UTF8)
+    if len(sample) == SAMPLE and len(lines) > 1:
+        lines.pop()
+    bad: list[tuple[int, int]] = []
+    good = 0
+    for number, line in enumerate(lines, 1):
+        try:
+            good += not line.decode().isascii()
+        except UnicodeDecodeError as error:
+            bad.append((number, error.start + 1))
+    if bad and (bad[0][0] == 1 or (len(bad) > 2 and not good)):
+        raise CasesError(f"{path.name} is not UTF-8: line {bad[0][0]}, byte {bad[0][1]}", SAVE_AS_UTF8)
+
+
+class Lines:
+    """A text file's lines, one at a time, with the lines of the row that is being read kept.
+
+    A row is begun with `begin`; when it turns out to be broken, `retry_from_second` gives its lines from the
+    second on once more: a stray quote then costs its own row, not all that it seemed to enclose.
+    """
+
+    def __init__(self, path: Path, encoding: Encoding, newline: str) -> None:
+        self.number = 0
+        self._encoding = encoding
+        self._file: TextIO = path.open(encoding=encoding.codec, errors=encoding.errors, newline=newline)
+        self._again: deque[str | None] = deque()
+        self._row: list[str | None] = []
+        self._size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        self._file.close()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        line = self._again.popleft() if self._again else self._read()
+        if line == "":
+            raise StopIteration
+        self.number += 1
+        self._row.append(line)
+        self._size += len(line or "")
+        if line is None or self._size > ROW_LIMIT:
+            raise RowTooLong
+        return line
+
+    def begin(self) -> int:
+        """Start a row; gives the number of its first line."""
+        self._row, self._size = [], 0
+        return self.number + 1
+
+    @property
+    def row(self) -> str | None:
+        """The text of the row so far; None where a line of it was too long to keep."""
+        kept = [line for line in self._row if line is not None]
+        return "".join(kept) if len(kept) == len(self._row) else None
+
+    def retry_from_second(self) -> None:
+        """Give the row's lines after its first once more; the row is then its first line."""
+        rest = self._row[1:]
+        self._again.extendleft(reversed(rest))
+        self.number -= len(rest)
+        del self._row[1:]
+
+    def _read(self) -> str | None:
+        """The next line, "" at the end, None for one that is too long."""
+        line = self._file.readline(ROW_LIMIT + 1)
+        if self.number == 0 and self._encoding.bom:
+            line = line.removeprefix("\ufeff")
+        if len(line) <= ROW_LIMIT:
+            return line
+        while line and not line.endswith(("\n", "\r")):
+            line = self._file.readline(ROW_LIMIT)
+        return None
+
+
+def count_lines(path: Path, encoding: Encoding, *, quotes: bool) -> int | None:
+    """How many lines hold anything; with `quotes`, those that end outside quotes. None for a big file."""
+    if path.stat().st_size > COUNT_LIMIT:
+        return None
+    quoted, count = False, 0
+    with path.open(encoding=encoding.codec, errors=encoding.errors) as file:
+        for line in file:
+            quoted ^= quotes and line.count('"') % 2 == 1
+            count += not quoted and not line.isspace()
+    return count

@@ -1,0 +1,136 @@
+"""A row of a sheet, with its cells as text, and what every sheet's cells and columns must hold to."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Protocol
+
+from pathway_local.errors import CasesError
+
+CELL_LIMIT = 16 * 2**20
+"""Characters in one cell; more is taken for damage, not for a text that someone wants judged."""
+
+ROW_LIMIT = 2 * CELL_LIMIT
+"""Characters in one row of a text file: what a quote that never closes can cost in memory."""
+
+COLUMN_LIMIT = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row below the header.
+
+    `number` counts rows that hold anything, from 1 (0 where `blank`); `line` is where a person finds it: the
+    line of a text file, the row of a workbook or of a Parquet file. `cells` has every cell that could be read,
+    by column: a column that is not there is missing, an empty text is not. `problem` says why the row as a
+    whole can't be read, `bad_cells` why one cell can't. `raw` is a text file's own text of the row (None where
+    it is too long to keep) and `width` its number of fields (None where they can't be told apart).
+    """
+
+    number: int
+    line: int
+    cells: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
+    bad_cells: Mapping[str, str] = field(default_factory=dict)
+    raw: str | None = None
+    width: int | None = None
+
+    @property
+    def blank(self) -> bool:
+        """Whether the row holds nothing at all, as the rows below a sheet's last one often do."""
+        return self.number == 0
+
+
+class Sheet(Protocol):
+    """A file of rows below named columns. `unit` is what `Row.line` counts: "line" or "row"."""
+
+    path: Path
+    unit: str
+    columns: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def rows(self) -> Iterator[Row]:
+        """Every row in order, blank ones too, from the start at each call. CasesError where it can't go on."""
+
+    def count(self) -> int | None:
+        """About how many rows there are, where that is cheap to say."""
+
+
+def column_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns of a header: an unnamed one becomes "column 3". CasesError where they can't serve as names."""
+    if not any(name.strip() for name in names):
+        raise CasesError(f"{path.name} has no header", "Give the columns names in the first row.")
+    if len(names) > COLUMN_LIMIT:
+        raise CasesError(
+            f"{path.name} has {len(names):,} columns, over the limit of {COLUMN_LIMIT:,}",
+            "Keep the columns that the cases need.",
+        )
+    if any(flaw(name) for name in names):
+        raise CasesError(f"{path.name} has a header that is no text", "Save it anew, as UTF-8.")
+    named = tuple(name if name.strip() else f"column {place}" for place, name in enumerate(names, 1))
+    twice = [shown(name) for name, times in Counter(named).items() if times > 1]
+    if twice:
+        raise CasesError(f"{path.name} has several columns called {twice[0]}", "Give each column its own name.")
+    return named
+
+
+def shown(name: str) -> str:
+    """A column's name for a message. A long one is left out: without a header, it would be a case's text."""
+    if len(name) > 60:
+        return f"(a name of {len(name):,} characters)"
+    return name if name.isprintable() and name == name.strip() else repr(name)
+
+
+def flaw(text: str) -> str:
+    """Why a text can't be a cell, or nothing."""
+    if len(text) > CELL_LIMIT:
+        return f"more than {CELL_LIMIT:,} characters"
+    if "\0" in text:
+        return "a NUL character"
+    return "half of a surrogate pair" if has_surrogates(text) else ""
+
+
+def has_surrogates(text: str) -> bool:
+    """Whether a text has code points that no encoding can write."""
+    if text.isascii():
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def plain_text(value: object) -> str:
+    """A typed cell as text: 5 for 5.0, ISO dates, compact JSON for lists; ValueError for bytes that are no text.
+
+    A float that is not a number is how data frames write an empty cell.
+    """
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return _number_text(value)
+        case datetime() if value.tzinfo is None and value.time() == time():
+            return value.date().isoformat()
+        case date() | time():
+            return value.isoformat()
+        case bytes():
+            return value.decode()
+        case list() | tuple() | dict():
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=plain_text)
+    return str(value)
+
+
+def _number_text(value: float) -> str:
+    if math.isnan(value):
+        return ""
+    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)

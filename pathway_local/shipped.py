@@ -1,0 +1,23 @@
+"""Finds what the product ships beside its code: `models.yaml` and `prompts/`."""
+
+from pathlib import Path
+
+from pathway_local.errors import UsageError
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def shipped(name: str) -> Path:
+    """The file or folder of that name: at the repository's root in a checkout, packaged in a wheel."""
+    checkout = _PACKAGE.parent / name
+    if (_PACKAGE.parent / "pyproject.toml").is_file() and checkout.exists():
+        return checkout
+    packaged = _PACKAGE / "_shipped" / name
+    if packaged.exists():
+        return packaged
+    raise UsageError(f"this installation lacks its own {name}", "Install pathway-local again.")
+
+
+def packaged_folder(name: str) -> Path:
+    """The folder of that name inside the package; it may not be there yet."""
+    return _PACKAGE / name

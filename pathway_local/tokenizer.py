@@ -1,0 +1,98 @@
+"""A judge's tokenizer: chat template, end-of-turn ids, and two ways to encode, for our text and for cases' text."""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import llguidance
+import llguidance.hf
+import llguidance.numpy
+import numpy as np
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerFast
+
+from pathway_local.errors import EngineError
+
+
+class JudgeTokenizer:
+    """The tokenizer in a judge's folder. `end_of_turn` names tokens that end a reply beside its own end token."""
+
+    def __init__(self, folder: Path, end_of_turn: Sequence[str] = ()) -> None:
+        if not (folder / "tokenizer.json").is_file():
+            hint = "Save the tokenizer in its fast form (tokenizer.json) beside the weights."
+            raise EngineError(f"{folder} holds no tokenizer.json", hint)
+        try:
+            self.tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise EngineError(f"the tokenizer in {folder} can't be read ({type(error).__name__})") from None
+        if self.tokenizer.eos_token_id is None:
+            raise EngineError(
+                f"the tokenizer in {folder} names no end token", "Set eos_token in tokenizer_config.json."
+            )
+        self.eos_id: int = self.tokenizer.eos_token_id
+        self.end_ids = self._end_ids(folder, end_of_turn)
+        self._ours: Tokenizer = self.tokenizer.backend_tokenizer
+        self._theirs = _without_added_tokens(self._ours)
+
+    def chat(self, messages: Sequence[Mapping[str, str]], switches: Mapping[str, object]) -> str:
+        """The prompt text of a conversation, up to where the judge's reply begins."""
+        if not self.tokenizer.chat_template:
+            raise EngineError("the judge's tokenizer has no chat template", "Add chat_template.jinja to its folder.")
+        rendered = self.tokenizer.apply_chat_template(
+            list(messages), tokenize=False, add_generation_prompt=True, **switches
+        )
+        return str(rendered)
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """The ids of text of our own, in which special tokens mean what they say."""
+        return tuple(self._ours.encode(text, add_special_tokens=False).ids)
+
+    def encode_cases(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """The ids of texts from cases: nothing in them becomes a special or an added token."""
+        # A lone surrogate is no text that a tokenizer takes.
+        clean = [text.encode("utf-8", "replace").decode() for text in texts]
+        return [tuple(encoded.ids) for encoded in self._theirs.encode_batch(clean, add_special_tokens=False)]
+
+    @cached_property
+    def grammar_tokenizer(self) -> llguidance.LLTokenizer:
+        """The vocabulary as llguidance sees it: the bytes of each id, and the masks of grammars."""
+        return llguidance.hf.from_tokenizer(self.tokenizer)
+
+    def bytes_of(self, token: int) -> bytes:
+        """The bytes that a token stands for."""
+        return bytes(self.grammar_tokenizer.decode_bytes([token]))
+
+    def legal_ids(self, matcher: llguidance.LLMatcher) -> tuple[int, ...]:
+        """The ids that a grammar lets through next."""
+        size = self.grammar_tokenizer.vocab_size
+        mask = llguidance.numpy.allocate_token_bitmask(1, size)
+        llguidance.numpy.fill_next_token_bitmask(matcher, mask, 0)
+        bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[:size]
+        return tuple(np.flatnonzero(bits).tolist())
+
+    @cached_property
+    def letter_id(self) -> int:
+        """The id of the plain letter "a": where a grammar lets it through, free text may go on."""
+        return next(i for i in range(self.grammar_tokenizer.vocab_size) if self.bytes_of(i) == b"a")
+
+    def _end_ids(self, folder: Path, end_of_turn: Sequence[str]) -> tuple[int, ...]:
+        ids = {self.tokenizer.convert_tokens_to_ids(token) for token in end_of_turn}
+        if None in ids or self.tokenizer.unk_token_id in ids:
+            raise EngineError(f"the tokenizer in {folder} lacks one of the end-of-turn tokens {', '.join(end_of_turn)}")
+        path = folder / "generation_config.json"
+        if path.is_file():
+            declared = json.loads(path.read_text(encoding="utf-8")).get("eos_token_id") or []
+            ids |= set(declared if isinstance(declared, list) else [declared])
+        return tuple(sorted(ids - {self.eos_id}))
+
+
+def _without_added_tokens(tokenizer: Tokenizer) -> Tokenizer:
+    """A twin that knows no added tokens: `encode_special_tokens` would still turn some of them into their ids."""
+    described = json.loads(tokenizer.to_str())
+    described["added_tokens"] = []
+    described["post_processor"] = None
+    twin = Tokenizer.from_str(json.dumps(described))
+    twin.no_truncation()
+    twin.no_padding()
+    return twin

@@ -1,0 +1,190 @@
+"""Where a judge's weights lie on this disk, whether they can be used, and their hash. Never a network."""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pathway_local.errors import EngineError, WeightsMissing
+from pathway_local.shipped import packaged_folder
+
+PACKAGE = "package:"
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+_REVISION = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+_INDEX = "model.safetensors.index.json"
+_DESCRIBING = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "tokenizer.model",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+    "tekken.json",
+    "chat_template.jinja",
+    "chat_template.json",
+)
+_LARGEST_JSON = 64 * 1024 * 1024
+_STAGE = "or copy the model's folder to this machine: docs/judges.md says how."
+_hashes: dict[tuple[Path, int, int], str] = {}
+
+
+def is_hub_id(source: str) -> bool:
+    """Whether a source names a repository of the model hub: `owner/name`."""
+    return _HUB_ID.fullmatch(source) is not None and ".." not in source
+
+
+def models_home() -> Path:
+    """The folder of this user's own copies of judges, a subfolder each."""
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data) / "pathway-local" / "models"
+
+
+def hub_home() -> Path:
+    """The model hub's cache, as its own client places it."""
+    if cache := os.environ.get("HF_HUB_CACHE"):
+        return Path(cache)
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface"
+    return Path(home) / "hub"
+
+
+def find_folder(name: str, source: str, revision: str | None = None) -> Path:
+    """The folder that should hold this judge's weights, looked for on this disk alone.
+
+    A hub id is looked for in `models_home()/NAME`, then in the hub's cache at its revision, or at the one
+    that `main` stands for. Raises WeightsMissing.
+    """
+    if source.startswith(PACKAGE):
+        return _existing(packaged_folder(source.removeprefix(PACKAGE)), name, "Run ./scripts/setup, which makes it.")
+    if not is_hub_id(source):
+        return _existing(Path(source).expanduser(), name, "Correct the entry's source, " + _STAGE)
+    own = models_home() / name.replace(":", "-")
+    if own.is_dir():
+        return own
+    cached = hub_home() / f"models--{source.replace('/', '--')}"
+    commit = _commit(cached, revision)
+    if commit and (cached / "snapshots" / commit).is_dir():
+        return cached / "snapshots" / commit
+    fetch = f"Run `pathway-local judges fetch {name}` (the one command that uses the network), {_STAGE}"
+    there = sorted(path.name for path in (cached / "snapshots").glob("*"))
+    if there and revision:
+        raise WeightsMissing(f"judge {name!r}: revision {there[0]} is on this disk, {revision} is asked for", fetch)
+    raise WeightsMissing(f"judge {name!r}: no weights on this disk: neither {own} nor {cached}", fetch)
+
+
+def _existing(folder: Path, name: str, hint: str) -> Path:
+    if folder.is_dir():
+        return folder.resolve()
+    raise WeightsMissing(f"judge {name!r}: no folder {folder}", hint)
+
+
+def _commit(cached: Path, revision: str | None) -> str | None:
+    """The commit that a revision stands for in a hub cache: itself, or what the branch of that name points to."""
+    wanted = revision or "main"
+    if not _REVISION.fullmatch(wanted):
+        return None
+    branch = cached / "refs" / wanted
+    if branch.is_file():
+        pointed = branch.read_text("utf-8", "replace")[:200].strip()
+        return pointed if _REVISION.fullmatch(pointed) else None
+    return wanted
+
+
+def check_folder(folder: Path, name: str) -> Path:
+    """The folder itself, if it holds a config and every safetensors file that its index names.
+
+    Raises WeightsMissing; a folder with pickled weights alone is refused, since reading one can run code.
+    """
+    if not (folder / "config.json").is_file():
+        raise WeightsMissing(f"judge {name!r}: {folder} holds no config.json", "It is not a model's folder.")
+    files = weight_files(folder)
+    absent = [path.name for path in files if not path.is_file()]
+    if absent:
+        few = f"{len(absent)} of {len(files)} weight files, first {absent[0]}"
+        raise WeightsMissing(f"judge {name!r}: {folder} lacks {few}", f"Fetch or copy it again: {_STAGE}")
+    if files:
+        return folder
+    pickled = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
+    if pickled:
+        raise WeightsMissing(
+            f"judge {name!r}: {folder} holds only pickled weights ({pickled[0]}), which are never read",
+            "Get the model's safetensors files; a pickle can run code when it is opened.",
+        )
+    raise WeightsMissing(f"judge {name!r}: {folder} holds no safetensors files", f"Fetch or copy it again: {_STAGE}")
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The safetensors files of a model, in order: those of its index, else all that are there.
+
+    Some models come twice in one folder; the second copy is called `consolidated`.
+    """
+    if (folder / _INDEX).is_file():
+        shards = read_json(folder / _INDEX).get("weight_map")
+        names = {Path(str(shard)).name for shard in shards.values()} if isinstance(shards, Mapping) else set()
+        return [folder / name for name in sorted(names)]
+    files = sorted(folder.glob("*.safetensors"))
+    return [path for path in files if not path.name.startswith("consolidated")] or files
+
+
+def weights_bytes(folder: Path) -> int:
+    """Bytes of the weights on disk; about what they take in memory."""
+    return sum(path.stat().st_size for path in weight_files(folder))
+
+
+def weights_hash(folder: Path) -> str:
+    """SHA-256, in hex, over the weights, config, tokenizer and chat template: the same wherever they lie.
+
+    Files are read as streams, and read again in this process only when their size or time has changed.
+    """
+    digest = hashlib.sha256()
+    for path in _hashed_files(folder):
+        digest.update(f"{path.name}\0{_file_hash(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def _hashed_files(folder: Path) -> Iterator[Path]:
+    yield from sorted(folder / name for name in _DESCRIBING if (folder / name).is_file())
+    yield from weight_files(folder)
+
+
+def _file_hash(path: Path) -> str:
+    real = path.resolve()
+    known = real.stat()
+    key = (real, known.st_size, known.st_mtime_ns)
+    if key not in _hashes:
+        with real.open("rb") as stream:
+            _hashes[key] = hashlib.file_digest(stream, "sha256").hexdigest()
+    return _hashes[key]
+
+
+def read_json(path: Path) -> dict[str, object]:
+    """A JSON object from a model's folder. Raises EngineError that names the file."""
+    try:
+        if path.stat().st_size > _LARGEST_JSON:
+            raise EngineError(f"{path} is too large for what it should hold", "Fetch or copy the model again.")
+        found = json.loads(path.read_bytes())
+    except OSError as error:
+        raise EngineError(f"{path} can't be read: {error.strerror}", "Check its permissions.") from None
+    except (ValueError, RecursionError):
+        raise EngineError(f"{path} is not JSON", "Fetch or copy the model again.") from None
+    if not isinstance(found, dict):
+        raise EngineError(f"{path} holds no JSON object", "Fetch or copy the model again.")
+    return found
+
+
+def chat_template(folder: Path) -> str:
+    """The model's chat template as text; empty where its folder holds none."""
+    separate = folder / "chat_template.jinja"
+    if separate.is_file() and separate.stat().st_size < _LARGEST_JSON:
+        return separate.read_text("utf-8", "replace")
+    for name in ("chat_template.json", "tokenizer_config.json"):
+        if (folder / name).is_file():
+            found = read_json(folder / name).get("chat_template")
+            if isinstance(found, str):
+                return found
+    return ""
