@@ -119,7 +119,8 @@ def _layer_kinds(text: Config) -> list[str]:
         return ["linear_attention" if (at + 1) % every else "full_attention" for at in range(layers)]
     if every := whole(text, "sliding_window_pattern", "_sliding_window_pattern"):
         return ["sliding_attention" if (at + 1) % every else "full_attention" for at in range(layers)]
-    slides = whole(text, "sliding_window") and text.get("use_sliding_window") is not False
+    window = whole(text, "sliding_window")
+    slides = window and text.get("use_sliding_window") is not False and window < (context(text) or window + 1)
     return ["sliding_attention" if slides else "full_attention"] * layers
 
 

@@ -256,14 +256,11 @@ class Text(_Field):
         The lexer is greedy and never goes back, so every proper prefix of `after` is a separator of its own,
         and the segment behind it leaves out the character that would go on with `after`.
         """
-        for end in range(1, len(after)):
-            if (after[:end] + after).find(after) != end:
-                raise FormatError(f"the text behind a field repeats itself: {after!r}", "Change one of its characters.")
+        # A prefix that, cut off and followed by the whole literal, makes it stand earlier is no separator.
+        ends = [i for i in range(1, len(after)) if (after[:i] + after).find(after) == i]
         barred = after[0] + ("\n" if self.lines == "one" else "")
-        pairs = "".join(f" | {literal(after[:i])} S{i}" for i in range(1, len(after)))
-        terminals = "".join(
-            f"S{i}: /[^{_class(barred + after[i])}][^{_class(barred)}]*/\n" for i in range(1, len(after))
-        )
+        pairs = "".join(f" | {literal(after[:i])} S{i}" for i in ends)
+        terminals = "".join(f"S{i}: /[^{_class(barred + after[i])}][^{_class(barred)}]*/\n" for i in ends)
         loop = f" ({pairs[3:]})*" if pairs else ""
         return f"start: S0{loop}\nS0: /[^{_class(barred)}]+/\n{terminals}"
 

@@ -57,7 +57,7 @@ class _Drawing:
     completions: list[Completion] = field(default_factory=list)
 
 
-class Job:
+class Judging:
     """Judges cases under the given raters and stores every outcome in the run.
 
     `keep` names the metadata columns that the run keeps, None all of them.

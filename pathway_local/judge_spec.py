@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, field_validator
@@ -18,6 +17,9 @@ Precision = Literal["fp32", "bf16", "fp16", "fp8", "int8", "w4a16", "mxfp4", "nv
 System = Literal["native", "fold"]
 Dtype = Literal["auto", "bfloat16", "float16", "float32"]
 Switch = bool | int | str
+
+FOLDER = "its folder"
+"""Where a judge comes from that no registry names."""
 
 _SOURCE = re.compile(r"(package:[A-Za-z0-9][\w/-]*|~?/.*|\.{1,2}/.*)", re.ASCII)
 _REVISION = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
@@ -125,7 +127,7 @@ class Entry(_Keys):
     verified: bool = False
     parameters: Parameters | None = None
     context: Count | None = None
-    layers: Count | None = None
+    layers: Annotated[int, Field(ge=0, le=10_000)] | None = None
     kv_heads: Count | None = None
     head_size: Count | None = None
     latent: Count | None = None
@@ -173,10 +175,15 @@ class JudgeSpec(Entry):
     origin: str = ""
     inferred: tuple[str, ...] = ()
 
-    @cached_property
+    @property
+    def key(self) -> str:
+        """What finds it again: its name in the registry, or the folder that it was named by."""
+        return self.source if self.origin == FOLDER else self.name
+
+    @property
     def architecture(self) -> Architecture | None:
         """What decides the memory that a case takes; None where neither entry nor config say it."""
-        if not self.layers or not (self.latent or (self.kv_heads and self.head_size)):
+        if self.layers is None or not (self.latent or (self.kv_heads and self.head_size)):
             return None
         full = Attention(self.layers, self.kv_heads or 1, self.head_size or self.latent or 1, latent=self.latent or 0)
         slide, state = self.sliding, self.recurrent
@@ -189,5 +196,11 @@ class JudgeSpec(Entry):
     def variant(self, name: str) -> "JudgeSpec":
         """This judge from the source of that variant, called `NAME:VARIANT`. Raises KeyError."""
         chosen = self.variants[name].model_dump(exclude_none=True)
-        dropped = {"revision": None, "sha256": None, "weights_gb": None, "min_gpu_gb": None, "variants": {}}
+        dropped: dict[str, Any] = {
+            "revision": None,
+            "sha256": None,
+            "weights_gb": None,
+            "min_gpu_gb": None,
+            "variants": {},
+        }
         return self.model_copy(update={**dropped, **chosen, "name": f"{self.name}:{name}"})

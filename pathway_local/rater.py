@@ -28,13 +28,18 @@ class Rater:
     spec: Mapping[str, Value]
 
     @property
+    def spec_json(self) -> str:
+        """The spec as ASCII JSON with sorted keys: the same text for the same spec."""
+        return _canonical(dict(self.spec))
+
+    @property
     def fingerprint(self) -> str:
-        """SHA-256 of the spec as JSON with sorted keys, 64 hex digits."""
-        return hashlib.sha256(_canonical(dict(self.spec)).encode()).hexdigest()
+        """SHA-256 of `spec_json`, 64 hex digits."""
+        return hashlib.sha256(self.spec_json.encode()).hexdigest()
 
     def differences(self, now: "Rater") -> str:
         """What differs between this rater and `now`: each key of the spec with both values, shortened."""
-        before, after = (_flat({"kind": rater.kind, **rater.spec}) for rater in (self, now))
+        before, after = (_flat({"kind of rater": rater.kind, **rater.spec}) for rater in (self, now))
         keys = [key for key in sorted(before.keys() | after.keys()) if before.get(key) != after.get(key)]
         shown = [f"{key} was {_short(before.get(key))}, now {_short(after.get(key))}" for key in keys]
         more = [f"and {len(keys) - SHOWN_DIFFERENCES} more"] if len(keys) > SHOWN_DIFFERENCES else []

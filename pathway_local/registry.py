@@ -11,12 +11,22 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from pathway_local.errors import EngineError, RegistryError, UnknownName, UsageError, WeightsMissing
-from pathway_local.inference import from_folder
-from pathway_local.judge_spec import Entry, JudgeSpec, Parameters, Recurrent, Sampling, Sliding, Thinking, Variant
+from pathway_local.errors import RegistryError, UnknownName, UsageError, WeightsMissing
+from pathway_local.judge_folder import complete
+from pathway_local.judge_spec import (
+    FOLDER,
+    Entry,
+    JudgeSpec,
+    Parameters,
+    Recurrent,
+    Sampling,
+    Sliding,
+    Thinking,
+    Variant,
+)
 from pathway_local.safe_yaml import load_yaml
 from pathway_local.shipped import shipped
-from pathway_local.weights import check_folder, find_folder, is_hub_id
+from pathway_local.weights import check_folder, find_folder, is_folder, is_hub_id, local_path
 
 Keys = tuple[str | int, ...]
 
@@ -54,7 +64,7 @@ class Registry:
             folder = find_folder(spec.name, spec.source, spec.revision)
         except WeightsMissing:
             return spec
-        return from_folder(spec, folder) if (folder / "config.json").is_file() else spec
+        return complete(spec, folder) if (folder / "config.json").is_file() else spec
 
     def _named(self, name: str) -> JudgeSpec | None:
         base, _, variant = name.partition(":")
@@ -75,14 +85,15 @@ class Registry:
 
 
 def _of_folder(name: str, known: Mapping[str, JudgeSpec]) -> JudgeSpec:
-    folder = Path(name).expanduser()
-    if "/" not in name and not (folder / "config.json").is_file():
+    folder = local_path(name)
+    there = is_folder(folder)
+    if "/" not in name and not (there and (folder / "config.json").is_file()):
         raise UnknownName("judge", name, known, "A folder with a model can be named, too")
-    if not folder.is_dir():
+    if not there:
         hint = "Name a judge of `pathway-local judges list`, or a folder with a model's config.json and safetensors."
         raise UsageError(f"there is no folder {name!r}, and no judge of that name", hint)
     short = re.sub(r"[^\w.-]", "-", folder.resolve().name).lstrip("._-")[:64] or "judge"
-    return JudgeSpec(name=short, source=str(folder.resolve()), origin="its folder")
+    return JudgeSpec(name=short, source=str(folder.resolve()), origin=FOLDER)
 
 
 def weights_folder(spec: JudgeSpec) -> Path:
@@ -123,13 +134,14 @@ def load_registry(extra: Path | None = None) -> Registry:
 class _File:
     path: Path
     tree: Mapping[str, object]
-    lines: Mapping[Keys, int]
+    text: str
 
     def where(self, keys: Keys) -> str:
         """File and line of a key, or of the nearest key around it."""
+        lines = _lines(self.text)
         for end in range(len(keys), 0, -1):
-            if keys[:end] in self.lines:
-                return f"{self.path} line {self.lines[keys[:end]]}"
+            if keys[:end] in lines:
+                return f"{self.path} line {lines[keys[:end]]}"
         return str(self.path)
 
     def entries(self) -> Iterator[tuple[str, dict[str, object]]]:
@@ -163,7 +175,7 @@ def _read(path: Path) -> _File:
         tree = {}
     if not isinstance(tree, Mapping):
         raise RegistryError(f"{path} holds no entries", "Write lines like `name: {source: /folder/of/the/model}`.")
-    return _File(path, tree, _lines(text))
+    return _File(path, tree, text)
 
 
 def _lines(text: str) -> dict[Keys, int]:
@@ -207,7 +219,9 @@ def _explained(name: str, keys: Mapping[str, tuple[object, _File]], last: _File,
     if error["type"] == "missing":
         return RegistryError(f"{at}: missing", "Add it.")
     said = error["msg"].removeprefix("Value error, ").replace("Input should", "should")
-    return RegistryError(f"{at}: {said}", "Correct it there.")
+    return RegistryError(
+        f"{at}: {said}", "Put it in quotes." if error["type"] == "string_type" else "Correct it there."
+    )
 
 
 def _model_at(path: Keys) -> type[BaseModel]:
@@ -216,13 +230,3 @@ def _model_at(path: Keys) -> type[BaseModel]:
     if path[0] == "variants":
         return Variant
     return _PARTS.get(str(path[-1]), Entry)
-
-
-__all__ = [
-    "EngineError",
-    "JudgeSpec",
-    "Registry",
-    "load_registry",
-    "user_file",
-    "weights_folder",
-]

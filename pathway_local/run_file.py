@@ -6,13 +6,10 @@ Tables and values meet here; `migrations` holds the schema, `database` the file 
 import hashlib
 import json
 import os
-import re
 import secrets
 import sqlite3
-import threading
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,28 +17,20 @@ from types import TracebackType
 from typing import Any, Self
 
 from pathway_local.case import Case
-from pathway_local.database import (
-    WriterLock,
-    connect_reader,
-    connect_writer,
-    create,
-    damaged,
-    explained,
-    prepare_writing,
-)
+from pathway_local.database import Database, damaged, decoding, explained
 from pathway_local.errors import RaterChanged, RunFileError, UnknownName
-from pathway_local.migrations import MIGRATIONS, migrate, schema_version
+from pathway_local.migrations import migrate
+from pathway_local.private_file import create
 from pathway_local.rater import Rater
-from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
+from pathway_local.stored_outcome import from_columns, storable, to_columns, to_json
+from pathway_local.verdict import Failure, Outcome, Value
 
-COMMIT_SECONDS = 0.5
 IDS_PER_QUERY = 5_000
-CHECKED_BYTES = 32 << 20
 KEY_BYTES = 32
+# A verdict with its analysis takes one to three KiB: SQLite's usual 4096 would leave up to half of each page empty.
+PAGE_BYTES = 16384
 
-_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
+_ADD_RATER = "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALUES (?, ?, ?, ?, ?)"
 _SUPERSEDE = """
     UPDATE outcomes SET superseded = 1
     WHERE case_key = ? AND rater_id = ? AND superseded = 0 AND failure_kind IS NULL AND (case_hash <> ? OR ?)
@@ -115,51 +104,33 @@ class RunFile:
     numbered: bool | None
     """Whether this run's case ids are row numbers; None before the first case."""
 
-    def __init__(self, path: Path, db: sqlite3.Connection, lock: WriterLock | None) -> None:
+    def __init__(self, db: Database) -> None:
         """Not for callers: `create`, `open` and `read` make one."""
-        self.path = path
+        self.path = db.path
         self._db = db
-        self._lock = lock
-        self._mutex = threading.Lock()
-        self._broken: RunFileError | None = None
-        self._due = 0.0
-        self._closed = threading.Event()
-        self.key = self._read_key()
-        first = self._rows("SELECT numbered FROM cases LIMIT 1")
+        try:
+            self.key = self._read_key()
+            first = db.rows("SELECT numbered FROM cases LIMIT 1")
+        except BaseException:
+            db.close()
+            raise
         self.numbered = bool(first[0][0]) if first else None
-        self._committer = threading.Thread(target=self._commit_on_time, name="run-file-commits", daemon=True)
-        if lock:
-            self._committer.start()
 
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> Self:
         """Make a new run, 0600, and open it for writing. RunFileError where something has that name already."""
         path = Path(path)
-        try:
-            with explained(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-                migrate(db)
-                db.execute("INSERT INTO run VALUES (?, ?)", (secrets.token_bytes(KEY_BYTES), _now()))
-                create(path, db.serialize())
-        except FileExistsError:
-            raise RunFileError(f"{path}: a file of that name exists already", "Name another run file.") from None
+        with explained(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+            db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+            migrate(db)
+            db.execute("INSERT INTO run VALUES (?, ?)", (secrets.token_bytes(KEY_BYTES), _now()))
+            create(path, db.serialize())
         return cls.open(path)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """Open an existing run for writing, bringing an older schema up to date."""
-        path = Path(path)
-        with explained(path), ExitStack() as undo:
-            _need_file(path)
-            lock = WriterLock(path)
-            undo.callback(lock.release)
-            db = connect_writer(path)
-            undo.callback(db.close)
-            _check(path, db)
-            migrate(db)
-            prepare_writing(db)
-            run = cls(path, db, lock)
-            undo.pop_all()
-        return run
+        return cls(Database.writer(Path(path)))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -167,17 +138,7 @@ class RunFile:
 
         A run of an older schema is brought up to date first, which takes permission to write.
         """
-        path = Path(path)
-        with explained(path), ExitStack() as undo:
-            _need_file(path)
-            db = connect_reader(path)
-            undo.callback(db.close)
-            _check(path, db)
-            if schema_version(db) < len(MIGRATIONS):
-                cls.open(path).close()
-            run = cls(path, db, None)
-            undo.pop_all()
-        return run
+        return cls(Database.reader(Path(path)))
 
     def __enter__(self) -> Self:
         return self
@@ -189,21 +150,11 @@ class RunFile:
 
     def close(self) -> None:
         """Commit what was put, close the file and let the next writer in. A second call does nothing."""
-        if self._closed.is_set():
-            return
-        self._closed.set()
-        with ExitStack() as last:
-            if self._lock:
-                self._committer.join()
-                last.callback(self._lock.release)
-            last.callback(self._db.close)
-            self.commit()
+        self._db.close()
 
     def commit(self) -> None:
         """Put what is not yet committed on the disk, now."""
-        if self._broken or self._db.in_transaction:
-            with self._writing(commit=True):
-                pass
+        self._db.commit()
 
     def add_rubric(self, name: str, text: str) -> str:
         """Keep a rubric's text whole and give its SHA-256 as hex digits.
@@ -211,21 +162,19 @@ class RunFile:
         RaterChanged where verdicts were given under another text of that name.
         """
         sha256 = _sha256(text)
-        with self._writing(commit=True):
-            known = self._rows("SELECT id, sha256 FROM rubrics WHERE name = ?", name)
-            if known and known[0][1] != sha256:
-                self._forget_unused("rubric_id", known[0][0])
-                if self._rows("SELECT 1 FROM raters WHERE rubric_id = ?", known[0][0]):
-                    was = f"its SHA-256 was {known[0][1][:12]}, now {sha256[:12]}"
-                    raise self._changed(f"under another text of the rubric {name!r}: {was}")
-                self._db.execute("UPDATE rubrics SET sha256 = ?, text = ? WHERE name = ?", (sha256, text, name))
-            elif not known:
+        with self._db.writing(commit=True):
+            known = self._db.rows("SELECT id, sha256 FROM rubrics WHERE name = ?", name)
+            if not known:
                 self._db.execute("INSERT INTO rubrics (name, sha256, text) VALUES (?, ?, ?)", (name, sha256, text))
+            elif known[0][1] != sha256:
+                was = f"its SHA-256 was {known[0][1][:12]}, now {sha256[:12]}"
+                self._forget_raters("rubric_id", known[0][0], f"under another text of the rubric {name!r}: {was}")
+                self._db.execute("UPDATE rubrics SET sha256 = ?, text = ? WHERE name = ?", (sha256, text, name))
         return sha256
 
     def rubrics(self) -> dict[str, str]:
         """The texts of the run's rubrics by name, in the order they came."""
-        rows = self._rows("SELECT name, text, sha256 FROM rubrics ORDER BY id")
+        rows = self._db.rows("SELECT name, text, sha256 FROM rubrics ORDER BY id")
         if any(_sha256(text) != sha256 for _, text, sha256 in rows):
             raise damaged(self.path, "the text of a rubric in it is not what was stored")
         return {name: text for name, text, _ in rows}
@@ -236,44 +185,42 @@ class RunFile:
         UnknownName where its rubric was not added; RaterChanged, naming what differs, where outcomes of another
         rater of that name and rubric are stored.
         """
-        with self._writing(commit=True):
-            rubric_id = {name: id for id, name in self._rows("SELECT id, name FROM rubrics")}
+        with self._db.writing(commit=True):
+            rubric_id = {name: id for id, name in self._db.rows("SELECT id, name FROM rubrics")}
             if rater.rubric not in rubric_id:
                 raise UnknownName("rubric", rater.rubric, rubric_id)
-            known = self._known(rater)
-            if known and (known[1].kind, known[1].fingerprint) != (rater.kind, rater.fingerprint):
-                self._forget_unused("id", known[0])
-                if self._known(rater):
-                    what = known[1].differences(rater)
-                    raise self._changed(f"of another {rater.name!r} under {rater.rubric!r}: {what}")
-                known = None
-            if known:
-                return known[0]
-            columns = (rater.name, rater.kind, rubric_id[rater.rubric], rater.fingerprint, _json(dict(rater.spec)))
-            added = self._db.execute(
-                "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALUES (?, ?, ?, ?, ?)", columns
-            )
-            return int(added.lastrowid or 0)
+            for known_id, known in self.raters():
+                if (known.name, known.rubric) == (rater.name, rater.rubric):
+                    if (known.kind, known.fingerprint) == (rater.kind, rater.fingerprint):
+                        return known_id
+                    what = known.differences(rater)
+                    self._forget_raters("id", known_id, f"of another {rater.name!r} under {rater.rubric!r}: {what}")
+            columns = (rater.name, rater.kind, rubric_id[rater.rubric], rater.fingerprint, rater.spec_json)
+            return self._db.execute(_ADD_RATER, columns)
 
     def raters(self) -> list[tuple[int, Rater]]:
         """Each rater with its id, in the order they came."""
         query = """
-            SELECT raters.id, raters.name, kind, rubrics.name, spec
+            SELECT raters.id, raters.name, kind, rubrics.name, spec, fingerprint
             FROM raters JOIN rubrics ON rubrics.id = rubric_id ORDER BY raters.id
         """
-        with self._decoding():
-            return [
-                (id, Rater(name, kind, rubric, json.loads(spec))) for id, name, kind, rubric, spec in self._rows(query)
-            ]
+        found = []
+        for id, name, kind, rubric, spec, fingerprint in self._db.rows(query):
+            with decoding(self.path):
+                rater = Rater(name, kind, rubric, json.loads(spec))
+            if rater.fingerprint != fingerprint:
+                raise damaged(self.path, f"what it holds of the rater {name!r} is not what was stored")
+            found.append((id, rater))
+        return found
 
     def judged(self, rater_id: int, case_ids: Sequence[str]) -> dict[str, str]:
         """The case hash of each of these cases that has a verdict; a failure is none, it is tried again."""
-        asked = {_storable(case_id): case_id for case_id in case_ids}
+        asked = {storable(case_id): case_id for case_id in case_ids}
         stored = list(asked)
         found: dict[str, str] = {}
         for start in range(0, len(stored), IDS_PER_QUERY):
             part = stored[start : start + IDS_PER_QUERY]
-            for case_id, case_hash in self._rows(_JUDGED.format(_marks(part)), rater_id, *part):
+            for case_id, case_hash in self._db.rows(_JUDGED.format(_marks(part)), rater_id, *part):
                 found[asked[case_id]] = case_hash
         return found
 
@@ -295,12 +242,13 @@ class RunFile:
         changed or a failure takes its place. Probabilities keep seven digits, which is what float32 holds.
         RunFileError where row-number ids and explicit ids would mix; ValueError for a number that is not finite.
         """
-        columns = _outcome_columns(outcome)
-        with self._writing():
+        columns = to_columns(outcome)
+        with self._db.writing():
             key = self._store_case(case, keep)
             if key is None:
                 key = self._add_case(case, keep)
-            self._db.execute(_SUPERSEDE, (key, rater_id, case_hash, isinstance(outcome, Failure)))
+            else:
+                self._db.execute(_SUPERSEDE, (key, rater_id, case_hash, isinstance(outcome, Failure)))
             tokens = (prompt_tokens, cached_tokens, generated_tokens)
             self._db.execute(_PUT, (key, rater_id, case_hash, *columns, *tokens))
 
@@ -310,7 +258,7 @@ class RunFile:
         Give only cases whose texts match: with row-number ids another case may have the id by now.
         """
         for case in cases:
-            with self._writing():
+            with self._db.writing():
                 self._store_case(case, keep)
 
     def records(self, rater: str | None = None, rubric: str | None = None) -> Iterator[Record]:
@@ -319,32 +267,31 @@ class RunFile:
         Streamed: a reader sees the run as it was at the first record; a writer must not put meanwhile.
         UnknownName for a rater or a rubric that the run does not have.
         """
-        raters = self.raters()
-        for kind, name, known in (
-            ("rater", rater, [each.name for _, each in raters]),
-            ("rubric", rubric, [each.rubric for _, each in raters]),
-        ):
-            if name is not None and name not in known:
-                raise UnknownName(kind, name, dict.fromkeys(known))
-        return self._stream({i: r for i, r in raters if rater in (None, r.name) and rubric in (None, r.rubric)})
+        raters = dict(self.raters())
+        rater_names = dict.fromkeys(each.name for each in raters.values())
+        rubric_names = dict.fromkeys(each.rubric for each in raters.values())
+        if rater is not None and rater not in rater_names:
+            raise UnknownName("rater", rater, rater_names)
+        if rubric is not None and rubric not in rubric_names:
+            raise UnknownName("rubric", rubric, rubric_names)
+        return self._stream({i: r for i, r in raters.items() if rater in (None, r.name) and rubric in (None, r.rubric)})
 
     def begin_job(self, command: Sequence[str], facts: Mapping[str, Value]) -> int:
         """Note that a command starts to write, with the facts for the manifest; gives its id for `end_job`."""
-        with self._writing(commit=True):
-            row = (_json(list(command)), _json(dict(facts)), _now())
-            added = self._db.execute("INSERT INTO jobs (command, facts, started) VALUES (?, ?, ?)", row)
-            return int(added.lastrowid or 0)
+        with self._db.writing(commit=True):
+            row = (to_json(list(command)), to_json(dict(facts)), _now())
+            return self._db.execute("INSERT INTO jobs (command, facts, started) VALUES (?, ?, ?)", row)
 
     def end_job(self, job_id: int, status: str, counts: Mapping[str, int]) -> None:
         """Note how a command ended."""
-        with self._writing(commit=True):
-            row = (_now(), status, _json(dict(counts)), job_id)
+        with self._db.writing(commit=True):
+            row = (_now(), status, to_json(dict(counts)), job_id)
             self._db.execute("UPDATE jobs SET ended = ?, status = ?, counts = ? WHERE id = ?", row)
 
     def jobs(self) -> list[Job]:
         """Every command that wrote to the run, oldest first."""
         query = "SELECT id, command, facts, started, ended, status, counts FROM jobs ORDER BY id"
-        with self._decoding():
+        with decoding(self.path):
             return [
                 Job(
                     id,
@@ -355,66 +302,87 @@ class RunFile:
                     status,
                     counts and json.loads(counts),
                 )
-                for id, command, facts, started, ended, status, counts in self._rows(query)
+                for id, command, facts, started, ended, status, counts in self._db.rows(query)
             ]
 
     def get_setting(self, name: str) -> Value:
         """A stored JSON value; None where nothing is stored under that name."""
-        rows = self._rows("SELECT value FROM settings WHERE name = ?", name)
-        with self._decoding():
+        rows = self._db.rows("SELECT value FROM settings WHERE name = ?", name)
+        with decoding(self.path):
             value: Value = json.loads(rows[0][0]) if rows else None
         return value
 
     def set_setting(self, name: str, value: Value) -> None:
         """Store a small JSON value under a name, in place of the one before."""
-        with self._writing(commit=True):
-            self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, _json(value)))
-
-    @contextmanager
-    def _writing(self, *, commit: bool = False) -> Iterator[None]:
-        """One change inside the open transaction, which ends here if asked to or if it is due."""
-        with self._mutex:
-            if self._broken:
-                raise self._broken
-            try:
-                with explained(self.path):
-                    if not self._db.in_transaction:
-                        self._db.execute("BEGIN IMMEDIATE")
-                    yield
-                    if commit or time.monotonic() >= self._due:
-                        self._db.execute("COMMIT")
-                        self._due = time.monotonic() + COMMIT_SECONDS
-            except RunFileError as error:
-                # Rolled back, and with it outcomes that the caller takes for stored.
-                if not self._db.in_transaction:
-                    self._broken = error
-                raise
-
-    def _commit_on_time(self) -> None:
-        while not self._closed.wait(COMMIT_SECONDS):
-            # The caller meets the same error at the next put, or at the latest in close.
-            with suppress(RunFileError):
-                self.commit()
-
-    @contextmanager
-    def _decoding(self) -> Iterator[None]:
-        try:
-            yield
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            raise damaged(self.path, "something stored in it can't be read") from None
-
-    def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        with explained(self.path):
-            return self._db.execute(query, values).fetchall()
+        with self._db.writing(commit=True):
+            self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, to_json(value)))
 
     def _stream(self, raters: Mapping[int, Rater]) -> Iterator[Record]:
-        with explained(self.path), self._decoding():
-            for row in self._db.execute(_RECORDS.format(_marks(raters)), tuple(raters)):
-                case_id, position, numbered, metadata, rater_id, *stored = row
-                rater = raters[rater_id]
-                outcome = _outcome(*stored[:5])
-                names = (rater.name, rater.rubric)
-                yield Record(case_id, position, bool(numbered), json.loads(metadata), *names, outcome, *stored[5:])
+        for row in self._db.stream(_RECORDS.format(_marks(raters)), *raters):
+            with decoding(self.path):
+                record = _record(raters, row)
+            yield record
+
+    def _read_key(self) -> bytes:
+        rows = self._db.rows("SELECT key FROM run")
+        if len(rows) != 1 or not isinstance(rows[0][0], bytes) or len(rows[0][0]) != KEY_BYTES:
+            raise damaged(self.path, "its key is missing")
+        return rows[0][0]
+
+    def _forget_raters(self, column: str, value: int, what: str) -> None:
+        """Delete raters that gave no outcome yet, so that what changed since may take their place; else refuse."""
+        query = f"SELECT 1 FROM raters JOIN outcomes ON rater_id = raters.id WHERE raters.{column} = ? LIMIT 1"
+        if self._db.rows(query, value):
+            raise RaterChanged(f"{self.path}: it holds verdicts {what}", "Undo that change, or name another run file.")
+        self._db.execute(f"DELETE FROM raters WHERE {column} = ?", (value,))
+
+    def _store_case(self, case: Case, keep: Collection[str] | None) -> int | None:
+        """Bring the row and kept metadata of a case that the run has up to date; its key, None where it has none."""
+        self._refuse_mix(case)
+        known = self._db.rows("SELECT key, row, metadata FROM cases WHERE case_id = ?", storable(case.id))
+        if not known:
+            return None
+        key, row, stored = known[0]
+        with decoding(self.path):
+            metadata = to_json(json.loads(stored) | _kept(case, keep))
+        if row != case.row or metadata != stored:
+            self._db.execute("UPDATE cases SET row = ?, metadata = ? WHERE key = ?", (case.row, metadata, key))
+        return int(key)
+
+    def _add_case(self, case: Case, keep: Collection[str] | None) -> int:
+        columns = (storable(case.id), case.row, case.numbered, to_json(_kept(case, keep)))
+        self.numbered = case.numbered
+        return self._db.execute("INSERT INTO cases (case_id, row, numbered, metadata) VALUES (?, ?, ?, ?)", columns)
+
+    def _refuse_mix(self, case: Case) -> None:
+        if self.numbered in (None, case.numbered):
+            return
+        kinds = ("ids of their own", "row numbers as ids")
+        raise RunFileError(
+            f"{self.path}: its cases have {kinds[bool(self.numbered)]}, these have {kinds[case.numbered]}",
+            "Name the id column as before, or name another run file.",
+        )
 
 
-...
+def _record(raters: Mapping[int, Rater], row: Sequence[Any]) -> Record:
+    case_id, position, numbered, metadata, rater_id, scores, fields, marks, kind, message, *rest = row
+    rater = raters[rater_id]
+    outcome = from_columns((scores, fields, marks, kind, message))
+    return Record(case_id, position, bool(numbered), json.loads(metadata), rater.name, rater.rubric, outcome, *rest)
+
+
+def _kept(case: Case, keep: Collection[str] | None) -> dict[str, str]:
+    names = case.metadata if keep is None else keep
+    return {name: case.metadata[name] for name in names if name in case.metadata}
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _marks(values: Collection[object]) -> str:
+    return ",".join("?" * len(values))

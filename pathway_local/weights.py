@@ -60,9 +60,12 @@ def find_folder(name: str, source: str, revision: str | None = None) -> Path:
     that `main` stands for. Raises WeightsMissing.
     """
     if source.startswith(PACKAGE):
-        return _existing(packaged_folder(source.removeprefix(PACKAGE)), name, "Run ./scripts/setup, which makes it.")
+        folder = packaged_folder(source.removeprefix(PACKAGE))
+        if not (folder / "config.json").is_file():
+            raise WeightsMissing(f"judge {name!r}: this installation lacks its weights", "Install pathway-local again.")
+        return folder
     if not is_hub_id(source):
-        return _existing(Path(source).expanduser(), name, "Correct the entry's source, " + _STAGE)
+        return _existing(local_path(source), name, "Correct the entry's source, " + _STAGE)
     own = models_home() / name.replace(":", "-")
     if own.is_dir():
         return own
@@ -77,8 +80,21 @@ def find_folder(name: str, source: str, revision: str | None = None) -> Path:
     raise WeightsMissing(f"judge {name!r}: no weights on this disk: neither {own} nor {cached}", fetch)
 
 
+def local_path(text: str) -> Path:
+    """A path as a person writes it: `~/` is the home folder."""
+    return Path.home() / text[2:] if text.startswith("~/") else Path(text)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder is there; a name that no file system takes is none."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 def _existing(folder: Path, name: str, hint: str) -> Path:
-    if folder.is_dir():
+    if is_folder(folder):
         return folder.resolve()
     raise WeightsMissing(f"judge {name!r}: no folder {folder}", hint)
 

@@ -16,7 +16,9 @@ class Walker:
         self.texts = [tokenizer.decode_bytes([i]) for i in range(tokenizer.vocab_size)]
         awkward = re.compile(rb'["\\*<\n]|^\s+$|^\d$')
         self.awkward = [
-            i for i, text in enumerate(self.texts) if awkward.search(text) or b"\xef\xbf\xbd" in text or not _whole(text)
+            i
+            for i, text in enumerate(self.texts)
+            if awkward.search(text) or b"\xef\xbf\xbd" in text or not _whole(text)
         ]
 
     def walk(self, grammar: str, seed: int, *, awkward: bool, limit: int) -> tuple[bytes, list[int], bool]:
@@ -44,10 +46,14 @@ class Walker:
         return np.flatnonzero(bits[: self.tokenizer.vocab_size])
 
     def accepts(self, grammar: str, ids: Sequence[int]) -> bool:
-        """Whether the grammar lets exactly these ids through, and may end behind them."""
+        """Whether the grammar lets exactly these ids through, and may end behind them.
+
+        The mask is asked for before each token, as an engine does: a budget is counted from where the mask
+        first knew that the field would begin.
+        """
         matcher = llguidance.LLMatcher(self.tokenizer, llguidance.grammar_from("lark", grammar))
         assert not matcher.get_error(), matcher.get_error()
-        return all(matcher.consume_token(i) for i in ids) and matcher.is_accepting()
+        return all(i in self.legal(matcher) and matcher.consume_token(i) for i in ids) and matcher.is_accepting()
 
 
 def _whole(text: bytes) -> bool:

@@ -82,14 +82,14 @@ def correctness(wrong: int, covered: int, link_wrong: bool) -> int:
 def _case(world: World, facts: list[Fact], link: str, answer: _Answer) -> MadeCase:
     said = {fact.topic: fact.value for fact in answer.told}
     lines = [f"On {f.topic}: gold {f.value}, answer {said.get(f.topic, 'silent')}." for f in facts]
-    missing = [fact.topic for fact in facts if fact.topic not in said]
+    missing = [f"nothing on {fact.topic}" for fact in facts if fact.topic not in said]
     wrong = [fact for fact in facts if said.get(fact.topic, fact.value) != fact.value]
-    errors = [f"{said[fact.topic]} for {fact.topic}" for fact in wrong]
+    errors = [f"says {said[fact.topic]} on {fact.topic}" for fact in wrong]
     gone, slip = bool(link) and not answer.link, bool(answer.link) and answer.link != link
     if link:
         lines.append(f"Link: gold {link}, answer {answer.link or 'silent'}.")
-    missing += [link] if gone else []
-    errors += [answer.link] if slip else []
+    missing += [f"nothing on {link}"] if gone else []
+    errors += [f"says {answer.link}"] if slip else []
     deciding = [line for line, f in zip(lines, facts, strict=False) if f in wrong]
     deciding += [line for line, f in zip(lines, facts, strict=False) if f.topic not in said]
     deciding += [lines[-1]] if gone or slip else []
@@ -126,7 +126,7 @@ def _text(world: World, answer: _Answer) -> str:
 def _empty(world: World, facts: list[Fact], text: str, score: int, decisive: str) -> MadeCase:
     fields = {
         "completeness_reasoning": f"{decisive} and says nothing on {facts[0].topic}.",
-        "key_missing_info": [fact.topic for fact in facts],
+        "key_missing_info": [f"nothing on {fact.topic}" for fact in facts],
         "correctness_reasoning": f"{decisive}, so nothing in it is useful.",
         "factual_errors": [],
     }

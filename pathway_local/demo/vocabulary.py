@@ -11,7 +11,7 @@ SIZE = 3000
 RUBRIC_WEIGHT = 60
 """How often each rubric's text counts beside the cases: enough for its words to become tokens."""
 
-PIECES = r"""</?\w+>\n*|\*\*\w+:\*\*\n?|"\w+":|\n+|\d| ?\p{L}+| ?[^\s\p{L}\d]|\s"""
+PIECES = r"""</?\w+>\n*|\*\*\w+:\*\*\n?| ?"\w+":|\n+|\d| ?\p{L}+| ?[^\s\p{L}\d]|\s"""
 """What is never joined across: tags and labels of the layouts are one piece each, digits stay alone."""
 
 CHAT_TEMPLATE = (
@@ -36,7 +36,7 @@ def train_tokenizer(cases: Iterable[str], rubrics: Iterable[str], folder: Path) 
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    texts = [*cases, *(text for text in rubrics for _ in range(RUBRIC_WEIGHT))]
+    texts = [*cases, *(text for text in [*rubrics, "system user assistant"] for _ in range(RUBRIC_WEIGHT))]
     tokenizer.train_from_iterator(texts, trainer)
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token=PAD, eos_token=END)
     fast.chat_template = CHAT_TEMPLATE

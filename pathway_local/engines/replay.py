@@ -56,7 +56,10 @@ class Replay:
             return False
         tokenizer = self.tokenizer.grammar_tokenizer
         matcher = llguidance.LLMatcher(tokenizer, llguidance.grammar_from("lark", grammar))
-        matcher.consume_tokens(list(self.ids[:tokens]))
+        for token in self.ids[:tokens]:
+            # The mask is asked for each time, as the engine did: budgets are counted from what it looks ahead to.
+            self.tokenizer.legal_ids(matcher)
+            matcher.consume_token(token)
         return self.tokenizer.letter_id not in self.tokenizer.legal_ids(matcher)
 
     def _bytes(self, offset: int) -> int:

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from pathway_local.errors import CasesError
 from pathway_local.sheets.lines import Lines, RowTooLong, count_lines, find_encoding
-from pathway_local.sheets.row import COLUMN_LIMIT, ROW_LIMIT, Row, column_names, has_surrogates
+from pathway_local.sheets.row import COLUMN_LIMIT, ROW_LIMIT, Row, column_names, flaw, has_surrogates
 
 SAMPLE_LINES = 1_000
 SAMPLE_SIZE = 8 * 2**20
@@ -52,10 +52,9 @@ class JsonLinesSheet:
         if has_surrogates(line):
             return Row(number, start, problem=f"it has bytes that are not {self.encoding.name}", raw=raw)
         try:
-            cells = _cells(line)
-        except ValueError as error:
+            return Row(number, start, _cells(line), raw=raw)
+        except _NotCells as error:
             return Row(number, start, problem=str(error), raw=raw)
-        return Row(number, start, cells, raw=raw, width=len(cells))
 
     def _keys(self) -> list[str]:
         keys: dict[str, None] = {}
@@ -68,43 +67,46 @@ class JsonLinesSheet:
         if not keys:
             raise CasesError(
                 f"{self.path.name} holds no JSON object in its first lines",
-                "A JSONL file has one JSON object, such as {\"question\": \"…\"}, on each line.",
+                'A JSONL file has one JSON object, such as {"question": "…"}, on each line.',
             )
         return list(keys)
 
 
+class _NotCells(Exception):
+    """Why a line is no JSON object with cells; holds none of its text."""
+
+
 def _cells(line: str) -> dict[str, str]:
-    """The cells of one line; ValueError with a reason that holds none of its text."""
     try:
         found = json.loads(line, object_pairs_hook=_object, parse_constant=_no_number)
+        if not isinstance(found, dict):
+            raise _NotCells("it is no JSON object")
+        cells = {key: _text(value) for key, value in found.items()}
     except json.JSONDecodeError as error:
-        raise ValueError(f"broken JSON at character {error.colno:,}: {error.msg}") from None
+        raise _NotCells(f"broken JSON at character {error.colno:,}: {error.msg}") from None
     except RecursionError:
-        raise ValueError("its JSON is nested too deep") from None
-    if not isinstance(found, dict):
-        raise ValueError("it is no JSON object")
-    if len(found) > COLUMN_LIMIT:
-        raise ValueError(f"it has {len(found):,} keys, over the limit of {COLUMN_LIMIT:,}")
-    return {key: _text(value) for key, value in found.items()}
+        raise _NotCells("its JSON is nested too deep") from None
+    except ValueError:
+        raise _NotCells("it has a number too large to keep") from None
+    if len(cells) > COLUMN_LIMIT:
+        raise _NotCells(f"it has {len(cells):,} keys, over the limit of {COLUMN_LIMIT:,}")
+    if any(flaw(key) or not key.strip() for key in cells):
+        raise _NotCells("it has a key that is no name")
+    return cells
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key comes twice in one JSON object")
+        raise _NotCells("a key comes twice in one JSON object")
     return found
 
 
 def _no_number(_: str) -> NoReturn:
-    raise ValueError("broken JSON: NaN and Infinity are no JSON numbers")
+    raise _NotCells("broken JSON: NaN and Infinity are no JSON numbers")
 
 
 def _text(value: object) -> str:
     if isinstance(value, str):
         return value
-    if value is None:
-        return ""
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except (ValueError, RecursionError):
-        raise ValueError("it has a number too large to keep, or is nested too deep") from None
+    return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,75 @@
+"""The command line: each command parses, calls one function and prints."""
+
+import sys
+from importlib import import_module
+
+import click
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from pathway_local import __version__
+from pathway_local.cli.terminal import complain
+from pathway_local.errors import PathwayError
+
+COMMANDS = {
+    "judge": "Judge the cases of a file under one or more rubrics.",
+    "summary": "Show what a run found: scores, confidence, failures.",
+    "export": "Write a run's verdicts to a file, or into the sheet that the cases came from.",
+    "rubrics": "List and show rubrics.",
+    "judges": "List and show judges.",
+}
+
+
+class _Commands(TyperGroup):
+    """Commands whose modules are imported only when they run: help comes at once."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is None or command is None:
+            return name, command, rest
+        return name, typer.main.get_command(import_module(f"pathway_local.cli.{name}").app), rest
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Score chatbot answers on your own machine with an open-weight judge.",
+    epilog="Exit codes: 0 all judged, 1 some cases failed, 2 usage or rubric, 3 cases file, 4 run file, 5 judge or "
+    "engine, 130 interrupted.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pathway-local {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; an error becomes one line with a hint, and its exit code."""
+    try:
+        app(prog_name="pathway-local")
+    except PathwayError as error:
+        complain(error)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of a pipe, such as `head`, has seen enough.
+        sys.stderr.close()
+        sys.exit(0)

@@ -1,0 +1,34 @@
+"""`pathway-local export`: a run's verdicts as a file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pathway_local.cli.terminal import check_new, talk
+from pathway_local.export import export as write
+from pathway_local.export import export_onto
+from pathway_local.run_file import RunFile
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+@app.command()
+def export(
+    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    out: Annotated[Path, typer.Option(help=".csv, .tsv, .jsonl, .xlsx or .parquet; - for CSV to stdout.")],
+    onto: Annotated[
+        Path | None, typer.Option(help="The sheet that the cases came from: its rows, with columns added.")
+    ] = None,
+    id_column: Annotated[str | None, typer.Option("--id", help="With --onto: the column with the cases' ids.")] = None,
+    force: Annotated[bool, typer.Option(help="Replace a file that exists.")] = False,
+) -> None:
+    """Write a run's verdicts to a file."""
+    check_new(out, force=force)
+    with RunFile.read(run) as read:
+        if onto is None:
+            write(read, out, force=force)
+        else:
+            export_onto(read, onto, out, id_column=id_column, force=force)
+    if str(out) != "-":
+        talk.print(f"written: {out}")

@@ -1,0 +1,76 @@
+"""`pathway-local summary`: what a run found."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pathway_local.cli.terminal import data, print_json, table, talk
+from pathway_local.figure import Interval
+from pathway_local.run_file import RunFile
+from pathway_local.summary import Group, ScoreSummary, Summary, summarize
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+@app.command()
+def summary(
+    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    by: Annotated[str, typer.Option(help="A metadata column that the run keeps: one row for each of its values.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Show scores, confidence and failures of a run."""
+    with RunFile.read(run) as read:
+        found = summarize(read, by)
+    if as_json:
+        print_json(found.as_json())
+    else:
+        show(found)
+
+
+def show(found: Summary) -> None:
+    """Print a table of the scores, the levels' names, and what there is to be careful about."""
+    if not found.groups:
+        talk.print("the run holds no outcome yet")
+        return
+    values = sorted({value for group in found.groups for score in group.scores.values() for value in score.counts})
+    columns = ["rubric", "score", "rater", *([found.by] if found.by else []), "n", "mean", "95% interval"]
+    columns += [str(value) for value in values] + ["confidence", "failed"]
+    rows = [_row(group, score, values, found.by) for group in found.groups for score in group.scores.values()]
+    data.print(table("", columns, rows, left=4 if found.by else 3))
+    for line in dict.fromkeys(_remarks(found)):
+        data.print(line, markup=False)
+
+
+def _row(group: Group, score: ScoreSummary, values: list[int], by: str) -> list[str]:
+    mean, interval = score.mean.value, score.mean.interval
+    counts = [str(score.counts[value]) if value in score.counts else "" for value in values]
+    starred = [f"{count}*" if value in score.special else count for value, count in zip(values, counts, strict=True)]
+    return [
+        group.rubric,
+        score.name,
+        group.rater,
+        *([group.group or "(empty)"] if by else []),
+        str(score.n),
+        f"{mean:.2f}" if isinstance(mean, float) else "–",
+        f"{interval.low:.2f} to {interval.high:.2f}" if isinstance(interval, Interval) else "–",
+        *starred,
+        f"{score.confidence:.2f}" if score.confidence is not None else "–",
+        str(group.failures.total() or ""),
+    ]
+
+
+def _remarks(found: Summary) -> list[str]:
+    remarks = []
+    for group in found.groups:
+        for score in group.scores.values():
+            for value in score.special:
+                label = score.levels.get(value, "special")
+                remarks.append(
+                    f"* {group.rubric} {score.name} {value} ({label}) is off the scale: the mean leaves it out."
+                )
+    for group in found.groups:
+        name = f"{group.rubric} by {group.rater}" + (f", {found.by} {group.group}" if found.by else "")
+        remarks += [f"{name}: {count} failed ({kind})" for kind, count in sorted(group.failures.items())]
+        remarks += [f"{name}: {count} marked {mark}" for mark, count in sorted(group.marks.items())]
+    return remarks + [f"{rater}: {label}" for rater, label in found.labels.items()]

@@ -1,0 +1,57 @@
+"""What the commands share in talking to people: errors and notices on stderr, data on stdout."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pathway_local.errors import OutputExists, PathwayError, UsageError
+
+talk = Console(stderr=True, highlight=False, soft_wrap=True)
+data = Console(highlight=False)
+
+
+def complain(error: PathwayError) -> None:
+    """One line that says what is wrong, and one that says what to do."""
+    talk.print(Text.assemble(("error: ", "bold red"), str(error)))
+    if error.hint:
+        talk.print(Text(f"       {error.hint}"))
+
+
+def notice(message: str) -> None:
+    """One line that the user should see."""
+    talk.print(Text(f"note: {message}"))
+
+
+def print_json(value: object) -> None:
+    """Data for machines."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> Table:
+    """A table whose first `left` columns are words and whose others are numbers."""
+    made = Table(title=Text(title) if title else None, title_justify="left", title_style="bold")
+    for at, column in enumerate(columns):
+        made.add_column(column, justify="left" if at < left else "right", overflow="fold")
+    for row in rows:
+        made.add_row(*(Text(cell) for cell in row))
+    return made
+
+
+def pairs(given: Sequence[str], option: str) -> Mapping[str, str]:
+    """NAME=VALUE options as a mapping. Raises UsageError."""
+    split = [item.partition("=") for item in given]
+    for name, sign, value in split:
+        if not (name and sign and value):
+            raise UsageError(f"{option} {name}{sign}{value} is not NAME=COLUMN", f"Such as {option} question=Query.")
+    return {name: value for name, _, value in split}
+
+
+def check_new(path: Path | None, *, force: bool) -> None:
+    """Refuse to overwrite before any work is done. Raises OutputExists."""
+    if path is not None and str(path) != "-" and path.exists() and not force:
+        raise OutputExists(path)

@@ -1,0 +1,134 @@
+"""Which column of a cases file holds which input of the rubrics."""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from pathway_local.errors import ColumnsError, UnknownName
+from pathway_local.sheets.row import shown
+
+ALIASES = (
+    ("question", "query", "user_question", "prompt", "user_input"),
+    ("answer", "response", "ai_answer", "model_answer", "generated_answer", "bot_answer", "chatbot_answer", "output"),
+    ("ideal_answer", "gold_answer", "reference", "reference_answer", "expected_answer", "ground_truth"),
+    ("retrieved_content", "context", "contexts", "retrieved_context", "documents", "content"),
+    ("follow_up_question", "followup", "follow_up"),
+    ("fq_id", "follow_up_id"),
+)
+"""Names that mean the same input."""
+
+SHOWN_COLUMNS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMatch:
+    """The column of each input. `aliases_used` has those that were found under another name than asked for."""
+
+    columns: Mapping[str, str]
+    aliases_used: Mapping[str, str]
+
+
+def match_columns(
+    needed: Mapping[str, Sequence[str]], found: Sequence[str], mapping: Mapping[str, str], source: str
+) -> ColumnMatch:
+    """Find a column among those `found` for each input that the rubrics need (`needed`: inputs by rubric).
+
+    `mapping` settles inputs beforehand. Then an input takes the column of its own name, else the one of that
+    name but for case, spaces, dashes and underscores, else the one of a name that means the same. An input
+    has one column in all rubrics, and no two inputs of one rubric have the same. UnknownName where `mapping`
+    names what is not there; ColumnsError, with `source` as the file's name, where a column is missing, or
+    where several would do.
+    """
+    matching = _Matching(needed, found, dict(mapping))
+    for name, column in mapping.items():
+        if name not in matching.inputs:
+            raise UnknownName("input", name, matching.inputs)
+        if column not in found:
+            raise UnknownName("column", column, map(shown, found), f"These are the columns of {source}")
+    for fits in (_is_same, _is_spelled_alike, _means_the_same):
+        matching.claim(fits)
+    matching.check(source)
+    columns = {name: matching.columns[name] for name in matching.inputs}
+    renamed = {name: column for name, column in columns.items() if name not in mapping and column != name}
+    return ColumnMatch(columns, renamed)
+
+
+class _Matching:
+    def __init__(self, needed: Mapping[str, Sequence[str]], found: Sequence[str], columns: dict[str, str]) -> None:
+        self.needed = needed
+        self.found = found
+        self.columns = columns
+        self.choices: dict[str, list[str]] = {}
+        self.inputs = list(dict.fromkeys(name for names in needed.values() for name in names))
+
+    def claim(self, fits: Callable[[str, str], bool]) -> None:
+        """Give each input that has no column yet the only one that fits, if no rival has it already."""
+        claims = {}
+        for name in self.inputs:
+            if name in self.columns or name in self.choices:
+                continue
+            taken = {self.columns.get(rival) for rival in self._rivals(name)}
+            choices = [column for column in self.found if column not in taken and fits(name, column)]
+            if len(choices) == 1:
+                claims[name] = choices[0]
+            elif choices:
+                self.choices[name] = choices
+        self.columns.update(claims)
+
+    def check(self, source: str) -> None:
+        """ColumnsError unless every input has one column, which no rival has."""
+        for name in self.inputs:
+            for rival in self._rivals(name):
+                if name in self.columns and self.columns[name] == self.columns.get(rival):
+                    raise ColumnsError(
+                        f"{source}: {name} and {rival} would both be read from the column {shown(self.columns[name])}",
+                        f"Say where each is: --map {name}=COLUMN --map {rival}=COLUMN. {self._both_sides()}",
+                    )
+        missing = [name for name in self.inputs if name not in self.columns]
+        if missing:
+            maps = " ".join(self._map_option(name) for name in missing)
+            raise ColumnsError(
+                f"{source}: {'; '.join(map(self._lack, missing))}", f"For example: {maps}. {self._both_sides()}"
+            )
+
+    def _rivals(self, name: str) -> list[str]:
+        """The other inputs of the rubrics that have this one."""
+        return [other for names in self.needed.values() if name in names for other in names if other != name]
+
+    def _lack(self, name: str) -> str:
+        if name in self.choices:
+            return f"{name} could be in {' or '.join(map(shown, self.choices[name]))}"
+        return f"no column for {name}"
+
+    def _map_option(self, name: str) -> str:
+        free = {_fold(c): c for c in self.found if c not in self.columns.values() and shown(c) == c}
+        near = [match for alias in (name, *_aliases(name)) for match in get_close_matches(_fold(alias), free, n=1)]
+        choice = self.choices.get(name, [free[match] for match in near] or ["COLUMN"])[0]
+        return f"--map {shlex.quote(f'{name}={choice}')}"
+
+    def _both_sides(self) -> str:
+        needs = "; ".join(f"{rubric} needs {', '.join(names)}" for rubric, names in self.needed.items())
+        has = ", ".join(map(shown, self.found[:SHOWN_COLUMNS]))
+        more = len(self.found) - SHOWN_COLUMNS
+        return f"{needs}; the file has {has}" + (f" and {more:,} more columns." if more > 0 else ".")
+
+
+def _is_same(name: str, column: str) -> bool:
+    return column == name
+
+
+def _is_spelled_alike(name: str, column: str) -> bool:
+    return _fold(column) == _fold(name)
+
+
+def _means_the_same(name: str, column: str) -> bool:
+    return _fold(column) in map(_fold, _aliases(name))
+
+
+def _aliases(name: str) -> tuple[str, ...]:
+    return next((group for group in ALIASES if _fold(name) in map(_fold, group)), ())
+
+
+def _fold(name: str) -> str:
+    return "".join(name.casefold().split()).replace("-", "").replace("_", "")

@@ -1,0 +1,248 @@
+"""Trains the demo judge: cases, tokenizer, network, then weights that vLLM and transformers load.
+
+Every step draws its cases from the seed and its own number, so that a run resumes where a checkpoint left it.
+"""
+
+import argparse
+import math
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import torch
+import torch.nn.functional as functional
+from transformers import Qwen3ForCausalLM
+
+from pathway_local.demo.evaluate import quick
+from pathway_local.demo.lessons import Lesson, Teacher, corpus, rubric_texts
+from pathway_local.demo.network import new_network, prefix_cache
+from pathway_local.demo.vocabulary import train_tokenizer
+from pathway_local.tokenizer import JudgeTokenizer
+
+WEIGHTS = Path(__file__).parent / "weights"
+SHARES = {"pathway-answer": 0.3, "groundedness": 0.25, "contextual-relevance": 0.15, "gold-answer": 0.3}
+EASY, FULL = (0.8, 0.2, 0.0), (0.35, 0.4, 0.25)
+BATCH, POOL = 32, 4
+PROMPT_WEIGHT = 0.1
+PROMPT_SHARE = 0.2
+"""Of the prompt's tokens this share, drawn anew each time, is learned from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How long to train: steps on cases alone, of which the first are easy, then steps under the whole rubrics."""
+
+    seed: int
+    easy: int
+    short: int
+    whole: int
+    rate: float
+
+    @property
+    def steps(self) -> int:
+        """All steps."""
+        return self.short + self.whole
+
+    def learning_rate(self, step: int) -> float:
+        """Warm-up over 60 steps, then a cosine down to a twentieth."""
+        done = step / self.steps
+        return self.rate * min(1, (step + 1) / 60) * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * done)))
+
+
+class Trainer:
+    """Network, optimizers and the number of steps done, in a folder that holds the checkpoint."""
+
+    def __init__(self, plan: Plan, work: Path, device: str) -> None:
+        self.plan, self.work, self.device = plan, work, device
+        tokenizer = JudgeTokenizer(_tokenizer_folder(work, plan.seed))
+        self.short, self.whole = Teacher(tokenizer, whole=False), Teacher(tokenizer, whole=True)
+        torch.manual_seed(plan.seed)
+        size = -(-len(tokenizer.tokenizer) // 64) * 64
+        self.network = new_network(size, tokenizer.eos_id, tokenizer.tokenizer.pad_token_id).to(device)
+        self.optimizers = _optimizers(self.network)
+        self.body = torch.compile(self.network.model, dynamic=True)
+        self.done, self.seconds = 0, 0.0
+        self._pool: tuple[int, list[tuple[str, list[Lesson]]]] = (-1, [])
+        if self.checkpoint.is_file():
+            self._resume()
+
+    @property
+    def checkpoint(self) -> Path:
+        """The file that a stopped run resumes from."""
+        return self.work / "checkpoint.pt"
+
+    def step(self) -> float:
+        """Learn from one batch; returns the mean loss of the reply's tokens, in nats."""
+        rubric, lessons = self._batch()
+        rate = self.plan.learning_rate(self.done)
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+        prefix = self.whole.prefix(rubric) if rubric else ()
+        ids, learned, weights = _tensors(lessons, len(prefix), self.device)
+        with self._autocast():
+            if prefix:
+                cache = prefix_cache(self.network, prefix, len(lessons))
+                hidden = self.network.model(input_ids=ids, past_key_values=cache, use_cache=True).last_hidden_state
+            else:
+                hidden = self.body(input_ids=ids, use_cache=False).last_hidden_state
+            logits = functional.linear(hidden[learned], self.network.lm_head.weight)
+        losses = functional.cross_entropy(logits.float(), ids.roll(-1, 1)[learned], reduction="none")
+        (losses @ weights / weights.sum()).backward()
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
+        for optimizer in self.optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
+        self.done += 1
+        return float(losses.detach()[weights == 1].mean())
+
+    def save(self) -> None:
+        """Write the checkpoint; the old one stays until the new one is whole."""
+        state = {
+            "network": self.network.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+            "done": self.done,
+            "seconds": self.seconds,
+        }
+        part = self.checkpoint.with_suffix(".part")
+        torch.save(state, part)
+        part.replace(self.checkpoint)
+
+    def evaluate(self) -> str:
+        """Figures on a few held-out cases, under the kind of prompt that is being trained."""
+        self.network.eval()
+        teacher = self.short if self.done <= self.plan.short else self.whole
+        with self._autocast():
+            said = quick(self.network, teacher, 48, self.plan.seed + 1)
+        self.network.train()
+        return said
+
+    def _batch(self) -> tuple[str, list[Lesson]]:
+        """The batch of this step, with the rubric whose whole text goes before it, if any."""
+        number = self.done // POOL
+        if self._pool[0] != number:
+            draw = self._short_pool if self.done < self.plan.short else self._whole_pool
+            self._pool = (number, draw(Random(f"{self.plan.seed}/{number}")))
+        return self._pool[1][self.done % POOL]
+
+    def _short_pool(self, rng: Random) -> list[tuple[str, list[Lesson]]]:
+        """Batches of all rubrics, each of cases of like length."""
+        parts = EASY if self.done < self.plan.easy else FULL
+        names = rng.choices(list(SHARES), list(SHARES.values()), k=BATCH * POOL)
+        lessons = [lesson for name in SHARES for lesson in self.short.draw(name, names.count(name), rng, parts)]
+        lessons.sort(key=lambda lesson: len(lesson.ids))
+        batches = [("", lessons[at : at + BATCH]) for at in range(0, len(lessons), BATCH)]
+        rng.shuffle(batches)
+        return batches
+
+    def _whole_pool(self, rng: Random) -> list[tuple[str, list[Lesson]]]:
+        """Batches of one rubric each."""
+        names = rng.choices(list(SHARES), list(SHARES.values()), k=POOL)
+        return [(name, self.whole.draw(name, BATCH, rng, FULL)) for name in names]
+
+    def _resume(self) -> None:
+        state: dict[str, Any] = torch.load(self.checkpoint, map_location=self.device, weights_only=True)
+        self.network.load_state_dict(state["network"])
+        for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+        self.done, self.seconds = state["done"], state["seconds"]
+
+    def _autocast(self) -> Any:
+        return torch.autocast(self.device.partition(":")[0], dtype=torch.bfloat16)
+
+
+def _tokenizer_folder(work: Path, seed: int) -> Path:
+    folder = work / "tokenizer"
+    if not (folder / "tokenizer.json").is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        train_tokenizer(corpus(2500, seed), rubric_texts(), folder)
+    return folder
+
+
+def _optimizers(network: Qwen3ForCausalLM) -> list[torch.optim.Optimizer]:
+    """Muon for the layers' matrices, AdamW for embeddings and norms."""
+    matrices = [p for n, p in network.named_parameters() if p.ndim == 2 and "embed" not in n]
+    others = [p for n, p in network.named_parameters() if p.ndim != 2 or "embed" in n]
+    return [
+        torch.optim.Muon(matrices, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(others, betas=(0.9, 0.95), weight_decay=0.0),
+    ]
+
+
+def _tensors(lessons: Sequence[Lesson], skip: int, device: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Ids without the first `skip`, which positions are learned from, and the weights of those."""
+    width = -(-max(len(lesson.ids) - skip for lesson in lessons) // 16) * 16
+    ids = torch.zeros(len(lessons), width, dtype=torch.long)
+    weights = torch.zeros(len(lessons), width)
+    for at, lesson in enumerate(lessons):
+        length, reply = len(lesson.ids) - skip, lesson.reply - skip
+        ids[at, :length] = torch.tensor(lesson.ids[skip:])
+        weights[at, : reply - 1] = PROMPT_WEIGHT / PROMPT_SHARE
+        weights[at, reply - 1 : length - 1] = 1
+    kept = (weights == 1) | ((weights > 0) & (torch.rand(weights.shape) < PROMPT_SHARE))
+    return ids.to(device), kept.to(device), weights[kept].to(device)
+
+
+def train(trainer: Trainer, minutes: float, total_minutes: float) -> bool:
+    """Train until the plan is done (True) or the time is up (False), with progress lines and checkpoints."""
+    began = last = time.monotonic()
+    before = trainer.seconds
+    while trainer.done < trainer.plan.steps:
+        loss = trainer.step()
+        now = time.monotonic()
+        trainer.seconds = before + now - began
+        if trainer.done % 25 == 0:
+            pace = (now - last) / 25
+            last = now
+            print(f"step {trainer.done}/{trainer.plan.steps} loss {loss:.3f} {pace:.2f} s/step", flush=True)
+        if trainer.done % 100 == 0:
+            trainer.save()
+        if trainer.done % 300 == 0:
+            print(f"step {trainer.done} held out: {trainer.evaluate()}", flush=True)
+            last = time.monotonic()
+        if now - began > 60 * minutes or trainer.seconds > 60 * total_minutes:
+            break
+    trainer.save()
+    return trainer.done >= trainer.plan.steps
+
+
+def export(trainer: Trainer, folder: Path) -> None:
+    """Write weights (bf16), configuration and tokenizer, as vLLM and transformers load them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    trainer.network.to(torch.bfloat16).save_pretrained(folder)
+    trainer.short.tokenizer.tokenizer.save_pretrained(folder)
+
+
+def main() -> None:
+    """Train, or go on with what the work folder holds."""
+    parser = argparse.ArgumentParser(prog="train_demo_judge", description=__doc__)
+    parser.add_argument("--work", type=Path, default=Path("runs/demo-judge"), help="checkpoints; resumes from them")
+    parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights go")
+    parser.add_argument("--minutes", type=float, default=75, help="stop this stretch after so many minutes")
+    parser.add_argument("--total-minutes", type=float, default=180, help="stop for good after so many minutes")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--easy", type=int, default=300)
+    parser.add_argument("--short", type=int, default=2000)
+    parser.add_argument("--whole", type=int, default=600)
+    parser.add_argument("--rate", type=float, default=2e-3)
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    given.work.mkdir(parents=True, exist_ok=True)
+    plan = Plan(given.seed, given.easy, given.short, given.whole, given.rate)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    trainer = Trainer(plan, given.work, device)
+    if train(trainer, given.minutes, given.total_minutes):
+        export(trainer, given.out)
+        print(f"weights written to {given.out}")
+    else:
+        print(f"stopped at step {trainer.done}; the same command goes on")
+
+
+if __name__ == "__main__":
+    main()

