@@ -135,8 +135,11 @@ def confusion(first: FloatArray, second: FloatArray, values: Sequence[float]) ->
         return Undefined(off)
     both = np.isfinite(first) & np.isfinite(second)
     scale = np.asarray(values, dtype=np.float64)
-    cells = np.searchsorted(scale, first[both]) * len(scale) + np.searchsorted(scale, second[both])
-    return np.bincount(cells, minlength=len(scale) ** 2).reshape(len(scale), len(scale)).astype(np.int64)
+    return _crossed(np.searchsorted(scale, first[both]), np.searchsorted(scale, second[both]), len(scale))
+
+
+def _crossed(first: IntArray, second: IntArray, size: int) -> IntArray:
+    return np.bincount(first * size + second, minlength=size**2).reshape(size, size).astype(np.int64)
 
 
 def special_agreement(first: FloatArray, second: FloatArray, special: Collection[float]) -> SpecialAgreement:
@@ -146,9 +149,8 @@ def special_agreement(first: FloatArray, second: FloatArray, special: Collection
     takes cases as independent.
     """
     both = np.isfinite(first) & np.isfinite(second)
-    marks = [np.isin(rater[both], list(special)).astype(np.float64) for rater in (first, second)]
-    table = confusion(marks[0], marks[1], (0, 1))
-    assert not isinstance(table, Undefined)
+    marks = [np.isin(rater[both], list(special)).astype(np.int64) for rater in (first, second)]
+    table = _crossed(marks[0], marks[1], 2)
     (neither, second_only), (first_only, all_special) = table.tolist()
     alike = cohen_kappa(table, (0, 1))
     if isinstance(alike, Undefined) and table.sum() > 1:

@@ -52,9 +52,13 @@ def fit_map(expected: FloatArray, people: FloatArray) -> MonotoneMap | Undefined
     both = np.isfinite(expected) & np.isfinite(people)
     if not both.any():
         return Undefined("no case has an expected score and one by people")
-    knots, place = np.unique(expected[both], return_inverse=True)
+    return _fit(expected[both], people[both])
+
+
+def _fit(expected: FloatArray, people: FloatArray) -> MonotoneMap:
+    knots, place = np.unique(expected, return_inverse=True)
     held = np.bincount(place).astype(np.float64)
-    means = np.bincount(place, weights=people[both]) / held
+    means = np.bincount(place, weights=people) / held
     return MonotoneMap(knots, np.asarray(isotonic_regression(means, weights=held).x, dtype=np.float64))
 
 
@@ -92,9 +96,7 @@ def _mapped_across(expected: FloatArray, people: FloatArray, fold: IntArray) -> 
     mapped = np.empty_like(people)
     for held_out in np.unique(fold):
         inside = fold == held_out
-        fitted = fit_map(expected[~inside], people[~inside])
-        assert not isinstance(fitted, Undefined)
-        mapped[inside] = fitted(expected[inside])
+        mapped[inside] = _fit(expected[~inside], people[~inside])(expected[inside])
     return mapped
 
 

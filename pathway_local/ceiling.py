@@ -154,19 +154,18 @@ def _against(figure: str, cases: Tally, rater: FloatArray, target: FloatArray, v
 
 def _averaged(cases: Tally, tests: Sequence[_Sides]) -> _Sides:
     """Both sides averaged over the tests in which both are defined."""
-    firsts: list[Statistic] = []
-    seconds: list[Statistic] = []
-    missing = Undefined("there are no people")
+    usable: list[tuple[Statistic, Statistic]] = []
+    missing = "there are no people"
     for first, second in tests:
         if isinstance(first, Undefined) or isinstance(second, Undefined):
-            missing = first if isinstance(first, Undefined) else second
+            missing = next(side.reason for side in (first, second) if isinstance(side, Undefined))
             continue
-        values = cases.value(first), cases.value(second)
-        gaps = [value for value in values if isinstance(value, Undefined)]
+        gaps = [value.reason for value in map(cases.value, (first, second)) if isinstance(value, Undefined)]
         missing = gaps[0] if gaps else missing
-        firsts += [] if gaps else [first]
-        seconds += [] if gaps else [second]
-    return (_average(firsts), _average(seconds)) if firsts else (missing, missing)
+        usable += [] if gaps else [(first, second)]
+    if not usable:
+        return Undefined(missing), Undefined(missing)
+    return _average([first for first, _ in usable]), _average([second for _, second in usable])
 
 
 def _average(statistics: Sequence[Statistic]) -> Statistic:

@@ -36,7 +36,7 @@ def spearman(first: FloatArray, second: FloatArray) -> Statistic:
     def measure(weights: FloatArray) -> FloatArray:
         x_ranks, x_spread = _centred_ranks(weights, x)
         y_ranks, y_spread = _centred_ranks(weights, y)
-        together = np.einsum("rm,rm,rm->r", weights, x_ranks, y_ranks)
+        together = np.sum(weights * x_ranks * y_ranks, axis=1)
         return _ratio(together, x_spread, y_spread, np.float64(1e-9))
 
     return Statistic(measure, why_constant((first, second)), needs=2, least=-1, most=1)
@@ -57,7 +57,7 @@ def kendall(first: FloatArray, second: FloatArray) -> Statistic:
 
     def measure(weights: FloatArray) -> FloatArray:
         pairs = weights.sum(axis=1) ** 2
-        excess = np.einsum("rm,rm->r", weights @ order, weights)
+        excess = np.sum((weights @ order) * weights, axis=1)
         x_untied = pairs - np.sum(_group_weights(weights, x) ** 2, axis=1)
         y_untied = pairs - np.sum(_group_weights(weights, y) ** 2, axis=1)
         return _ratio(excess, x_untied, y_untied, np.float64(1e-9))
@@ -88,14 +88,15 @@ def _group_weights(weights: FloatArray, groups: IntArray) -> FloatArray:
     """The weight of each group of tied scores, (R, groups)."""
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
-    return np.add.reduceat(weights[:, order], starts, axis=1)
+    held: FloatArray = np.add.reduceat(weights[:, order], starts, axis=1)
+    return held
 
 
 def _centred_ranks(weights: FloatArray, groups: IntArray) -> tuple[FloatArray, FloatArray]:
     """Each row's shared rank less the mean rank, (R, rows), and the weighted sum of their squares, (R,)."""
     held = _group_weights(weights, groups)
     ranks = np.cumsum(held, axis=1) - held / 2 - held.sum(axis=1, keepdims=True) / 2
-    return ranks[:, groups], np.einsum("rg,rg->r", held, ranks**2)
+    return ranks[:, groups], np.sum(held * ranks**2, axis=1)
 
 
 def _sorted_kendall(first: FloatArray, second: FloatArray) -> Callable[[FloatArray], FloatArray]:

@@ -28,7 +28,7 @@ _FORBIDDEN = "Check that you may write to the file and to its folder, or name a 
 _DISK = "Look at the disk's health, its free space and your quota, then give the same command again."
 
 
-class explained:  # noqa: N801, used as a function is
+class explained:
     """Turns what SQLite and the system raise into run-file errors that name `path` and never show stored text."""
 
     # A class, since it is entered for each outcome and a generator would take three times as long.

@@ -3,7 +3,7 @@
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from pathway_local.figure import Estimate, FloatArray, IntArray, Interval, Undefined, undefined_estimate
 
@@ -42,6 +42,45 @@ def t_interval(value: float, error: float, freedom: float, clusters: int, level:
     """value +- t * error, where t is Student's quantile (Student 1908)."""
     reach = float(stats.t.ppf((1 + level) / 2, freedom)) * error
     return Interval(value - reach, value + reach, "t", clusters)
+
+
+def log_odds_interval(
+    value: float,
+    error: float,
+    freedom: float,
+    clusters: int,
+    scale: tuple[float, float],
+    level: float = 0.95,
+) -> Interval:
+    """The t interval of log((m - low)/(high - m)) for a mean m on a scale from low to high, taken back to the scale.
+
+    The error of the log-odds follows by the delta method. It stays on the scale and reaches further towards
+    the middle than towards the near end, as the mean of skewed scores does. A value at or beyond an end has
+    no log-odds: it gets the plain t interval, cut at the ends.
+    """
+    low, high = scale
+    reach = float(stats.t.ppf((1 + level) / 2, freedom)) * error
+    place = (value - low) / (high - low)
+    if not 0 < place < 1:
+        return Interval(max(low, value - reach), min(high, value + reach), "t", clusters)
+    odds, reach = float(special.logit(place)), reach / (high - low) / (place * (1 - place))
+    ends = low + (high - low) * special.expit(np.array([odds - reach, odds + reach]))
+    return Interval(float(ends[0]), float(ends[1]), "log-odds with t", clusters)
+
+
+def tailed_freedom(parts: FloatArray) -> float:
+    """Degrees of freedom of a variance estimated from C parts whose tails may be long.
+
+    2C / (K - 1 + 2/(C-1)) with the kurtosis K of the parts, between 3 and C - 1: a scaled chi-square with the
+    same mean and variance as s^2 (Satterthwaite 1946), where Var(s^2) = s^4 ((K - 3)/C + 2/(C-1)).
+    """
+    count = len(parts)
+    apart = parts - parts.mean()
+    square = float(np.sum(apart**2))
+    if square <= 0:
+        return float(count - 1)
+    kurtosis = count * float(np.sum(apart**4)) / square**2
+    return min(count - 1.0, max(3.0, 2 * count / (kurtosis - 1 + 2 / (count - 1))))
 
 
 def mean(scores: FloatArray, clusters: IntArray | None = None, level: float = 0.95) -> Estimate:

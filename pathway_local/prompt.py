@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.case import Case
-from pathway_local.errors import CaseError, PromptTooLong, RubricError
+from pathway_local.errors import CaseError, EngineError, PromptTooLong
 from pathway_local.output_format import Detail, Reply
 from pathway_local.prompty import Turn
 from pathway_local.rubric import Rubric
@@ -111,23 +111,17 @@ class PromptWriter:
 
     def _rendered(self, inputs: Mapping[str, str]) -> "_Skeleton":
         fence = secrets.token_hex(16)
-        names = [name for name in self.rubric.inputs if inputs[name]]
-        fenced = {name: f"{fence}{at}:{inputs[name]}{fence}" for at, name in enumerate(names)}
-        values = {name: fenced.get(name, "") for name in self.rubric.inputs}
-        messages = _messages(self.rubric.turns, values, self.chat.folds_system)
+        names = list(self.rubric.inputs)
+        fenced = {name: f"{fence}{at}{fence}" if inputs[name] else "" for at, name in enumerate(names)}
+        messages = _messages(self.rubric.turns, inputs, fenced, self.chat.folds_system)
         text = self.tokenizer.chat(messages, dict(self.chat.switches))
-        pieces: list[Piece] = []
-        texts: dict[str, str] = {}
-        for at, part in enumerate(text.split(fence)):
-            if at % 2 == 0:
-                pieces += [self.tokenizer.encode(part)] if part else []
-                continue
-            number, _, value = part.partition(":")
-            if not number.isdecimal() or int(number) >= len(names):
-                raise RubricError(f"rubric {self.rubric.name}: its template changes an input in a way that hides it")
-            pieces.append(names[int(number)])
-            texts[names[int(number)]] = value
-        return _Skeleton(pieces, texts)
+        if text.count(fence) != sum(message["content"].count(fence) for message in messages):
+            raise EngineError("the judge's chat template does not put every turn in as it is")
+        parts = text.split(fence)
+        return _Skeleton(
+            [names[int(part)] if at % 2 else self.tokenizer.encode(part) for at, part in enumerate(parts) if part],
+            inputs,
+        )
 
     def _start(self, text: str) -> tuple[int, ...]:
         if text not in self._starts:
@@ -156,9 +150,11 @@ class _Skeleton:
     texts: Mapping[str, str]
 
 
-def _messages(turns: Sequence[Turn], values: Mapping[str, str], folds_system: bool) -> list[dict[str, str]]:
+def _messages(
+    turns: Sequence[Turn], values: Mapping[str, str], fenced: Mapping[str, str], folds_system: bool
+) -> list[dict[str, str]]:
     """The conversation; a judge without a system turn gets its text at the head of the user turn."""
-    messages = [{"role": turn.role, "content": turn.render(values)} for turn in turns]
+    messages = [{"role": turn.role, "content": turn.render(values, fenced)} for turn in turns]
     if folds_system and len(messages) > 1 and messages[0]["role"] == "system":
         system, user = messages[0], messages[1]
         return [{"role": user["role"], "content": f"{system['content']}\n\n{user['content']}"}, *messages[2:]]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta, nodes
+from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from pathway_local.errors import RubricError
@@ -18,9 +18,17 @@ SAMPLING = frozenset(("temperature", "top_p", "top_k", "seed"))
 JINJA = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
 
 
+_REFUSED = (nodes.Assign, nodes.AssignBlock, nodes.For, nodes.Macro, nodes.CallBlock, nodes.FilterBlock)
+_FENCED = "fenced_"
+
+
 @dataclass(frozen=True)
 class Turn:
-    """One turn of the prompt: a role and a Jinja template."""
+    """One turn of the prompt: a role and a Jinja template.
+
+    The template may put inputs in (`{{ x }}`) and choose by them (`{% if x %}`), and nothing else: what it
+    did to a case's text could not be told apart from the rubric's own words any more.
+    """
 
     role: str
     template: str
@@ -32,7 +40,7 @@ class Turn:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether names only stand for themselves or are asked whether they are empty.
+        """Whether inputs are only put in, or asked whether they are empty.
 
         Then what is around them depends on nothing else, and can be prepared once for all cases.
         """
@@ -41,16 +49,36 @@ class Turn:
         for condition in tree.find_all(nodes.If):
             test = condition.test.node if isinstance(condition.test, nodes.Not) else condition.test
             free.add(id(test))
-        assigned = bool(list(tree.find_all((nodes.Assign, nodes.For, nodes.Macro, nodes.FilterBlock))))
-        return not assigned and all(id(name) in free for name in tree.find_all(nodes.Name))
+        return all(id(name) in free for name in tree.find_all(nodes.Name))
 
-    def render(self, values: Mapping[str, str]) -> str:
-        """The turn's text with the values filled in. Raises RubricError."""
+    def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
+        """The turn's text: `values` are what conditions see, `fenced` what is put in. Raises RubricError."""
+        named = {f"{_FENCED}{name}": text for name, text in fenced.items()}
         try:
-            return JINJA.from_string(self.template).render(values)
+            return self._compiled.render({**values, **named})
         except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
             # The error's own text may quote a case: its kind is all that is told.
             raise RubricError(f"the prompt's template failed with {type(error).__name__}") from None
+
+    def flaw(self) -> tuple[str, int]:
+        """What the template may not do, and its line in the template; an empty text where it is fine."""
+        tree = JINJA.parse(self.template)
+        for refused in tree.find_all(_REFUSED):
+            return f"{type(refused).__name__.lower()} is not taken in a rubric", refused.lineno
+        for output in tree.find_all(nodes.Output):
+            for node in output.nodes:
+                if not isinstance(node, nodes.Name | nodes.TemplateData | nodes.Const):
+                    return "an input is changed while it is put in", node.lineno
+        return "", 0
+
+    @cached_property
+    def _compiled(self) -> Template:
+        tree = JINJA.parse(self.template)
+        for output in tree.find_all(nodes.Output):
+            for node in output.nodes:
+                if isinstance(node, nodes.Name):
+                    node.name = f"{_FENCED}{node.name}"
+        return Template.from_code(JINJA, JINJA.compile(tree), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +146,18 @@ def split_turns(body: str, where: str, first_line: int) -> tuple[Turn, ...]:
 
 
 def _turn(role: str, template: str, where: str, line: int) -> Turn:
+    turn = Turn("system" if role == "developer" else role, template.strip())
+    line += template[: len(template) - len(template.lstrip())].count("\n")
     try:
-        JINJA.parse(template.strip())
+        flaw, at = turn.flaw()
     except TemplateSyntaxError as error:
         raise RubricError(
             f"{where} line {line + error.lineno - 1}: {error.message}", "Mend the Jinja syntax."
         ) from None
-    return Turn("system" if role == "developer" else role, template.strip())
+    if flaw:
+        hint = "Put inputs in as {{ name }}, and choose with {% if name %}."
+        raise RubricError(f"{where} line {line + at - 1}: {flaw}", hint)
+    return turn
 
 
 def _sampling(model: object, where: str) -> dict[str, float]:

@@ -148,7 +148,8 @@ class _File:
         for name, entry in self.tree.items():
             if not isinstance(name, str) or not _NAME.fullmatch(name):
                 raise RegistryError(
-                    f"{self.where((name,))}: {name!r} is no name for a judge", "Use letters, digits, dots and dashes."
+                    f"{self.where((name,))}: {_plain(repr(name))} is no name for a judge",
+                    "Use letters, digits, dots and dashes.",
                 )
             if not isinstance(entry, Mapping) or not all(isinstance(key, str) for key in entry):
                 hint = f"Write `{name}: {{source: /folder/of/the/model}}`."
@@ -210,7 +211,7 @@ def _explained(name: str, keys: Mapping[str, tuple[object, _File]], last: _File,
     """One line for pydantic's first complaint, with the file and line that the key stands in."""
     path: Keys = error["loc"]
     file = keys[str(path[0])][1] if path and str(path[0]) in keys else last
-    at = f"{file.where((name, *path))}: {'.'.join(map(str, (name, *path)))}"
+    at = f"{file.where((name, *path))}: {'.'.join(map(_plain, (name, *path)))}"
     if error["type"] == "extra_forbidden":
         known = list(_model_at(path[:-1]).model_fields)
         near = get_close_matches(str(path[-1]), known, n=1, cutoff=0.5)
@@ -222,6 +223,12 @@ def _explained(name: str, keys: Mapping[str, tuple[object, _File]], last: _File,
     return RegistryError(
         f"{at}: {said}", "Put it in quotes." if error["type"] == "string_type" else "Correct it there."
     )
+
+
+def _plain(key: str | int) -> str:
+    """A key as one short word of a message, whatever a stranger put into it."""
+    text = str(key)
+    return (text if text.isprintable() else ascii(text))[:60]
 
 
 def _model_at(path: Keys) -> type[BaseModel]:

@@ -111,7 +111,7 @@ def alpha_ordinal(rows: FloatArray, values: Sequence[float]) -> Statistic | Unde
         total = held.sum(axis=1)
         ranks = np.cumsum(held, axis=1) - held / 2 - total[:, None] / 2
         first, second = ranks @ levels.T, ranks**2 @ levels.T
-        apart = np.einsum("rm,rm->r", weights, 2 * (scored * second - first**2) / (scored - 1))
+        apart = np.sum(weights * 2 * (scored * second - first**2) / (scored - 1), axis=1)
         spread = total * np.sum(held * ranks**2, axis=1) - np.sum(held * ranks, axis=1) ** 2
         return _one_minus(apart, 2 * spread / (total - 1))
 

@@ -57,14 +57,15 @@ class Tally:
     """Rows of scores (rows, raters), how often each occurs, and how they lie in clusters.
 
     Small tallies hold `sums` (kinds, rows), the counts of each distinct kind of cluster, and `times` (kinds,),
-    the number of clusters of that kind. Others have every case as its own row and hold its cluster in `codes`.
+    the number of clusters of that kind. Others have every case as its own row, its cluster in `codes`, and
+    no `sums`.
     """
 
     rows: FloatArray
     counts: FloatArray
     times: IntArray
     sums: FloatArray | None
-    codes: IntArray | None
+    codes: IntArray
 
     @property
     def cases(self) -> int:
@@ -120,10 +121,7 @@ class Tally:
 
     def _spread(self, weights: FloatArray) -> FloatArray:
         """Weights of kinds of clusters, or of clusters, become weights of rows."""
-        if self.sums is not None:
-            return weights @ self.sums
-        assert self.codes is not None
-        return weights[:, self.codes]
+        return weights[:, self.codes] if self.sums is None else weights @ self.sums
 
     def _draws(self, seed: int, resamples: int) -> Iterator[FloatArray]:
         rng = np.random.default_rng(seed)
@@ -178,11 +176,11 @@ def tally(scores: FloatArray, clusters: IntArray | None = None) -> Tally:
     count = int(codes.max()) + 1 if cases else 0
     counts = np.bincount(kind, minlength=len(rows)).astype(np.float64)
     if clusters is None and len(rows) ** 2 <= DENSE_CELLS:
-        return Tally(rows, counts, counts.astype(np.int64), np.eye(len(rows)), None)
+        return Tally(rows, counts, counts.astype(np.int64), np.eye(len(rows)), codes)
     if clusters is not None and count * len(rows) <= DENSE_CELLS:
         cells = np.bincount(codes * len(rows) + kind, minlength=count * len(rows)).reshape(count, len(rows))
         sums, times = np.unique(cells, axis=0, return_counts=True)
-        return Tally(rows, counts, times.astype(np.int64), sums.astype(np.float64), None)
+        return Tally(rows, counts, times.astype(np.int64), sums.astype(np.float64), codes)
     return Tally(scores, np.ones(cases), np.ones(count, dtype=np.int64), None, codes)
 
 

@@ -75,7 +75,9 @@ def group_errors(
 
     def effects(of: Callable[[NDArray[np.bool_]], _Effect]) -> list[_Effect]:
         return [
-            of(own == name) if size >= smallest else _Effect(None, missing=f"the group has {size} cases, under {smallest}")
+            of(own == name)
+            if size >= smallest
+            else _Effect(None, missing=f"the group has {size} cases, under {smallest}")
             for name, size in zip(names, sizes, strict=True)
         ]
 

@@ -50,7 +50,7 @@ class WorkbookSheet:
             self._last_row: int | None = sheet.max_row
             self._header_row, header = _header(sheet)
             self._formulas = _has_formulas(path)
-        self.notes = (f"read from its sheet {self.title!r}, not from the {others} others",) if others else ()
+        self.notes: tuple[str, ...] = (f"read from its sheet {self.title!r}, not from the {others} others",) if others else ()
         self.columns = column_names(path, header)
 
     def rows(self) -> Iterator[Row]:

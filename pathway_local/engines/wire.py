@@ -1,0 +1,90 @@
+"""What passes between a host and its engine's process: one JSON object a line. Nothing is pickled."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult, Sampling
+
+Message = dict[str, Any]
+
+
+def line(message: Mapping[str, object]) -> bytes:
+    """A message as bytes, its newline included. NaN and infinities travel as Python writes them."""
+    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+
+
+class Lines:
+    """Puts messages together again from whatever pieces a pipe hands over."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, piece: bytes) -> list[Message]:
+        """The messages that this piece completes."""
+        *whole, self._rest = (self._rest + piece).split(b"\n")
+        return [json.loads(each) for each in whole]
+
+
+def pass_message(item: Pass) -> Message:
+    """A pass as JSON values."""
+    return {
+        "id": item.id,
+        "ids": item.ids,
+        "grammar": item.grammar,
+        "max_tokens": item.max_tokens,
+        "sampling": asdict(item.sampling),
+        "stop_ids": item.stop_ids,
+        "logprob_ids": item.logprob_ids,
+    }
+
+
+def read_pass(message: Message) -> Pass:
+    """The pass that `pass_message` wrote."""
+    return Pass(
+        id=message["id"],
+        ids=tuple(message["ids"]),
+        grammar=message["grammar"],
+        max_tokens=message["max_tokens"],
+        sampling=Sampling(**message["sampling"]),
+        stop_ids=tuple(message["stop_ids"]),
+        logprob_ids=tuple(message["logprob_ids"]),
+    )
+
+
+def result_message(result: PassResult) -> Message:
+    """A result as JSON values; JSON has no whole-number keys, so log-probabilities go as pairs."""
+    return {
+        "id": result.id,
+        "ids": result.ids,
+        "finish": result.finish,
+        "logprobs": list(result.logprobs.items()),
+        "cached_tokens": result.cached_tokens,
+        "error": result.error,
+    }
+
+
+def read_result(message: Message) -> PassResult:
+    """The result that `result_message` wrote."""
+    return PassResult(**message | {"ids": tuple(message["ids"]), "logprobs": dict(message["logprobs"])})
+
+
+def config_message(config: EngineConfig) -> Message:
+    """A configuration as JSON values."""
+    return asdict(config)
+
+
+def read_config(message: Message) -> EngineConfig:
+    """The configuration that `config_message` wrote."""
+    return EngineConfig(**message)
+
+
+def facts_message(facts: EngineFacts) -> Message:
+    """Facts as JSON values."""
+    return asdict(facts)
+
+
+def read_facts(message: Message) -> EngineFacts:
+    """The facts that `facts_message` wrote."""
+    return EngineFacts(**message)

@@ -1,0 +1,102 @@
+"""Small tokenizers with the special tokens, templates and spellings of well-known model families."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Family:
+    """What sets a family apart: its special tokens, its turn template and how blanks are spelled."""
+
+    name: str
+    eos: str
+    specials: tuple[str, ...]
+    template: str
+    metaspace: bool = False
+    folds_system: bool = False
+    added: tuple[str, ...] = ()
+
+
+FAMILIES = (
+    Family(
+        "qwen",
+        "<|im_end|>",
+        ("<|endoftext|>", "<|im_start|>", "<|im_end|>"),
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n"
+        "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}{% endif %}",
+        added=("<think>", "</think>"),
+    ),
+    Family(
+        "llama",
+        "<|eot_id|>",
+        ("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|end_of_text|>"),
+        "<|begin_of_text|>{% for m in messages %}<|start_header_id|>{{ m.role }}<|end_header_id|>\n\n"
+        "{{ m.content | trim }}<|eot_id|>{% endfor %}"
+        "{% if add_generation_prompt %}<|start_header_id|>assistant<|end_header_id|>\n\n{% endif %}",
+    ),
+    Family(
+        "mistral",
+        "</s>",
+        ("<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"),
+        "<s>{% for m in messages %}{% if m.role == 'system' %}[SYSTEM_PROMPT]{{ m.content }}[/SYSTEM_PROMPT]"
+        "{% elif m.role == 'user' %}[INST] {{ m.content }} [/INST]{% else %}{{ m.content }}</s>{% endif %}{% endfor %}",
+        metaspace=True,
+    ),
+    Family(
+        "gemma",
+        "<eos>",
+        ("<pad>", "<eos>", "<bos>", "<start_of_turn>", "<end_of_turn>", "<unk>"),
+        "<bos>{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
+        "{% for m in messages %}<start_of_turn>{{ 'model' if m.role == 'assistant' else m.role }}\n"
+        "{{ m.content | trim }}<end_of_turn>\n{% endfor %}"
+        "{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}",
+        metaspace=True,
+        folds_system=True,
+    ),
+)
+
+
+def write_tokenizer(family: Family, folder: Path, vocabulary: int = 2000) -> Path:
+    """Train a tokenizer of that family on this repository's prose and save it with its chat template."""
+    unknown = "<unk>" if "<unk>" in family.specials else None
+    tokenizer = Tokenizer(models.BPE(unk_token=unknown, byte_fallback=family.metaspace))
+    if family.metaspace:
+        tokenizer.normalizer = normalizers.Replace(" ", "▁")
+        tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+        alphabet = [chr(code) for code in range(33, 127)] + ["▁", "\n"]
+        fallback = [f"<0x{byte:02X}>" for byte in range(256)]
+    else:
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        alphabet, fallback = pre_tokenizers.ByteLevel.alphabet(), []
+    prose = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "prompts").glob("*.prompty"))]
+    lines = [line for text in prose for line in text.splitlines(keepends=True)]
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[*family.specials, *fallback],
+        initial_alphabet=alphabet,
+        max_token_length=16,
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(lines, trainer)
+    tokenizer = _with_fallback_as_text(tokenizer, fallback)
+    tokenizer.add_tokens([AddedToken(token, special=False, normalized=False) for token in family.added])
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=family.eos, unk_token=unknown)
+    fast.chat_template = family.template
+    fast.save_pretrained(folder)
+    return folder
+
+
+def _with_fallback_as_text(tokenizer: Tokenizer, fallback: list[str]) -> Tokenizer:
+    """Byte tokens are ordinary vocabulary: the trainer only takes them in as special ones."""
+
+    described = json.loads(tokenizer.to_str())
+    described["added_tokens"] = [token for token in described["added_tokens"] if token["content"] not in fallback]
+    return Tokenizer.from_str(json.dumps(described))

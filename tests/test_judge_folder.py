@@ -1,0 +1,127 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from pathway_local.errors import EngineError
+from pathway_local.judge_folder import complete, precision
+from pathway_local.judge_spec import JudgeSpec, Thinking
+
+CONFIG = {
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "hidden_size": 64,
+    "max_position_embeddings": 4096,
+    "dtype": "float16",
+}
+CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}{% if m.role == 'system' %}{% endif %}{% endfor %}"
+
+
+def _folder(path: Path, config: object = CONFIG, template: str = CHATML) -> Path:
+    (path / "config.json").write_text(json.dumps(config))
+    (path / "model.safetensors").write_bytes(b"0" * 1000)
+    (path / "chat_template.jinja").write_text(template)
+    return path
+
+
+def _spec(**keys: object) -> JudgeSpec:
+    return JudgeSpec.model_validate({"name": "mine", "source": "/models/mine", **keys})
+
+
+def test_one_line_is_enough_and_all_that_was_read_is_told(tmp_path: Path) -> None:
+    found = complete(_spec(), _folder(tmp_path))
+    assert (found.context, found.precision, found.weights_gb, found.cpu) == (4096, "fp16", 1e-6, True)
+    assert (found.layers, found.kv_heads, found.head_size) == (2, 2, 16)
+    assert found.architecture is not None
+    assert found.inferred == (
+        "context of 4,096 tokens, from config.json",
+        "2 layers that keep 2 heads of 16 of every token, from config.json",
+        "precision fp16, from config.json",
+        "1e-06 GB of weights, from the files",
+        "small enough to run without a GPU",
+    )
+
+
+def test_what_the_entry_says_stays(tmp_path: Path) -> None:
+    given = _spec(
+        context=2048,
+        layers=9,
+        kv_heads=1,
+        head_size=8,
+        precision="fp8",
+        weights_gb=1,
+        system="native",
+        thinking="never",
+    )
+    assert complete(given, _folder(tmp_path, template="enable_thinking </think>")) == given
+
+
+@pytest.mark.parametrize(
+    ("template", "system"),
+    [
+        (CHATML, "native"),
+        ("{% for m in messages %}[INST] {{ m.content }} [/INST]{% endfor %}", "fold"),
+        ("{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}", "fold"),
+        ("", "native"),
+    ],
+)
+def test_the_chat_template_tells_whether_there_is_a_system_turn(tmp_path: Path, template: str, system: str) -> None:
+    assert complete(_spec(), _folder(tmp_path, template=template)).system == system
+
+
+@pytest.mark.parametrize(
+    ("template", "off_by", "end"),
+    [
+        ("system {% if enable_thinking %}<think>{% else %}<think></think>{% endif %}", "enable_thinking", "</think>"),
+        ("system {% if enable_thinking %}<|channel>thought<channel|>{% endif %}", "enable_thinking", "<channel|>"),
+        ("system {{ reasoning_effort }}[THINK][/THINK]", "reasoning_effort", "[/THINK]"),
+        ("system {{ reasoning_effort }}<|start|>assistant<|channel|>analysis", "reasoning_effort", "<|end|>"),
+    ],
+)
+def test_the_chat_template_tells_how_thinking_is_switched(tmp_path: Path, template: str, off_by: str, end: str) -> None:
+    found = complete(_spec(), _folder(tmp_path, template=template))
+    assert isinstance(found.thinking, Thinking)
+    assert list(found.thinking.off_by) == [off_by]
+    assert found.thinking.end == end
+    assert any("off unless asked for" in line for line in found.inferred)
+
+
+def test_a_template_without_a_switch_does_not_think(tmp_path: Path) -> None:
+    assert complete(_spec(), _folder(tmp_path, template=CHATML + "</think>")).thinking is None
+
+
+@pytest.mark.parametrize(
+    ("quantization", "expected"),
+    [
+        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8"),
+        ({"quant_method": "mxfp4"}, "mxfp4"),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "nvfp4"),
+        (
+            {"quant_method": "compressed-tensors", "config_groups": {"g": {"weights": {"num_bits": 4, "type": "int"}}}},
+            "w4a16",
+        ),
+        (
+            {
+                "quant_method": "compressed-tensors",
+                "config_groups": {"g": {"weights": {"num_bits": 8, "type": "float"}}},
+            },
+            "fp8",
+        ),
+        ({"quant_method": "of tomorrow"}, None),
+        ({"quant_method": "compressed-tensors", "config_groups": [1]}, None),
+    ],
+)
+def test_stored_precisions(quantization: object, expected: str | None) -> None:
+    assert precision({"quantization_config": quantization, "dtype": "bfloat16"}) == expected
+
+
+def test_the_precision_of_an_inner_model(tmp_path: Path) -> None:
+    assert precision({"text_config": {"torch_dtype": "bfloat16"}}) == "bf16"
+
+
+def test_a_broken_config_names_the_file(tmp_path: Path) -> None:
+    _folder(tmp_path)
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(EngineError, match=r"config\.json is not JSON"):
+        complete(_spec(), tmp_path)

@@ -1,0 +1,273 @@
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pathway_local.errors import PathwayError, RegistryError, UnknownName, UsageError, WeightsMissing
+from pathway_local.registry import Registry, load_registry, user_file, weights_folder
+from pathway_local.shipped import shipped
+
+PINNED = re.compile(r"[0-9a-f]{40}")
+
+
+@pytest.fixture(autouse=True)
+def _homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+
+
+def _load(path: Path, text: str) -> Registry:
+    file = path / "mine.yaml"
+    file.write_text(text)
+    return load_registry(file)
+
+
+def _model(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    config = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64, "max_position_embeddings": 2048}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "model.safetensors").write_bytes(b"weights")
+    return folder
+
+
+# --- Our own file
+
+
+def test_our_entries_are_there_and_the_demo_comes_first() -> None:
+    specs = load_registry().specs
+    assert next(iter(specs)) == "demo"
+    assert len(specs) == 24
+    assert "fictional university" in specs["demo"].label
+    assert specs["demo"].cpu and not specs["demo"].min_gpu_gb
+
+
+def test_our_entries_say_what_a_user_must_know_before_a_download() -> None:
+    for spec in load_registry():
+        assert spec.licence != "not stated", spec.name
+        assert spec.context, spec.name
+        assert "thinking" in spec.model_fields_set, spec.name
+        if spec.name == "demo":
+            continue
+        assert spec.parameters and spec.weights_gb and spec.architecture, spec.name
+        assert spec.verified or spec.notes, spec.name
+        if spec.verified:
+            assert spec.revision and PINNED.fullmatch(spec.revision), spec.name
+
+
+def test_our_weights_are_as_large_as_their_parameters_make_them() -> None:
+    bits = {"bf16": 16, "fp8": 8, "w4a16": 4.5, "mxfp4": 4.25, "nvfp4": 4.5}
+    for spec in load_registry():
+        if spec.name == "demo" or not spec.parameters or not spec.weights_gb:
+            continue
+        expected = spec.parameters.total * bits[spec.precision] / 8
+        # Small and multimodal models keep large tables or towers in 16 bits.
+        assert 0.95 * expected < spec.weights_gb < 1.6 * expected + 0.5, spec.name
+
+
+def test_a_gated_judge_says_so() -> None:
+    assert [spec.name for spec in load_registry() if spec.gated] == ["llama-3.3-70b"]
+
+
+# --- The user's own
+
+
+def test_one_line_is_enough(tmp_path: Path) -> None:
+    folder = _model(tmp_path / "my-judge")
+    spec = _load(tmp_path, f"mine: {{source: {folder}}}").get("mine")
+    assert (spec.context, spec.layers) == (2048, 2)
+    assert "context of 2,048 tokens, from config.json" in spec.inferred
+    assert weights_folder(spec) == folder
+
+
+def test_a_folder_beside_the_file(tmp_path: Path) -> None:
+    folder = _model(tmp_path / "models" / "my-judge")
+    assert weights_folder(_load(tmp_path, "mine: {source: ./models/my-judge}").get("mine")) == folder
+
+
+def test_single_keys_replace_ours_and_the_last_file_wins(tmp_path: Path) -> None:
+    user_file().parent.mkdir(parents=True)
+    user_file().write_text("qwen3-8b: {context: 8192, notes: ours}\nother: {source: a/b}\n")
+    registry = _load(tmp_path, "qwen3-8b: {notes: theirs}")
+    spec = registry.specs["qwen3-8b"]
+    assert (spec.context, spec.notes, spec.layers) == (8192, "theirs", 36)
+    assert "other" in registry.specs
+    assert [path.name for path in registry.files] == ["models.yaml", "models.yaml", "mine.yaml"]
+
+
+def test_another_source_inherits_nothing(tmp_path: Path) -> None:
+    spec = _load(tmp_path, "qwen3-8b: {source: someone/Qwen3-8B-tuned}").specs["qwen3-8b"]
+    assert (spec.revision, spec.licence, spec.verified) == (None, "not stated", False)
+
+
+def test_an_empty_file_adds_nothing(tmp_path: Path) -> None:
+    assert list(_load(tmp_path, "# nothing\n").specs) == list(load_registry().specs)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("mine:\n  source: a/b\n  contxt: 5\n", "line 3: mine.contxt: no such key", "Did you mean 'context'?"),
+        ("mine:\n  source: a/b\n  thinking:\n    end: x\n    of_by: {}\n", "line 5: mine.thinking.of_by", "'off_by'"),
+        ("mine: {context: 5}\n", "line 1: mine lacks its source", "source:"),
+        ("mine:\n  source: a/b\n  context: many\n", "line 3: mine.context: should be a valid integer", ""),
+        ("mine:\n  source: a/b\n  context: -5\n", "line 3: mine.context", ""),
+        ("mine:\n  source: a/b\n  revision: 123456\n", "line 3: mine.revision", "quotes"),
+        ("mine: {source: a/b, revision: ../../x}\n", "mine.revision: is no commit", ""),
+        ("mine: {source: what is this}\n", "mine.source: is neither owner/name", ""),
+        ("mine: {source: 'package:../../etc'}\n", "mine.source: is neither owner/name", ""),
+        ("mine: {source: a/b, precision: 3bit}\n", "mine.precision", ""),
+        ("mine: {source: a/b, sha256: abc}\n", "mine.sha256", ""),
+        ("mine: {source: a/b, parameters: .inf}\n", "mine.parameters.total", ""),
+        ("mine: {source: a/b, thinking: always}\n", "mine.thinking", ""),
+        ("mine: {source: a/b, engine: {trust_remote_code: true}}\n", "mine.engine: asks for trust_remote_code", ""),
+        ("mine: {source: a/b, variants: {x: {source: a/c, prec: fp8}}}\n", "mine.variants.x", ""),
+        ("mine: /models/x\n", "line 1: mine holds no keys", "source"),
+        ("mine: {1: 2}\n", "line 1: mine holds no keys", ""),
+        ("my judge: {source: a/b}\n", "line 1: 'my judge' is no name for a judge", ""),
+        ("1: {source: a/b}\n", "1 is no name for a judge", ""),
+        ("- mine\n", "holds no entries", ""),
+        ("mine: {source: a/b, source: a/c}\n", "line 1", ""),
+        ("a: &a [x]\nb: [*a, *a]\n", "line 2", ""),
+        ("mine: !!python/object/apply:os.system [ls]\n", "line 1", ""),
+        ("mine: {source: a/b\n", "line 2", ""),
+        ("\x00", "mine.yaml", ""),
+        ("[" * 5000, "mine.yaml", ""),
+        ("a: " + "x" * 300_000, "larger than", ""),
+    ],
+)
+def test_mistakes_are_named_with_file_line_and_key(tmp_path: Path, text: str, message: str, hint: str) -> None:
+    with pytest.raises(RegistryError) as error:
+        _load(tmp_path, text)
+    assert message in str(error.value)
+    assert "mine.yaml" in str(error.value)
+    assert "\n" not in str(error.value)
+    assert hint in error.value.hint
+
+
+def test_a_mistake_is_looked_for_in_the_file_that_made_it(tmp_path: Path) -> None:
+    user_file().parent.mkdir(parents=True)
+    user_file().write_text("\nqwen3-8b: {contxt: 8192}\n")
+    with pytest.raises(RegistryError, match=f"{user_file()} line 2"):
+        _load(tmp_path, "qwen3-8b: {notes: fine}")
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "latin.yaml").write_bytes("a: {source: a/b, notes: \xe9}".encode("latin-1"))
+    for path, said in [("gone.yaml", "no file"), (".", "no file"), ("latin.yaml", "not UTF-8"), ("x" * 5000, "x")]:
+        with pytest.raises(RegistryError, match=said):
+            load_registry(tmp_path / path)
+
+
+_junk = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=12), inner, max_size=3),
+    max_leaves=8,
+)
+_keys = st.sampled_from(["source", "context", "thinking", "variants", "engine", "parameters", "sliding", "end_of_turn"])
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(entry=st.dictionaries(_keys, _junk, max_size=4) | _junk)
+def test_any_content_is_a_registry_or_a_clean_error(tmp_path: Path, entry: object) -> None:
+    try:
+        registry = _load(tmp_path, json.dumps({"mine": entry}))
+    except RegistryError as error:
+        assert "mine.yaml" in str(error)
+    else:
+        assert registry.specs["mine"].source
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.binary(max_size=200) | st.text("{}[]:&*!|>-\n\t '\"#%@,?x1~", max_size=80).map(str.encode))
+def test_any_bytes_are_a_registry_or_a_clean_error(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "mine.yaml").write_bytes(data)
+    try:
+        load_registry(tmp_path / "mine.yaml")
+    except RegistryError as error:
+        assert "mine.yaml" in str(error)
+
+
+# --- Finding a judge
+
+
+def test_unknown_names_list_the_nearest_first() -> None:
+    with pytest.raises(UnknownName) as error:
+        load_registry().get("qwen3-9b")
+    assert error.value.hint.startswith("there are: qwen3.5-9b, qwen3-8b")
+
+
+def test_variants_and_hub_ids() -> None:
+    registry = load_registry()
+    bf16 = registry.get("qwen3.8-27b:bf16")
+    assert (bf16.name, bf16.source, bf16.precision) == ("qwen3.8-27b:bf16", "Qwen/Qwen3.8-27B", "bf16")
+    assert bf16.layers == registry.specs["qwen3.8-27b"].layers
+    assert bf16.revision != registry.specs["qwen3.8-27b"].revision
+    assert registry.get("Qwen/Qwen3.8-27B").name == "qwen3.8-27b:bf16"
+    assert registry.get("Qwen/Qwen3-8B").name == "qwen3-8b"
+    with pytest.raises(UnknownName, match=r"variant of qwen3\.8-27b"):
+        registry.get("qwen3.8-27b:fp4")
+
+
+def test_any_folder_with_a_model_works_without_an_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = _model(tmp_path / "My Judge")
+    spec = load_registry().get(str(folder))
+    assert (spec.name, spec.context, spec.key) == ("My-Judge", 2048, str(folder))
+    assert spec.inferred
+    assert weights_folder(load_registry().get(spec.key)) == folder
+    monkeypatch.chdir(tmp_path)
+    assert load_registry().get("My Judge").source == str(folder)
+    assert load_registry().get("./My Judge").source == str(folder)
+
+
+def test_folders_that_are_none(tmp_path: Path) -> None:
+    registry = load_registry()
+    for name in (str(tmp_path / "gone"), "no/such", "~nobody/x", "a/" + "b" * 5000):
+        with pytest.raises(UsageError, match="no folder"):
+            registry.get(name)
+    for name in ("a\0b", "x" * 5000, "", ":"):
+        with pytest.raises(UnknownName):
+            registry.get(name)
+    with pytest.raises(WeightsMissing, match=r"no config\.json"):
+        weights_folder(registry.get(str(tmp_path)))
+
+
+def test_a_judge_whose_weights_are_not_here_is_still_shown() -> None:
+    spec = load_registry().get("qwen3-8b")
+    with pytest.raises(WeightsMissing, match="no weights on this disk") as error:
+        weights_folder(spec)
+    assert "judges fetch qwen3-8b" in error.value.hint
+
+
+def test_a_broken_folder_is_a_clean_error(tmp_path: Path) -> None:
+    folder = _model(tmp_path / "broken")
+    (folder / "config.json").write_text("[")
+    with pytest.raises(PathwayError, match=r"config\.json is not JSON"):
+        load_registry().get(str(folder))
+
+
+def test_loading_is_quick() -> None:
+    start = time.process_time()
+    load_registry()
+    assert time.process_time() - start < 1
+
+
+# --- What the product ships
+
+
+def test_shipped_files_are_found_in_a_checkout_and_in_an_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shipped("models.yaml").parent == Path(__file__).parents[1]
+    package = tmp_path / "site-packages" / "pathway_local"
+    (package / "_shipped").mkdir(parents=True)
+    (package / "_shipped" / "models.yaml").write_text("demo: {source: package:demo}")
+    (package.parent / "models.yaml").write_text("not ours: a stranger's file beside the package")
+    monkeypatch.setattr("pathway_local.shipped._PACKAGE", package)
+    assert shipped("models.yaml") == package / "_shipped" / "models.yaml"
+    with pytest.raises(UsageError, match="lacks its own prompts"):
+        shipped("prompts")
