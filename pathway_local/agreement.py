@@ -13,8 +13,7 @@ import numpy as np
 
 from pathway_local.correlation import kendall, pearson, spearman
 from pathway_local.figure import Estimate, FloatArray, IntArray, Number, Undefined, undefined_estimate
-from pathway_local.intervals import share
-from pathway_local.kappa import Weights, cohen_kappa, kappa
+from pathway_local.kappa import Weights, kappa
 from pathway_local.resampling import Statistic, Tally, tally
 
 NOMINAL = ("exact", "kappa")
@@ -49,7 +48,7 @@ class SpecialAgreement:
     second_only: int
     neither: int
     exact: Estimate
-    kappa: Number
+    kappa: Estimate
 
 
 def pair_agreement(
@@ -142,24 +141,30 @@ def _crossed(first: IntArray, second: IntArray, size: int) -> IntArray:
     return np.bincount(first * size + second, minlength=size**2).reshape(size, size).astype(np.int64)
 
 
-def special_agreement(first: FloatArray, second: FloatArray, special: Collection[float]) -> SpecialAgreement:
-    """Agreement on special levels alone: each rater's score counts as special or not.
-
-    The scores still hold their special values. The share of exact agreement has Wilson's interval, which
-    takes cases as independent.
-    """
-    both = np.isfinite(first) & np.isfinite(second)
-    marks = [np.isin(rater[both], list(special)).astype(np.int64) for rater in (first, second)]
-    table = _crossed(marks[0], marks[1], 2)
+def special_agreement(
+    first: FloatArray,
+    second: FloatArray,
+    special: Collection[float],
+    *,
+    clusters: IntArray | None = None,
+    seed: int = 0,
+    resamples: int = 10_000,
+) -> SpecialAgreement:
+    """Agreement on special levels alone: each score, special values included, counts as special or not."""
+    marks = [np.where(np.isfinite(rater), np.isin(rater, list(special)), np.nan) for rater in (first, second)]
+    pair = pair_agreement(marks[0], marks[1], (0, 1), nominal=True, clusters=clusters, seed=seed, resamples=resamples)
+    both = np.isfinite(marks[0]) & np.isfinite(marks[1])
+    table = _crossed(marks[0][both].astype(np.int64), marks[1][both].astype(np.int64), 2)
     (neither, second_only), (first_only, all_special) = table.tolist()
-    alike = cohen_kappa(table, (0, 1))
-    if isinstance(alike, Undefined) and table.sum() > 1:
-        alike = Undefined("every case is special to both" if all_special else "no case is special to either")
-    exact = share(neither + all_special, int(table.sum()))
-    return SpecialAgreement(all_special, first_only, second_only, neither, exact, alike)
+    alike = pair.figures["kappa"]
+    if isinstance(alike.value, Undefined) and pair.cases > 1:
+        alike = undefined_estimate("every case is special to both" if all_special else "no case is special to either")
+    return SpecialAgreement(all_special, first_only, second_only, neither, pair.figures["exact"], alike)
 
 
 def _mean_of_rows(amounts: FloatArray, least: float = -np.inf, *, is_share: bool = False) -> Statistic:
+    """The mean of an amount per row; a share where the amounts are 0 and 1."""
+
     def measure(weights: FloatArray) -> FloatArray:
         cases = weights.sum(axis=1)
         return np.where(cases > 0, weights @ amounts / np.where(cases > 0, cases, 1.0), np.nan)
@@ -171,7 +176,7 @@ def _mean_of_rows(amounts: FloatArray, least: float = -np.inf, *, is_share: bool
 def _at_most(apart: int) -> Callable[[IntArray, IntArray, Sequence[float]], Statistic]:
     """The share of cases whose two levels are at most that many places apart."""
     return lambda first, second, _: _mean_of_rows(
-        (np.abs(first - second) <= apart).astype(np.float64), 0, is_share=True
+        (np.abs(first - second) <= apart).astype(np.float64), 0.0, is_share=True
     )
 
 
@@ -191,5 +196,5 @@ _FREE: Mapping[str, Callable[[FloatArray, FloatArray], Statistic]] = {
     "spearman": spearman,
     "kendall": kendall,
     "mean_difference": lambda first, second: _mean_of_rows(first - second),
-    "mean_absolute_error": lambda first, second: _mean_of_rows(np.abs(first - second), 0),
+    "mean_absolute_error": lambda first, second: _mean_of_rows(np.abs(first - second), 0.0),
 }

@@ -13,6 +13,7 @@ from scipy import stats
 from pathway_local.figure import FloatArray, IntArray, why_constant
 from pathway_local.resampling import Statistic
 
+RANKED_ROWS = 20_000
 MATRIX_ROWS = 2000
 
 
@@ -26,11 +27,14 @@ def pearson(first: FloatArray, second: FloatArray) -> Statistic:
         with np.errstate(invalid="ignore", divide="ignore"):
             return _ratio(sxy - sx * sy / n, sxx - sx**2 / n, syy - sy**2 / n, 1e-12 * n)
 
-    return Statistic(measure, why_constant((first, second)), needs=2, least=-1, most=1)
+    return Statistic(measure, why_constant((first, second)), needs=2, least=-1.0, most=1.0)
 
 
 def spearman(first: FloatArray, second: FloatArray) -> Statistic:
-    """Pearson's correlation of ranks, where tied scores share the mean of their ranks (Spearman 1904)."""
+    """Pearson's correlation of ranks, where tied scores share the mean of their ranks (Spearman 1904).
+
+    Above 20,000 rows the statistic is marked costly.
+    """
     x, y = _groups(first), _groups(second)
 
     def measure(weights: FloatArray) -> FloatArray:
@@ -39,7 +43,8 @@ def spearman(first: FloatArray, second: FloatArray) -> Statistic:
         together = np.sum(weights * x_ranks * y_ranks, axis=1)
         return _ratio(together, x_spread, y_spread, np.float64(1e-9))
 
-    return Statistic(measure, why_constant((first, second)), needs=2, least=-1, most=1)
+    costly = len(first) > RANKED_ROWS
+    return Statistic(measure, why_constant((first, second)), needs=2, least=-1.0, most=1.0, costly=costly)
 
 
 def kendall(first: FloatArray, second: FloatArray) -> Statistic:
@@ -51,7 +56,7 @@ def kendall(first: FloatArray, second: FloatArray) -> Statistic:
     """
     reason = why_constant((first, second))
     if len(first) > MATRIX_ROWS:
-        return Statistic(_sorted_kendall(first, second), reason, needs=2, least=-1, most=1, costly=True)
+        return Statistic(_sorted_kendall(first, second), reason, needs=2, least=-1.0, most=1.0, costly=True)
     order = np.sign(first[:, None] - first) * np.sign(second[:, None] - second)
     x, y = _groups(first), _groups(second)
 
@@ -62,7 +67,7 @@ def kendall(first: FloatArray, second: FloatArray) -> Statistic:
         y_untied = pairs - np.sum(_group_weights(weights, y) ** 2, axis=1)
         return _ratio(excess, x_untied, y_untied, np.float64(1e-9))
 
-    return Statistic(measure, reason, needs=2, least=-1, most=1)
+    return Statistic(measure, reason, needs=2, least=-1.0, most=1.0)
 
 
 def _ratio(together: FloatArray, first: FloatArray, second: FloatArray, floor: FloatArray | np.float64) -> FloatArray:
@@ -76,7 +81,8 @@ def _standard(scores: FloatArray) -> FloatArray:
     """Scores moved and scaled to reach from about -1 to 1, so that sums of squares keep their digits."""
     if scores.size == 0 or np.ptp(scores) == 0:
         return np.zeros_like(scores)
-    return (scores - scores.mean()) / np.ptp(scores)
+    standard: FloatArray = (scores - scores.mean()) / np.ptp(scores)
+    return standard
 
 
 def _groups(scores: FloatArray) -> IntArray:

@@ -164,17 +164,18 @@ class Database:
         with self._mutex:
             if self._broken:
                 raise self._broken
+            uncommitted = self._connection.in_transaction
             try:
                 with self._explained:
-                    if not self._connection.in_transaction:
+                    if not uncommitted:
                         self._connection.execute("BEGIN IMMEDIATE")
                     yield
                     if commit or time.monotonic() >= self._due:
                         self._connection.execute("COMMIT")
                         self._due = time.monotonic() + COMMIT_SECONDS
             except RunFileError as error:
-                # Rolled back, and with it outcomes that the caller takes for stored.
-                if not self._connection.in_transaction:
+                # Rolled back, and with it earlier changes that the caller takes for stored.
+                if uncommitted and not self._connection.in_transaction:
                     self._broken = error
                 raise
 

@@ -3,10 +3,13 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pathway_local.errors import UsageError
+from pathway_local.case import BadRow, Case, fingerprint
+from pathway_local.errors import CasesError, UsageError
+from pathway_local.readers import CasesFile
 from pathway_local.rubric import Rubric, parse_rubric
 from pathway_local.run_file import Record, RunFile
-from pathway_local.tables import add_columns, write_table
+from pathway_local.sheet_copy import add_columns
+from pathway_local.tables import write_table
 from pathway_local.verdict import Failure, Score, Value
 
 CASE_COLUMNS = ("case", "rater", "rubric")
@@ -22,10 +25,12 @@ def export(run: RunFile, target: Path, *, force: bool) -> None:
     write_table(target, columns, (_row(record, rubrics, metadata) for record in run.records()), force=force)
 
 
-def export_onto(run: RunFile, source: Path, target: Path, *, id_column: str | None, force: bool) -> None:
-    """Copy the user's sheet with the verdicts' columns added to each case's row, rows in their order.
+def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) -> int:
+    """Copy the cases' own sheet with the verdicts' columns added to each row; rows stay in their order.
 
-    Columns are named RUBRIC.FIELD, with the rater in front where there are several. Raises UsageError.
+    Columns are named RUBRIC.FIELD, with the rater in front where there are several. A case whose texts are not
+    those that were judged gets no cells, and is counted in what is returned. Raises UsageError; CasesError
+    where cases are known by row number alone and a row has other texts: then rows have moved.
     """
     rubrics, several = _rubrics(run), len({rater.name for _, rater in run.raters()}) > 1
     columns = [
@@ -33,12 +38,32 @@ def export_onto(run: RunFile, source: Path, target: Path, *, id_column: str | No
         for _, rater in run.raters()
         for column in (*_columns(rubrics[rater.rubric]), *END_COLUMNS)
     ]
-    found: dict[str, dict[str, Value]] = {}
+    found: dict[str, list[Record]] = {}
     for record in run.records():
-        prefix = _prefix(record.rater, record.rubric, several)
-        cells = {f"{prefix}{name}": value for name, value in _cells(record, rubrics[record.rubric]).items()}
-        found.setdefault(record.case_id, {}).update(cells)
-    add_columns(source, target, columns, lambda case_id: found.get(case_id, {}), id_column=id_column, force=force)
+        found.setdefault(record.case_id, []).append(record)
+    changed = 0
+
+    def cells_of(row: Case | BadRow) -> dict[str, Value]:
+        nonlocal changed
+        cells: dict[str, Value] = {}
+        for record in found.get(row.id, ()):
+            rubric = rubrics[record.rubric]
+            if isinstance(row, Case) and record.case_hash != fingerprint(run.key, rubric.texts_of(row)):
+                _refuse_moved(row)
+                changed += 1
+                continue
+            prefix = _prefix(record.rater, record.rubric, several)
+            cells |= {f"{prefix}{name}": value for name, value in _cells(record, rubric).items()}
+        return cells
+
+    add_columns(cases, target, columns, cells_of, force=force)
+    return changed
+
+
+def _refuse_moved(case: Case) -> None:
+    if case.numbered:
+        said = f"row {case.row} of the sheet has other texts than the row of that number that was judged"
+        raise CasesError(said, "Rows that move need ids: judge with --id COLUMN.")
 
 
 def _prefix(rater: str, rubric: str, several: bool) -> str:

@@ -26,6 +26,7 @@ from pathway_local.rater import Rater
 from pathway_local.readers import CasesFile
 from pathway_local.registry import Registry, load_registry, weights_folder
 from pathway_local.rubric import Rubric, load_rubric, parse_rubric
+from pathway_local.run_cases import cases_of, remember
 from pathway_local.run_file import RunFile
 from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.verdict import Value
@@ -110,13 +111,12 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str]) -> dict[str, T
     """Do what the plan asks; the tally of each judge by name. Raises PathwayError."""
     with _open(plan.run) as run:
         parts = _parts(plan, run)
-        rubrics = {part.rubric.name: part.rubric for part in parts}
-        needed = {name: tuple(rubric.inputs) for name, rubric in rubrics.items()}
-        cases = CasesFile(plan.cases, needed, mapping=plan.mapping, id_column=plan.id_column)
+        for part in parts:
+            run.add_rubric(part.rubric.name, part.rubric.text)
+        cases = cases_of(run, plan.cases, plan.id_column, plan.mapping)
         _tell(cases, plan, watcher)
-        for rubric in rubrics.values():
-            run.add_rubric(rubric.name, rubric.text)
         ids = [run.add_rater(part.rater) for part in parts]
+        remember(run, cases, plan.mapping)
         job = run.begin_job(command, _facts(plan, cases))
         tallies: dict[str, Tally] = {}
         status = "failed"
@@ -164,7 +164,7 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> _Part:
         raise UsageError(f"{plan.samples} samples at temperature 0 are all alike", "Give --temperature, such as 0.7.")
     top_p, top_k = rubric.sampling.get("top_p", 1.0), int(rubric.sampling.get("top_k", 0))
     settings = Settings(
-        judge=judge.name,
+        judge=judge.key,
         weights=weights_hash(weights_folder(judge)),
         rubric=rubric.sha256,
         detail=plan.detail,
@@ -182,9 +182,9 @@ def _judge(run: RunFile, own: Sequence[tuple[int, _Part]], plan: Plan, cases: Ca
     folder = weights_folder(judge)
     tokenizer = JudgeTokenizer(folder, judge.end_of_turn)
     config = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
-    if judge.label:
-        watcher.notice(f"{judge.name}: {judge.label}")
-    with closing(start(settings.engine, config)) as engine:
+    for _, part in own:
+        run.set_setting(f"label:{part.name}", judge.label)
+    with closing(start(settings.engine, config, notify=watcher.notice)) as engine:
         context = engine.facts.max_model_len
         raters = [_local(rater_id, part, tokenizer, context, plan) for rater_id, part in own]
         run.set_setting(f"engine:{judge.name}", dict(asdict(engine.facts)))

@@ -85,8 +85,6 @@ class Judging:
     def judge(self, cases: Iterable[Case | BadRow]) -> Tally:
         """Judge all cases, except those that these raters have judged with the same texts."""
         for batch in _batches(cases):
-            if self.keep != ():
-                self.run.keep_metadata([row for row in batch if isinstance(row, Case)], self.keep)
             for rater in self.raters:
                 todo = self._todo(rater, batch)
                 prompts = rater.writer.write([case for case, _ in todo])
@@ -106,10 +104,10 @@ class Judging:
                 stand_in = Case(row.id, {}, row=row.row)
                 self._store(rater, stand_in, "", Failure("bad-row", f"{row.where}: {row.reason}"), [])
                 continue
-            inputs = {name: row.inputs[name] for name in rater.writer.rubric.inputs if name in row.inputs}
-            case_hash = fingerprint(self.run.key, inputs)
+            case_hash = fingerprint(self.run.key, rater.writer.rubric.texts_of(row))
             if known.get(row.id) == case_hash:
                 self.tally.skipped += 1
+                self.run.keep_metadata([row], self.keep)
                 continue
             if row.id in known:
                 self._moved(row)

@@ -42,7 +42,7 @@ def kappa(first: IntArray, second: IntArray, values: Sequence[float], weights: W
         return np.where(defined, 1 - cases * (counts @ observed) / np.where(defined, expected, 1.0), np.nan)
 
     scale = np.asarray(values, dtype=np.float64)
-    return Statistic(measure, why_constant((scale[first], scale[second])), needs=2, least=-1, most=1)
+    return Statistic(measure, why_constant((scale[first], scale[second])), needs=2, least=-1.0, most=1.0)
 
 
 def cohen_kappa(table: IntArray, values: Sequence[float], weights: Weights = "none") -> Number:

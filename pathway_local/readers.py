@@ -20,7 +20,8 @@ class CasesFile:
     `needed` has the inputs of each rubric by its name, `mapping` the columns that were given for inputs,
     `id_column` the column of the ids; without it a column named id or case_id is taken, and where there is
     none, rows are numbered. After that, `inputs` has the column of each input, `aliases_used` those that were
-    found under another name, `id_column` what ids are read from (None: numbers), `columns` all columns.
+    found under another name, `id_column` what ids are read from (None: numbers), `columns` all columns, and
+    `notes` what else was decided, for people to read.
     Raises CasesError where the file can't be read, ColumnsError where its columns don't match, UnknownName
     where `mapping` or `id_column` name what is not there.
     """
@@ -34,8 +35,9 @@ class CasesFile:
     ) -> None:
         self.path = path
         self.blank_rows = 0
-        self._sheet = open_sheet(path)
-        self.columns = self._sheet.columns
+        self.sheet = open_sheet(path)
+        self.columns = self.sheet.columns
+        self.notes = self.sheet.notes
         match = match_columns(needed, self.columns, mapping or {}, path.name)
         self.inputs = match.columns
         self.aliases_used = match.aliases_used
@@ -43,27 +45,23 @@ class CasesFile:
             raise UnknownName("column", id_column, map(shown, self.columns), f"These are the columns of {path.name}")
         self.id_column = id_column or self._find_id_column()
 
-    def notes(self) -> list[str]:
-        """What was decided about the file, a line each: the sheet, the columns, the ids."""
-        found = [f"{name} is read from the column {shown(column)}" for name, column in self.aliases_used.items()]
-        ids = f"ids are read from the column {shown(self.id_column)}" if self.id_column else "ids are row numbers"
-        return [f"{self.path.name}: {note}" for note in (*self._sheet.notes, *found, ids)]
-
     def __iter__(self) -> Iterator[Case | BadRow]:
         """Every row as a case, or as the reason why it is none. `blank_rows` then counts those that were skipped.
 
         CasesError where the file has no rows at all, or turns out to be damaged and can't be read on.
         """
+        return (item for _, item in self.rows() if item is not None)
+
+    def rows(self) -> Iterator[tuple[Row, Case | BadRow | None]]:
+        """Every row of the sheet with what iterating makes of it; None for a blank one."""
         self.blank_rows = 0
         ids = _SeenIds()
         number = 0
         try:
-            for row in self._sheet.rows():
+            for row in self.sheet.rows():
                 number = max(number, row.number)
-                if row.blank:
-                    self.blank_rows += 1
-                else:
-                    yield self._item(row, ids)
+                self.blank_rows += row.blank
+                yield row, None if row.blank else self._item(row, ids)
         except OSError as error:
             raise CasesError(f"{self.path} can't be read on: {error.strerror}") from None
         if not number:
@@ -71,12 +69,15 @@ class CasesFile:
 
     def count(self) -> int | None:
         """About how many rows there are, for showing progress; None where that would take long to say."""
-        return self._sheet.count()
+        return self.sheet.count()
 
     def sha256(self) -> str:
         """The hash of the whole file, 64 hex digits."""
-        with self.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        try:
+            with self.path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise CasesError(f"{self.path} can't be read: {error.strerror}") from None
 
     def _find_id_column(self) -> str | None:
         inputs = self.inputs.values()
@@ -90,9 +91,9 @@ class CasesFile:
             usable = name.strip() and not flaw(name)
             if not usable or not ids.add(name):
                 reason = reason or ("its id was another row's before" if usable else "it has no id")
-                name = ids.stand_in(f"{self._sheet.unit} {row.line}")
+                name = ids.stand_in(f"{self.sheet.unit} {row.line}")
         if reason:
-            return BadRow(name, row.number, f"{self.path.name} {self._sheet.unit} {row.line}", reason)
+            return BadRow(name, row.number, f"{self.path.name} {self.sheet.unit} {row.line}", reason)
         inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items()}
         used = {self.id_column, *self.inputs.values()}
         metadata = {column: text for column, text in row.cells.items() if column not in used}

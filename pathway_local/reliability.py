@@ -153,7 +153,7 @@ def _gwet(rows: FloatArray, values: Sequence[float], alike: FloatArray) -> Stati
         seen = weights @ agreed / np.where(shared > 0, shared, 1.0)
         return np.where(shared > 0, (seen - chance) / (1 - chance), np.nan)
 
-    return Statistic(measure, "no case has two scores", least=-1, most=1)
+    return Statistic(measure, "no case has two scores", least=-1.0, most=1.0)
 
 
 def icc(average: bool) -> Callable[[FloatArray, Sequence[float]], Statistic | Undefined]:
@@ -169,7 +169,7 @@ def icc(average: bool) -> Callable[[FloatArray, Sequence[float]], Statistic | Un
             return Undefined("there is only one rater")
         varied = rows.size and np.ptp(rows) > 0
         reason = "the raters differ more than the cases do" if varied else why_constant((rows.reshape(-1),))
-        return Statistic(_icc(_centred(rows), average), reason, needs=2, most=1)
+        return Statistic(_icc(_centred(rows), average), reason, needs=2, most=1.0)
 
     return build
 
@@ -195,7 +195,7 @@ def _icc(rows: FloatArray, average: bool) -> Callable[[FloatArray], FloatArray]:
 
 
 def _coefficient(measure: Callable[[FloatArray], FloatArray], rows: FloatArray) -> Statistic:
-    return Statistic(measure, why_constant((rows[np.isfinite(rows)],)), needs=2, most=1)
+    return Statistic(measure, why_constant((rows[np.isfinite(rows)],)), needs=2, most=1.0)
 
 
 def _one_minus(observed: FloatArray, expected: FloatArray) -> FloatArray:

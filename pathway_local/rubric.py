@@ -43,14 +43,18 @@ class Rubric:
         """Hash of the file's text, 64 hex digits."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
+    def texts_of(self, case: Case) -> dict[str, str]:
+        """The texts of `case` that this rubric reads, as far as they are there."""
+        return {name: case.inputs[name] for name in self.inputs if name in case.inputs}
+
     def inputs_of(self, case: Case) -> dict[str, str]:
-        """The texts of `case` that this rubric reads. Raises MissingInput."""
+        """The texts of `case` that this rubric reads, all of them. Raises MissingInput."""
         for name, wanted in self.inputs.items():
             if name not in case.inputs:
                 raise MissingInput(f"the input {name!r} is missing")
             if wanted.empty == "fail" and not case.inputs[name].strip():
                 raise MissingInput(f"the input {name!r} is empty")
-        return {name: case.inputs[name] for name in self.inputs}
+        return self.texts_of(case)
 
 
 def parse_rubric(text: str, where: str) -> Rubric:

@@ -35,9 +35,6 @@ def _model(folder: Path) -> Path:
     return folder
 
 
-# --- Our own file
-
-
 def test_our_entries_are_there_and_the_demo_comes_first() -> None:
     specs = load_registry().specs
     assert next(iter(specs)) == "demo"
@@ -71,9 +68,6 @@ def test_our_weights_are_as_large_as_their_parameters_make_them() -> None:
 
 def test_a_gated_judge_says_so() -> None:
     assert [spec.name for spec in load_registry() if spec.gated] == ["llama-3.3-70b"]
-
-
-# --- The user's own
 
 
 def test_one_line_is_enough(tmp_path: Path) -> None:
@@ -192,9 +186,6 @@ def test_any_bytes_are_a_registry_or_a_clean_error(tmp_path: Path, data: bytes) 
         assert "mine.yaml" in str(error)
 
 
-# --- Finding a judge
-
-
 def test_unknown_names_list_the_nearest_first() -> None:
     with pytest.raises(UnknownName) as error:
         load_registry().get("qwen3-9b")
@@ -254,9 +245,6 @@ def test_loading_is_quick() -> None:
     start = time.process_time()
     load_registry()
     assert time.process_time() - start < 1
-
-
-# --- What the product ships
 
 
 def test_shipped_files_are_found_in_a_checkout_and_in_an_installation(

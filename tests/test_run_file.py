@@ -2,6 +2,8 @@
 
 import os
 import random
+import resource
+import shutil
 import signal
 import sqlite3
 import stat
@@ -19,7 +21,7 @@ from pathway_local.case import Case, fingerprint
 from pathway_local.errors import RaterChanged, RunDamaged, RunFileError, RunLocked, UnknownName
 from pathway_local.migrations import APPLICATION_ID, MIGRATIONS
 from pathway_local.rater import Rater
-from pathway_local.run_file import IDS_PER_QUERY, RunFile
+from pathway_local.run_file import IDS_PER_QUERY, PAGE_BYTES, RunFile
 from pathway_local.verdict import Failure, Score, Value, Verdict
 
 RATER = Rater("demo", "judge", "grounded", {"rubric": "ab" * 32, "weights": {"a.safetensors": "cd" * 32}, "samples": 1})
@@ -373,6 +375,10 @@ def test_what_is_put_is_committed_soon_though_nothing_follows(path: Path, run: R
     assert len(seen) == 5
 
 
+def test_a_commit_waits_for_the_disk(run: RunFile) -> None:
+    assert run._db.rows("PRAGMA synchronous") == [(2,)]  # FULL: a power cut takes nothing that was committed
+
+
 def test_closing_twice_and_after_an_error_keeps_what_was_put(path: Path) -> None:
     run, rater = new_run(path)
     with pytest.raises(KeyboardInterrupt), run:
@@ -397,11 +403,19 @@ def test_paths_that_hold_no_run(tmp_path: Path) -> None:
         RunFile.create(tmp_path / "file" / "may.run")
 
 
-@pytest.mark.parametrize("content", [b"", b"case,score\na,5\n" * 300, b"SQLite format 3\0", b"\0" * 8192])
-def test_a_file_of_another_kind(path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "it is empty"),
+        (b"case,score\na,5\n" * 300, "it is no run file"),
+        (b"SQLite format 3\0", "it is no run file"),
+        (b"\0" * 8192, "it is no run file"),
+    ],
+)
+def test_a_file_of_another_kind(path: Path, content: bytes, message: str) -> None:
     path.write_bytes(content)
     for opened in (RunFile.open, RunFile.read):
-        with pytest.raises(RunDamaged) as refused:
+        with pytest.raises(RunDamaged, match=message) as refused:
             opened(path)
         assert refused.value.hint
     assert path.read_bytes() == content
@@ -448,10 +462,18 @@ def read_all(path: Path) -> int:
 def test_a_truncated_run_is_recognised(path: Path, checked: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "CHECKED_BYTES", checked)
     whole = full_run(path)
-    for length in (1, 99, 100, 4096, len(whole) // 2, len(whole) - 16384):
+    for length in (1, 99, 100, 4096, len(whole) // 2, len(whole) - PAGE_BYTES):
         path.write_bytes(whole[:length])
         with pytest.raises(RunDamaged):
             read_all(path)
+
+
+def test_damage_in_a_small_run_is_found_when_it_is_opened(path: Path) -> None:
+    whole = full_run(path)
+    path.write_bytes(whole[:-PAGE_BYTES] + b"\xff" * PAGE_BYTES)
+    for opened in (RunFile.open, RunFile.read):
+        with pytest.raises(RunDamaged):
+            opened(path)
 
 
 @pytest.mark.parametrize("checked", [0, database.CHECKED_BYTES])
@@ -539,16 +561,22 @@ def test_a_full_disk_loses_nothing_that_was_committed(path: Path, run: RunFile) 
         again.put(1, case("after", 200), "h", VERDICT)
 
 
-def test_an_error_of_the_timed_commit_reaches_the_caller(run: RunFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    run.put(1, case("first"), "h", VERDICT)
-    run._db._due = time.monotonic() + 60
-    run.put(1, case("a"), "h", VERDICT)
-    run._db._connection.execute("ROLLBACK")
-    run._db._connection.execute("PRAGMA query_only = ON")
-    with pytest.raises(RunFileError, match="writing"):
-        run.put(1, case("b"), "h", VERDICT)
-    with pytest.raises(RunFileError, match="writing"):
+def test_a_timed_commit_that_fails_reaches_the_caller(path: Path, run: RunFile) -> None:
+    run.put(1, case("kept", 0), "h", VERDICT)
+    run.commit()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, before[1]))
+    try:
+        run.put(1, case("lost", 1), "h", Verdict({"score": Score(1)}, {"analysis": "x" * 100_000}))
+        time.sleep(2 * database.COMMIT_SECONDS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with pytest.raises(RunFileError, match="failed to read or write"):
+        run.put(1, case("next", 2), "h", VERDICT)
+    with pytest.raises(RunFileError, match="failed to read or write"):
         run.close()
+    with RunFile.open(path) as again:
+        assert [record.case_id for record in again.records()] == ["kept"]
 
 
 @pytest.fixture
@@ -558,8 +586,14 @@ def read_only_folder() -> Iterator[Path]:
         folder = Path(name)
         full_run(folder / "may.run")
         user = 65534
+        with RunFile.open(folder / "may.run") as writer:
+            writer.put(1, case("in the log", 999), "h", VERDICT)
+            writer.commit()
+            for ending in ("", "-wal"):
+                shutil.copy(folder / f"may.run{ending}", folder / f"cut.run{ending}")
         if os.geteuid() == 0:
-            os.chown(folder / "may.run", user, -1)
+            for file in folder.iterdir():
+                os.chown(file, user, -1)
         folder.chmod(0o555)
         if os.geteuid() == 0:
             os.seteuid(user)
@@ -570,14 +604,16 @@ def read_only_folder() -> Iterator[Path]:
 
 
 def test_a_read_only_folder(read_only_folder: Path) -> None:
-    assert read_all(read_only_folder / "may.run") == 200
+    assert read_all(read_only_folder / "may.run") == 201
+    with pytest.raises(RunFileError):  # its -wal can't be read here, and without that the last verdict would be missing
+        read_all(read_only_folder / "cut.run")
     with pytest.raises(RunFileError, match="may not be written") as refused:
         RunFile.create(read_only_folder / "new.run")
     assert "may write" in refused.value.hint
     with pytest.raises(RunFileError, match="can't be opened for writing") as refused:
         RunFile.open(read_only_folder / "may.run")
     assert "may write" in refused.value.hint
-    assert [entry.name for entry in read_only_folder.iterdir()] == ["may.run"]
+    assert sorted(entry.name for entry in read_only_folder.iterdir()) == ["cut.run", "cut.run-wal", "may.run"]
 
 
 # Killed at any moment
@@ -626,7 +662,7 @@ def test_killed_at_any_moment_every_case_ends_with_one_outcome(path: Path) -> No
             assert writer.stdout is not None
             if attempt % 4:  # else while it starts, or makes the file
                 writer.stdout.readline()
-            time.sleep(rng.random() * 0.15)
+            time.sleep(rng.random() * 0.1)
             writer.send_signal(signal.SIGKILL)
             lines = writer.stdout.read().splitlines()
             shown = max([shown, *map(int, lines)])
@@ -702,5 +738,6 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(path: Path, monkeypatch: py
     with pytest.raises(RunDamaged):
         RunFile.open(path)
     monkeypatch.undo()
+    assert "weight" not in str(stored(path, "SELECT sql FROM sqlite_master"))
     with RunFile.open(path) as run:
         assert len(list(run.records())) == 1

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cli.terminal import check_new, talk
+from pathway_local.cli.terminal import check_new, notice, talk
 from pathway_local.export import export as write
 from pathway_local.export import export_onto
+from pathway_local.run_cases import cases_of
 from pathway_local.run_file import RunFile
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -29,6 +30,8 @@ def export(
         if onto is None:
             write(read, out, force=force)
         else:
-            export_onto(read, onto, out, id_column=id_column, force=force)
+            changed = export_onto(read, cases_of(read, onto, id_column), out, force=force)
+            if changed:
+                notice(f"{changed} verdicts are left out: their cases have other texts in {onto.name}")
     if str(out) != "-":
         talk.print(f"written: {out}")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult, Sampling
+from pathway_local.engines.passes import EngineConfig, Pass, PassResult, Sampling
 
 Message = dict[str, Any]
 
@@ -72,19 +72,9 @@ def read_result(message: Message) -> PassResult:
 
 def config_message(config: EngineConfig) -> Message:
     """A configuration as JSON values."""
-    return asdict(config)
-
-
-def read_config(message: Message) -> EngineConfig:
-    """The configuration that `config_message` wrote."""
-    return EngineConfig(**message)
-
-
-def facts_message(facts: EngineFacts) -> Message:
-    """Facts as JSON values."""
-    return asdict(facts)
-
-
-def read_facts(message: Message) -> EngineFacts:
-    """The facts that `facts_message` wrote."""
-    return EngineFacts(**message)
+    return {
+        "model": config.model,
+        "dtype": config.dtype,
+        "max_model_len": config.max_model_len,
+        "settings": dict(config.settings),
+    }

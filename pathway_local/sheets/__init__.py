@@ -1,4 +1,10 @@
-"""Files of rows below named columns: one class for each kind of file, all read as a stream."""
+"""Files of rows below named columns: one class for each kind of file, all read as a stream.
+
+Each has its `path`, its `columns`, `notes` on what it decided (for people to read), and a `unit`: what
+`Row.line` counts, "line" or "row". `rows()` gives every row in order, blank ones too, from the start at each
+call, and raises CasesError where it can't go on; `count()` says about how many there are, None where that
+takes long to find out.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,8 +13,9 @@ from pathway_local.errors import CasesError
 from pathway_local.sheets.delimited import DelimitedSheet
 from pathway_local.sheets.json_lines import JsonLinesSheet
 from pathway_local.sheets.parquet import ParquetSheet
-from pathway_local.sheets.row import Sheet
 from pathway_local.sheets.workbook import WorkbookSheet
+
+Sheet = DelimitedSheet | JsonLinesSheet | ParquetSheet | WorkbookSheet
 
 KINDS: dict[str, Callable[[Path], Sheet]] = {
     ".csv": DelimitedSheet,

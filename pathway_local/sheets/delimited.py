@@ -38,13 +38,19 @@ class DelimitedSheet:
         self.path = path
         self.encoding = find_encoding(path)
         self.delimiter = self._sniff() if path.suffix.lower() == ".csv" else "\t"
-        header = next((record for record in self.records() if not record.blank), None)
-        if header is None:
+        above = ""
+        for header in self.records():
+            above += header.raw or ""
+            if not header.blank:
+                break
+        else:
             raise CasesError(f"{path.name} has no header", "Give the columns names in the first row.")
         problem = header.problem or self._damage(header)
         if problem:
             raise CasesError(f"{path.name} line {header.line}: the header can't be read: {problem}")
         self.columns = column_names(path, header.fields)
+        self.header = above
+        """The header's own text, with the blank lines above it."""
         self._header_line = header.line
 
     def rows(self) -> Iterator[Row]:

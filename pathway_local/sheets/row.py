@@ -3,11 +3,10 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import Protocol
 
 from pathway_local.errors import CasesError
 
@@ -43,21 +42,6 @@ class Row:
     def blank(self) -> bool:
         """Whether the row holds nothing at all, as the rows below a sheet's last one often do."""
         return self.number == 0
-
-
-class Sheet(Protocol):
-    """A file of rows below named columns. `unit` is what `Row.line` counts: "line" or "row"."""
-
-    path: Path
-    unit: str
-    columns: tuple[str, ...]
-    notes: tuple[str, ...]
-
-    def rows(self) -> Iterator[Row]:
-        """Every row in order, blank ones too, from the start at each call. CasesError where it can't go on."""
-
-    def count(self) -> int | None:
-        """About how many rows there are, where that is cheap to say."""
 
 
 def column_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:

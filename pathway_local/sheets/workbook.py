@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import openpyxl
 
@@ -48,9 +48,11 @@ class WorkbookSheet:
             self.title: str = sheet.title
             others = len(sheet.parent.worksheets) - 1
             self._last_row: int | None = sheet.max_row
-            self._header_row, header = _header(sheet)
+            self.header_row, header = _header(sheet)
             self._formulas = _has_formulas(path)
-        self.notes: tuple[str, ...] = (f"read from its sheet {self.title!r}, not from the {others} others",) if others else ()
+        self.notes: tuple[str, ...] = (
+            (f"read from its sheet {self.title!r}, not from the {others} others",) if others else ()
+        )
         self.columns = column_names(path, header)
 
     def rows(self) -> Iterator[Row]:
@@ -62,14 +64,35 @@ class WorkbookSheet:
             if self._formulas:
                 written = _rows(stack.enter_context(_sheet(self.path, formulas=True)))
             for line, (cells, sources) in enumerate(zip(values, written, strict=False), 1):
-                if line > self._header_row:
+                if line > self.header_row:
                     row = self._row(number + 1, line, cells, sources)
                     number += not row.blank
                     yield row
 
     def count(self) -> int | None:
         """The rows below the header, as far as the workbook states its size."""
-        return max(self._last_row - self._header_row, 0) if self._last_row else None
+        return max(self._last_row - self.header_row, 0) if self._last_row else None
+
+    def book(self) -> Any:
+        """The whole workbook with all its sheets, to be changed. CasesError where it is too large for that."""
+        with zipfile.ZipFile(self.path) as archive:
+            if sum(part.file_size for part in archive.infolist()) > KEPT_LIMIT:
+                raise CasesError(f"{self.path.name} is too large to be copied", "Save it as CSV, and copy that.")
+        try:
+            return openpyxl.load_workbook(self.path, rich_text=True)
+        except Exception as error:  # noqa: BLE001  see `_sheet`
+            raise _damaged(self.path, error) from None
+
+    def save(self, book: Any, file: BinaryIO) -> None:
+        """Write the workbook that `book` gave, changed, to `file`. CasesError where it holds what can't be written."""
+        try:
+            book.save(file)
+        except OSError:
+            raise
+        except Exception as error:  # noqa: BLE001  see `_sheet`
+            raise CasesError(
+                f"{self.path.name} can't be copied ({type(error).__name__})", "Save it as CSV, and copy that."
+            ) from None
 
     def _row(self, number: int, line: int, cells: Cells, sources: Cells) -> Row:
         texts = dict.fromkeys(self.columns, "")
@@ -81,11 +104,14 @@ class WorkbookSheet:
                 bad_cells[column] = "a formula without its result (open and save it in a spreadsheet once)"
             else:
                 texts[column] = plain_text(cell.value)
-        if any(cell.value not in (None, "") for cell in cells[len(self.columns) :]):
-            return Row(number, line, problem="it has cells beyond the header's last")
+        filled = [place for place, cell in enumerate(cells, 1) if cell.value not in (None, "")]
+        width = max((len(self.columns), *filled))
+        if width > len(self.columns):
+            return Row(number, line, problem="it has cells beyond the header's last", width=width)
         if not bad_cells and not any(texts.values()):
             return Row(0, line)
-        return Row(number, line, {c: t for c, t in texts.items() if c not in bad_cells}, bad_cells=bad_cells)
+        cells_read = {column: text for column, text in texts.items() if column not in bad_cells}
+        return Row(number, line, cells_read, bad_cells=bad_cells, width=width)
 
 
 def _check_archive(path: Path) -> None:

@@ -1,0 +1,207 @@
+"""The engine's own process: `python -m pathway_local.engines.child KIND REQUESTS REPLIES`, the latter two pipes.
+
+It seals itself before it imports anything that opens a connection or starts a thread, loads the engine, and
+then answers passes until its parent says close, or is gone.
+"""
+
+import os
+import queue
+import resource
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Protocol
+
+from pathway_local.engines.passes import Engine, EngineConfig, PassResult
+from pathway_local.engines.seal import seal
+from pathway_local.engines.wire import Lines, Message, line, read_pass, result_message
+from pathway_local.errors import EngineError
+
+OFF_SWITCHES = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_DO_NOT_TRACK": "1",
+    "DO_NOT_TRACK": "1",
+    "VLLM_HOST_IP": "127.0.0.1",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "VLLM_ALLOW_INSECURE_SERIALIZATION": "0",
+    "VLLM_CONFIGURE_LOGGING": "0",
+    "TQDM_DISABLE": "1",
+    # A forked worker would inherit our pipes, and keep them open when we die.
+    "VLLM_WORKER_MULTIPROCESSING_METHOD": "spawn",
+}
+"""Set before any import: they keep vLLM and the libraries under it off the network and out of our pipes."""
+
+BEAT = 1.0
+"""Seconds between two signs of life, at most one each."""
+
+
+class Stepper(Engine, Protocol):
+    """An engine that can be driven a step at a time, so that new passes join those under way."""
+
+    def step(self) -> list[PassResult]:
+        """Go on with what is in flight for a while; what has finished, possibly nothing."""
+
+
+class Channel:
+    """The child's end of the pipes: messages in by a thread, so that the parent never waits to write."""
+
+    def __init__(self, requests: int, replies: int) -> None:
+        self._requests, self._replies = requests, replies
+        self._arrived: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._last_beat = 0.0
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def take(self, *, wait: bool) -> Iterator[Message]:
+        """All messages that have arrived; with `wait`, at least one."""
+        if wait:
+            yield self._arrived.get()
+        with suppress(queue.Empty):
+            while True:
+                yield self._arrived.get_nowait()
+
+    def send(self, message: Message) -> None:
+        """Write one message, whole."""
+        rest = memoryview(line(message))
+        while rest:
+            rest = rest[os.write(self._replies, rest) :]
+
+    def beat(self) -> None:
+        """Tell the parent that work goes on."""
+        if time.monotonic() - self._last_beat >= BEAT:
+            self._last_beat = time.monotonic()
+            self.send({"alive": True})
+
+    def _listen(self) -> None:
+        lines = Lines()
+        while piece := os.read(self._requests, 1 << 20):
+            for message in lines.feed(piece):
+                self._arrived.put(message)
+        self._arrived.put({"close": True})
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve one engine; the exit status."""
+    kind, requests, replies = arguments[0], int(arguments[1]), int(arguments[2])
+    level = settle()
+    for pipe in (requests, replies):
+        os.set_inheritable(pipe, False)
+    _end_with_parent(requests, replies)
+    channel = Channel(requests, replies)
+    load = next(channel.take(wait=True)).get("load")
+    if load is None:
+        return 0
+    try:
+        engine = _load(kind, EngineConfig(**load), channel.beat)
+    except Exception as error:  # noqa: BLE001  whatever it is, the parent says it
+        channel.send({"failed": _cause(error)})
+        return 1
+    channel.send({"ready": asdict(replace(engine.facts, seal=level))})
+    try:
+        _serve(engine, channel)
+    except Exception as error:  # noqa: BLE001  its text may hold a case's: only its kind is told
+        channel.send({"died": {"kind": type(error).__name__, "memory": _is_memory(error)}})
+        return 1
+    return 0
+
+
+def settle() -> str:
+    """Make this process private; the level of its seal."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    os.umask(0o077)
+    # A limit of 1 byte, unlike 0, also stops a dump that the kernel pipes to a program (fs/coredump.c).
+    limit = 0 if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0 else 1
+    resource.setrlimit(resource.RLIMIT_CORE, (limit, limit))
+    level = seal()
+    os.environ.update(OFF_SWITCHES | _caches())
+    return level
+
+
+def _caches() -> dict[str, str]:
+    """Folders of ours alone for what is read back as code or pickles; by default some lie where others may write."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathway-local"
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        home.chmod(0o700)
+    except OSError:
+        return {}
+    names = {"OUTLINES_CACHE_DIR": "outlines", "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
+    return {variable: str(home / name) for variable, name in names.items()}
+
+
+def _end_with_parent(requests: int, replies: int) -> None:
+    """Leave a watcher behind that kills this process and its workers as soon as the parent is gone.
+
+    PR_SET_PDEATHSIG would end this process alone, and also when the parent's thread that started it ends.
+    """
+    if os.getpgrp() != os.getpid() or os.fork() != 0:
+        return
+    try:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for pipe in (1, 2, replies):
+            os.dup2(nowhere, pipe)
+        gone = select.poll()
+        gone.register(requests, 0)  # a pipe without writers is told of unasked
+        gone.poll()
+        os.killpg(0, signal.SIGKILL)
+    finally:
+        os._exit(1)
+
+
+def _load(kind: str, config: EngineConfig, beat: Callable[[], None]) -> Stepper:
+    """The engine of that kind; only its own libraries are imported."""
+    if kind == "vllm":
+        from pathway_local.engines.vllm import VllmEngine
+
+        return VllmEngine(config)
+    if kind == "transformers":
+        from pathway_local.engines.transformers import TransformersEngine
+
+        return TransformersEngine(config, beat)
+    from pathway_local.engines.scripted import scripted
+
+    return scripted(config)
+
+
+def _serve(engine: Stepper, channel: Channel) -> None:
+    held = 0
+    while True:
+        for message in channel.take(wait=not held):
+            if "close" in message:
+                engine.close()
+                return
+            engine.submit(read_pass(message["pass"]))
+            held += 1
+        finished = engine.step()
+        held -= len(finished)
+        if finished:
+            channel.send({"results": [result_message(result) for result in finished]})
+        else:
+            channel.beat()
+
+
+def _cause(error: Exception) -> Message:
+    if isinstance(error, EngineError):
+        return {"error": type(error).__name__, "message": str(error), "hint": error.hint}
+    last = (str(error).strip() or "no reason given").splitlines()[-1]
+    return {"kind": type(error).__name__, "message": last, "memory": _is_memory(error)}
+
+
+def _is_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or "out of memory" in str(error).lower()
+
+
+if __name__ == "__main__":
+    status = main(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # engines leave threads and exit handlers behind that can hang

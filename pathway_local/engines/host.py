@@ -1,0 +1,194 @@
+"""An engine in a sealed process of its own, started again when it dies: what is in flight is not lost."""
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+from pathway_local.engines.failures import start_error
+from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
+from pathway_local.engines.process import EngineProcess, Gone
+from pathway_local.engines.wire import Message, pass_message, read_result
+from pathway_local.errors import EngineDied, UnknownName
+from pathway_local.weights import check_folder
+
+KINDS = ("vllm", "transformers", "scripted")
+HANG_LIMIT = 300.0
+"""Seconds without a sign of life after which an engine that has passes in flight counts as dead."""
+
+START_LIMIT = 1800.0
+"""Seconds that loading may take: weights of many gigabytes are read, and a GPU's kernels compiled."""
+
+DEATHS = 5
+"""So many deaths with no result between them, and the engine is given up."""
+
+_RESUME = "What was judged is stored: the same command goes on from there."
+
+
+def engine_kind(name: str) -> str:
+    """The engine that a name stands for: "auto" is vLLM where it is installed, else transformers."""
+    if name == "auto":
+        return "vllm" if find_spec("vllm") else "transformers"
+    if name not in KINDS:
+        raise UnknownName("engine", name, ["auto", *KINDS[:2]])
+    return name
+
+
+def start(
+    kind: str,
+    config: EngineConfig,
+    *,
+    hang_limit: float = HANG_LIMIT,
+    notify: Callable[[str], None] = lambda notice: None,
+) -> "Host":
+    """Load an engine in a process of its own; returns when it is ready. Raises EngineError by cause.
+
+    `notify` is told, in a line without case text, when the engine has died and is started again.
+    """
+    kind = engine_kind(kind)
+    if kind != "scripted" and config.settings.get("load_format") != "dummy":
+        check_folder(Path(config.model), Path(config.model).name)
+    return Host(kind, config, hang_limit=hang_limit, notify=notify)
+
+
+class Host:
+    """An Engine whose work is done in a child process.
+
+    Dies or hangs the child, it is started again and gets back what was in flight. After a second death, passes
+    that were in flight both times run alone, until the one that kills the engine is found: it comes back with
+    `finish` "error", and the rest goes on together. When memory runs out, half as many are in flight from then on.
+    """
+
+    def __init__(self, kind: str, config: EngineConfig, *, hang_limit: float, notify: Callable[[str], None]) -> None:
+        self._kind, self._config = kind, config
+        self._hang_limit, self._notify = hang_limit, notify
+        self._waiting: deque[Pass] = deque()
+        self._held: dict[str, Pass] = {}
+        self._strikes: Counter[str] = Counter()
+        self._done: list[PassResult] = []
+        self._window: int | None = None
+        self._deaths = 0
+        self._memory_ran_out = False
+        self.facts: EngineFacts
+        self._process: EngineProcess | None = None
+        self._running()
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id; None between a death and the next start."""
+        return self._process.pid if self._process else None
+
+    def submit(self, item: Pass) -> None:
+        """Queue a pass; returns at once, except that a dead child is started again first."""
+        self._waiting.append(item)
+        self._hand_out()
+
+    def results(self) -> list[PassResult]:
+        """Wait for at least one result; empty only if nothing is in flight. Raises EngineError if it is given up."""
+        heard = time.monotonic()
+        while not self._done and (self._held or self._waiting):
+            self._hand_out()
+            process = self._running()
+            try:
+                messages = process.receive(max(0.0, heard + self._hang_limit - time.monotonic()))
+            except Gone:
+                self._bury(process, "")
+            else:
+                self._read(messages)
+                if not messages and time.monotonic() - heard < self._hang_limit:
+                    continue
+                if not messages:
+                    self._bury(process, f"gave no sign of life for {self._hang_limit:.0f} s")
+            heard = time.monotonic()
+        done, self._done = self._done, []
+        return done
+
+    def close(self) -> None:
+        """End the child and free the model's memory."""
+        if self._process:
+            self._process.close()
+            self._process = None
+
+    def _hand_out(self) -> None:
+        while self._waiting and len(self._held) < self._room():
+            if self._process and not self._held and self._process.has_ended():
+                self._bury(self._process, "")
+            process = self._running()
+            item = self._waiting.popleft()
+            self._held[item.id] = item
+            process.send({"pass": pass_message(item)})
+
+    def _room(self) -> float:
+        """How many passes the child may hold: one alone while one that saw two deaths is next or under way."""
+        if self._strikes and any(self._strikes[name] > 1 for name in (self._waiting[0].id, *self._held)):
+            return 1
+        return self._window or float("inf")
+
+    def _read(self, messages: list[Message]) -> None:
+        for message in messages:
+            self._memory_ran_out |= message.get("died", {}).get("memory", False)
+            for each in message.get("results", ()):
+                result = read_result(each)
+                del self._held[result.id], self._strikes[result.id]
+                self._done.append(result)
+                self._deaths = 0
+
+    def _running(self) -> EngineProcess:
+        """The child, started if there is none."""
+        if self._process is None:
+            self._process = process = EngineProcess(self._kind, self._config)
+            try:
+                self.facts = self._ready(process)
+            except BaseException:
+                process.kill()
+                self._process = None
+                raise
+        return self._process
+
+    def _ready(self, process: EngineProcess) -> EngineFacts:
+        """Wait until the child has loaded the engine."""
+        until = time.monotonic() + START_LIMIT
+        said: Message = {}
+        try:
+            while (left := until - time.monotonic()) > 0:
+                for message in process.receive(left):
+                    if "ready" in message:
+                        process.output.forget()
+                        return EngineFacts(**message["ready"])
+                    said = message.get("failed", said)
+        except Gone:
+            process.kill()
+            raise start_error(self._kind, said, process.output.text) from None
+        raise EngineDied(f"the judge was not loaded within {START_LIMIT / 60:.0f} minutes")
+
+    def _bury(self, process: EngineProcess, how: str) -> None:
+        """After a death: put what was in flight back in front, and note who was there. Raises EngineDied."""
+        ended = process.kill()
+        self._process = None
+        held = list(self._held.values())
+        self._held.clear()
+        memory = (self._memory_ran_out or process.output.memory_ran_out) and len(held) > 1
+        self._memory_ran_out = False
+        if memory:
+            self._window = len(held) // 2
+            self._notify(f"memory ran out with {len(held)} requests in flight: going on with {self._window} at a time")
+        else:
+            self._deaths += 1
+            self._notify(
+                f"the engine {how or f'died ({ended})'} with {len(held)} requests in flight: it is started again"
+            )
+            held = self._struck(held)
+        self._waiting.extendleft(reversed(held))
+        if self._deaths >= DEATHS:
+            raise EngineDied(f"the engine died {DEATHS} times in a row, and last {how}", _RESUME)
+
+    def _struck(self, held: list[Pass]) -> list[Pass]:
+        """Count this death for those in flight; who was alone at a second one is the culprit and is given back."""
+        self._strikes.update(item.id for item in held)
+        if len(held) != 1 or self._strikes[held[0].id] < 2:
+            return held
+        [culprit] = held
+        self._strikes = Counter(dict.fromkeys(self._strikes.keys() - {culprit.id}, 1))
+        self._done.append(PassResult(culprit.id, finish="error", error="the engine died twice while it held this case"))
+        return []

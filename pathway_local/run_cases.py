@@ -1,0 +1,36 @@
+"""The cases file of a run: its columns are matched the way they were when it was judged first."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pathway_local.readers import CasesFile
+from pathway_local.rubric import parse_rubric
+from pathway_local.run_file import RunFile
+
+SETTING = "columns"
+
+
+def cases_of(
+    run: RunFile, path: Path, id_column: str | None = None, mapping: Mapping[str, str] | None = None
+) -> CasesFile:
+    """The cases file at `path` for all rubrics of the run; what is given here comes before what the run remembers."""
+    needed = {name: tuple(parse_rubric(text, name).inputs) for name, text in run.rubrics().items()}
+    remembered_mapping, remembered_id = _remembered(run)
+    return CasesFile(path, needed, {**remembered_mapping, **(mapping or {})}, id_column or remembered_id)
+
+
+def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None:
+    """Keep how the columns of `cases` were matched, for when the run goes on."""
+    before, _ = _remembered(run)
+    run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column})
+
+
+def _remembered(run: RunFile) -> tuple[dict[str, str], str | None]:
+    kept = run.get_setting(SETTING)
+    if not isinstance(kept, dict):
+        return {}, None
+    mapping, id_column = kept.get("mapping"), kept.get("id")
+    return (
+        {name: str(column) for name, column in mapping.items()} if isinstance(mapping, dict) else {},
+        id_column if isinstance(id_column, str) else None,
+    )
