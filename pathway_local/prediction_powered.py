@@ -161,7 +161,7 @@ def _sample(
 ) -> _Sample | Undefined:
     labelled = np.isfinite(people)
     if labelled.sum() < 2:
-        return Undefined(f"{int(labelled.sum())} cases are labelled")
+        return Undefined(f"{int(labelled.sum())} of {len(people)} cases are labelled, under 2")
     given = np.isfinite(judge)
     filled = np.where(given, judge, judge[given].mean() if given.any() else 0.0)
     layers = np.zeros(len(judge), dtype=np.int64)
@@ -180,6 +180,8 @@ def _correction(sample: _Sample, judge: FloatArray, inside: BoolArray, slopes: F
     labels = inside & sample.labelled
     cases, count = int(inside.sum()), int(labels.sum())
     verdicts = judge[inside & np.isfinite(judge)]
+    if count == cases:
+        slopes = np.zeros_like(slopes)
     used = slopes if sample.target == "file" else slopes * (cases - count) / cases
     corrected, variance, residual = _estimate(sample, inside, slopes, used)
     return Correction(

@@ -76,7 +76,7 @@ def parse_rubric(text: str, where: str) -> Rubric:
         inputs=inputs,
         format=output_format,
         turns=prompty.turns,
-        sampling=prompty.sampling,
+        sampling=prompty.model.sampling,
         notes=prompty.notes,
         text=text,
     )

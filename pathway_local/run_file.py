@@ -333,7 +333,7 @@ class RunFile:
         """Delete raters that gave no outcome yet, so that what changed since may take their place; else refuse."""
         query = f"SELECT 1 FROM raters JOIN outcomes ON rater_id = raters.id WHERE raters.{column} = ? LIMIT 1"
         if self._db.rows(query, value):
-            raise RaterChanged(f"{self.path}: it holds verdicts {what}", "Undo that change, or name another run file.")
+            raise RaterChanged(f"{self.path}: it holds outcomes {what}", "Undo that change, or name another run file.")
         self._db.execute(f"DELETE FROM raters WHERE {column} = ?", (value,))
 
     def _store_case(self, case: Case, keep: Collection[str] | None) -> int | None:

@@ -43,8 +43,15 @@ def row(case: MadeCase, number: int) -> dict[str, object]:
     return {"id": f"made-{number}", **case.inputs, **truth, "decisive": case.decisive}
 
 
+def write_cases(path: Path, rubric: str, split: Split, count: int, seed: int) -> None:
+    """Write so many cases as a cases file in JSON Lines."""
+    made = make_cases(rubric, split, count, seed)
+    lines = (json.dumps(row(case, number), ensure_ascii=False) for number, case in enumerate(made, 1))
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
 def main() -> None:
-    """Write a cases file in JSON Lines."""
+    """Write the cases file that the arguments ask for."""
     parser = argparse.ArgumentParser(prog="python -m pathway_local.demo.cases", description=__doc__)
     parser.add_argument("--rubric", choices=MAKERS, required=True)
     parser.add_argument("--split", choices=list(Split), type=Split, default=Split.VALUES)
@@ -52,9 +59,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    made = make_cases(given.rubric, given.split, given.n, given.seed)
-    lines = (json.dumps(row(case, number), ensure_ascii=False) for number, case in enumerate(made, 1))
-    given.out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_cases(given.out, given.rubric, given.split, given.n, given.seed)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Cases for the contextual-relevance rubric: a follow-up question after a question and its answer."""
 
 from pathway_local.demo.made_case import MadeCase
-from pathway_local.demo.phrasings import GENERAL, GIVEN, NEXT, OFF_TOPIC, OPENERS
+from pathway_local.demo.sentences import GENERAL, GIVEN, NEXT, OFF_TOPIC, OPENERS
 from pathway_local.demo.world import Fact, World
 
 NAME = "contextual-relevance"
@@ -12,8 +12,8 @@ FOUR_POINTS = {
     "is no 3, since it brings in {theirs}.",
     3: "It asks about {theirs}, not about {subject}. The general topic earns points. Naming {subject} would be better. "
     "It is no 4, since it misses the context.",
-    4: "It stays with {subject}. A natural next step earns points. Naming a detail of the answer would be better. It is "
-    "no 5, since it cites no detail.",
+    4: "It stays with {subject}. A natural next step earns points. Naming a detail of the answer would be better. It "
+    "is no 5, since it cites no detail.",
     5: "It builds on {theirs} from the answer. The detail earns points. Little would be better. It is no 4, since it "
     "goes on from {topic}.",
 }

@@ -1,10 +1,12 @@
 """Cases for the gold-answer rubric: how complete and how correct a model's answer is beside a gold answer."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pathway_local.demo.made_case import MadeCase
-from pathway_local.demo.phrasings import DETAILS, OPENERS, REFUSALS, UNKNOWN, VAGUE
+from pathway_local.demo.sentences import DETAILS, OPENERS, REFUSALS, UNKNOWN, VAGUE
 from pathway_local.demo.world import Fact, World
+from pathway_local.verdict import Value
 
 NAME = "gold-answer"
 
@@ -94,11 +96,11 @@ def _case(world: World, facts: list[Fact], link: str, answer: _Answer) -> MadeCa
     deciding += [line for line, f in zip(lines, facts, strict=False) if f.topic not in said]
     deciding += [lines[-1]] if gone or slip else []
     agrees = "All that it says agrees with the gold answer."
-    fields = {
+    fields: dict[str, Value] = {
         "completeness_reasoning": " ".join(lines),
-        "key_missing_info": missing,
+        "key_missing_info": list(missing),
         "correctness_reasoning": f"It is wrong on {_listed(wrong, slip)}." if errors else agrees,
-        "factual_errors": errors,
+        "factual_errors": list(errors),
     }
     scores = {
         "completeness_score": completeness(len(answer.told), len(facts), gone),
@@ -124,7 +126,7 @@ def _text(world: World, answer: _Answer) -> str:
 
 
 def _empty(world: World, facts: list[Fact], text: str, score: int, decisive: str) -> MadeCase:
-    fields = {
+    fields: dict[str, Value] = {
         "completeness_reasoning": f"{decisive} and says nothing on {facts[0].topic}.",
         "key_missing_info": [f"nothing on {fact.topic}" for fact in facts],
         "correctness_reasoning": f"{decisive}, so nothing in it is useful.",
@@ -137,7 +139,7 @@ def _empty(world: World, facts: list[Fact], text: str, score: int, decisive: str
 
 def _unknown(world: World, facts: list[Fact]) -> MadeCase:
     decisive = "The gold answer cannot tell either"
-    fields = {
+    fields: dict[str, Value] = {
         "completeness_reasoning": f"{decisive}.",
         "key_missing_info": [],
         "correctness_reasoning": "The answer agrees with the gold answer.",
@@ -154,9 +156,9 @@ def _made(
     gold: str,
     text: str,
     scores: dict[str, int],
-    fields: dict[str, object],
+    fields: Mapping[str, Value],
     decisive: str,
 ) -> MadeCase:
     question = " ".join(world.ask(fact) for fact in facts)
     inputs = {"question": question, "gold_answer": gold, "model_answer": text}
-    return MadeCase(NAME, inputs, scores, fields, decisive)  # type: ignore[arg-type]
+    return MadeCase(NAME, inputs, scores, fields, decisive)

@@ -3,7 +3,7 @@
 import json
 
 from pathway_local.demo.made_case import MadeCase
-from pathway_local.demo.phrasings import CHATTER, OPENERS, PLEASANTRIES
+from pathway_local.demo.sentences import CHATTER, OPENERS, PLEASANTRIES
 from pathway_local.demo.world import Fact, World
 
 NAME = "groundedness"

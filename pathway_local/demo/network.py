@@ -27,21 +27,28 @@ def new_network(vocabulary: int, end_id: int, pad_id: int) -> Qwen3ForCausalLM:
     return Qwen3ForCausalLM(config)
 
 
-@torch.no_grad()
 def prefix_cache(network: Qwen3ForCausalLM, prefix: Sequence[int], copies: int) -> DynamicCache:
-    """Keys and values of `prefix`, for a batch of so many rows that begin with it."""
+    """Keys and values of `prefix`, for a batch of so many rows that begin with it; no gradient goes through them."""
     cache = DynamicCache(config=network.config)
     if prefix:
-        network.model(input_ids=torch.tensor([prefix], device=network.device), past_key_values=cache, use_cache=True)
+        ids = torch.tensor([prefix], device=network.device)
+        with torch.no_grad():
+            network.model(input_ids=ids, past_key_values=cache, use_cache=True)
         cache.batch_repeat_interleave(copies)
     return cache
 
 
-@torch.no_grad()
 def write_greedily(
     network: Qwen3ForCausalLM, prefix: Sequence[int], rests: Sequence[Sequence[int]], limit: int
 ) -> list[list[int]]:
     """What the network goes on with behind `prefix` + each of `rests`, at most `limit` ids, without the end id."""
+    with torch.no_grad():
+        return _write(network, prefix, rests, limit)
+
+
+def _write(
+    network: Qwen3ForCausalLM, prefix: Sequence[int], rests: Sequence[Sequence[int]], limit: int
+) -> list[list[int]]:
     end, pad = network.config.eos_token_id, network.config.pad_token_id
     width = max(map(len, rests))
     ids = torch.tensor([[pad] * (width - len(rest)) + list(rest) for rest in rests], device=network.device)

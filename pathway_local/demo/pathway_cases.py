@@ -1,7 +1,7 @@
 """Cases for the pathway-answer rubric: an AI answer against an ideal answer and retrieved content."""
 
 from pathway_local.demo.made_case import MadeCase
-from pathway_local.demo.phrasings import DETAILS, OPENERS, REFUSALS, VAGUE
+from pathway_local.demo.sentences import DETAILS, OPENERS, REFUSALS, VAGUE
 from pathway_local.demo.world import Fact, World
 
 NAME = "pathway-answer"

@@ -7,9 +7,7 @@ import argparse
 import math
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,7 +25,9 @@ from pathway_local.tokenizer import JudgeTokenizer
 WEIGHTS = Path(__file__).parent / "weights"
 SHARES = {"pathway-answer": 0.3, "groundedness": 0.25, "contextual-relevance": 0.15, "gold-answer": 0.3}
 EASY, FULL = (0.8, 0.2, 0.0), (0.35, 0.4, 0.25)
-BATCH, POOL = 32, 4
+POOL = 4
+"""Batches that are drawn together."""
+
 PROMPT_WEIGHT = 0.1
 PROMPT_SHARE = 0.2
 """Of the prompt's tokens this share, drawn anew each time, is learned from."""
@@ -41,7 +41,8 @@ class Plan:
     easy: int
     short: int
     whole: int
-    rate: float
+    rate: float = 2e-3
+    batch: int = 32
 
     @property
     def steps(self) -> int:
@@ -86,7 +87,8 @@ class Trainer:
         prefix = self.whole.prefix(rubric) if rubric else ()
         # On a CPU the plain form is the quicker one once compiled, but not with a long prefix.
         self.network.set_attn_implementation("sdpa" if prefix else "eager")
-        ids, learned, weights = _tensors(lessons, len(prefix), self.device)
+        chance = torch.Generator().manual_seed(self.plan.seed * 1_000_003 + self.done)
+        ids, learned, weights = (t.to(self.device) for t in _tensors(lessons, len(prefix), chance))
         with self._autocast():
             if prefix:
                 cache = prefix_cache(self.network, prefix, len(lessons))
@@ -129,24 +131,24 @@ class Trainer:
         """The batch of this step, with the rubric whose whole text goes before it, if any."""
         number = self.done // POOL
         if self._pool[0] != number:
-            draw = self._short_pool if self.done < self.plan.short else self._whole_pool
-            self._pool = (number, draw(Random(f"{self.plan.seed}/{number}")))
+            draw = self._short_pool if number * POOL < self.plan.short else self._whole_pool
+            self._pool = (number, draw(number * POOL, Random(f"{self.plan.seed}/{number}")))
         return self._pool[1][self.done % POOL]
 
-    def _short_pool(self, rng: Random) -> list[tuple[str, list[Lesson]]]:
+    def _short_pool(self, step: int, rng: Random) -> list[tuple[str, list[Lesson]]]:
         """Batches of all rubrics, each of cases of like length."""
-        parts = EASY if self.done < self.plan.easy else FULL
-        names = rng.choices(list(SHARES), list(SHARES.values()), k=BATCH * POOL)
+        parts = EASY if step < self.plan.easy else FULL
+        names = rng.choices(list(SHARES), list(SHARES.values()), k=self.plan.batch * POOL)
         lessons = [lesson for name in SHARES for lesson in self.short.draw(name, names.count(name), rng, parts)]
         lessons.sort(key=lambda lesson: len(lesson.ids))
-        batches = [("", lessons[at : at + BATCH]) for at in range(0, len(lessons), BATCH)]
+        batches = [("", lessons[at : at + self.plan.batch]) for at in range(0, len(lessons), self.plan.batch)]
         rng.shuffle(batches)
         return batches
 
-    def _whole_pool(self, rng: Random) -> list[tuple[str, list[Lesson]]]:
+    def _whole_pool(self, step: int, rng: Random) -> list[tuple[str, list[Lesson]]]:
         """Batches of one rubric each."""
         names = rng.choices(list(SHARES), list(SHARES.values()), k=POOL)
-        return [(name, self.whole.draw(name, BATCH, rng, FULL)) for name in names]
+        return [(name, self.whole.draw(name, self.plan.batch, rng, FULL)) for name in names]
 
     def _resume(self) -> None:
         state: dict[str, Any] = torch.load(self.checkpoint, map_location=self.device, weights_only=True)
@@ -177,7 +179,9 @@ def _optimizers(network: Qwen3ForCausalLM) -> list[torch.optim.Optimizer]:
     ]
 
 
-def _tensors(lessons: Sequence[Lesson], skip: int, device: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _tensors(
+    lessons: Sequence[Lesson], skip: int, chance: torch.Generator
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Ids without the first `skip`, which positions are learned from, and the weights of those."""
     width = -(-max(len(lesson.ids) - skip for lesson in lessons) // 16) * 16
     ids = torch.zeros(len(lessons), width, dtype=torch.long)
@@ -187,8 +191,8 @@ def _tensors(lessons: Sequence[Lesson], skip: int, device: str) -> tuple[torch.T
         ids[at, :length] = torch.tensor(lesson.ids[skip:])
         weights[at, : reply - 1] = PROMPT_WEIGHT / PROMPT_SHARE
         weights[at, reply - 1 : length - 1] = 1
-    kept = (weights == 1) | ((weights > 0) & (torch.rand(weights.shape) < PROMPT_SHARE))
-    return ids.to(device), kept.to(device), weights[kept].to(device)
+    kept = (weights == 1) | ((weights > 0) & (torch.rand(weights.shape, generator=chance) < PROMPT_SHARE))
+    return ids, kept, weights[kept]
 
 
 def train(trainer: Trainer, minutes: float, total_minutes: float) -> bool:

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from pathway_local.demo.phrasings import HELD_OUT_KINDS, KINDS, TRAINED_QUESTIONS, TRAINED_STATEMENTS, Kind
+from pathway_local.demo.course_kinds import COURSE_KINDS
+from pathway_local.demo.held_out_kinds import HELD_OUT_KINDS
+from pathway_local.demo.kind import TRAINED_QUESTIONS, TRAINED_STATEMENTS, Kind
+from pathway_local.demo.programme_kinds import PROGRAMME_KINDS
+from pathway_local.demo.sentences import HELD_OUT
+from pathway_local.demo.service_kinds import SERVICE_KINDS
+
+KINDS = PROGRAMME_KINDS + COURSE_KINDS + SERVICE_KINDS
 
 
 class Split(StrEnum):
@@ -22,8 +29,10 @@ class Split(StrEnum):
     KINDS = "heldout-kinds"
 
 
-MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November")
-MONTHS = (*MONTHS, "December")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November"),
+    "December",
+)
 ONSETS = ("b", "br", "c", "d", "dr", "f", "g", "h", "k", "l", "m", "n", "p", "pl", "r", "s", "st", "t", "tr", "v", "w")
 CODAS = ("a", "an", "ar", "e", "el", "en", "er", "i", "in", "is", "o", "on", "or", "u", "ul", "um")
 FIRST_WORDS = (
@@ -132,14 +141,11 @@ class World:
 
     def facts(self, count: int) -> list[Fact]:
         """Different facts to ask for together, half of the time about one subject; new kinds in their split."""
-        first = self.rng.choice(HELD_OUT_KINDS) if self.split is Split.KINDS else self.rng.choice(KINDS)
-        facts = [self.fact(first)]
-        if self.rng.random() < 0.5:
-            others = [kind for kind in KINDS if kind.subject == first.subject and kind is not first]
-            facts += [self.fact(kind, facts[0].subject) for kind in self.rng.sample(others, count - 1)]
-        else:
-            others = [kind for kind in KINDS if kind is not first]
-            facts += [self.fact(kind) for kind in self.rng.sample(others, count - 1)]
+        first = self.fact(self.rng.choice(HELD_OUT_KINDS if self.split is Split.KINDS else KINDS))
+        together = self.rng.random() < 0.5
+        others = self.sister_kinds(first, [first]) if together else [kind for kind in KINDS if kind is not first.kind]
+        subject = first.subject if together else None
+        facts = [first, *(self.fact(kind, subject) for kind in self.rng.sample(others, count - 1))]
         self.rng.shuffle(facts)
         return facts
 
@@ -164,9 +170,9 @@ class World:
 
     def content(self, facts: Sequence[Fact], details: Sequence[str] = ()) -> list[str]:
         """Retrieved sentences that hold these facts, in any order, among facts that nobody asked for."""
-        others = [self.fact(self.rng.choice(facts).kind if self.rng.random() < 0.5 else None) for _ in range(2)]
+        like = [self.rng.choice(facts).kind if self.rng.random() < 0.5 else None for _ in range(self.rng.randint(0, 2))]
         taken = {fact.topic for fact in facts}
-        noise = [fact for fact in others[: self.rng.randint(0, 2)] if fact.topic not in taken]
+        noise = [fact for fact in map(self.fact, like) if fact.topic not in taken]
         sentences = [self.say(fact) for fact in (*facts, *noise)] + list(details)
         self.rng.shuffle(sentences)
         return sentences
@@ -193,20 +199,22 @@ class World:
     def say(self, fact: Fact) -> str:
         """The fact as a statement."""
         wordings = fact.kind.negations if fact.value == "no" else fact.kind.statements
-        text = self.pick(wordings, self._trained(fact.kind, TRAINED_STATEMENTS)).format(s=fact.subject, v=fact.value)
+        text = self._worded(fact, wordings, TRAINED_STATEMENTS)
         return text[0].upper() + text[1:]
 
     def ask(self, fact: Fact) -> str:
         """A question that the fact answers."""
-        return self.pick(fact.kind.questions, self._trained(fact.kind, TRAINED_QUESTIONS)).format(s=fact.subject)
+        return self._worded(fact, fact.kind.questions, TRAINED_QUESTIONS)
 
-    def pick(self, wordings: Sequence[str], trained: int = -2) -> str:
+    def pick(self, wordings: Sequence[str], trained: int = -HELD_OUT) -> str:
         """One of the wordings that this split may use; those from `trained` on are held out."""
         new = self.split is Split.PHRASINGS
         return self.rng.choice(wordings[trained:] if new else wordings[:trained])
 
-    def _trained(self, kind: Kind, count: int) -> int:
-        return count if kind in KINDS else len(kind.statements)
+    def _worded(self, fact: Fact, wordings: Sequence[str], trained: int) -> str:
+        # Training has seen no wording at all of a kind that is held out.
+        wording = self.rng.choice(wordings) if fact.kind in HELD_OUT_KINDS else self.pick(wordings, trained)
+        return wording.format(s=fact.subject, v=fact.value)
 
     def _kept(self, draw: Callable[[Random], str]) -> str:
         while True:

@@ -78,12 +78,12 @@ class _NotCells(Exception):
 
 def _cells(line: str) -> dict[str, str]:
     try:
-        found = json.loads(line, object_pairs_hook=_object, parse_constant=_no_number)
+        found = json.loads(line.rstrip(), object_pairs_hook=_object, parse_constant=_no_number)
         if not isinstance(found, dict):
             raise _NotCells("it is no JSON object")
         cells = {key: _text(value) for key, value in found.items()}
     except json.JSONDecodeError as error:
-        raise _NotCells(f"broken JSON at character {error.colno:,}: {error.msg}") from None
+        raise _NotCells(f"broken JSON at character {error.pos + 1:,}: {error.msg}") from None
     except RecursionError:
         raise _NotCells("its JSON is nested too deep") from None
     except ValueError:

@@ -1,0 +1,78 @@
+"""The model card of the demo judge, with the figures that were measured."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from pathway_local.demo.figure import Figure
+from pathway_local.demo.world import Split
+
+SPLITS = {
+    Split.VALUES: "new names and values",
+    Split.PHRASINGS: "new wordings, names and values",
+    Split.KINDS: "one kind of fact that training has never seen, new names and values",
+}
+
+TEXT = """---
+license: mit
+pipeline_tag: text-generation
+---
+# The demo judge of pathway-local
+
+**A demonstration judge trained on made-up cases about a fictional university; on your own data its scores mean
+nothing.**
+
+It lets you try pathway-local without a GPU and without downloading weights. It was trained from nothing, by
+`scripts/train_demo_judge`, on cases that a script makes up: questions about Tarn Valley Online University, which does
+not exist, with answers whose right score is known because of how they were made. No text of a person and no output of
+another model went into it. It knows short English sentences about costs, dates, offices, courses and the like;
+anything else it has never seen.
+
+## Shape
+Qwen3 architecture, {layers} layers of width {width}, {vocabulary} byte-level BPE tokens with single digits, tied
+embeddings, bf16, {size:.1f} MB, context {context} tokens. Chat format ChatML.
+
+## Figures
+{cases} made-up cases for each rubric and line, none of them seen in training, judged with the shipped rubrics in full.
+"Exact": share of cases with the right score; a case without a verdict counts as wrong. "Within one" and quadratic
+kappa leave groundedness 3 ("nothing to be grounded") out, which has no place on the scale. "Names the fact": share of
+verdicts whose text holds the very words on which the score turns, such as the two values that differ.
+
+{tables}
+
+Measure again: `python -m pathway_local.demo.figures`. The cases alone: `python -m pathway_local.demo.cases --help`.
+
+## Limits
+The made-up sentences are few and plain. Real answers are longer, argue, hedge and are worded in ways that no list
+holds: there the scores are noise. Use it to see how the tool works, and a judge from `pathway-local judges list` to
+judge.
+"""
+
+
+def write_card(weights: Path, figures: Sequence[Figure]) -> None:
+    """Write README.md beside the weights."""
+    config = json.loads((weights / "config.json").read_text(encoding="utf-8"))
+    text = TEXT.format(
+        layers=config["num_hidden_layers"],
+        width=config["hidden_size"],
+        vocabulary=config["vocab_size"],
+        context=config["max_position_embeddings"],
+        size=(weights / "model.safetensors").stat().st_size / 1e6,
+        cases=figures[0].cases,
+        tables="\n\n".join(_table(split, figures) for split in SPLITS if any(f.split == split for f in figures)),
+    )
+    (weights / "README.md").write_text(text, encoding="utf-8")
+
+
+def _table(split: str, figures: Sequence[Figure]) -> str:
+    rows = [
+        f"### {SPLITS[Split(split)].capitalize()}",
+        "",
+        "| rubric | score | exact | within one | kappa | names the fact |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for f in figures:
+        if f.split == split:
+            kappa = "undefined" if f.kappa is None else f"{f.kappa:.2f}"
+            rows.append(f"| {f.rubric} | {f.score} | {f.exact:.1%} | {f.within_one:.1%} | {kappa} | {f.named:.1%} |")
+    return "\n".join(rows)

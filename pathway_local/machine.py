@@ -1,0 +1,119 @@
+"""What this machine has: GPUs, memory, disk. Told without importing anything that would start a driver."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+GB = 10**9
+_MIB = 1 << 20
+_QUERY = ("--query-gpu=index,uuid,memory.total,memory.free,name", "--format=csv,noheader,nounits")
+_PATIENCE = 20.0
+"""Seconds for the driver to answer; a hung one must not hang us."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A GPU. `total` and `free` are bytes of its memory, None where its driver does not tell."""
+
+    name: str
+    total: int | None = None
+    free: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The GPUs that programs of this user see, and the bytes of main memory that they could still take."""
+
+    gpus: tuple[Device, ...]
+    free_memory: int
+
+    def described(self) -> str:
+        """In words, such as `2 x NVIDIA L4 of 24.2 GB`."""
+        memory = f"{self.free_memory / GB:.1f} GB of free memory"
+        if not self.gpus:
+            return f"no GPU, {memory}"
+        first = self.gpus[0]
+        size = f" of {first.total / GB:.1f} GB" if first.total else ""
+        return f"{len(self.gpus)} x {first.name}{size}, {memory}"
+
+
+def this_machine(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> Machine:
+    """Look at this machine."""
+    return Machine(_visible(_queried() or _listed(proc)), _free_memory(proc, cgroups))
+
+
+def free_disk(folder: Path) -> int:
+    """Bytes free on the disk that a folder lies on, or would lie on."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    return shutil.disk_usage(there).free
+
+
+def _queried() -> list[tuple[str, Device]]:
+    """The GPUs by the NVIDIA driver's own tool, each with its UUID; none where there is no such tool or driver."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return []
+    try:
+        answer = subprocess.run([program, *_QUERY], capture_output=True, timeout=_PATIENCE, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return []
+    rows = [line.split(", ", 4) for line in answer.decode("utf-8", "replace").splitlines()]
+    return [(row[1], Device(row[4].strip(), _bytes(row[2]), _bytes(row[3]))) for row in rows if len(row) == 5]
+
+
+def _bytes(mebibytes: str) -> int | None:
+    """Where a GPU shares the machine's memory, or is cut into instances, the tool prints words in place of a number."""
+    return int(mebibytes) * _MIB if mebibytes.strip().isdecimal() else None
+
+
+def _listed(proc: Path) -> list[tuple[str, Device]]:
+    """The GPUs that the NVIDIA driver lists in /proc, without their memory."""
+    found = []
+    for path in sorted((proc / "driver/nvidia/gpus").glob("*/information")):
+        lines = path.read_text("utf-8", "replace").splitlines()
+        told = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+        found.append((told.get("GPU UUID", ""), Device(told.get("Model", "GPU"))))
+    return found
+
+
+def _visible(gpus: Sequence[tuple[str, Device]]) -> tuple[Device, ...]:
+    """What CUDA_VISIBLE_DEVICES leaves of them: numbers or beginnings of UUIDs, up to the first that is neither."""
+    wanted = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if wanted is None:
+        return tuple(device for _, device in gpus)
+    visible: list[Device] = []
+    for name in filter(None, map(str.strip, wanted.split(","))):
+        if name.startswith("MIG-"):
+            visible.append(Device("a part of a GPU"))
+            continue
+        by_number = [device for at, (_, device) in enumerate(gpus) if str(at) == name]
+        found = by_number or [device for uuid, device in gpus if uuid.startswith(name)]
+        if not found:
+            break
+        visible.append(found[0])
+    return tuple(visible)
+
+
+def _free_memory(proc: Path, cgroups: Path) -> int:
+    """What the kernel counts as available, or less where a control group of this process has a lower limit."""
+    fields = (proc / "meminfo").read_text("utf-8").partition("MemAvailable:")[2].split()
+    rooms = [int(fields[0]) * 1024]
+    own = (proc / "self/cgroup").read_text("utf-8", "replace").splitlines() if (proc / "self/cgroup").exists() else []
+    for line in own:
+        if line.startswith("0::/"):
+            group = cgroups / line.removeprefix("0::/")
+            rooms += [room for path in (group, *group.parents) if (room := _room(path)) is not None]
+    return max(0, min(rooms))
+
+
+def _room(group: Path) -> int | None:
+    """Bytes up to a control group's limit; the file cache that the kernel would drop counts as free."""
+    with suppress(OSError, ValueError):
+        limit, used = int((group / "memory.max").read_text()), int((group / "memory.current").read_text())
+        fields = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        return limit - used + int(fields.get("inactive_file", 0))
+    return None

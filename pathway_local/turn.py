@@ -1,0 +1,145 @@
+"""One turn of a prompt: a role, and a text that a case's inputs are put into."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from jinja2 import StrictUndefined, Template, TemplateError, meta, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from pathway_local.errors import RubricError
+
+Syntax = Literal["jinja2", "braces", "single-braces", "double-braces", "none"]
+"""How a prompt marks the places of its inputs.
+
+`braces` is what `str.format` takes: {name}, with {{ and }} for braces that are none. In the next two only
+{name} or {{name}} means something, and every other brace stands for itself. `none` marks no place at all.
+"""
+
+JINJA = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
+
+MARKS: Mapping[str, re.Pattern[str]] = {
+    "braces": re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}"),
+    "single-braces": re.compile(r"(?<!\{)\{([A-Za-z_]\w*)\}(?!\})"),
+    "double-braces": re.compile(r"\{\{[ \t]*([A-Za-z_]\w*)[ \t]*\}\}"),
+}
+
+_REFUSED = (nodes.Assign, nodes.AssignBlock, nodes.For, nodes.Macro, nodes.CallBlock, nodes.FilterBlock)
+_FENCED = "fenced_"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn of the prompt: a role and a Jinja template.
+
+    The template may put inputs in (`{{ x }}`) and choose by them (`{% if x %}`), and nothing else: what it
+    did to a case's text could not be told apart from the rubric's own words any more.
+    """
+
+    role: str
+    template: str
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """The names that the template takes from outside."""
+        return frozenset(meta.find_undeclared_variables(JINJA.parse(self.template)))
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether inputs are only put in, or asked whether they are empty.
+
+        Then what is around them depends on nothing else, and can be prepared once for all cases.
+        """
+        tree = JINJA.parse(self.template)
+        free = {id(node) for output in tree.find_all(nodes.Output) for node in output.nodes}
+        for condition in tree.find_all(nodes.If):
+            test = condition.test.node if isinstance(condition.test, nodes.Not) else condition.test
+            free.add(id(test))
+        return all(id(name) in free for name in tree.find_all(nodes.Name))
+
+    def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
+        """The turn's text: `values` are what conditions see, `fenced` what is put in. Raises RubricError."""
+        named = {f"{_FENCED}{name}": text for name, text in fenced.items()}
+        try:
+            return self._compiled.render({**values, **named})
+        except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
+            # The error's own text may quote a case: its kind is all that is told.
+            raise RubricError(f"the prompt's template failed with {type(error).__name__}") from None
+
+    def flaw(self) -> tuple[str, int]:
+        """What the template may not do, and its line in the template; an empty text where it is fine."""
+        tree = JINJA.parse(self.template)
+        for refused in tree.find_all(_REFUSED):
+            return f"{type(refused).__name__.lower()} is not taken in a rubric", refused.lineno
+        for output in tree.find_all(nodes.Output):
+            for node in output.nodes:
+                if not isinstance(node, nodes.Name | nodes.TemplateData | nodes.Const):
+                    return "an input is changed while it is put in", node.lineno
+        return "", 0
+
+    @cached_property
+    def _compiled(self) -> Template:
+        tree = JINJA.parse(self.template)
+        for output in tree.find_all(nodes.Output):
+            for node in output.nodes:
+                if isinstance(node, nodes.Name):
+                    node.name = f"{_FENCED}{node.name}"
+        return Template.from_code(JINJA, JINJA.compile(tree), {})
+
+
+@dataclass(frozen=True)
+class PlacedTurn(Turn):
+    """A turn that no template engine reads: `pieces` are texts, each with whether it names an input."""
+
+    pieces: tuple[tuple[str, bool], ...] = ()
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """The inputs that have a place."""
+        return frozenset(text for text, is_input in self.pieces if is_input)
+
+    @cached_property
+    def plain(self) -> bool:
+        """Always: it can't choose."""
+        return True
+
+    def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
+        """The pieces in their order, each input's fenced text in its place."""
+        return "".join(fenced[text] if is_input else text for text, is_input in self.pieces)
+
+    def flaw(self) -> tuple[str, int]:
+        """None: there is nothing that it could do."""
+        return "", 0
+
+
+def placed_turn(role: str, text: str, syntax: Syntax, names: Collection[str]) -> PlacedTurn:
+    """The turn in which the inputs called `names` have their places; what names no input is text."""
+    return PlacedTurn(role, text, tuple(_pieces(text, syntax, names)))
+
+
+def _pieces(text: str, syntax: Syntax, names: Collection[str]) -> Iterator[tuple[str, bool]]:
+    at, literal = 0, ""
+    for mark in MARKS[syntax].finditer(text) if syntax in MARKS else ():
+        literal += text[at : mark.start()]
+        at = mark.end()
+        if mark.group(1) in names:
+            yield literal, False
+            yield mark.group(1), True
+            literal = ""
+        else:
+            literal += mark.group()[0] if mark.group() in ("{{", "}}") else mark.group()
+    yield literal + text[at:], False
+
+
+def labelled(names: Collection[str], closing: str = "") -> PlacedTurn:
+    """A user turn that gives each input between tags of its name, and `closing` behind them."""
+    pieces: list[tuple[str, bool]] = []
+    for name in names:
+        pieces += [(f"<{name}>\n", False), (name, True), (f"\n</{name}>\n\n", False)]
+    pieces.append((closing.strip(), False))
+    if not closing.strip():
+        pieces[-1:] = []
+        pieces[-1] = (pieces[-1][0].rstrip("\n"), False)
+    return PlacedTurn("user", "".join(f"{{{{{text}}}}}" if known else text for text, known in pieces), tuple(pieces))

@@ -1,0 +1,50 @@
+"""Where the keys of a YAML text stand, so that an error about one can name its line and column."""
+
+from collections.abc import Mapping
+
+import yaml
+
+Keys = tuple[str | int, ...]
+
+
+class Places:
+    """The places of a YAML text that has been read before, so that it has no aliases.
+
+    `where` is the file's name, `first_line` the number of the text's first line in that file.
+    """
+
+    def __init__(self, text: str, where: str, first_line: int = 1) -> None:
+        self.where, self.first_line = where, first_line
+        self.marks: Mapping[Keys, tuple[int, int]] = _marks(text)
+
+    def of(self, *keys: str | int) -> str:
+        """File, line and column of that key, or of the nearest key around it."""
+        for end in range(len(keys), 0, -1):
+            if keys[:end] in self.marks:
+                line, column = self.marks[keys[:end]]
+                return f"{self.where} line {line + self.first_line}, column {column + 1}"
+        return self.where
+
+    def line_of(self, *keys: str | int) -> int:
+        """The line of that key or of the nearest key around it; 0 where there is none."""
+        for end in range(len(keys), 0, -1):
+            if keys[:end] in self.marks:
+                return self.marks[keys[:end]][0] + self.first_line
+        return 0
+
+
+def _marks(text: str) -> dict[Keys, tuple[int, int]]:
+    found: dict[Keys, tuple[int, int]] = {}
+    todo: list[tuple[Keys, yaml.Node | None]] = [((), yaml.compose(text, yaml.SafeLoader))]
+    while todo:
+        keys, node = todo.pop()
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                inner = (*keys, str(key.value))
+                found[inner] = (key.start_mark.line, key.start_mark.column)
+                todo.append((inner, value))
+        elif isinstance(node, yaml.SequenceNode):
+            for at, value in enumerate(node.value):
+                found[(*keys, at)] = (value.start_mark.line, value.start_mark.column)
+                todo.append(((*keys, at), value))
+    return found

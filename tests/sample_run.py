@@ -1,0 +1,39 @@
+"""A small run for the tests of the run file and of the SQLite file below it."""
+
+import sqlite3
+from pathlib import Path
+
+from pathway_local.case import Case
+from pathway_local.rater import Rater
+from pathway_local.run_file import RunFile
+from pathway_local.verdict import Score, Verdict
+
+RATER = Rater("demo", "judge", "grounded", {"rubric": "ab" * 32, "weights": {"a.safetensors": "cd" * 32}, "samples": 1})
+VERDICT = Verdict({"score": Score(4, {3: 0.25, 4: 0.75})}, {"analysis": "Sound."}, ("cut:analysis",))
+
+
+def case(name: str, row: int = 1, **metadata: str) -> Case:
+    return Case(name, {"answer": f"the text of {name}"}, metadata, row)
+
+
+def new_run(path: Path) -> tuple[RunFile, int]:
+    run = RunFile.create(path)
+    run.add_rubric("grounded", "Judge it.")
+    return run, run.add_rater(RATER)
+
+
+def full_run(path: Path) -> bytes:
+    run, rater = new_run(path)
+    with run:
+        for number in range(200):
+            run.put(rater, case(f"c{number}", number, bot="v1"), f"{number:032}", VERDICT, keep=None)
+    return path.read_bytes()
+
+
+def stored(path: Path, query: str) -> list[tuple[object, ...]]:
+    """What another program sees in the file."""
+    db = sqlite3.connect(path)
+    try:
+        return db.execute(query).fetchall()
+    finally:
+        db.close()

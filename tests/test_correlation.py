@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from pathway_local import correlation
+from pathway_local.correlation import kendall, pearson, spearman
+
+FIGURES = (
+    (pearson, stats.pearsonr),
+    (spearman, stats.spearmanr),
+    (kendall, stats.kendalltau),
+)
+weighted = st.lists(
+    st.tuples(st.integers(1, 5), st.floats(-3, 9).map(lambda x: round(x, 1)), st.integers(0, 3)),
+    min_size=2,
+    max_size=25,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(weighted)
+def test_a_weighted_figure_is_the_plain_one_of_repeated_cases(rows: list[tuple[int, float, int]]) -> None:
+    first, second, times = np.array(rows, dtype=float).T
+    a, b = np.repeat(first, times.astype(int)), np.repeat(second, times.astype(int))
+    for build, plain in FIGURES:
+        value = build(first, second).measure(times[None, :])[0]
+        if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
+            assert np.isnan(value)
+        else:
+            assert value == pytest.approx(plain(a, b).statistic, abs=1e-7)
+
+
+def test_many_rows_take_the_sorting_way_to_the_same_tau(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    first, second = rng.integers(1, 6, 300).astype(float), rng.normal(size=300)
+    weights = rng.integers(0, 3, (4, 300)).astype(float)
+    by_matrix = kendall(first, second)
+    monkeypatch.setattr(correlation, "MATRIX_ROWS", 100)
+    by_sorting = kendall(first, second)
+    assert by_sorting.costly and not by_matrix.costly
+    assert by_sorting.measure(weights) == pytest.approx(by_matrix.measure(weights))
+
+
+def test_many_rows_make_ranks_costly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(correlation, "RANKED_ROWS", 5)
+    assert spearman(np.arange(6.0), np.arange(6.0)).costly
+    assert not spearman(np.arange(5.0), np.arange(5.0)).costly
+
+
+def test_large_offsets_lose_no_digits() -> None:
+    rng = np.random.default_rng(5)
+    first = rng.normal(size=50)
+    second = first + rng.normal(size=50)
+    shifted = pearson(first + 1e9, second).measure(np.ones((1, 50)))[0]
+    assert shifted == pytest.approx(stats.pearsonr(first, second).statistic, abs=1e-6)

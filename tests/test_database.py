@@ -1,0 +1,387 @@
+"""A run on the disk: private, one writer, and nothing lost to a kill, a full disk or damage without a clear word."""
+
+import os
+import random
+import resource
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sample_run import VERDICT, case, full_run, new_run, stored
+
+from pathway_local import database
+from pathway_local.errors import RunDamaged, RunFileError, RunLocked
+from pathway_local.run_file import PAGE_BYTES, RunFile
+from pathway_local.verdict import Score, Verdict
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "may.run"
+
+
+@pytest.fixture
+def run(path: Path) -> Iterator[RunFile]:
+    run, _ = new_run(path)
+    with run:
+        yield run
+
+
+@pytest.mark.parametrize("umask", [0, 0o077, 0o777])
+def test_files_are_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        run, rater = new_run(tmp_path / "runs" / "deep" / "may.run")
+        run.put(rater, case("a"), "h", VERDICT)
+        run.commit()
+        with RunFile.read(run.path) as reader:
+            assert len(list(reader.records())) == 1
+        modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in run.path.parent.iterdir()}
+        run.close()
+    finally:
+        os.umask(before)
+    assert modes == {"may.run": 0o600, "may.run-wal": 0o600, "may.run-shm": 0o600}
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in (run.path.parent, run.path.parents[1])] == [0o700, 0o700]
+    assert [entry.name for entry in run.path.parent.iterdir()] == ["may.run"]
+
+
+def test_an_existing_file_is_never_replaced(path: Path) -> None:
+    path.write_text("precious")
+    with pytest.raises(RunFileError, match="exists already"):
+        RunFile.create(path)
+    assert path.read_text() == "precious"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def in_another_process(code: str, path: Path) -> subprocess.CompletedProcess[str]:
+    program = f"import sys\nfrom pathway_local.run_file import RunFile\n{code}"
+    return subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=60)
+
+
+def test_a_second_writer_is_refused_and_takes_no_lock_away(path: Path, run: RunFile) -> None:
+    with pytest.raises(RunLocked) as refused:
+        RunFile.open(path)
+    assert "Wait" in refused.value.hint
+    run.put(1, case("a"), "h", VERDICT)
+    run.commit()
+    # A reader that ends as the last one removes the -wal, and with it what this process goes on to write there.
+    looked = in_another_process("with RunFile.read(sys.argv[1]) as r: print(len(list(r.records())))", path)
+    assert (looked.stdout, looked.stderr) == ("1\n", "")
+    assert Path(f"{path}-wal").exists()
+    assert "RunLocked" in in_another_process("RunFile.open(sys.argv[1])", path).stderr
+    run.put(1, case("b", 2), "h", VERDICT)
+    run.close()
+    with RunFile.open(path) as again:
+        assert [record.case_id for record in again.records()] == ["a", "b"]
+
+
+def test_a_reader_sees_what_is_committed_while_more_is_written(path: Path, run: RunFile) -> None:
+    for number in range(50):
+        run.put(1, case(f"c{number}", number), "h", VERDICT)
+    run.commit()
+    with RunFile.read(path) as reader:
+        records = reader.records()
+        first = next(records)
+        run.put(1, case("late", 0), "h", VERDICT)
+        run.commit()
+        assert [first.row, *(record.row for record in records)] == list(range(50))
+        assert len(list(reader.records())) == 51
+        with pytest.raises(RunFileError):
+            reader.set_setting("x", 1)
+
+
+def test_what_is_put_is_committed_soon_though_nothing_follows(path: Path, run: RunFile) -> None:
+    for number in range(5):
+        run.put(1, case(f"c{number}", number), "h", VERDICT)
+    with RunFile.read(path) as reader:
+        deadline = time.monotonic() + 1.0
+        while len(seen := list(reader.records())) < 5 and time.monotonic() < deadline:
+            time.sleep(0.02)
+    assert len(seen) == 5
+
+
+def test_a_commit_waits_for_the_disk(run: RunFile) -> None:
+    assert run._db.rows("PRAGMA synchronous") == [(2,)]  # FULL: a power cut takes nothing that was committed
+
+
+def test_closing_twice_and_after_an_error_keeps_what_was_put(path: Path) -> None:
+    run, rater = new_run(path)
+    with pytest.raises(KeyboardInterrupt), run:
+        run.put(rater, case("a"), "h", VERDICT)
+        raise KeyboardInterrupt
+    run.close()
+    with RunFile.read(path) as reader:
+        assert len(list(reader.records())) == 1
+
+
+def test_paths_that_hold_no_run(tmp_path: Path) -> None:
+    for opened in (RunFile.open, RunFile.read):
+        with pytest.raises(RunFileError, match="no such file"):
+            opened(tmp_path / "none.run")
+        with pytest.raises(RunFileError, match="is no file"):
+            opened(tmp_path)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(RunFileError, match="Not a directory"):
+        RunFile.create(tmp_path / "file" / "may.run")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "it is empty"),
+        (b"case,score\na,5\n" * 300, "it is no run file"),
+        (b"SQLite format 3\0", "it is no run file"),
+        (b"\0" * 8192, "it is no run file"),
+    ],
+)
+def test_a_file_of_another_kind(path: Path, content: bytes, message: str) -> None:
+    path.write_bytes(content)
+    for opened in (RunFile.open, RunFile.read):
+        with pytest.raises(RunDamaged, match=message) as refused:
+            opened(path)
+        assert refused.value.hint
+    assert path.read_bytes() == content
+
+
+def test_a_database_of_another_program_is_left_as_it_is(path: Path) -> None:
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE notes (text)")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(RunDamaged, match="no run file"):
+        RunFile.open(path)
+    assert path.read_bytes() == before
+
+
+def read_all(path: Path) -> int:
+    with RunFile.read(path) as reader:
+        reader.rubrics()
+        reader.jobs()
+        reader.judged(1, ["c1", "c2"])
+        return len(list(reader.records()))
+
+
+@pytest.mark.parametrize("checked", [0, database.CHECKED_BYTES])
+def test_a_truncated_run_is_recognised(path: Path, checked: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "CHECKED_BYTES", checked)
+    whole = full_run(path)
+    for length in (1, 99, 100, 4096, len(whole) // 2, len(whole) - PAGE_BYTES):
+        path.write_bytes(whole[:length])
+        with pytest.raises(RunDamaged):
+            read_all(path)
+
+
+def test_damage_in_a_small_run_is_found_when_it_is_opened(path: Path) -> None:
+    whole = full_run(path)
+    path.write_bytes(whole[:-PAGE_BYTES] + b"\xff" * PAGE_BYTES)
+    for opened in (RunFile.open, RunFile.read):
+        with pytest.raises(RunDamaged):
+            opened(path)
+
+
+@pytest.mark.parametrize("checked", [0, database.CHECKED_BYTES])
+def test_flipped_bytes_give_an_answer_or_a_clear_error(
+    path: Path, checked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "CHECKED_BYTES", checked)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
+    whole = full_run(path)
+    rng = random.Random(7)
+    refused = 0
+    for _ in range(100):
+        broken = bytearray(whole)
+        for _ in range(rng.choice([1, 4, 64])):
+            broken[rng.randrange(len(broken)) if rng.random() < 0.7 else rng.randrange(200)] = rng.randrange(256)
+        path.write_bytes(broken)
+        for leftover in ("-wal", "-shm", "-journal"):
+            Path(f"{path}{leftover}").unlink(missing_ok=True)
+        try:
+            read_all(path)
+        except RunFileError as error:
+            assert error.hint
+            refused += 1
+    assert refused > 20
+
+
+def test_an_error_never_quotes_what_is_stored(path: Path, run: RunFile) -> None:
+    run.put(1, case("a"), "h", Verdict({"score": Score(1)}, {"analysis": "SECRET"}))
+    run.close()
+    db = sqlite3.connect(path)
+    db.execute("UPDATE outcomes SET fields = CAST(CAST(fields AS BLOB) || x'FF' AS TEXT)")
+    db.commit()
+    db.close()
+    with RunFile.read(path) as reader, pytest.raises(RunDamaged) as refused:
+        list(reader.records())
+    assert "SECRET" not in f"{refused.value} {refused.value.hint} {refused.value.__cause__}"
+
+
+@pytest.mark.parametrize(
+    ("change", "look"),
+    [
+        ("UPDATE outcomes SET scores = '{\"score\": 4}'", lambda run: list(run.records())),
+        ("UPDATE cases SET metadata = '{'", lambda run: list(run.records())),
+        ("UPDATE rubrics SET text = 'Judge them.'", RunFile.rubrics),
+        ("UPDATE raters SET spec = '{}'", RunFile.raters),
+        ("UPDATE jobs SET facts = 'x'", RunFile.jobs),
+        ("UPDATE run SET key = x'00'", RunFile.close),
+        ("DROP TABLE cases", RunFile.close),
+    ],
+)
+def test_stored_values_that_were_changed_are_recognised(path: Path, run: RunFile, change: str, look: object) -> None:
+    run.begin_job(["judge"], {})
+    run.put(1, case("a"), "h", VERDICT)
+    run.close()
+    db = sqlite3.connect(path)
+    db.execute(change)
+    db.commit()
+    db.close()
+    with pytest.raises(RunDamaged), RunFile.read(path) as reader:
+        assert callable(look)
+        look(reader)
+
+
+def test_a_full_disk_loses_nothing_that_was_committed(path: Path, run: RunFile) -> None:
+    run.put(1, case("kept", 0), "h", VERDICT)
+    run.commit()
+    pages = run._db.rows("PRAGMA page_count")[0][0]
+    run._db.rows(f"PRAGMA max_page_count = {pages + 2}")
+    long = Verdict({"score": Score(1)}, {"analysis": "x" * 3000})
+    with pytest.raises(RunFileError, match="no space") as refused:
+        for number in range(1, 100):
+            run.put(1, case(f"c{number}", number), "h", long)
+    assert "Free some space" in refused.value.hint
+    # Puts that seemed to work were undone, so the writer must not go on as if nothing had happened.
+    run._db.rows("PRAGMA max_page_count = 100000")
+    with pytest.raises(RunFileError, match="no space"):
+        run.put(1, case("after", 200), "h", VERDICT)
+    with pytest.raises(RunFileError, match="no space"):
+        run.close()
+    with RunFile.open(path) as again:
+        assert next(again.records()).case_id == "kept"
+        again.put(1, case("after", 200), "h", VERDICT)
+
+
+def test_a_timed_commit_that_fails_reaches_the_caller(path: Path, run: RunFile) -> None:
+    run.put(1, case("kept", 0), "h", VERDICT)
+    run.commit()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, before[1]))
+    try:
+        run.put(1, case("lost", 1), "h", Verdict({"score": Score(1)}, {"analysis": "x" * 100_000}))
+        time.sleep(2 * database.COMMIT_SECONDS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with pytest.raises(RunFileError, match="failed to read or write"):
+        run.put(1, case("next", 2), "h", VERDICT)
+    with pytest.raises(RunFileError, match="failed to read or write"):
+        run.close()
+    with RunFile.open(path) as again:
+        assert [record.case_id for record in again.records()] == ["kept"]
+
+
+@pytest.fixture
+def read_only_folder() -> Iterator[Path]:
+    """A folder with a run in it that this process may read but not write to."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        full_run(folder / "may.run")
+        user = 65534
+        with RunFile.open(folder / "may.run") as writer:
+            writer.put(1, case("in the log", 999), "h", VERDICT)
+            writer.commit()
+            for ending in ("", "-wal"):
+                shutil.copy(folder / f"may.run{ending}", folder / f"cut.run{ending}")
+        if os.geteuid() == 0:
+            for file in folder.iterdir():
+                os.chown(file, user, -1)
+        folder.chmod(0o555)
+        if os.geteuid() == 0:
+            os.seteuid(user)
+        yield folder
+        if os.getuid() == 0:
+            os.seteuid(0)
+        folder.chmod(0o700)
+
+
+def test_a_read_only_folder(read_only_folder: Path) -> None:
+    assert read_all(read_only_folder / "may.run") == 201
+    with pytest.raises(RunFileError):  # its -wal can't be read here, and without that the last verdict would be missing
+        read_all(read_only_folder / "cut.run")
+    with pytest.raises(RunFileError, match="may not be written") as refused:
+        RunFile.create(read_only_folder / "new.run")
+    assert "may write" in refused.value.hint
+    with pytest.raises(RunFileError, match="can't be opened for writing") as refused:
+        RunFile.open(read_only_folder / "may.run")
+    assert "may write" in refused.value.hint
+    assert sorted(entry.name for entry in read_only_folder.iterdir()) == ["cut.run", "cut.run-wal", "may.run"]
+
+
+# Killed at any moment
+
+WRITER = """
+import random, sys, time
+from pathway_local.case import Case, fingerprint
+from pathway_local.errors import RunFileError
+from pathway_local.rater import Rater
+from pathway_local.run_file import RunFile
+from pathway_local.verdict import Failure, Score, Verdict
+
+path, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+rng = random.Random(seed)
+try:
+    run = RunFile.create(path)
+except RunFileError:
+    run = RunFile.open(path)
+with run:
+    run.add_rubric("grounded", "Judge it.")
+    rater = run.add_rater(Rater("demo", "judge", "grounded", {"samples": 1}))
+    cases = [Case(f"c{n}", {"answer": f"text {n}"}, {}, n) for n in range(count)]
+    hashes = {case.id: fingerprint(run.key, case.inputs) for case in cases}
+    done = run.judged(rater, list(hashes))
+    print(len(done), flush=True)
+    shown = len(done)
+    for case in cases:
+        if done.get(case.id) == hashes[case.id]:
+            continue
+        if rng.random() < 0.1:
+            run.put(rater, case, hashes[case.id], Failure("engine", "it ended"))
+        run.put(rater, case, hashes[case.id], Verdict({"score": Score(1 + case.row % 5)}, {"n": case.row}))
+        shown += 1
+        if rng.random() < 0.2:
+            run.commit()
+            print(shown, flush=True)
+        time.sleep(0.0005)
+"""
+
+
+def test_killed_at_any_moment_every_case_ends_with_one_outcome(path: Path) -> None:
+    count, rng, shown = 1500, random.Random(3), 0
+    for attempt in range(20):
+        arguments = [sys.executable, "-c", WRITER, str(path), str(count), str(attempt)]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            starting = attempt % 4 == 0  # killed as it starts or makes the file
+            if not starting:
+                writer.stdout.readline()
+            time.sleep(rng.random() * (0.25 if starting else 0.06))
+            writer.send_signal(signal.SIGKILL)
+            lines = writer.stdout.read().splitlines()
+            shown = max([shown, *map(int, lines)])
+        if path.exists():
+            with RunFile.read(path) as reader:
+                verdicts = [r for r in reader.records() if isinstance(r.outcome, Verdict)] if reader.raters() else []
+            assert len(verdicts) >= shown
+    assert 0 < shown < count, "the kills came too early or too late to test anything"
+    subprocess.run([sys.executable, "-c", WRITER, str(path), str(count), "99"], check=True, capture_output=True)
+    with RunFile.read(path) as reader:
+        found = [(record.case_id, record.outcome) for record in reader.records()]
+    assert found == [(f"c{n}", Verdict({"score": Score(1 + n % 5)}, {"n": n})) for n in range(count)]
+    assert stored(path, "SELECT count(*), sum(superseded) FROM outcomes") == [(count, 0)]

@@ -1,0 +1,227 @@
+"""The demo judge's cases: what their texts say, read back independently of how they were made, fits their scores."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pathway_local.demo.cases import LEVELS, MAKERS, make_cases, write_cases
+from pathway_local.demo.gold_cases import completeness, correctness
+from pathway_local.demo.held_out_kinds import HELD_OUT_KINDS
+from pathway_local.demo.kind import TRAINED_QUESTIONS, TRAINED_STATEMENTS
+from pathway_local.demo.made_case import MadeCase
+from pathway_local.demo.sentences import CHATTER, GIVEN, OFF_TOPIC, PLEASANTRIES, REFUSALS, UNKNOWN, VAGUE
+from pathway_local.demo.world import KINDS, Split, held_out
+from pathway_local.rubric import load_rubric
+
+HELD_OUT = [split for split in Split if split is not Split.TRAIN]
+RUBRIC_AND_SPLIT = [(rubric, split) for rubric in MAKERS for split in Split]
+
+
+def pattern(wording: str) -> re.Pattern[str]:
+    parts = re.split(r"(\{s\}|\{v\})", wording)
+    slots = {"{s}": r"(?P<s>.+?)", "{v}": r"(?P<v>[^\s.]+(?: [^\s.]+)*)"}
+    return re.compile("".join(slots.get(part, re.escape(part)) for part in parts), re.IGNORECASE)
+
+
+WORDINGS = [
+    (kind, pattern(wording), truth)
+    for kind in KINDS + HELD_OUT_KINDS
+    for wordings, truth in ((kind.statements, "yes"), (kind.negations, "no"))
+    for wording in wordings
+]
+
+
+def sentences(text: str) -> list[str]:
+    return re.findall(r"\S.*?[.!?](?=\s|$)", text.replace("Dr. ", "Dr.~")) if text else []
+
+
+def facts(text: str) -> dict[str, str]:
+    """Topic → value of every fact that `text` states."""
+    found = {}
+    for sentence in sentences(text):
+        for kind, wording, truth in WORDINGS:
+            match = wording.fullmatch(sentence.replace("Dr.~", "Dr. "))
+            if match:
+                subject = re.sub(r"^the ", "the ", match["s"], flags=re.IGNORECASE)
+                found[kind.topic.format(s=subject)] = match["v"] if kind.value != "yesno" else truth
+                break
+    return found
+
+
+def links(text: str) -> set[str]:
+    return set(re.findall(r"tvou\.example/\w+", text))
+
+
+def reply_text(text: str) -> str:
+    """The last message's words where a response is a JSON list of messages."""
+    return json.loads(text)[-1]["content"] if text.startswith("[{") else text
+
+
+def cases(rubric: str, split: Split = Split.TRAIN, count: int = 300) -> Iterator[MadeCase]:
+    return make_cases(rubric, split, count, seed=11)
+
+
+@pytest.mark.parametrize(("rubric", "split"), RUBRIC_AND_SPLIT)
+def test_a_seed_gives_the_same_cases_and_another_seed_others(rubric: str, split: Split) -> None:
+    first = list(make_cases(rubric, split, 20, seed=3))
+    assert first == list(make_cases(rubric, split, 20, seed=3))
+    assert first != list(make_cases(rubric, split, 20, seed=4))
+
+
+@pytest.mark.parametrize(("rubric", "split"), RUBRIC_AND_SPLIT)
+def test_verdicts_have_the_rubrics_own_format_and_name_the_deciding_fact(rubric: str, split: Split) -> None:
+    loaded = load_rubric(rubric)
+    for case in make_cases(rubric, split, 100, seed=5):
+        assert set(case.inputs) == set(loaded.inputs)
+        assert set(case.scores) == set(loaded.format.scores)
+        for name, wanted in loaded.inputs.items():
+            assert case.inputs[name].strip() or wanted.empty == "judge"
+        reply = loaded.format.reply(case.inputs)
+        assert dict(reply.read(reply.write(case.values)).values) == case.values
+        assert any(case.decisive in str(value) for value in case.fields.values())
+
+
+@pytest.mark.parametrize("rubric", MAKERS)
+def test_every_score_occurs_about_as_often(rubric: str) -> None:
+    made = list(cases(rubric, count=1000))
+    lowest = [min(case.scores.values()) for case in made]
+    for level in LEVELS:
+        assert 120 < lowest.count(level) < 300
+
+
+def test_pathway_scores_follow_from_the_texts() -> None:
+    for case in [case for split in Split for case in cases("pathway-answer", split)]:
+        ideal, answer = facts(case.inputs["ideal_answer"]), facts(case.inputs["ai_answer"])
+        content = facts(case.inputs["retrieved_content"])
+        wrong = [topic for topic in ideal if answer.get(topic, ideal[topic]) != ideal[topic]]
+        if not case.inputs["retrieved_content"]:
+            right = 2
+        elif wrong:
+            right = 1
+        elif set(answer) - set(content):
+            right = 2
+        elif set(ideal) - set(answer):
+            right = 3
+        else:
+            right = 5 if links(case.inputs["ideal_answer"]) == links(case.inputs["ai_answer"]) else 4
+        assert case.scores == {"score": right}
+        assert ideal and (ideal.items() <= content.items() or not content)
+        if right == 1:
+            assert ideal[wrong[0]] in case.decisive and answer[wrong[0]] in case.decisive
+
+
+def test_groundedness_scores_follow_from_the_texts() -> None:
+    for case in [case for split in Split for case in cases("groundedness", split)]:
+        claims = facts(reply_text(case.inputs["response"]))
+        source = case.inputs["context"]
+        if not source and case.inputs["response"].startswith('[{"role": "assistant", "tool_calls"'):
+            source = json.loads(case.inputs["response"])[1]["content"]
+        elif not source:
+            source = case.inputs["query"].removeprefix("I read this: ")
+        known = facts(source)
+        asked = len(re.findall(r"\?", case.inputs["query"]))
+        if reply_text(case.inputs["response"]) in PLEASANTRIES:
+            right = 3
+        elif not claims:
+            right = 1
+            assert reply_text(case.inputs["response"]) in CHATTER
+        elif claims.items() <= known.items():
+            right = 5 if len(claims) == asked else 4
+        else:
+            right = 1 if not set(claims) & set(known) and len(claims) == 1 else 2
+        assert case.scores == {"score": right}
+
+
+def test_follow_up_scores_follow_from_the_texts() -> None:
+    for case in [case for split in Split for case in cases("contextual-relevance", split)]:
+        question, score = case.inputs["follow_up_question"], case.scores["score"]
+        cited = [m["v"] for wording in GIVEN if (m := pattern(wording).fullmatch(question))]
+        in_answer = bool(cited) and any(cited[0] == value for value in facts(case.inputs["answer"]).values())
+        assert (question in OFF_TOPIC) is (score == 1)
+        assert in_answer is (score == 5)
+        if cited and not in_answer:
+            assert score == 2
+
+
+def test_gold_scores_follow_from_the_texts() -> None:
+    for case in [case for split in Split for case in cases("gold-answer", split)]:
+        gold, answer = facts(case.inputs["gold_answer"]), facts(case.inputs["model_answer"])
+        said = case.inputs["model_answer"]
+        if case.inputs["gold_answer"] in UNKNOWN:
+            right = (5, 5)
+        elif said in REFUSALS:
+            right = (1, 1)
+        elif said in VAGUE:
+            right = (2, 2)
+        else:
+            wanted, given = links(case.inputs["gold_answer"]), links(said)
+            wrong = sum(gold[topic] != value for topic, value in answer.items())
+            gone, slip = bool(wanted) and not given, bool(given) and given != wanted
+            right = (completeness(len(answer), len(gold), gone), correctness(wrong, len(answer), slip))
+            assert set(answer) <= set(gold)
+        assert (case.scores["completeness_score"], case.scores["correctness_score"]) == right
+
+
+def test_gold_levels_rise_with_coverage_and_fall_with_errors() -> None:
+    assert [completeness(covered, 3, False) for covered in range(4)] == [1, 2, 3, 5]
+    assert completeness(3, 3, True) == 4
+    assert [correctness(wrong, 3, False) for wrong in range(4)] == [5, 3, 2, 1]
+    assert correctness(0, 3, True) == 4
+
+
+def test_training_and_held_out_cases_share_no_name_and_no_value() -> None:
+    for rubric in MAKERS:
+        for split in Split:
+            for case in cases(rubric, split, 100):
+                texts = [facts(reply_text(text)) for text in case.inputs.values() if text]
+                for value in {value for found in texts for value in found.values()} - {"yes", "no"}:
+                    assert held_out(re.sub(r"^the ", "the ", value)) is (split is not Split.TRAIN)
+
+
+@pytest.mark.parametrize("rubric", MAKERS)
+def test_held_out_wordings_are_in_their_split_alone(rubric: str) -> None:
+    new = [wording for kind in KINDS for wording in (*kind.statements[TRAINED_STATEMENTS:],)]
+    new += [wording for kind in KINDS for wording in kind.questions[TRAINED_QUESTIONS:]]
+    seen = {split: 0 for split in Split}
+    for split in Split:
+        for case in cases(rubric, split, 60):
+            found = [s for text in case.inputs.values() for s in sentences(text)]
+            seen[split] += sum(bool(pattern(wording).fullmatch(s)) for s in found for wording in new)
+    assert seen[Split.PHRASINGS] > 60
+    assert seen[Split.TRAIN] == seen[Split.VALUES] == 0
+
+
+@pytest.mark.parametrize("rubric", MAKERS)
+def test_kinds_that_training_never_sees_are_in_their_split_alone(rubric: str) -> None:
+    areas = [kind.area for kind in HELD_OUT_KINDS]
+    for split in Split:
+        said = [" ".join(map(str, (*case.fields.values(), case.decisive))) for case in cases(rubric, split, 100)]
+        if split is not Split.KINDS:
+            assert not any(f"On {area}" in text for area in areas for text in said)
+        asked = " ".join(text for case in cases(rubric, split, 100) for text in case.inputs.values())
+        assert ("calculator" in asked) is (split is Split.KINDS)
+
+
+def test_all_kinds_have_wordings_enough_to_hold_some_out() -> None:
+    for kind in KINDS:
+        assert len(kind.statements) - TRAINED_STATEMENTS >= 2
+        assert len(kind.questions) - TRAINED_QUESTIONS >= 1
+        assert len(kind.negations) == (len(kind.statements) if kind.value == "yesno" else 0)
+    assert len({kind.name for kind in KINDS + HELD_OUT_KINDS}) == len(KINDS + HELD_OUT_KINDS)
+
+
+def test_a_cases_file_holds_inputs_right_scores_and_the_deciding_words(tmp_path: Path) -> None:
+    path, again = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    write_cases(path, "gold-answer", Split.VALUES, 7, 2)
+    command = [sys.executable, "-m", "pathway_local.demo.cases", "--rubric", "gold-answer", "--n", "7", "--seed", "2"]
+    subprocess.run([*command, "--out", str(again)], check=True)
+    assert path.read_bytes() == again.read_bytes()
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len({row["id"] for row in rows}) == 7
+    wanted = {"id", "question", "gold_answer", "model_answer", "decisive"}
+    assert all(set(row) == wanted | {"true_completeness_score", "true_correctness_score"} for row in rows)

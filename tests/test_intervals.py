@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from pathway_local.figure import Interval, Undefined
+from pathway_local.intervals import log_odds_interval, mean, share, standing, tailed_freedom
+
+
+def test_the_plain_mean_has_students_interval() -> None:
+    scores = np.array([3.0, 4, 4, 5, 2, 5, 1])
+    found = mean(scores)
+    low, high = stats.t.interval(0.95, 6, scores.mean(), stats.sem(scores))
+    assert found.value == pytest.approx(scores.mean())
+    assert (found.interval.low, found.interval.high) == pytest.approx((low, high))
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10_000))
+def test_the_clustered_mean_matches_statsmodels_cluster_robust_regression(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    clusters = rng.integers(10, 16, 40) * 7
+    scores = rng.integers(1, 6, 40) + (clusters % 4)
+    fit = sm.OLS(scores, np.ones(40)).fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
+    found = mean(scores.astype(float), clusters)
+    assert (found.interval.low, found.interval.high) == pytest.approx(tuple(fit.conf_int()[0]))
+    assert found.interval.clusters == len(np.unique(clusters))
+
+
+def test_means_without_an_interval_say_why() -> None:
+    assert mean(np.empty(0)).value == Undefined("there is no score")
+    assert mean(np.array([4.0])).interval == Undefined("there is only one case")
+    assert mean(np.array([4.0, 3]), np.array([8, 8])).interval == Undefined("there is only one cluster")
+    assert mean(np.array([4.0, 4])).interval == Undefined("every score is 4")
+    assert mean(np.array([4.0, 2, 4, 2]), np.array([1, 1, 2, 2])).interval == Undefined(
+        "every cluster has the same mean"
+    )
+
+
+@pytest.mark.parametrize(("successes", "cases"), [(0, 10), (1, 7), (35, 40), (40, 40)])
+def test_a_share_has_wilsons_interval(successes: int, cases: int) -> None:
+    found = share(successes, cases).interval
+    assert (found.low, found.high) == pytest.approx(proportion_confint(successes, cases, method="wilson"), abs=1e-12)
+
+
+def test_a_share_of_nothing_is_undefined() -> None:
+    assert share(0, 0).value == Undefined("there is no case")
+
+
+def test_the_log_odds_interval_keeps_on_the_scale_and_leans_to_the_middle() -> None:
+    found = log_odds_interval(4.8, 0.1, 40, 41, (1, 5))
+    assert 1 < found.low < 4.8 < found.high < 5
+    assert 4.8 - found.low > found.high - 4.8
+    centred = log_odds_interval(3.0, 0.01, 1e6, 99, (1, 5))
+    assert (centred.low, centred.high) == pytest.approx((3 - 0.0196, 3 + 0.0196), abs=1e-5)
+    assert log_odds_interval(5.01, 0.1, 40, 41, (1, 5)).high == 5
+
+
+def test_long_tails_cost_degrees_of_freedom() -> None:
+    normal = stats.norm.ppf(np.linspace(0.01, 0.99, 99))
+    tailed = np.concatenate([np.zeros(95), [-4.0, -3, -4, 3]])
+    assert tailed_freedom(normal) > 90
+    assert 3 <= tailed_freedom(tailed) < 15
+    assert tailed_freedom(np.array([1.0, 2.0])) == 1
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [
+        (0.01, 0.2, "better"),
+        (-0.04, 0.2, "not worse"),
+        (-0.04, -0.01, "not worse"),
+        (-0.2, -0.01, "worse"),
+        (-0.2, 0.2, "can't tell"),
+    ],
+)
+def test_standing_reads_the_interval_against_the_margin(low: float, high: float, word: str) -> None:
+    assert standing(Interval(low, high, "bootstrap", 50), 0.05) == word
+
+
+def test_no_interval_no_standing() -> None:
+    assert standing(Undefined("there is only one case"), 0.05) == "can't tell"

@@ -1,0 +1,98 @@
+"""Files of older and of newer programs."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sample_run import RATER, VERDICT, new_run, stored
+
+from pathway_local import database, migrations
+from pathway_local.errors import RunDamaged, RunFileError
+from pathway_local.migrations import APPLICATION_ID, MIGRATIONS
+from pathway_local.run_file import RunFile
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "may.run"
+
+
+@pytest.fixture
+def run(path: Path) -> Iterator[RunFile]:
+    run, _ = new_run(path)
+    with run:
+        yield run
+
+
+def test_a_run_of_a_newer_program(path: Path, run: RunFile) -> None:
+    run.close()
+    db = sqlite3.connect(path)
+    db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    db.close()
+    for opened in (RunFile.open, RunFile.read):
+        with pytest.raises(RunFileError, match="newer") as refused:
+            opened(path)
+        assert "Update" in refused.value.hint
+
+
+def first_schema(path: Path) -> None:
+    """A run as the first release wrote it, made from the first step alone."""
+    db = sqlite3.connect(path, isolation_level=None)
+    for statement in MIGRATIONS[0]:
+        db.execute(statement)
+    db.executescript("""
+        PRAGMA user_version = 1;
+        INSERT INTO rubrics VALUES (1, 'grounded', '9b5bf4d5a3c80d9a6d3e6a8f9c0c4a3b', 'Judge it.');
+        INSERT INTO cases VALUES (1, 'a', 1, 0, '{"chatbot":"v1"}');
+        INSERT INTO outcomes VALUES (1, 1, 1, 'h', 0, '{"score":{"value":4,"probabilities":{"3":0.25,"4":0.75}}}',
+            '{"analysis":"Sound."}', '["cut:analysis"]', NULL, NULL, 800, 768, 90);
+        INSERT INTO settings VALUES ('cases', '"cases.csv"');
+        INSERT INTO jobs VALUES (1, '["judge"]', '{}', '2026-01-01T00:00:00+00:00', NULL, NULL, NULL);
+    """)
+    db.execute("INSERT INTO run VALUES (?, '2026-01-01T00:00:00+00:00')", (bytes(range(32)),))
+    db.execute("INSERT INTO raters VALUES (1, 'demo', 'judge', 1, ?, ?)", (RATER.fingerprint, RATER.spec_json))
+    db.close()
+
+
+@pytest.mark.parametrize("opened", [RunFile.open, RunFile.read])
+def test_a_file_of_the_first_schema_opens(path: Path, opened: object) -> None:
+    first_schema(path)
+    assert callable(opened)
+    with opened(path) as run:
+        (record,) = run.records()
+        assert (record.outcome, record.metadata, record.prompt_tokens) == (VERDICT, {"chatbot": "v1"}, 800)
+        assert run.get_setting("cases") == "cases.csv"
+        assert run.jobs()[0].command == ("judge",)
+        assert run.key == bytes(range(32))
+    assert stored(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
+    assert stored(path, "PRAGMA application_id") == [(APPLICATION_ID,)]
+
+
+@pytest.mark.parametrize("opened", [RunFile.open, RunFile.read])
+def test_a_later_step_is_applied_once_by_writer_and_reader(
+    path: Path, opened: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first_schema(path)
+    steps = (*MIGRATIONS, ("ALTER TABLE cases ADD COLUMN weight REAL", "UPDATE cases SET weight = 0.5"))
+    for module in (migrations, database):
+        monkeypatch.setattr(module, "MIGRATIONS", steps)
+    assert callable(opened)
+    for _ in range(2):
+        with opened(path) as run:
+            assert len(list(run.records())) == 1
+    assert stored(path, "SELECT weight FROM cases") == [(0.5,)]
+    assert stored(path, "PRAGMA user_version") == [(len(steps),)]
+
+
+def test_a_step_that_fails_leaves_the_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first_schema(path)
+    steps = (*MIGRATIONS, ("ALTER TABLE cases ADD COLUMN weight REAL", "UPDATE nowhere SET weight = 0.5"))
+    for module in (migrations, database):
+        monkeypatch.setattr(module, "MIGRATIONS", steps)
+    with pytest.raises(RunDamaged):
+        RunFile.open(path)
+    monkeypatch.undo()
+    assert "weight" not in str(stored(path, "SELECT sql FROM sqlite_master"))
+    with RunFile.open(path) as run:
+        assert len(list(run.records())) == 1

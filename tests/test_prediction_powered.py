@@ -1,0 +1,240 @@
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from pathway_local.figure import Estimate, Interval, Undefined
+from pathway_local.prediction_powered import (
+    Correction,
+    Target,
+    corrected_groups,
+    corrected_mean,
+    cross_fitted_slopes,
+)
+
+SCALE = (1, 5)
+Scores = NDArray[np.float64]
+
+
+def file_of(seed: int, cases: int, labels: int) -> tuple[Scores, Scores, Scores]:
+    """A judge's scores, everybody's true labels and the labels of a random sample."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice([1.0, 2, 3, 4, 5], p=[0.05, 0.1, 0.2, 0.3, 0.35], size=cases)
+    judge = np.clip(0.7 * truth + 1 + rng.normal(0, 0.5, cases), 1, 5)
+    people = np.full(cases, np.nan)
+    drawn = rng.permutation(cases)[:labels]
+    people[drawn] = truth[drawn]
+    return judge, truth, people
+
+
+def correct(judge: Scores, people: Scores, target: Target = "file", **codes: NDArray[np.int64] | None) -> Correction:
+    found = corrected_mean(judge, people, SCALE, target=target, **codes)
+    assert isinstance(found, Correction)
+    return found
+
+
+def width(estimate: Estimate) -> float:
+    assert isinstance(estimate.interval, Interval)
+    return estimate.interval.high - estimate.interval.low
+
+
+def implied_error(estimate: Estimate, freedom: float) -> float:
+    """The standard error behind a log-odds interval."""
+    interval = estimate.interval
+    assert isinstance(interval, Interval) and isinstance(estimate.value, float)
+    place = (estimate.value - 1) / 4
+    low, high = ((end - 1) / 4 for end in (interval.low, interval.high))
+    reach = (np.log(high / (1 - high)) - np.log(low / (1 - low))) / 2
+    return float(reach * 4 * place * (1 - place) / stats.t.ppf(0.975, freedom))
+
+
+def leave_one_out_slopes(y: Scores, f: Scores) -> Scores:
+    return np.array([np.polyfit(np.delete(f, i), np.delete(y, i), 1)[0] for i in range(len(y))])
+
+
+def test_slopes_are_regressions_on_all_other_labels() -> None:
+    judge, _, people = file_of(1, 300, 40)
+    labelled = np.isfinite(people)
+    nothing = np.zeros(300, dtype=np.int64)
+    found = cross_fitted_slopes(judge, people, nothing, np.arange(300))
+    assert found[labelled] == pytest.approx(leave_one_out_slopes(people[labelled], judge[labelled]))
+    assert not found[~labelled].any()
+
+
+def test_slopes_leave_the_whole_cluster_out() -> None:
+    judge, _, people = file_of(2, 300, 60)
+    clusters = np.arange(300) % 50
+    found = cross_fitted_slopes(judge, people, np.zeros(300, dtype=np.int64), clusters)
+    case = int(np.flatnonzero(np.isfinite(people))[0])
+    rest = np.isfinite(people) & (clusters != clusters[case])
+    assert found[case] == pytest.approx(np.polyfit(judge[rest], people[rest], 1)[0])
+
+
+def test_the_mean_of_a_file_follows_its_formula() -> None:
+    judge, _, people = file_of(3, 400, 80)
+    labelled = np.isfinite(people)
+    y, f = people[labelled], judge[labelled]
+    residuals = y - leave_one_out_slopes(y, f) * (f - judge.mean())
+    found = correct(judge, people)
+    assert found.corrected.value == pytest.approx(residuals.mean())
+    spread = residuals - residuals.mean()
+    kurtosis = 80 * np.sum(spread**4) / np.sum(spread**2) ** 2
+    freedom = min(79.0, 160 / (kurtosis - 1 + 2 / 79))
+    assert implied_error(found.corrected, freedom) ** 2 == pytest.approx((1 - 80 / 400) * residuals.var(ddof=1) / 80)
+    plain = y.mean() + np.polyfit(f, y, 1)[0] * (judge.mean() - f.mean())
+    assert found.corrected.value == pytest.approx(plain, abs=0.01)
+    assert found.slope == pytest.approx(np.polyfit(f, y, 1)[0], abs=0.01)
+
+
+def test_the_mean_of_a_population_follows_its_formula() -> None:
+    judge, _, people = file_of(4, 400, 80)
+    labelled = np.isfinite(people)
+    y, f, rest = people[labelled], judge[labelled], judge[~labelled]
+    slopes = leave_one_out_slopes(y, f) / (1 + 80 / 320)
+    residuals = y - slopes * (f - rest.mean())
+    found = correct(judge, people, "population")
+    assert found.corrected.value == pytest.approx(residuals.mean())
+    assert found.slope == pytest.approx(slopes.mean())
+    by_file = y - leave_one_out_slopes(y, f) * (f - judge.mean())
+    spread = by_file - by_file.mean()
+    kurtosis = 80 * np.sum(spread**4) / np.sum(spread**2) ** 2
+    freedom = min(79.0, 160 / (kurtosis - 1 + 2 / 79))
+    variance = residuals.var(ddof=1) / 80 + slopes.mean() ** 2 * rest.var(ddof=1) / 320
+    assert implied_error(found.corrected, freedom) ** 2 == pytest.approx(variance)
+
+
+def test_a_good_judge_shortens_the_interval_and_a_useless_one_hardly_lengthens_it() -> None:
+    judge, _, people = file_of(5, 2000, 100)
+    assert width(correct(judge, people).corrected) < 0.6 * width(correct(judge, people).labels_only)
+    chance = np.random.default_rng(1).uniform(1, 5, 2000)
+    useless = correct(chance, people)
+    assert width(useless.corrected) < 1.05 * width(useless.labels_only)
+    assert useless.judge_mean == pytest.approx(chance.mean())
+
+
+def test_a_judge_that_is_one_point_off_does_not_move_the_result() -> None:
+    judge, _, people = file_of(6, 500, 60)
+    found, moved = correct(judge, people), correct(judge - 1, people)
+    assert moved.corrected.value == pytest.approx(found.corrected.value)
+    assert moved.judge_mean == pytest.approx(judge.mean() - 1)
+
+
+def test_cases_without_a_verdict_stay_in() -> None:
+    judge, _, people = file_of(7, 400, 80)
+    judge[:50] = np.nan
+    filled = np.where(np.isfinite(judge), judge, np.nanmean(judge))
+    found = correct(judge, people)
+    assert (found.cases, found.labelled, found.without_verdict) == (400, 80, 50)
+    assert found.judge_mean == pytest.approx(np.nanmean(judge))
+    assert found.corrected.value == pytest.approx(correct(filled, people).corrected.value)
+    silent = correct(np.full(400, np.nan), people)
+    assert silent.corrected.value == pytest.approx(np.nanmean(people))
+    assert silent.judge_mean == Undefined("no case has a verdict")
+
+
+def test_when_every_case_is_labelled_the_file_has_no_uncertainty_left() -> None:
+    judge, truth, _ = file_of(8, 100, 10)
+    found = correct(judge, truth)
+    assert isinstance(found.corrected.interval, Interval)
+    assert found.corrected.interval.low == found.corrected.interval.high == pytest.approx(truth.mean())
+    assert isinstance(found.more_labels, Undefined)
+    assert width(correct(judge, truth, "population").corrected) > 0.2
+
+
+@pytest.mark.parametrize("target", ["file", "population"])
+def test_clusters_widen_the_interval_and_copies_add_nothing(target: Target) -> None:
+    judge, _, people = file_of(9, 600, 120)
+    copies = [np.repeat(scores, 3) for scores in (judge, people)]
+    alone = correct(judge, people, target)
+    together = correct(*copies, target, clusters=np.repeat(np.arange(600), 3))
+    assert together.corrected.value == pytest.approx(alone.corrected.value)
+    assert width(together.corrected) == pytest.approx(width(alone.corrected))
+    assert width(correct(*copies, target).corrected) < 0.7 * width(alone.corrected)
+
+
+def test_labels_drawn_unequally_by_stratum_are_weighted_back() -> None:
+    rng = np.random.default_rng(10)
+    strata = np.repeat([0, 1], [900, 100])
+    truth = np.where(strata == 0, rng.choice([4.0, 5], 1000), rng.choice([1.0, 2], 1000))
+    judge = truth + rng.normal(0, 0.3, 1000)
+    people = np.full(1000, np.nan)
+    drawn = np.concatenate([rng.permutation(900)[:50], 900 + rng.permutation(100)[:50]])
+    people[drawn] = truth[drawn]
+    assert correct(judge, people).labels_only.value == pytest.approx(3.0, abs=0.2)
+    for target in ("file", "population"):
+        found = correct(judge, people, target, strata=strata)
+        assert found.labels_only.value == pytest.approx(truth.mean(), abs=0.2)
+        assert found.corrected.value == pytest.approx(truth.mean(), abs=0.1)
+    labels_only = correct(judge, people, strata=strata).labels_only
+    parts = [(0.9, people[:900], 900), (0.1, people[900:], 100)]
+    variance = sum(w**2 * (1 - 50 / size) * np.nanvar(part, ddof=1) / 50 for w, part, size in parts)
+    assert implied_error(labels_only, 99) ** 2 == pytest.approx(variance, rel=0.1)
+
+
+def test_groups_share_the_slope_and_small_ones_get_the_reason() -> None:
+    judge, truth, people = file_of(11, 3000, 300)
+    groups = np.arange(3000) % 2 + 1
+    groups[np.flatnonzero(np.isfinite(people))[:4]] = 9
+    found = corrected_groups(judge, people, groups, SCALE)
+    assert found[9] == Undefined("4 cases of the group are labelled, under 10")
+    for name in (1, 2):
+        own = found[name]
+        assert isinstance(own, Correction)
+        inside = groups == name
+        assert own.cases == inside.sum()
+        assert own.corrected.value == pytest.approx(truth[inside].mean(), abs=0.2)
+        subset = correct(judge[inside], people[inside])
+        assert own.corrected.value == pytest.approx(subset.corrected.value, abs=0.01)
+        assert width(own.corrected) == pytest.approx(width(subset.corrected), rel=0.05)
+
+
+@pytest.mark.parametrize("target", ["file", "population"])
+def test_that_many_more_labels_do_halve_the_interval(target: Target) -> None:
+    judge, truth, people = file_of(12, 20_000, 100)
+    before = correct(judge, people, target)
+    assert isinstance(before.more_labels, int)
+    unlabelled = np.random.default_rng(3).permutation(np.flatnonzero(np.isnan(people)))[: before.more_labels]
+    people[unlabelled] = truth[unlabelled]
+    assert width(correct(judge, people, target).corrected) == pytest.approx(width(before.corrected) / 2, rel=0.15)
+
+
+def test_a_population_interval_may_be_impossible_to_halve_within_the_file() -> None:
+    judge, _, people = file_of(13, 150, 100)
+    found = correct(judge, people, "population")
+    assert isinstance(found.more_labels, Undefined) and "all 150 cases" in found.more_labels.reason
+
+
+def test_few_dissenting_labels_are_warned_of_and_none_make_no_interval() -> None:
+    judge, _, people = file_of(14, 500, 60)
+    labelled = np.flatnonzero(np.isfinite(people))
+    people[labelled] = 5
+    found = correct(judge, people)
+    assert found.corrected.interval == Undefined("every label is 5")
+    people[labelled[:4]] = 4
+    assert correct(judge, people).warnings == ("only 4 of 60 labels differ from 5, so the interval may be too short",)
+    people[labelled[:15]] = 4
+    assert correct(judge, people).warnings == ()
+
+
+def test_too_few_labels_say_so() -> None:
+    judge, _, people = file_of(15, 50, 1)
+    assert corrected_mean(judge, people, SCALE) == Undefined("1 of 50 cases are labelled, under 2")
+    people = np.where(np.arange(50) < 10, 4.0, np.nan)
+    strata = np.repeat([0, 1], 25)
+    assert corrected_mean(judge, people, SCALE, strata=strata) == Undefined("1 of 2 strata have no label")
+    assert set(corrected_groups(judge, people, strata, SCALE, strata=strata)) == {0, 1}
+
+
+@pytest.mark.parametrize("target", ["file", "population"])
+def test_the_interval_covers_the_mean_of_skewed_scores_as_often_as_it_says(target: Target) -> None:
+    rng = np.random.default_rng(16)
+    shares = np.array([0.02, 0.02, 0.03, 0.08, 0.85])
+    hits = 0
+    for _ in range(400):
+        truth = rng.choice([1.0, 2, 3, 4, 5], p=shares, size=1000)
+        judge = np.where(rng.random(1000) < 0.75, truth, np.clip(truth + rng.choice([-1, 1], 1000), 1, 5))
+        people = np.where(np.arange(1000) < 100, truth, np.nan)
+        interval = correct(judge, people, target).corrected.interval
+        aim = truth.mean() if target == "file" else shares @ np.arange(1, 6)
+        hits += isinstance(interval, Interval) and interval.low <= aim <= interval.high
+    assert 0.91 <= hits / 400 <= 0.985

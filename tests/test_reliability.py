@@ -1,0 +1,160 @@
+import krippendorff
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from statsmodels.formula.api import ols
+from statsmodels.stats.anova import anova_lm
+
+from pathway_local import reliability as module
+from pathway_local.figure import Undefined
+from pathway_local.reliability import reliability
+
+SCALE = (1, 2, 3, 4, 5)
+GAP = np.nan
+# Four raters of twelve units from Krippendorff (2011), the example of Gwet's handbook as well.
+TWELVE = np.array(
+    [
+        [1, 1, GAP, 1],
+        [2, 2, 3, 2],
+        [3, 3, 3, 3],
+        [3, 3, 3, 3],
+        [2, 2, 2, 2],
+        [1, 2, 3, 4],
+        [4, 4, 4, 4],
+        [1, 1, 2, 1],
+        [2, 2, 2, 2],
+        [GAP, 5, 5, 5],
+        [GAP, GAP, 1, 1],
+        [GAP, GAP, 3, GAP],
+    ]
+)
+# Table 2 of Shrout and Fleiss (1979): four judges of six targets.
+SIX = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], dtype=float)
+
+cell = st.sampled_from([1.0, 2.0, 3.0, 4.0, 5.0, GAP])
+tables = st.integers(2, 4).flatmap(
+    lambda raters: st.lists(st.lists(cell, min_size=raters, max_size=raters), min_size=2, max_size=15).map(np.array)
+)
+
+
+def values(scores: NDArray[np.float64], scale: tuple[int, ...] = SCALE) -> dict[str, object]:
+    return {name: found.value for name, found in reliability(scores, scale, resamples=10).figures.items()}
+
+
+def test_published_figures_of_four_raters_with_gaps() -> None:
+    found = values(TWELVE)
+    expected = {
+        "alpha_nominal": 0.743421,
+        "alpha_ordinal": 0.815388,
+        "alpha_interval": 0.849107,
+        "ac1": 0.775444,
+        "ac2_quadratic": 0.914001,
+    }
+    assert {name: round(found[name], 6) for name in expected} == expected  # type: ignore[call-overload]
+
+
+def test_published_intraclass_correlations() -> None:
+    found = values(SIX, tuple(range(1, 11)))
+    assert found["icc_2_1"] == pytest.approx(0.29, abs=0.005)
+    assert found["icc_2_k"] == pytest.approx(0.62, abs=0.005)
+
+
+@settings(deadline=None, max_examples=60)
+@given(tables)
+def test_alpha_matches_the_krippendorff_package(scores: NDArray[np.float64]) -> None:
+    found = values(scores)
+    shared = scores[np.isfinite(scores).sum(axis=1) >= 2]
+    given_scores = shared[np.isfinite(shared)]
+    for level in ("nominal", "ordinal", "interval"):
+        value = found[f"alpha_{level}"]
+        if len(shared) < 2 or np.ptp(given_scores) == 0:
+            assert isinstance(value, Undefined)
+            continue
+        expected = krippendorff.alpha(scores.T, level_of_measurement=level, value_domain=SCALE)
+        assert value == pytest.approx(expected, abs=1e-9)
+
+
+@settings(deadline=None, max_examples=40)
+@given(tables, st.sampled_from(["ac1", "ac2_linear", "ac2_quadratic"]))
+def test_gwets_coefficients_match_their_definition(scores: NDArray[np.float64], name: str) -> None:
+    found = values(scores)[name]
+    apart = abs(np.subtract.outer(np.arange(5), np.arange(5)))
+    alike = {"ac1": apart == 0, "ac2_linear": 1 - apart / 4, "ac2_quadratic": 1 - (apart / 4) ** 2}[name]
+    agreed, shares = [], []
+    for row in scores:
+        levels = [int(score) - 1 for score in row[np.isfinite(row)]]
+        if levels:
+            shares.append(np.bincount(levels, minlength=5) / len(levels))
+        if len(levels) >= 2:
+            pairs = [alike[a, b] for i, a in enumerate(levels) for j, b in enumerate(levels) if i != j]
+            agreed.append(np.mean(pairs))
+    if not agreed:
+        assert isinstance(found, Undefined)
+        return
+    common = np.mean(shares, axis=0)
+    chance = np.sum(alike) / 20 * np.sum(common * (1 - common))
+    assert found == pytest.approx((np.mean(agreed) - chance) / (1 - chance), abs=1e-9)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 10_000))
+def test_icc_follows_from_the_mean_squares_of_statsmodels(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = np.clip(rng.integers(1, 6, (9, 1)) + rng.integers(-1, 2, (9, 3)), 1, 5).astype(float)
+    long = pd.DataFrame({"y": scores.ravel(), "case": np.repeat(range(9), 3), "rater": np.tile(range(3), 9)})
+    squares = anova_lm(ols("y ~ C(case) + C(rater)", long).fit())["mean_sq"]
+    msr, msc, mse = squares["C(case)"], squares["C(rater)"], squares["Residual"]
+    found = values(scores)
+    assert found["icc_2_1"] == pytest.approx((msr - mse) / (msr + 2 * mse + 3 * (msc - mse) / 9), abs=1e-9)
+    assert found["icc_2_k"] == pytest.approx((msr - mse) / (msr + (msc - mse) / 9), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(module.ALPHA + module.GWET + module.ICC))
+def test_weights_count_cases_that_often(name: str) -> None:
+    rng = np.random.default_rng(4)
+    rows = np.clip(rng.integers(1, 6, (20, 1)) + rng.integers(-1, 2, (20, 3)), 1, 5).astype(float)
+    if not name.startswith("icc"):
+        rows[rng.random(rows.shape) < 0.15] = GAP
+        rows = rows[np.isfinite(rows).sum(axis=1) >= 2]
+    weights = rng.integers(0, 4, len(rows))
+    statistic = module._BUILD[name](rows, SCALE)
+    assert not isinstance(statistic, Undefined)
+    repeated = np.repeat(rows, weights, axis=0)
+    assert statistic.measure(weights[None, :].astype(float))[0] == pytest.approx(values(repeated)[name])
+
+
+def test_constant_raters_single_cases_and_no_overlap_say_why() -> None:
+    fours = values(np.full((5, 3), 4.0))
+    assert fours["alpha_ordinal"] == fours["icc_2_1"] == Undefined("every score is 4")
+    assert fours["ac1"] == 1.0
+    assert values(np.array([[4.0, 5.0]]))["alpha_nominal"] == Undefined("there is only one case")
+    apart = values(np.array([[4.0, GAP], [GAP, 5.0]]))
+    assert apart["alpha_interval"] == apart["icc_2_k"] == Undefined("there is no case to compare")
+    assert apart["ac2_linear"] == Undefined("no case has two scores")
+
+
+def test_off_scale_raters_keep_the_figures_of_plain_numbers() -> None:
+    found = values(np.array([[1, 2], [3.4, 3], [5, 4.0]]))
+    refused = {name for name, value in found.items() if value == Undefined("3.4 is not on the scale 1, 2, 3, 4, 5")}
+    assert refused == {"alpha_nominal", "alpha_ordinal", "ac1", "ac2_linear", "ac2_quadratic"}
+
+
+def test_nominal_scores_get_nominal_figures_and_coverage_is_counted() -> None:
+    found = reliability(TWELVE, SCALE, nominal=True, resamples=10)
+    assert tuple(found.figures) == ("alpha_nominal", "ac1")
+    assert (found.raters, found.cases, found.shared, found.complete) == (4, 12, 11, 8)
+
+
+def test_intervals_are_clustered() -> None:
+    rng = np.random.default_rng(1)
+    scores = np.clip(rng.integers(1, 6, (200, 1)) + rng.integers(-1, 2, (200, 3)), 1, 5).astype(float)
+    doubled = np.repeat(scores, 4, axis=0)
+    alone = reliability(scores, SCALE, resamples=2000).figures["alpha_interval"].interval
+    together = reliability(doubled, SCALE, clusters=np.repeat(np.arange(200), 4), resamples=2000)
+    interval = together.figures["alpha_interval"].interval
+    assert not isinstance(alone, Undefined) and not isinstance(interval, Undefined)
+    assert interval.clusters == 200
+    assert (interval.low, interval.high) == pytest.approx((alone.low, alone.high), abs=0.01)

@@ -1,0 +1,158 @@
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from pathway_local import resampling
+from pathway_local.agreement import pair_agreement, pair_statistic
+from pathway_local.figure import Undefined
+from pathway_local.resampling import Statistic, Tally, tally
+
+SCALE = (1, 2, 3, 4, 5)
+Scores = NDArray[np.float64]
+
+
+def clustered_pair(seed: int, cases: int, clusters: int) -> tuple[Scores, Scores, NDArray[np.int64]]:
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, clusters, cases)
+    first = rng.integers(1, 6, cases).astype(float)
+    second = np.clip(first + rng.integers(-1, 2, cases) + (codes % 3 == 0), 1, 5)
+    return first, second, codes
+
+
+def statistics(cases: Tally, *names: str) -> dict[str, Statistic]:
+    built = {name: pair_statistic(name, cases.rows[:, 0], cases.rows[:, 1], SCALE) for name in names}
+    return {name: statistic for name, statistic in built.items() if isinstance(statistic, Statistic)}
+
+
+def test_a_tally_counts_distinct_rows_and_keeps_missing_scores_alike() -> None:
+    cases = tally(np.array([[1.0, 2], [np.nan, 2], [1, 2], [np.nan, 2]]), np.array([7, 7, 9, 9]))
+    assert cases.cases == 4 and cases.clusters == 2
+    assert sorted(cases.counts) == [2, 2]
+    assert len(cases.rows) == 2
+
+
+def test_the_jackknife_of_few_clusters_is_the_textbook_one() -> None:
+    first, second, codes = clustered_pair(1, 90, 12)
+    cases = tally(np.stack([first, second], axis=1), codes)
+    found = cases.estimate(statistics(cases, "pearson"))["pearson"]
+    left = np.array([stats.pearsonr(first[codes != c], second[codes != c]).statistic for c in range(12)])
+    error = np.sqrt(11 / 12 * np.sum((left - left.mean()) ** 2))
+    reach = stats.t.ppf(0.975, 11) * error
+    assert found.interval.method == "jackknife with t"
+    assert found.interval.clusters == 12
+    assert (found.interval.low, found.interval.high) == pytest.approx((found.value - reach, found.value + reach))
+
+
+def test_the_bootstrap_agrees_with_drawing_whole_clusters_by_hand() -> None:
+    first, second, codes = clustered_pair(2, 400, 40)
+    cases = tally(np.stack([first, second], axis=1), codes)
+    found = cases.estimate(statistics(cases, "mean_difference"), resamples=20_000)["mean_difference"].interval
+    members = [np.flatnonzero(codes == c) for c in range(40)]
+    rng = np.random.default_rng(99)
+    by_hand = []
+    for _ in range(4000):
+        drawn = np.concatenate([members[c] for c in rng.integers(0, 40, 40)])
+        by_hand.append(np.mean(first[drawn] - second[drawn]))
+    low, high = np.quantile(by_hand, [0.025, 0.975])
+    assert found.method == "bootstrap"
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.02)
+
+
+def test_single_cases_as_rows_give_the_same_figures_as_tallied_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, codes = clustered_pair(3, 200, 20)
+    names = ("kappa_quadratic", "spearman", "kendall", "mean_absolute_error")
+    tallied = tally(np.stack([first, second], axis=1), codes)
+    monkeypatch.setattr(resampling, "DENSE_CELLS", 0)
+    single = tally(np.stack([first, second], axis=1), codes)
+    assert single.sums is None and tallied.sums is not None
+    a, b = (cases.estimate(statistics(cases, *names)) for cases in (tallied, single))
+    for name in names:
+        assert a[name].value == pytest.approx(b[name].value)
+        assert (a[name].interval.low, a[name].interval.high) == pytest.approx(
+            (b[name].interval.low, b[name].interval.high)
+        )
+
+
+def test_single_cases_as_rows_give_a_bootstrap_of_the_same_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, codes = clustered_pair(4, 600, 60)
+    tallied = tally(np.stack([first, second], axis=1), codes)
+    monkeypatch.setattr(resampling, "DENSE_CELLS", 0)
+    single = tally(np.stack([first, second], axis=1), codes)
+    a, b = (cases.estimate(statistics(cases, "kappa"), resamples=4000)["kappa"].interval for cases in (tallied, single))
+    assert (a.low, a.high) == pytest.approx((b.low, b.high), abs=0.01)
+
+
+def test_the_seed_decides_the_resamples() -> None:
+    first, second, codes = clustered_pair(5, 300, 50)
+    runs = [pair_agreement(first, second, SCALE, clusters=codes, seed=s, resamples=500) for s in (1, 1, 2)]
+    assert runs[0].figures == runs[1].figures
+    assert runs[0].figures != runs[2].figures
+
+
+def test_resamples_without_a_value_are_counted() -> None:
+    first = np.array([4.0] * 39 + [2.0])
+    second = np.array([4.0] * 39 + [3.0])
+    found = pair_agreement(first, second, SCALE, resamples=2000).figures["pearson"]
+    assert found.value == pytest.approx(1.0)
+    assert found.interval == resampling.SAME_EVERYWHERE
+    kappa = pair_agreement(first, second, SCALE, resamples=2000).figures["kappa"].interval
+    assert 600 < kappa.undefined < 900  # the one other case is missing from (39/40)^40 = 36% of the resamples
+
+
+def test_mostly_undefined_resamples_make_no_interval() -> None:
+    sometimes = Statistic(lambda weights: np.where(weights[:, 0] == weights.sum(axis=1), 1.0, np.nan), "no reason")
+    found = tally(np.repeat([[1.0], [2.0]], 20, axis=0)).estimate({"it": sometimes}, resamples=100)["it"]
+    assert found.value == Undefined("no reason")
+    now_and_then = Statistic(lambda weights: np.where(weights[:, 0] == 20, 1.0, np.nan), "no reason")
+    found = tally(np.repeat([[1.0], [2.0]], 20, axis=0)).estimate({"it": now_and_then}, resamples=100)["it"]
+    assert found.value == 1.0
+    assert "of 100 resamples leave it undefined" in found.interval.reason
+
+
+def test_a_jackknife_that_loses_the_figure_makes_no_interval() -> None:
+    first, second = np.array([4.0] * 9 + [2.0]), np.array([4.0] * 9 + [3.0])
+    found = pair_agreement(first, second, SCALE).figures["pearson"]
+    assert "leaving out one of 10 clusters leaves it undefined" in found.interval.reason
+
+
+@pytest.mark.parametrize("cases", [12, 60])
+def test_full_agreement_has_wilsons_interval_over_clusters_and_no_zero_width(cases: int) -> None:
+    scores = np.arange(cases) % 5 + 1.0
+    found = pair_agreement(scores, scores, SCALE, resamples=200).figures
+    assert found["exact"].interval.method == "Wilson"
+    assert found["exact"].interval.high == 1.0 and found["exact"].interval.low < 1
+    assert found["kappa"].interval == resampling.SAME_EVERYWHERE
+
+
+def test_costly_figures_take_a_jackknife_over_groups() -> None:
+    first, second, codes = clustered_pair(6, 600, 150)
+    cases = tally(np.stack([first, second], axis=1), codes)
+    plain = statistics(cases, "kendall")["kendall"]
+    costly = Statistic(plain.measure, plain.reason, needs=2, costly=True)
+    found = cases.estimate({"plain": plain, "costly": costly}, resamples=4000)
+    a, b = found["plain"].interval, found["costly"].interval
+    assert b.method == "jackknife over 100 groups with t"
+    assert (a.low, a.high) == pytest.approx((b.low, b.high), abs=0.02)
+
+
+def test_one_cluster_makes_no_interval() -> None:
+    first, second, _ = clustered_pair(7, 50, 1)
+    found = pair_agreement(first, second, SCALE, clusters=np.zeros(50, dtype=int)).figures["exact"]
+    assert found.interval == Undefined("there is only one case, or only one cluster of cases")
+
+
+def test_many_resamples_of_many_cases_take_little_time_and_memory() -> None:
+    first, second, codes = clustered_pair(8, 100_000, 2000)
+    tracemalloc.start()
+    started = time.perf_counter()
+    pair = pair_agreement(first, second, SCALE, clusters=codes, resamples=10_000)
+    elapsed = time.perf_counter() - started
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert pair.clusters == 2000
+    assert elapsed < 5
+    assert peak < 1e9

@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from pathway_local.figure import Interval, Undefined
+from pathway_local.subgroups import group_errors, holm_levels
+
+
+@settings(deadline=None, max_examples=12)
+@given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=8))
+def test_an_interval_at_holms_level_leaves_zero_out_exactly_where_holm_rejects(p_values: list[float]) -> None:
+    rejected = multipletests(p_values, alpha=0.05, method="holm")[0]
+    levels = holm_levels(p_values)
+    assert [p <= 1 - level + 1e-15 for p, level in zip(p_values, levels, strict=True)] == list(rejected)
+
+
+def test_errors_per_group() -> None:
+    rng = np.random.default_rng(1)
+    groups = np.repeat([3, 5], 60)
+    reference = rng.integers(1, 6, 120).astype(float)
+    rater = reference + rng.integers(-1, 2, 120) + np.where(groups == 5, 1, 0)
+    reference[0] = np.nan
+    even, harsh = group_errors(rater, reference, groups)
+    errors = (rater - reference)[1:60]
+    assert (even.group, even.cases, harsh.cases) == (3, 59, 60)
+    assert even.signed.value == pytest.approx(errors.mean())
+    assert even.absolute.value == pytest.approx(abs(errors).mean())
+    others = abs(rater - reference)[60:]
+    assert harsh.excess.value == pytest.approx(others.mean() - abs(errors).mean())
+    low, high = stats.t.interval(0.975, 59, others.mean(), stats.sem(others))
+    interval = harsh.absolute.interval
+    assert isinstance(interval, Interval)
+    assert (interval.low, interval.high) == pytest.approx((low, high))
+    assert isinstance(harsh.signed.interval, Interval) and harsh.signed.interval.low > 0
+
+
+def test_the_first_step_is_held_to_the_strictest_level_and_the_next_to_a_milder_one() -> None:
+    rng = np.random.default_rng(2)
+    groups = np.repeat([0, 1], 40)
+    errors = rng.normal(0, 1, 80) + np.where(groups == 1, 3.0, 0.1)
+    mild, strict = group_errors(errors, np.zeros(80), groups)
+    for found, level in ((strict, 0.975), (mild, 0.95)):
+        own = errors[groups == found.group]
+        expected = stats.t.interval(level, 39, own.mean(), stats.sem(own))
+        assert isinstance(found.signed.interval, Interval)
+        assert (found.signed.interval.low, found.signed.interval.high) == pytest.approx(expected)
+
+
+def test_small_groups_get_the_reason_and_do_not_count() -> None:
+    rng = np.random.default_rng(3)
+    groups = np.array([0] * 9 + [1] * 30)
+    errors = rng.normal(0, 1, 39)
+    small, large = group_errors(errors, np.zeros(39), groups)
+    assert small.signed.value == small.absolute.value == Undefined("the group has 9 cases, under 10")
+    own = errors[9:]
+    assert isinstance(large.signed.interval, Interval)
+    assert large.signed.interval.low == pytest.approx(stats.t.interval(0.95, 29, own.mean(), stats.sem(own))[0])
+
+
+def test_clusters_count_once() -> None:
+    rng = np.random.default_rng(4)
+    errors = np.repeat(rng.normal(0, 1, 40), 5)
+    groups = np.repeat([0, 1], 100)
+    clusters = np.repeat(np.arange(40), 5)
+    found = group_errors(errors, np.zeros(200), groups, clusters=clusters)[0].signed.interval
+    plain = group_errors(errors[::5], np.zeros(40), groups[::5])[0].signed.interval
+    assert isinstance(found, Interval) and isinstance(plain, Interval)
+    assert found.clusters == 20
+    assert (found.low, found.high) == pytest.approx((plain.low, plain.high))
+
+
+def test_what_can_not_be_compared_says_so() -> None:
+    errors = np.array([1.0] * 12)
+    alone = group_errors(errors, np.zeros(12), np.zeros(12, dtype=int))[0]
+    assert alone.signed.interval == Undefined("every error is 1")
+    assert alone.excess.value == Undefined("there are no other cases")
+    one = group_errors(np.arange(24.0), np.zeros(24), np.repeat([0, 1], 12), clusters=np.repeat([0, 1], 12))
+    assert one[0].signed.interval == Undefined("the group has only one cluster")
+    assert one[0].excess.interval == Undefined("one side of the comparison has only one cluster")
