@@ -108,6 +108,7 @@ class Database:
         self._mutex = threading.Lock()
         self._broken: RunFileError | None = None
         self._due = 0.0
+        self._held = False
         self._closed = threading.Event()
         self._committer = threading.Thread(target=self._commit_on_time, name="run-file-commits", daemon=True)
         if lock:
@@ -170,7 +171,7 @@ class Database:
                     if not uncommitted:
                         self._connection.execute("BEGIN IMMEDIATE")
                     yield
-                    if commit or time.monotonic() >= self._due:
+                    if not self._held and (commit or time.monotonic() >= self._due):
                         self._connection.execute("COMMIT")
                         self._due = time.monotonic() + COMMIT_SECONDS
             except RunFileError as error:
@@ -178,6 +179,26 @@ class Database:
                 if uncommitted and not self._connection.in_transaction:
                     self._broken = error
                 raise
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """All that is written in this block, whole or not at all: it is committed at the end, undone if that fails."""
+        self.commit()
+        self._held = True
+        try:
+            yield
+            self._held = False
+            self.commit()
+        except BaseException:
+            self._undo()
+            raise
+
+    def _undo(self) -> None:
+        with self._mutex:
+            self._held = False
+            if self._connection.in_transaction:
+                with self._explained:
+                    self._connection.execute("ROLLBACK")
 
     def _commit_on_time(self) -> None:
         while not self._closed.wait(COMMIT_SECONDS):

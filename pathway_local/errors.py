@@ -55,7 +55,7 @@ class UnknownName(UsageError):
         names = list(known)
         near = get_close_matches(name, names, n=len(names), cutoff=0.5)
         ordered = near + [other for other in names if other not in near]
-        there = f"there are: {', '.join(ordered)}" if ordered else f"there is no {kind} at all"
+        there = f"There are: {', '.join(ordered)}" if ordered else f"There is no {kind} at all"
         super().__init__(f"no {kind} is called {name!r}", f"{there}. {hint}".rstrip(". ") + ".")
 
 

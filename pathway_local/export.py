@@ -6,7 +6,8 @@ from pathlib import Path
 from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.readers import CasesFile
-from pathway_local.rubric import Rubric, parse_rubric
+from pathway_local.rubric import Rubric
+from pathway_local.run_cases import rubrics_of
 from pathway_local.run_file import Record, RunFile
 from pathway_local.sheet_copy import add_columns
 from pathway_local.tables import write_table
@@ -71,7 +72,7 @@ def _prefix(rater: str, rubric: str, several: bool) -> str:
 
 
 def _rubrics(run: RunFile) -> dict[str, Rubric]:
-    rubrics = {name: parse_rubric(text, name) for name, text in run.rubrics().items()}
+    rubrics = rubrics_of(run)
     if not run.raters():
         raise UsageError("the run holds no verdicts yet", "Judge some cases first.")
     return rubrics

@@ -4,7 +4,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,7 +17,7 @@ from pathway_local.case import BadRow, Case
 from pathway_local.engines.host import engine_kind, start
 from pathway_local.engines.passes import EngineConfig, EngineFacts, Sampling
 from pathway_local.engines.pool import Pool
-from pathway_local.errors import CasesError, UsageError
+from pathway_local.errors import CasesError, UnknownName, UsageError
 from pathway_local.judge import Judging, LocalRater, Tally
 from pathway_local.judge_spec import JudgeSpec
 from pathway_local.output_format import Detail
@@ -25,8 +25,8 @@ from pathway_local.prompt import Chat, PromptWriter
 from pathway_local.rater import Rater
 from pathway_local.readers import CasesFile
 from pathway_local.registry import Registry, load_registry, weights_folder
-from pathway_local.rubric import Rubric, load_rubric, parse_rubric
-from pathway_local.run_cases import cases_of, remember
+from pathway_local.rubric import Rubric, load_rubric
+from pathway_local.run_cases import cases_of, remember, rubrics_of
 from pathway_local.run_file import RunFile
 from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.verdict import Value
@@ -109,12 +109,16 @@ class _Part:
 
 def run_job(plan: Plan, watcher: Watcher, command: Sequence[str]) -> dict[str, Tally]:
     """Do what the plan asks; the tally of each judge by name. Raises PathwayError."""
-    with _open(plan.run) as run:
-        parts = _parts(plan, run)
+    with ExitStack() as stack:
+        # A new run is made only once everything that can be wrong with the command has been looked at.
+        existing = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
+        parts = _parts(plan, existing)
+        cases = cases_of(plan.cases, [part.rubric for part in parts], existing, plan.id_column, plan.mapping)
+        _check_columns(cases, plan)
+        _tell(cases, plan, watcher)
+        run = existing or stack.enter_context(RunFile.create(plan.run))
         for part in parts:
             run.add_rubric(part.rubric.name, part.rubric.text)
-        cases = cases_of(run, plan.cases, plan.id_column, plan.mapping)
-        _tell(cases, plan, watcher)
         ids = [run.add_rater(part.rater) for part in parts]
         remember(run, cases, plan.mapping)
         job = run.begin_job(command, _facts(plan, cases))
@@ -130,11 +134,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str]) -> dict[str, T
         return tallies
 
 
-def _open(path: Path) -> RunFile:
-    return RunFile.open(path) if path.exists() else RunFile.create(path)
-
-
-def _parts(plan: Plan, run: RunFile) -> list[_Part]:
+def _parts(plan: Plan, run: RunFile | None) -> list[_Part]:
     registry = load_registry(plan.registry)
     if plan.rubrics:
         rubrics = [load_rubric(name) for name in plan.rubrics]
@@ -142,11 +142,11 @@ def _parts(plan: Plan, run: RunFile) -> list[_Part]:
         if plan.rater and len(specs) > 1:
             raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
         return [_new(plan, spec, rubric) for spec in specs for rubric in rubrics]
-    own = [rater for _, rater in run.raters() if rater.kind == "judge"]
-    if not own:
+    own = [rater for _, rater in run.raters() if rater.kind == "judge"] if run else []
+    if run is None or not own:
         raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows ours.")
-    texts = run.rubrics()
-    return [_resumed(rater, parse_rubric(texts[rater.rubric], rater.rubric), registry) for rater in own]
+    rubrics_by_name = rubrics_of(run)
+    return [_resumed(rater, rubrics_by_name[rater.rubric], registry) for rater in own]
 
 
 def _resumed(rater: Rater, rubric: Rubric, registry: Registry) -> _Part:
@@ -226,9 +226,16 @@ def _tell(cases: CasesFile, plan: Plan, watcher: Watcher) -> None:
         watcher.notice("cases are known by their row number: give --id COLUMN if rows may move")
     elif cases.id_column != plan.id_column:
         watcher.notice(f"column {cases.id_column!r} is read as the case's id")
+
+
+def _check_columns(cases: CasesFile, plan: Plan) -> None:
     for name in plan.keep or ():
         if name not in cases.columns:
-            raise UsageError(f"--keep names {name!r}, which is no column", f"There are: {', '.join(cases.columns)}.")
+            raise UnknownName("column", name, cases.columns)
+    if plan.truncate and plan.truncate not in cases.inputs:
+        raise UsageError(
+            f"--truncate names {plan.truncate!r}, which is no input", f"There are: {', '.join(cases.inputs)}."
+        )
 
 
 def _tell_engine(facts: EngineFacts, watcher: Watcher) -> None:

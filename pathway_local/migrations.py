@@ -63,7 +63,44 @@ FIRST = (
     "CREATE UNIQUE INDEX current_outcomes ON outcomes (case_key, rater_id) WHERE superseded = 0",
 )
 
-MIGRATIONS: tuple[Sequence[str], ...] = (FIRST,)
+# A handout is a case that was given away under an id made for it: its random id tells nobody which case it is.
+# Inclusions hold every case that could have been drawn into a sample, with its chance.
+HANDOUTS_AND_SAMPLES = (
+    """CREATE TABLE handouts (
+        custom_id TEXT PRIMARY KEY,
+        job_id INTEGER NOT NULL REFERENCES jobs (id),
+        rubric_id INTEGER NOT NULL REFERENCES rubrics (id),
+        rubric_sha256 TEXT NOT NULL,
+        case_id TEXT NOT NULL,
+        row INTEGER NOT NULL,
+        numbered INTEGER NOT NULL,
+        case_hash TEXT NOT NULL,
+        recipient TEXT NOT NULL,
+        echoes TEXT NOT NULL
+    ) WITHOUT ROWID""",
+    """CREATE TABLE samples (
+        id INTEGER PRIMARY KEY,
+        job_id INTEGER NOT NULL REFERENCES jobs (id),
+        rubric_id INTEGER NOT NULL REFERENCES rubrics (id),
+        seed INTEGER NOT NULL,
+        strata TEXT NOT NULL,
+        cases INTEGER NOT NULL,
+        drawn INTEGER NOT NULL
+    )""",
+    """CREATE TABLE inclusions (
+        sample_id INTEGER NOT NULL REFERENCES samples (id),
+        case_id TEXT NOT NULL,
+        case_hash TEXT NOT NULL,
+        row INTEGER NOT NULL,
+        numbered INTEGER NOT NULL,
+        stratum TEXT NOT NULL,
+        probability REAL NOT NULL,
+        drawn INTEGER NOT NULL,
+        PRIMARY KEY (sample_id, case_id)
+    ) WITHOUT ROWID""",
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES)
 
 
 def schema_version(db: sqlite3.Connection) -> int:

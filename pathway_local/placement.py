@@ -85,12 +85,14 @@ def _own(spec: JudgeSpec) -> Checkpoint | None:
 def _no_gpu(spec: JudgeSpec, machine: Machine) -> EngineMissing:
     entry = f"mine: {{source: {spec.source}, cpu: true}}" if spec.origin == FOLDER else ""
     entry = entry or f"{spec.name.partition(':')[0]}: {{cpu: true}}"
-    slowly = f"To let it run on the processor, slowly, put `{entry}` into your models.yaml."
+    own = _own(spec)
+    room = own is None or own.weights < machine.free_memory
+    slowly = f" To let it run on the processor, slowly, put `{entry}` into your models.yaml." if room else ""
     if machine.gpus:
         said = f"judge {spec.name!r} needs a GPU, and the engine that is installed is built for the processor alone"
-        return EngineMissing(said, f"Install the other with `pip install 'pathway-local[gpu]'`. {slowly}")
+        return EngineMissing(said, f"Install the other with `pip install 'pathway-local[gpu]'`.{slowly}")
     least = f" of {spec.min_gpu_gb:g} GB" if spec.min_gpu_gb else ""
-    return EngineMissing(f"judge {spec.name!r} needs a GPU{least}, and this machine has none", f"{_LIST}. {slowly}")
+    return EngineMissing(f"judge {spec.name!r} needs a GPU{least}, and this machine has none", f"{_LIST}.{slowly}")
 
 
 def _gpus(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> int:

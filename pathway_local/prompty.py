@@ -17,9 +17,22 @@ from pathway_local.yaml_places import Places
 
 ROLE = re.compile(r"^[ \t]*#?[ \t]*(system|user|assistant|developer)[ \t]*:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 UNSETTLED = re.compile(r"^[^\n]*#[ \t]*UNSETTLED\b:?[ \t]*([^\n]*)$", re.MULTILINE)
-KEYS = frozenset(
-    ["$schema", "authors", "base", "description", "displayName", "id", "inputSchema", "inputs", "kind", "metadata", "model", "name", "notes", "outputSchema", "outputs", "rules", "sample", "tags", "template", "tools", "version"]
-)
+V1_KEYS = {
+    "name",
+    "description",
+    "version",
+    "authors",
+    "tags",
+    "base",
+    "model",
+    "inputs",
+    "outputs",
+    "sample",
+    "template",
+}
+V2_KEYS = {"$schema", "id", "kind", "displayName", "metadata", "inputSchema", "outputSchema", "tools"}
+OUR_KEYS = {"notes", "rules"}
+KEYS = V1_KEYS | V2_KEYS | OUR_KEYS
 SYNTAXES: Mapping[str, Syntax] = {
     "jinja2": "jinja2",
     "jinja": "jinja2",

@@ -91,8 +91,10 @@ class Tally:
         """All figures with intervals from the same resamples.
 
         From 30 clusters on: percentiles of a bootstrap of clusters (Efron 1979; Field and Welsh 2007 for
-        clusters). Under 30 these are too short: the jackknife over clusters with Student's t at C - 1 degrees
-        of freedom instead. Costly figures: the jackknife over 100 random groups of clusters with t (Kott 2001).
+        clusters), taken as far out as Student's t and the C - 1 of a variance ask for (Hesterberg 2015,
+        expanded percentiles). Under 30 percentiles are too short: the jackknife over clusters with t at C - 1
+        degrees of freedom instead. Costly figures: the jackknife over 100 random groups of clusters with t
+        (Kott 2001).
         """
         values = {name: self.value(statistic) for name, statistic in statistics.items()}
         found = {name: value for name, value in values.items() if not isinstance(value, Undefined)}
@@ -144,7 +146,8 @@ class Tally:
             return Undefined(f"{lost} of {len(drawn)} resamples leave it undefined")
         if np.ptp(defined) <= 1e-12:
             return self._without_spread(statistic, value, level)
-        low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+        outside = _widened(self.clusters, level)
+        low, high = np.quantile(defined, [outside, 1 - outside])
         return Interval(float(low), float(high), "bootstrap", self.clusters, lost)
 
     def _jackknife(self, statistic: Statistic, value: float, left: FloatArray, level: float) -> Interval | Undefined:
@@ -192,6 +195,12 @@ def _distinct_rows(scores: FloatArray) -> tuple[FloatArray, IntArray]:
         kind = np.unique(kind * len(levels) + place.reshape(-1), return_inverse=True)[1].astype(np.int64).reshape(-1)
     first = np.unique(kind, return_index=True)[1]
     return scores[first], kind
+
+
+def _widened(clusters: int, level: float) -> float:
+    """The share of resamples to leave out at either end; plain percentiles are short by sqrt((C-1)/C) and z for t."""
+    reach = np.sqrt(clusters / (clusters - 1)) * stats.t.ppf((1 + level) / 2, clusters - 1)
+    return float(stats.norm.sf(reach))
 
 
 def _drawn_times(rng: np.random.Generator, draws: int, times: IntArray) -> FloatArray:

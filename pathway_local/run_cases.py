@@ -1,22 +1,31 @@
 """The cases file of a run: its columns are matched the way they were when it was judged first."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pathway_local.readers import CasesFile
-from pathway_local.rubric import parse_rubric
+from pathway_local.rubric import Rubric, parse_rubric
 from pathway_local.run_file import RunFile
 
 SETTING = "columns"
 
 
 def cases_of(
-    run: RunFile, path: Path, id_column: str | None = None, mapping: Mapping[str, str] | None = None
+    path: Path,
+    rubrics: Iterable[Rubric],
+    run: RunFile | None,
+    id_column: str | None = None,
+    mapping: Mapping[str, str] | None = None,
 ) -> CasesFile:
-    """The cases file at `path` for all rubrics of the run; what is given here comes before what the run remembers."""
-    needed = {name: tuple(parse_rubric(text, name).inputs) for name, text in run.rubrics().items()}
-    remembered_mapping, remembered_id = _remembered(run)
+    """The cases file at `path` for these rubrics; what is given here comes before what the run remembers."""
+    needed = {rubric.name: tuple(rubric.inputs) for rubric in rubrics}
+    remembered_mapping, remembered_id = _remembered(run) if run else ({}, None)
     return CasesFile(path, needed, {**remembered_mapping, **(mapping or {})}, id_column or remembered_id)
+
+
+def rubrics_of(run: RunFile) -> dict[str, Rubric]:
+    """The rubrics of a run by name, from the texts that it keeps."""
+    return {name: parse_rubric(text, name) for name, text in run.rubrics().items()}
 
 
 def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None:

@@ -9,7 +9,7 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -104,10 +104,13 @@ class RunFile:
     numbered: bool | None
     """Whether this run's case ids are row numbers; None before the first case."""
 
+    database: Database
+    """The file itself, for modules that keep tables of their own in it."""
+
     def __init__(self, db: Database) -> None:
         """Not for callers: `create`, `open` and `read` make one."""
         self.path = db.path
-        self._db = db
+        self.database = self._db = db
         try:
             self.key = self._read_key()
             first = db.rows("SELECT numbered FROM cases LIMIT 1")
@@ -155,6 +158,17 @@ class RunFile:
     def commit(self) -> None:
         """Put what is not yet committed on the disk, now."""
         self._db.commit()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """All that is put in this block, whole or not at all."""
+        numbered = self.numbered
+        try:
+            with self._db.together():
+                yield
+        except BaseException:
+            self.numbered = numbered
+            raise
 
     def add_rubric(self, name: str, text: str) -> str:
         """Keep a rubric's text whole and give its SHA-256 as hex digits.
@@ -293,16 +307,8 @@ class RunFile:
         query = "SELECT id, command, facts, started, ended, status, counts FROM jobs ORDER BY id"
         with decoding(self.path):
             return [
-                Job(
-                    id,
-                    tuple(json.loads(command)),
-                    json.loads(facts),
-                    started,
-                    ended,
-                    status,
-                    counts and json.loads(counts),
-                )
-                for id, command, facts, started, ended, status, counts in self._db.rows(query)
+                Job(id, tuple(json.loads(command)), json.loads(facts), *times, counts and json.loads(counts))
+                for id, command, facts, *times, counts in self._db.rows(query)
             ]
 
     def get_setting(self, name: str) -> Value:

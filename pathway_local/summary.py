@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -10,7 +10,8 @@ from pathway_local.errors import UsageError
 from pathway_local.fields import Score as ScoreField
 from pathway_local.figure import Estimate, Interval, undefined_estimate
 from pathway_local.intervals import mean
-from pathway_local.rubric import Rubric, parse_rubric
+from pathway_local.rubric import Rubric
+from pathway_local.run_cases import rubrics_of
 from pathway_local.run_file import Record, RunFile
 from pathway_local.verdict import Failure
 
@@ -47,11 +48,15 @@ class ScoreSummary:
 
     @property
     def mean(self) -> Estimate:
-        """The mean of the values on the scale, with a 95% t interval."""
+        """The mean of the values on the scale, with a 95% t interval, which ends where the scale ends."""
         if self.scale == "nominal":
             return undefined_estimate("the scale is nominal")
         on_scale = {value: count for value, count in self.counts.items() if value not in self.special}
-        return mean(np.repeat(np.array(list(on_scale), float), list(on_scale.values())))
+        found = mean(np.repeat(np.array(list(on_scale), float), list(on_scale.values())))
+        if not isinstance(found.interval, Interval):
+            return found
+        low, high = max(found.interval.low, min(on_scale)), min(found.interval.high, max(on_scale))
+        return Estimate(found.value, replace(found.interval, low=low, high=high))
 
 
 @dataclass(slots=True)
@@ -86,7 +91,7 @@ class Summary:
 
 def summarize(run: RunFile, by: str = "") -> Summary:
     """The summary of a run; with `by`, one group for each value of that metadata column. Raises UsageError."""
-    rubrics = {name: parse_rubric(text, name) for name, text in run.rubrics().items()}
+    rubrics = rubrics_of(run)
     groups: dict[Key, Group] = {}
     for record in run.records():
         key = (record.rater, record.rubric, _group_of(record, by))

@@ -57,7 +57,9 @@ def test_the_bootstrap_agrees_with_drawing_whole_clusters_by_hand() -> None:
     for _ in range(4000):
         drawn = np.concatenate([members[c] for c in rng.integers(0, 40, 40)])
         by_hand.append(np.mean(first[drawn] - second[drawn]))
-    low, high = np.quantile(by_hand, [0.025, 0.975])
+    outside = stats.norm.cdf(-np.sqrt(40 / 39) * stats.t.ppf(0.975, 39))
+    assert 0.018 < outside < 0.025
+    low, high = np.quantile(by_hand, [outside, 1 - outside])
     assert found.method == "bootstrap"
     assert (found.low, found.high) == pytest.approx((low, high), abs=0.02)
 

@@ -8,7 +8,7 @@ import typer
 from pathway_local.cli.terminal import check_new, notice, talk
 from pathway_local.export import export as write
 from pathway_local.export import export_onto
-from pathway_local.run_cases import cases_of
+from pathway_local.run_cases import cases_of, rubrics_of
 from pathway_local.run_file import RunFile
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -30,7 +30,7 @@ def export(
         if onto is None:
             write(read, out, force=force)
         else:
-            changed = export_onto(read, cases_of(read, onto, id_column), out, force=force)
+            changed = export_onto(read, cases_of(onto, rubrics_of(read).values(), read, id_column), out, force=force)
             if changed:
                 notice(f"{changed} verdicts are left out: their cases have other texts in {onto.name}")
     if str(out) != "-":

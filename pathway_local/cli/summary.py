@@ -34,26 +34,33 @@ def show(found: Summary) -> None:
         talk.print("the run holds no outcome yet")
         return
     values = sorted({value for group in found.groups for score in group.scores.values() for value in score.counts})
-    columns = ["rubric", "score", "rater", *([found.by] if found.by else []), "n", "mean", "95% interval"]
-    columns += [str(value) for value in values] + ["confidence", "failed"]
-    rows = [_row(group, score, values, found.by) for group in found.groups for score in group.scores.values()]
-    data.print(table("", columns, rows, left=4 if found.by else 3))
+    raters = {group.rater for group in found.groups}
+    named = ["rubric", "score", *(["rater"] if len(raters) > 1 else []), *([found.by] if found.by else [])]
+    columns = [*named, "n", "mean", "95% interval", *map(str, values), "conf.", "failed"]
+    rows = [
+        [*_names(group, score, named), *_figures(group, score, values)]
+        for group in found.groups
+        for score in group.scores.values()
+    ]
+    title = f"rater: {next(iter(raters))}" if len(raters) == 1 else ""
+    data.print(table(title, columns, rows, left=len(named)))
     for line in dict.fromkeys(_remarks(found)):
-        data.print(line, markup=False)
+        data.print(line, markup=False, soft_wrap=True)
 
 
-def _row(group: Group, score: ScoreSummary, values: list[int], by: str) -> list[str]:
+def _names(group: Group, score: ScoreSummary, named: list[str]) -> list[str]:
+    known = {"rubric": group.rubric, "score": score.name, "rater": group.rater}
+    return [known.get(name, group.group or "(empty)") for name in named]
+
+
+def _figures(group: Group, score: ScoreSummary, values: list[int]) -> list[str]:
     mean, interval = score.mean.value, score.mean.interval
     counts = [str(score.counts[value]) if value in score.counts else "" for value in values]
     starred = [f"{count}*" if value in score.special else count for value, count in zip(values, counts, strict=True)]
     return [
-        group.rubric,
-        score.name,
-        group.rater,
-        *([group.group or "(empty)"] if by else []),
         str(score.n),
         f"{mean:.2f}" if isinstance(mean, float) else "–",
-        f"{interval.low:.2f} to {interval.high:.2f}" if isinstance(interval, Interval) else "–",
+        f"{interval.low:.2f}–{interval.high:.2f}" if isinstance(interval, Interval) else "–",
         *starred,
         f"{score.confidence:.2f}" if score.confidence is not None else "–",
         str(group.failures.total() or ""),

@@ -5,14 +5,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from pathway_local.errors import OutputExists, PathwayError, UsageError
 
+PIPE_WIDTH = 120
+
 talk = Console(stderr=True, highlight=False, soft_wrap=True)
-data = Console(highlight=False)
+data = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def complain(error: PathwayError) -> None:
@@ -34,9 +37,13 @@ def print_json(value: object) -> None:
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> Table:
     """A table whose first `left` columns are words and whose others are numbers."""
-    made = Table(title=Text(title) if title else None, title_justify="left", title_style="bold")
+    heading = Text(title) if title else None
+    made = Table(
+        title=heading, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False
+    )
     for at, column in enumerate(columns):
-        made.add_column(column, justify="left" if at < left else "right", overflow="fold")
+        words = at < left
+        made.add_column(column, justify="left" if words else "right", overflow="fold", no_wrap=not words)
     for row in rows:
         made.add_row(*(Text(cell) for cell in row))
     return made

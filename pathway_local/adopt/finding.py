@@ -1,0 +1,75 @@
+"""What was found in a prompt, and where."""
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import cached_property
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a prompt says. `line` is 0 where it stands nowhere; `doubt` tells why it is not certain."""
+
+    what: str
+    value: str
+    line: int = 0
+    doubt: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A prompt's text; its first line has the number `first_line` in the file."""
+
+    text: str
+    first_line: int = 1
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The text's lines, without their ends."""
+        return self.text.split("\n")
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        starts = [0]
+        for line in self.lines:
+            starts.append(starts[-1] + len(line) + 1)
+        return starts
+
+    def row(self, offset: int) -> int:
+        """The index in `lines` of the line that holds this offset."""
+        return bisect_right(self._starts, offset) - 1
+
+    def start(self, row: int) -> int:
+        """The offset at which this line begins."""
+        return self._starts[row]
+
+    def line(self, row: int) -> int:
+        """The number, in the file, of the line with this index."""
+        return row + self.first_line
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A value that a format asks for: its name, what is said of it, and where.
+
+    `kind` is what the skeleton's own syntax tells: text, number, boolean, list, objects, null, or nothing.
+    `inner` holds the members of objects in a list.
+    """
+
+    name: str
+    said: str
+    row: int
+    kind: str = ""
+    inner: tuple["Place", ...] = ()
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A format that the prompt may ask for: `layout` as in an `outputs:` block, and what goes into it."""
+
+    kind: str
+    layout: str
+    places: tuple[Place, ...]
+    row: int
+    doubts: tuple[str, ...] = field(default=())
+    note: str = ""

@@ -1,0 +1,29 @@
+"""The outcome of one check: fine, worth knowing, or a problem with its fix."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from pathway_local.errors import PathwayError
+
+Status = Literal["ok", "note", "problem"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was looked at, what was found, and for a problem what to do."""
+
+    name: str
+    status: Status
+    found: str
+    fix: str = ""
+
+
+def checked(name: str, look: Callable[[], Check]) -> Check:
+    """The outcome of `look`; an error that it raises is a problem, with the error's hint as the fix."""
+    try:
+        return look()
+    except PathwayError as error:
+        return Check(name, "problem", str(error), error.hint)
+    except Exception as error:  # noqa: BLE001  a stranger's files fail in ways of their own: that they do is the finding
+        return Check(name, "problem", f"it fails ({type(error).__name__})", "Fetch or copy the judge's folder again.")
