@@ -9,6 +9,7 @@ PathwayError                 one line that says what is wrong, and a hint that s
 ├── RegistryError            exit 2: a judge registry is wrong; names file and key
 ├── CasesError               exit 3: a cases file can't be read as cases
 │   └── ColumnsError         its columns don't match what the rubrics need
+├── RatingsError             exit 3: a file of ratings can't be joined with a run; names the lines
 ├── RunFileError             exit 4: a run file can't be used
 │   ├── RunLocked            another process writes to it
 │   ├── RunDamaged           it is not a whole run file
@@ -86,6 +87,16 @@ class CasesError(PathwayError):
 
 class ColumnsError(CasesError):
     """The columns of a cases file don't match what the rubrics need."""
+
+
+class RatingsError(PathwayError):
+    """A file of ratings can't be joined with a run's cases; `problems` names each line and what is wrong there."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, hint: str = "", problems: Iterable[str] = ()) -> None:
+        super().__init__(message, hint)
+        self.problems = tuple(problems)
 
 
 class RunFileError(PathwayError):

@@ -5,11 +5,8 @@ fetched is recorded beside the weights, so that a copy on another machine can be
 """
 
 import errno
-import hashlib
-import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,12 +20,11 @@ from huggingface_hub.errors import (
 )
 
 from pathway_local.errors import EngineError, PathwayError, UsageError, WeightsMissing
+from pathway_local.fetch_record import TAKEN, Fetched, file_hashes, write_record
 from pathway_local.judge_spec import JudgeSpec
 from pathway_local.machine import GB, free_disk
-from pathway_local.weights import check_folder, is_hub_id, models_home, read_json, weights_hash
+from pathway_local.weights import check_folder, is_hub_id, models_home, weights_hash
 
-RECORD = "fetched.json"
-TAKEN = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model", "merges.txt")
 LEFT = ("*/*", "consolidated*.safetensors")
 """Never taken: what lies in folders of its own, and second copies of the weights in another layout."""
 
@@ -51,16 +47,6 @@ class Download(Protocol):
         """With `dry_run`, what would be fetched: commit_hash, filename, file_size and will_download of each file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """What was fetched: its commit, the SHA-256 of all (`weights_hash`) and of each file."""
-
-    source: str
-    revision: str
-    sha256: str
-    files: dict[str, str]
-
-
 def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path, Fetched]:
     """Fetch a judge's weights into `models_home()`, or what is missing of them; the folder, and its record.
 
@@ -73,31 +59,12 @@ def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path
     folder = models_home() / spec.name.replace(":", "-")
     commit = _take(spec, folder, download)
     check_folder(folder, spec.name)
-    record = Fetched(spec.source, commit, weights_hash(folder), dict(_digests(folder)))
+    record = Fetched(spec.source, commit, weights_hash(folder), file_hashes(folder))
     if spec.sha256 and record.sha256 != spec.sha256:
         said = f"judge {spec.name!r}: what was fetched has the hash {record.sha256}, the registry wants {spec.sha256}"
         raise EngineError(said, f"Delete {folder} and fetch again; if it stays so, do not use these weights.")
-    (folder / RECORD).write_text(json.dumps(asdict(record), indent=2) + "\n", encoding="utf-8")
+    write_record(folder, record)
     return folder, record
-
-
-def read_record(folder: Path) -> Fetched | None:
-    """The record beside weights that were fetched. Raises EngineError for a broken one."""
-    path = folder / RECORD
-    if not path.is_file():
-        return None
-    found = read_json(path)
-    texts = [found.get(key) for key in ("source", "revision", "sha256")]
-    files = found.get("files")
-    if not all(isinstance(text, str) for text in texts) or not isinstance(files, dict):
-        raise EngineError(f"{path} is no record of a fetch", "Delete it, or fetch the judge again.")
-    return Fetched(*map(str, texts), files={str(name): str(digest) for name, digest in files.items()})
-
-
-def changed_files(folder: Path, record: Fetched) -> list[str]:
-    """The files of the record that are gone or other than they were, in order."""
-    now = dict(_digests(folder))
-    return sorted(name for name, digest in record.files.items() if now.get(name) != digest)
 
 
 def registry_line(spec: JudgeSpec, record: Fetched) -> str:
@@ -157,13 +124,6 @@ def _check_room(spec: JudgeSpec, planned: Sequence[Any], folder: Path) -> None:
 
 def _whole(path: Path, size: int | None) -> bool:
     return path.is_file() and (size is None or path.stat().st_size == size)
-
-
-def _digests(folder: Path) -> Iterator[tuple[str, str]]:
-    for path in sorted(path for pattern in TAKEN for path in folder.glob(pattern)):
-        if path.name != RECORD:
-            with path.open("rb") as stream:
-                yield path.name, hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def explained(spec: JudgeSpec, folder: Path, error: BaseException) -> WeightsMissing:

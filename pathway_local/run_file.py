@@ -306,10 +306,7 @@ class RunFile:
         """Every command that wrote to the run, oldest first."""
         query = "SELECT id, command, facts, started, ended, status, counts FROM jobs ORDER BY id"
         with decoding(self.path):
-            return [
-                Job(id, tuple(json.loads(command)), json.loads(facts), *times, counts and json.loads(counts))
-                for id, command, facts, *times, counts in self._db.rows(query)
-            ]
+            return [_job(row) for row in self._db.rows(query)]
 
     def get_setting(self, name: str) -> Value:
         """A stored JSON value; None where nothing is stored under that name."""
@@ -375,6 +372,11 @@ def _record(raters: Mapping[int, Rater], row: Sequence[Any]) -> Record:
     rater = raters[rater_id]
     outcome = from_columns((scores, fields, marks, kind, message))
     return Record(case_id, position, bool(numbered), json.loads(metadata), rater.name, rater.rubric, outcome, *rest)
+
+
+def _job(row: Sequence[Any]) -> Job:
+    id, command, facts, started, ended, status, counts = row
+    return Job(id, tuple(json.loads(command)), json.loads(facts), started, ended, status, counts and json.loads(counts))
 
 
 def _kept(case: Case, keep: Collection[str] | None) -> dict[str, str]:

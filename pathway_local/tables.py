@@ -113,14 +113,18 @@ def _write_workbook(file: BinaryIO, columns: Sequence[str], rows: Rows, written:
         written.cut_cells += sum(fill_cell(cell, value) for cell, value in zip(cells, values, strict=True))
         sheet.append(cells)
 
-    append(columns)
-    for row in rows:
-        written.rows += 1
-        if written.rows == LAST_ROW:
-            raise UsageError(
-                f"a workbook holds no more than {LAST_ROW - 1:,} rows below its header", "Write .csv or .parquet."
-            )
-        append(row.get(column) for column in columns)
+    try:
+        append(columns)
+        for row in rows:
+            written.rows += 1
+            if written.rows == LAST_ROW:
+                raise UsageError(
+                    f"a workbook holds no more than {LAST_ROW - 1:,} rows below its header", "Write .csv or .parquet."
+                )
+            append(row.get(column) for column in columns)
+    except BaseException:
+        sheet.close()  # left open, it would complain on stderr when it is collected
+        raise
     book.save(file)
 
 

@@ -4,8 +4,10 @@ import csv
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from pathlib import Path
 
 import openpyxl
 import pyarrow as pa
@@ -17,6 +19,8 @@ from hypothesis import strategies as st
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import PathwayError
 from pathway_local.readers import CasesFile
+
+Edits = list[tuple[float, bytes]]
 
 NEEDED = {"r": ("question", "answer")}
 fuzz = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
@@ -33,7 +37,7 @@ contents = st.one_of(
 )
 
 
-def read(path):
+def read(path: Path) -> str | list[Case | BadRow]:
     """All rows, or the error's text; anything else that is raised fails the test."""
     try:
         rows = list(CasesFile(path, NEEDED))
@@ -50,13 +54,13 @@ def read(path):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fuzz")
 
 
 @fuzz
 @given(contents, st.sampled_from([".csv", ".tsv", ".jsonl", ".parquet", ".xlsx"]))
-def test_random_contents(folder, data, suffix):
+def test_random_contents(folder: Path, data: bytes, suffix: str) -> None:
     path = folder / f"random{suffix}"
     path.write_bytes(data)
     read(path)
@@ -65,13 +69,18 @@ def test_random_contents(folder, data, suffix):
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | awkward,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(awkward, inner, max_size=3),
-    max_leaves=8,
+    max_leaves=4,
 )
 
 
 @fuzz
-@given(st.lists(st.dictionaries(st.sampled_from(["question", "answer", "id", "x"]) | awkward, json_values), max_size=6))
-def test_random_json(folder, rows):
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from(["question", "answer", "id", "x"]) | awkward, json_values, max_size=4),
+        max_size=4,
+    )
+)
+def test_random_json(folder: Path, rows: list[dict[str, object]]) -> None:
     path = folder / "random.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in rows))
     found = read(path)
@@ -80,7 +89,7 @@ def test_random_json(folder, rows):
 
 @fuzz
 @given(st.lists(st.tuples(awkward, awkward), min_size=1, max_size=8), st.sampled_from([".csv", ".tsv"]))
-def test_what_a_csv_writer_wrote_is_read_back(folder, rows, suffix):
+def test_what_a_csv_writer_wrote_is_read_back(folder: Path, rows: list[tuple[str, str]], suffix: str) -> None:
     rows = [row for row in rows if any(row)] or [("q", "a")]
     text = io.StringIO()
     writer = csv.writer(text, delimiter="," if suffix == ".csv" else "\t")
@@ -118,18 +127,18 @@ arrow_values = [
 
 
 @pytest.mark.parametrize("array", arrow_values, ids=lambda array: str(array.type))
-def test_odd_types_of_parquet(folder, array):
+def test_odd_types_of_parquet(folder: Path, array: pa.Array) -> None:
     path = folder / "types.parquet"
     pq.write_table(pa.table({"question": array, "answer": ["a", "b"], "n": array}), path)
     assert len(read(path)) == 2
 
 
-def make_parquet(path):
+def make_parquet(path: Path) -> None:
     nested = pa.array([[{"a": 1}], None])
     pq.write_table(pa.table({"question": ["q", "ü"], "answer": ["a", None], "n": [1, 2], "x": nested}), path)
 
 
-def make_workbook(path):
+def make_workbook(path: Path) -> None:
     book = openpyxl.Workbook()
     for row in (["question", "answer", "day"], ["q", "=A1", datetime(2025, 5, 1)], ["ü", 1.5, True]):
         book.active.append(row)
@@ -140,7 +149,7 @@ def make_workbook(path):
 changes = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.binary(min_size=1, max_size=3)), max_size=6)
 
 
-def changed(data, edits, keep=1.0):
+def changed(data: bytes, edits: Edits, keep: float = 1.0) -> bytes:
     found = bytearray(data[: max(int(len(data) * keep), 1)])
     for place, piece in edits:
         start = int(place * len(found))
@@ -150,7 +159,7 @@ def changed(data, edits, keep=1.0):
 
 @fuzz
 @given(changes, st.just(1.0) | st.floats(0, 1), st.sampled_from([(".parquet", make_parquet), (".xlsx", make_workbook)]))
-def test_damaged_files(folder, edits, keep, kind):
+def test_damaged_files(folder: Path, edits: Edits, keep: float, kind: tuple[str, Callable[[Path], None]]) -> None:
     suffix, make = kind
     whole, path = folder / f"whole{suffix}", folder / f"damaged{suffix}"
     if not whole.exists():
@@ -178,7 +187,7 @@ pieces = st.sampled_from(
 
 @fuzz
 @given(st.integers(0, 20), st.lists(st.tuples(st.floats(0, 1, exclude_max=True), pieces), min_size=1, max_size=4))
-def test_damaged_parts_of_a_workbook(folder, which, edits):
+def test_damaged_parts_of_a_workbook(folder: Path, which: int, edits: Edits) -> None:
     whole, path = folder / "whole.xlsx", folder / "part.xlsx"
     if not whole.exists():
         make_workbook(whole)

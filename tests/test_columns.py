@@ -1,30 +1,34 @@
+from collections.abc import Mapping, Sequence
+
 import pytest
 
-from pathway_local.columns import match_columns
+from pathway_local.columns import ColumnMatch, match_columns
 from pathway_local.errors import ColumnsError, UnknownName
+
+Needed = Mapping[str, Sequence[str]]
 
 PATHWAY = {"pathway-answer": ("question", "ideal_answer", "ai_answer", "retrieved_content")}
 GROUNDED = {"groundedness": ("query", "response", "context")}
 GOLD = {"gold-answer": ("question", "gold_answer", "model_answer")}
 
 
-def columns(needed, found, mapping=None):
+def columns(needed: Needed, found: Sequence[str], mapping: Mapping[str, str] | None = None) -> ColumnMatch:
     return match_columns(needed, found, mapping or {}, "cases.csv")
 
 
-def test_own_names_need_no_alias():
+def test_own_names_need_no_alias() -> None:
     match = columns(GROUNDED, ["context", "query", "response", "question"])
     assert match.columns == {"query": "query", "response": "response", "context": "context"}
     assert match.aliases_used == {}
 
 
-def test_case_spaces_dashes_and_underscores_do_not_matter():
+def test_case_spaces_dashes_and_underscores_do_not_matter() -> None:
     match = columns(PATHWAY, ["Question", "Ideal Answer", "AI-answer", " retrieved content "])
     assert match.columns["ai_answer"] == "AI-answer"
     assert match.aliases_used["retrieved_content"] == " retrieved content "
 
 
-def test_one_file_serves_rubrics_that_call_the_same_input_differently():
+def test_one_file_serves_rubrics_that_call_the_same_input_differently() -> None:
     found = ["question", "ideal_answer", "ai_answer", "retrieved_content"]
     match = columns(PATHWAY | GROUNDED | GOLD, found)
     assert [match.columns[name] for name in ("query", "response", "context")] == [
@@ -36,31 +40,31 @@ def test_one_file_serves_rubrics_that_call_the_same_input_differently():
     assert set(match.aliases_used) == {"query", "response", "context", "gold_answer", "model_answer"}
 
 
-def test_the_first_name_that_fits_exactly_beats_one_that_fits_loosely():
+def test_the_first_name_that_fits_exactly_beats_one_that_fits_loosely() -> None:
     assert columns({"r": ("question",)}, ["Question", "question", "query"]).columns == {"question": "question"}
 
 
-def test_an_exact_match_claims_its_column():
+def test_an_exact_match_claims_its_column() -> None:
     with pytest.raises(ColumnsError, match="no column for query"):
         columns({"r": ("question", "query")}, ["question"])
 
 
-def test_two_inputs_of_one_rubric_never_share_a_column_by_alias():
+def test_two_inputs_of_one_rubric_never_share_a_column_by_alias() -> None:
     with pytest.raises(ColumnsError, match="query and user_question would both be read from the column prompt"):
         columns({"r": ("query", "user_question")}, ["prompt"])
 
 
-def test_two_inputs_of_one_rubric_never_share_a_column_by_map():
+def test_two_inputs_of_one_rubric_never_share_a_column_by_map() -> None:
     with pytest.raises(ColumnsError, match="would both be read"):
         columns(GROUNDED, ["query", "response", "context"], {"response": "query", "query": "query"})
 
 
-def test_inputs_of_two_rubrics_may_share_a_column():
+def test_inputs_of_two_rubrics_may_share_a_column() -> None:
     match = columns({"a": ("query",), "b": ("user_question",)}, ["prompt"])
     assert match.columns == {"query": "prompt", "user_question": "prompt"}
 
 
-def test_several_aliases_are_an_error_that_asks_for_a_map():
+def test_several_aliases_are_an_error_that_asks_for_a_map() -> None:
     with pytest.raises(ColumnsError, match="response could be in answer or output") as caught:
         columns(GROUNDED, ["query", "answer", "output", "context"])
     assert "--map response=answer" in caught.value.hint
@@ -68,12 +72,12 @@ def test_several_aliases_are_an_error_that_asks_for_a_map():
     assert settled.columns["response"] == "output"
 
 
-def test_two_spellings_of_one_name_are_ambiguous():
+def test_two_spellings_of_one_name_are_ambiguous() -> None:
     with pytest.raises(ColumnsError, match="query could be in Query or QUERY"):
         columns(GROUNDED, ["Query", "QUERY", "response", "context"])
 
 
-def test_a_missing_column_shows_both_sides_and_a_map_to_paste():
+def test_a_missing_column_shows_both_sides_and_a_map_to_paste() -> None:
     with pytest.raises(ColumnsError) as caught:
         columns(PATHWAY, ["question", "Ideal answer text", "answer", "weather"])
     assert str(caught.value) == "cases.csv: no column for ideal_answer; no column for retrieved_content"
@@ -83,28 +87,28 @@ def test_a_missing_column_shows_both_sides_and_a_map_to_paste():
     assert "the file has question, Ideal answer text, answer, weather" in caught.value.hint
 
 
-def test_a_map_that_names_nothing_is_refused():
+def test_a_map_that_names_nothing_is_refused() -> None:
     with pytest.raises(UnknownName, match="no input is called 'questoin'"):
         columns(GOLD, ["question", "gold_answer", "model_answer"], {"questoin": "question"})
     with pytest.raises(UnknownName, match="no column is called 'Quest'"):
         columns(GOLD, ["question", "gold_answer", "model_answer"], {"question": "Quest"})
 
 
-def test_a_map_beats_a_column_of_the_inputs_own_name():
+def test_a_map_beats_a_column_of_the_inputs_own_name() -> None:
     found = ["question", "gold_answer", "model_answer", "asked"]
     match = columns(GOLD, found, {"question": "asked"})
     assert match.columns["question"] == "asked"
     assert match.aliases_used == {}
 
 
-def test_long_column_names_are_not_shown():
+def test_long_column_names_are_not_shown() -> None:
     story = "My sister has been ill since the spring, and I have missed the deadline of my loan."
     with pytest.raises(ColumnsError) as caught:
         columns(GOLD, ["question", story])
     assert "sister" not in str(caught.value) + caught.value.hint
 
 
-def test_many_columns_are_not_all_listed():
+def test_many_columns_are_not_all_listed() -> None:
     with pytest.raises(ColumnsError) as caught:
         columns(GOLD, [f"c{place}" for place in range(1500)])
     assert "and 1,460 more columns" in caught.value.hint

@@ -90,7 +90,7 @@ def judging(
     run.add_rubric(rubric.name, rubric.text)
     rater = run.add_rater(Rater("script", "judge", rubric.name, {"samples": samples}))
     writer = PromptWriter(rubric, script.tokenizer, Chat(), context=2000)
-    pool = Pool(ScriptedEngine(script, shuffle=shuffle), script.tokenizer, 2000)
+    pool = Pool(lambda: ScriptedEngine(script, shuffle=shuffle), script.tokenizer, 2000)
     local = LocalRater(rater, writer, Sampling(0.0 if samples == 1 else 1.0), samples)
     return Judging(run, [local], pool, window=16, **options)  # type: ignore[arg-type]
 

@@ -1,10 +1,11 @@
 import hashlib
-import io
 import json
 import os
 import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pyarrow as pa
@@ -16,46 +17,49 @@ from pathway_local.errors import CasesError, ColumnsError, UnknownName
 from pathway_local.readers import CasesFile, _SeenIds
 from pathway_local.sheets import row as limits
 
-NEEDED = {"r": ("question", "answer")}
+Needed = Mapping[str, Sequence[str]]
+Make = Callable[..., CasesFile]
+
+NEEDED: Needed = {"r": ("question", "answer")}
 
 
 @pytest.fixture
-def make(tmp_path):
+def make(tmp_path: Path) -> Make:
     """Write text or bytes to a file and read it as cases."""
 
-    def make(name, contents, **options):
+    def make(name: str, contents: str | bytes, needed: Needed = NEEDED, **options: Any) -> CasesFile:
         path = tmp_path / name
         path.write_bytes(contents if isinstance(contents, bytes) else contents.encode())
-        return CasesFile(path, options.pop("needed", NEEDED), **options)
+        return CasesFile(path, needed, **options)
 
     return make
 
 
 @pytest.fixture
-def make_workbook(tmp_path):
-    def make(rows, edit=lambda book: None, **options):
+def make_workbook(tmp_path: Path) -> Make:
+    def make(rows: Sequence[Sequence[object]], edit: Callable[[openpyxl.Workbook], object] = bool) -> CasesFile:
         book = openpyxl.Workbook()
         for row in rows:
             book.active.append(row)
         edit(book)
         path = tmp_path / "cases.xlsx"
         book.save(path)
-        return CasesFile(path, options.pop("needed", NEEDED), **options)
+        return CasesFile(path, NEEDED)
 
     return make
 
 
-def make_parquet(tmp_path, columns, **options):
+def make_parquet(tmp_path: Path, columns: Mapping[str, object]) -> CasesFile:
     path = tmp_path / "cases.parquet"
     pq.write_table(pa.table(columns), path)
-    return CasesFile(path, options.pop("needed", NEEDED), **options)
+    return CasesFile(path, NEEDED)
 
 
-def inputs(cases):
+def inputs(cases: CasesFile) -> list[object]:
     return [tuple(item.inputs.values()) if isinstance(item, Case) else item.reason for item in cases]
 
 
-def test_csv_rows_become_cases(make):
+def test_csv_rows_become_cases(make: Make) -> None:
     cases = make("a.csv", 'id,question,answer,bot\nk1,"Why,\nthen?",Because,A\nk2,What?,,B\n')
     first, second = cases
     assert first == Case("k1", {"question": "Why,\nthen?", "answer": "Because"}, {"bot": "A"}, 1)
@@ -63,13 +67,13 @@ def test_csv_rows_become_cases(make):
     assert cases.id_column == "id" and cases.count() == 2
 
 
-def test_rows_are_numbered_without_an_id_column(make):
+def test_rows_are_numbered_without_an_id_column(make: Make) -> None:
     cases = make("a.csv", "question,answer\nq,a\nr,b\n")
     assert [(case.id, case.numbered) for case in cases] == [("1", True), ("2", True)]
     assert cases.id_column is None
 
 
-def test_only_id_and_case_id_are_taken_for_ids(make):
+def test_only_id_and_case_id_are_taken_for_ids(make: Make) -> None:
     assert make("a.csv", "ID,question,answer\n9,q,a\n").id_column is None
     assert make("a.csv", "case_id,question,answer\n9,q,a\n").id_column == "case_id"
     assert make("a.csv", "id,answer\nq,a\n", mapping={"question": "id"}).id_column is None
@@ -78,13 +82,13 @@ def test_only_id_and_case_id_are_taken_for_ids(make):
         make("a.csv", "nr,question,answer\n9,q,a\n", id_column="no")
 
 
-def test_an_input_may_serve_as_the_id(make):
+def test_an_input_may_serve_as_the_id(make: Make) -> None:
     (case,) = make("a.csv", "question,answer\nq1,a\n", id_column="question")
     assert case.id == "q1" and case.inputs["question"] == "q1"
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
-def test_a_csv_may_have_other_separators(make, mark):
+def test_a_csv_may_have_other_separators(make: Make, mark: str) -> None:
     rows = [["question", "answer"], ["a, b; c\td", "x"]]
     text = "".join(mark.join(f'"{cell}"' for cell in row) + "\r\n" for row in rows)
     assert inputs(make("a.CSV", text)) == [("a, b; c\td", "x")]
@@ -92,12 +96,12 @@ def test_a_csv_may_have_other_separators(make, mark):
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
-def test_encodings(make, codec, name):
+def test_encodings(make: Make, codec: str, name: str) -> None:
     text = "question,answer\nÜber 😀?,ja\n" if name == "a.csv" else '{"question": "Über 😀?", "answer": "ja"}\n'
     assert inputs(make(name, text.encode(codec))) == [("Über 😀?", "ja")]
 
 
-def test_another_encoding_throughout_is_one_error(make):
+def test_another_encoding_throughout_is_one_error(make: Make) -> None:
     text = "question,answer\n" + "a,b\n" + "ü,é\n" * 3
     with pytest.raises(CasesError, match=r"a.csv is not UTF-8: line 3, byte 1") as caught:
         make("a.csv", text.encode("latin-1"))
@@ -109,15 +113,17 @@ def test_another_encoding_throughout_is_one_error(make):
         make("a.csv", text.encode("utf-16") + b"x")
 
 
-def test_damaged_bytes_among_good_ones_cost_only_their_row(make):
+def test_damaged_bytes_among_good_ones_cost_only_their_row(make: Make) -> None:
     good, bad, last = make("a.csv", "question,answer\né,a\n".encode() + b"\xff,b\nz,c\n")
     assert isinstance(good, Case) and isinstance(last, Case)
     assert bad == BadRow("2", 2, "a.csv line 3", "it has bytes that are not UTF-8")
+    jsonl = b'{"question": "\xff"}\n{"question": "q", "answer": "a"}\n'
+    assert inputs(make("a.jsonl", jsonl)) == ["it has bytes that are not UTF-8", ("q", "a")]
     half = "question,answer\nx,a\n".encode("utf-16-le") + b"\x00\xd8,\0b\0\n\0y\0,\0c\0"
     assert inputs(make("a.csv", b"\xff\xfe" + half)) == [("x", "a"), "it has bytes that are not UTF-16", ("y", "c")]
 
 
-def test_bad_rows_have_their_line_and_never_stop_the_rest(make):
+def test_bad_rows_have_their_line_and_never_stop_the_rest(make: Make) -> None:
     text = 'id,question,answer\nk1,"two\nlines",a\nk2,too,many,fields\n\nk1,again,a\n ,no id,a\nk3,nul\0,a\nk4,ok,a\n'
     found = list(make("a.csv", text))
     assert [(item.where, item.id) for item in found[1:5]] == [
@@ -133,12 +139,12 @@ def test_bad_rows_have_their_line_and_never_stop_the_rest(make):
     assert found[5] == Case("k4", {"question": "ok", "answer": "a"}, {}, 6)
 
 
-def test_ids_of_bad_rows_are_nobody_elses(make):
+def test_ids_of_bad_rows_are_nobody_elses(make: Make) -> None:
     found = list(make("a.csv", "id,question,answer\nline 3,q,a\n,q,a\nline 3',q,a\n"))
     assert [item.id for item in found] == ["line 3", "line 3'", "line 4"]
 
 
-def test_a_stray_quote_costs_only_its_own_row(make):
+def test_a_stray_quote_costs_only_its_own_row(make: Make) -> None:
     text = 'question\tanswer\n"Hello there\ta\nx\tb\n"y" z\tc\nw\td\n"open\te\nlast\tf'
     found = list(make("a.tsv", text))
     assert [(item.row, item.where) for item in found if isinstance(item, BadRow)] == [
@@ -149,7 +155,7 @@ def test_a_stray_quote_costs_only_its_own_row(make):
     assert [item.inputs["answer"] for item in found if isinstance(item, Case)] == ["b", "d", "f"]
 
 
-def test_rows_and_cells_beyond_their_limits(make, monkeypatch):
+def test_rows_and_cells_beyond_their_limits(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("lines", "delimited", "json_lines"):
         monkeypatch.setattr(f"pathway_local.sheets.{module}.ROW_LIMIT", 200)
     monkeypatch.setattr(limits, "CELL_LIMIT", 100)
@@ -164,22 +170,22 @@ def test_rows_and_cells_beyond_their_limits(make, monkeypatch):
     assert found[0].where == "a.jsonl line 1" and found[1].row == 2
 
 
-def test_rows_without_anything_are_counted_apart(make):
+def test_rows_without_anything_are_counted_apart(make: Make) -> None:
     cases = make("a.csv", "\n,,\nquestion,answer,x\nq,a,\n,,\n\n")
     assert len(list(cases)) == 1 and cases.blank_rows == 2
 
 
-def test_mixed_line_ends(make):
+def test_mixed_line_ends(make: Make) -> None:
     cases = make("a.csv", "question,answer\r\nq,a\nr,b\rs,c")
     assert inputs(cases) == [("q", "a"), ("r", "b"), ("s", "c")]
 
 
-def test_a_row_is_read_anew_each_time(make):
+def test_a_row_is_read_anew_each_time(make: Make) -> None:
     cases = make("a.csv", "id,question,answer\n1,q,a\n2,r,b\n")
     assert list(cases) == list(cases) != []
 
 
-def test_jsonl_values_become_text(make):
+def test_jsonl_values_become_text(make: Make) -> None:
     row = {"question": [{"role": "user", "content": "hé"}], "answer": None, "n": 5, "ok": True, "x": 2.5}
     cases = make("a.jsonl", json.dumps(row) + "\n\n")
     (case,) = cases
@@ -204,25 +210,25 @@ def test_jsonl_values_become_text(make):
         ('{"\\udfff": 1, "question": "q", "answer": "a"}', "it has a key that is no name"),
     ],
 )
-def test_bad_lines_of_jsonl(make, line, reason):
+def test_bad_lines_of_jsonl(make: Make, line: str, reason: str) -> None:
     good = '{"question": "q", "answer": "a"}'
     first, bad, last = make("a.ndjson", f"{good}\n{line}\n{good}\n")
     assert bad == BadRow("2", 2, "a.ndjson line 2", reason)
     assert last.row == 3 and first.inputs == last.inputs
 
 
-def test_jsonl_columns_come_from_all_of_the_first_lines(make):
+def test_jsonl_columns_come_from_all_of_the_first_lines(make: Make) -> None:
     cases = make("a.jsonl", '{"question": "q"}\n{"answer": "a", "question": "q"}\n')
     assert cases.columns == ("question", "answer")
 
 
-def test_json_that_is_not_jsonl_is_refused(make):
+def test_json_that_is_not_jsonl_is_refused(make: Make) -> None:
     with pytest.raises(CasesError, match="no JSON object in its first lines") as caught:
         make("a.jsonl", '[\n  {"question":\n "q"}\n]')
     assert "on each line" in caught.value.hint
 
 
-def test_parquet_values_become_text(tmp_path):
+def test_parquet_values_become_text(tmp_path: Path) -> None:
     nanos = pa.array([1_700_000_000_000_000_001], pa.timestamp("ns"))
     columns = {
         "question": [["a", "b"]],
@@ -247,25 +253,25 @@ def test_parquet_values_become_text(tmp_path):
     }
 
 
-def test_a_parquet_cell_without_a_text_costs_its_row(tmp_path):
+def test_a_parquet_cell_without_a_text_costs_its_row(tmp_path: Path) -> None:
     cases = make_parquet(tmp_path, {"question": [b"\xff", b"q"], "answer": ["a", "b"]})
     bad, good = cases
     assert bad.where == "cases.parquet row 1" and "type" in bad.reason
     assert good.inputs == {"question": "q", "answer": "b"} and cases.count() == 2
 
 
-def test_a_text_that_a_parquet_file_repeats_is_not_unpacked_at_once(tmp_path):
+def test_a_text_that_a_parquet_file_repeats_is_not_unpacked_at_once(tmp_path: Path) -> None:
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * 3000, pa.int32()), pa.array(["x" * 1_000_000]))
     pq.write_table(pa.table({"question": texts, "answer": texts}), tmp_path / "a.parquet", store_schema=False)
     before = pa.total_allocated_bytes()
     for place, case in enumerate(CasesFile(tmp_path / "a.parquet", NEEDED)):
         assert len(case.inputs["answer"]) == 1_000_000
+        assert pa.total_allocated_bytes() - before < 50_000_000
         if place == 20:
             break
-    assert pa.total_allocated_bytes() - before < 50_000_000
 
 
-def test_workbook_values_become_text(make_workbook):
+def test_workbook_values_become_text(make_workbook: Make) -> None:
     cases = make_workbook(
         [
             [],
@@ -281,8 +287,8 @@ def test_workbook_values_become_text(make_workbook):
     assert last.row == 2 and last.metadata["n"] == "0.5" and cases.blank_rows == 1
 
 
-def test_workbook_rows_that_are_no_cases(make_workbook):
-    def edit(book):
+def test_workbook_rows_that_are_no_cases(make_workbook: Make) -> None:
+    def edit(book: openpyxl.Workbook) -> None:
         book.active["B3"].data_type = "e"
 
     rows = [["question", "answer"], ["=1+1", "a"], ["q", "#N/A"], ["q", "a", "stray"], ["q", "a"]]
@@ -293,7 +299,7 @@ def test_workbook_rows_that_are_no_cases(make_workbook):
     assert found[3].inputs == {"question": "q", "answer": "a"}
 
 
-def edit_part(path, part, change):
+def edit_part(path: Path, part: str, change: Callable[[bytes], bytes]) -> None:
     """Rewrite a part of a workbook."""
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -303,10 +309,10 @@ def edit_part(path, part, change):
             archive.writestr(name, contents)
 
 
-def test_formulas_count_as_their_stored_results(make_workbook):
+def test_formulas_count_as_their_stored_results(make_workbook: Make) -> None:
     cases = make_workbook([["question", "answer"], ["=A9", "a"], ["=A9", "a"]])
 
-    def store(xml):
+    def store(xml: bytes) -> bytes:
         xml = xml.replace(b'<c r="A2"><f>A9</f><v /></c>', b'<c r="A2" t="str"><f>A9</f><v>found</v></c>')
         return xml.replace(b'<c r="A3"><f>A9</f><v /></c>', b'<c r="A3" t="str"><f>A9</f><v></v></c>')
 
@@ -314,14 +320,14 @@ def test_formulas_count_as_their_stored_results(make_workbook):
     assert inputs(CasesFile(cases.path, NEEDED)) == [("found", "a"), ("", "a")]
 
 
-def test_a_stated_size_that_is_too_small_hides_no_rows(make_workbook):
+def test_a_stated_size_that_is_too_small_hides_no_rows(make_workbook: Make) -> None:
     cases = make_workbook([["question", "answer"], ["q", "a"], ["r", "b"]])
     edit_part(cases.path, "xl/worksheets/sheet1.xml", lambda xml: xml.replace(b'ref="A1:B3"', b'ref="A1:A2"'))
     assert inputs(CasesFile(cases.path, NEEDED)) == [("q", "a"), ("r", "b")]
 
 
-def test_the_first_visible_sheet_is_read_and_named(make_workbook):
-    def edit(book):
+def test_the_first_visible_sheet_is_read_and_named(make_workbook: Make) -> None:
+    def edit(book: openpyxl.Workbook) -> None:
         book.active.sheet_state = "hidden"
         page = book.create_sheet("Spring")
         page.append(["question", "answer"])
@@ -329,10 +335,10 @@ def test_the_first_visible_sheet_is_read_and_named(make_workbook):
 
     cases = make_workbook([["x"]], edit)
     assert inputs(cases) == [("q", "a")]
-    assert cases.notes == ("read from its sheet 'Spring', not from the 1 others",)
+    assert cases.notes == ("reads its sheet 'Spring', one of 2",)
 
 
-def test_workbook_bombs_are_refused_unpacked(make_workbook):
+def test_workbook_bombs_are_refused_unpacked(make_workbook: Make) -> None:
     cases = make_workbook([["question", "answer"], ["q", "a"]])
     with zipfile.ZipFile(cases.path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("xl/media/x", "w") as part:
         for _ in range(40):
@@ -341,12 +347,12 @@ def test_workbook_bombs_are_refused_unpacked(make_workbook):
         CasesFile(cases.path, NEEDED)
 
 
-def test_entity_bombs_are_refused(make_workbook):
+def test_entity_bombs_are_refused(make_workbook: Make) -> None:
     cases = make_workbook([["question", "answer"], ["q", "a"]])
     entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
     bomb = f'<!DOCTYPE x [<!ENTITY e0 "ha">{entities}]>'.encode()
 
-    def plant(xml):
+    def plant(xml: bytes) -> bytes:
         return bomb + xml[xml.index(b"<worksheet") :].replace(b"<t>q</t>", b"<t>&e9;</t>")
 
     edit_part(cases.path, "xl/worksheets/sheet1.xml", plant)
@@ -371,12 +377,12 @@ def test_entity_bombs_are_refused(make_workbook):
         ("a.txt", b"question,answer\nq,a\n", "none of the kinds of file"),
     ],
 )
-def test_files_that_are_no_cases(make, name, contents, message):
+def test_files_that_are_no_cases(make: Make, name: str, contents: bytes, message: str) -> None:
     with pytest.raises(CasesError, match=message):
         list(make(name, contents))
 
 
-def test_paths_that_are_no_files(tmp_path):
+def test_paths_that_are_no_files(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
     os.mkfifo(tmp_path / "pipe.csv")
     for name in ("missing.csv", "folder.csv", "pipe.csv", "n" * 300 + ".csv"):
@@ -384,17 +390,17 @@ def test_paths_that_are_no_files(tmp_path):
             CasesFile(tmp_path / name, NEEDED)
 
 
-def test_unmatched_columns_stop_before_any_row(make):
+def test_unmatched_columns_stop_before_any_row(make: Make) -> None:
     with pytest.raises(ColumnsError, match="no column for answer"):
         make("a.csv", "question,weather\nq,w\n")
 
 
-def test_unnamed_columns_are_kept(make):
+def test_unnamed_columns_are_kept(make: Make) -> None:
     (case,) = make("a.csv", ",question,answer\n0,q,a\n")
     assert case.metadata == {"column 1": "0"}
 
 
-def test_no_text_of_a_case_is_in_a_reason(make):
+def test_no_text_of_a_case_is_in_a_reason(make: Make) -> None:
     secret = "swordfish"
     lines = [f'{{"question": "{secret}"', f'"{secret}"', f'{{"{secret}": "{secret}"}}', f'{{"question": "{secret}"}}']
     found = list(make("a.jsonl", "\n".join([*lines, '{"question": "q", "answer": "a"}'])))
@@ -402,12 +408,12 @@ def test_no_text_of_a_case_is_in_a_reason(make):
     assert secret not in "".join(item.reason + item.where + item.id for item in found if isinstance(item, BadRow))
 
 
-def test_sha256_is_of_the_whole_file(make):
+def test_sha256_is_of_the_whole_file(make: Make) -> None:
     cases = make("a.csv", "question,answer\nq,a\n")
     assert cases.sha256() == hashlib.sha256(b"question,answer\nq,a\n").hexdigest()
 
 
-def test_seen_ids_stay_small():
+def test_seen_ids_stay_small() -> None:
     ids = _SeenIds()
     assert all(ids.add(str(number)) for number in range(5000))
     assert not any(ids.add(str(number)) for number in range(5000))

@@ -16,7 +16,7 @@ _DASHED = re.compile(
     r"(?<![\w.$])(-?\d{1,3})(?:\s*\([^()\n]{1,40}\))?\s*(-|–|—|\bto\b|\bthrough\b|\.\.+|\band\b)\s*(-?\d{1,3})(?![\w%]|\.\d)"
     r"(?!\s*(?:minor|major|more|other)?\s*(?:words?|sentences?|characters?|tokens?|items?|minutes?|paragraphs?|bullet|lines?))"
 )
-_LISTED = re.compile(r"(?<![\w.])\d{1,2}(?:\s*(?:,\s*or|,|\bor\b|\||/)\s*\d{1,2}(?![\w.]\d))+")
+_LISTED = re.compile(r"(?<![\w.])\d{1,2}(?:\s*(?:,\s*or|,|\bor\b|\||/)\s*\d{1,2}(?![\w.]\d))+(?!\s*,?\s*(?:\.\.|…))")
 _EITHER = re.compile(r"(?<![\w.])([01])\s*(?:for|if|=|means|when)\b")
 
 _EXPLICIT = re.compile(
@@ -25,7 +25,7 @@ _EXPLICIT = re.compile(
     re.IGNORECASE,
 )
 _BARE = re.compile(r"^[\s>*#_•-]*(?P<n>\d{1,2})[*_]*\s*(?P<rest>[-–—.:=)|(].*)$")
-_HEADING = re.compile(r"^(?:#+\s.*|\*\*[^*]+\*\*:?|__[^_]+__:?|[A-Z][A-Z /_()-]{3,}|.*:)\s*$")
+_HEADING = re.compile(r"^(?:#+\s.*|\*\*[^*]+\*\*:?|__[^_]+__:?|[A-Z][A-Z /_()-]{3,}|.{1,60}:)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,13 @@ class Scales:
         for row, line in enumerate(self.source.lines) if topic else ():
             if topic in line.lower() and (found := range_in(line)):
                 return found, row
-        own = self._own_sets(name)
-        if own:
-            return own[-1].range, own[-1].row
-        # A "1-2" among many "1-5" is some other number.
-        counts = [found for found, _ in self.ranges]
-        return max(self.ranges, key=lambda item: (counts.count(item[0]), -item[1]), default=None)
+        about = [found for found in self.sets if topic and topic in found.heading.lower()]
+        if not about and self.ranges:
+            # A "1-2" among many "1-5" is some other number.
+            counts = [found for found, _ in self.ranges]
+            return max(self.ranges, key=lambda item: (counts.count(item[0]), -item[1]))
+        named = [found for found in about or self.sets if all(found.labels.values()) or len(found.labels) > 2]
+        return (named[-1].range, named[-1].row) if named else None
 
     def levels_of(self, name: str, scale: Range) -> LevelSet | None:
         """The level names of that score; the last set is the one that holds for the prompt's own criterion."""

@@ -9,6 +9,8 @@ from pathway_local.demo.world import Fact, World
 from pathway_local.verdict import Value
 
 NAME = "gold-answer"
+LEAST = {1: 2, 2: 3, 3: 2}
+"""Score → fewest facts with which an answer can have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +22,9 @@ class _Answer:
 
 
 def gold_case(world: World, score: int, parts: int) -> MadeCase:
-    """A case of this lower score of the two, with a gold answer of so many facts (two at least below 4)."""
+    """A case of this lower score of the two, with a gold answer of so many facts, or as many as the score needs."""
     rng = world.rng
-    facts = world.facts(max(parts, 2) if score < 4 else parts)
+    facts = world.facts(max(parts, LEAST.get(score, 1)))
     if score == 1 and rng.random() < 0.4:
         return _empty(world, facts, world.pick(REFUSALS), 1, "The answer refuses")
     if score == 2 and rng.random() < 0.3:
@@ -50,8 +52,6 @@ def _answer(world: World, facts: list[Fact], link: str, score: int) -> _Answer:
         if not errors:
             kept = sorted(rng.sample(facts, count - 1), key=facts.index)
     elif score == 2:
-        if count == 2:
-            return _answer(world, facts, link, 3) if style < 0.5 else _answer(world, facts, link, 1)
         if style < 0.5:
             kept = [rng.choice(facts)]
         else:

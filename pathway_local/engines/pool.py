@@ -1,7 +1,7 @@
 """Requests over an engine: each may take several passes, and comes back as one completion."""
 
 from collections import deque
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 
 from pathway_local.engines.passes import GREEDY, Engine, Pass, PassResult, Sampling
@@ -60,12 +60,15 @@ Course = Generator[list[Pass], list[PassResult], Completion]
 class Pool:
     """Takes requests by `submit` and gives completions by `completions`, in the order they finish.
 
-    `context` is the judge's limit in tokens for prompt and reply together.
+    `start` loads the engine; it is called when the first request comes, so that a job with nothing to judge
+    needs none. `context` is the judge's limit in tokens for prompt and reply together.
     """
 
-    def __init__(self, engine: Engine, tokenizer: JudgeTokenizer, context: int) -> None:
-        self.engine, self.tokenizer, self.context = engine, tokenizer, context
+    def __init__(self, start: Callable[[], Engine], tokenizer: JudgeTokenizer, context: int) -> None:
+        self.tokenizer, self.context = tokenizer, context
         self.in_flight = 0
+        self._start = start
+        self._engine: Engine | None = None
         self._probe = Probe(tokenizer)
         self._courses: dict[str, Course] = {}
         self._ready: deque[Completion] = deque()
@@ -80,7 +83,7 @@ class Pool:
     def completions(self) -> list[Completion]:
         """Wait for at least one completion; empty only if nothing is in flight."""
         while self.in_flight and not self._ready:
-            for result in self.engine.results():
+            for result in self._loaded().results():
                 course = self._courses.pop(result.id)
                 try:
                     self._queue(course, course.send([result]))
@@ -91,10 +94,20 @@ class Pool:
         self.in_flight -= len(done)
         return done
 
+    def close(self) -> None:
+        """Free the engine, if there is one."""
+        if self._engine:
+            self._engine.close()
+            self._engine = None
+
+    def _loaded(self) -> Engine:
+        self._engine = self._engine or self._start()
+        return self._engine
+
     def _queue(self, course: Course, passes: list[Pass]) -> None:
         [item] = passes
         self._courses[item.id] = course
-        self.engine.submit(item)
+        self._loaded().submit(item)
 
     def _next_id(self) -> str:
         self._passes += 1

@@ -28,6 +28,7 @@ class TransformersEngine:
     def __init__(self, config: EngineConfig, beat: Callable[[], None] = lambda: None) -> None:
         # Else the mask's kernel is compiled at its first use, which takes longer than it ever saves here.
         os.environ["TORCH_COMPILE_DISABLE"] = "1"
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         import outlines
         import torch
         import transformers
@@ -59,11 +60,10 @@ class TransformersEngine:
         if not self._held:
             return []
         first = self._held[0]
-        most = self.facts.max_model_len
-        if refusal := _refusal(first, most):
+        if refusal := self._refusal(first):
             del self._held[0]
             return [PassResult(first.id, finish="error", error=refusal)]
-        alike = [item for item in self._held if _kind(item) == _kind(first) and not _refusal(item, most)]
+        alike = [item for item in self._held if _kind(item) == _kind(first) and not self._refusal(item)]
         batch = alike[: self._batch]
         self._held = [item for item in self._held if item not in batch]
         return self._generate(batch)
@@ -75,6 +75,17 @@ class TransformersEngine:
     def close(self) -> None:
         """Free the model's memory."""
         del self._model
+
+    def _refusal(self, item: Pass) -> str:
+        """Why a pass can't be generated; empty if it can."""
+        most = self.facts.max_model_len
+        if len(item.ids) >= most:
+            return f"the prompt has {len(item.ids)} tokens, and the judge's context holds {most}"
+        if not item.ids or item.max_tokens < 1:
+            return "the request has no prompt, or nothing to generate"
+        known = range(self._model.model.config.get_text_config().vocab_size)
+        strange = any(token not in known for token in (*item.ids, *item.logprob_ids))
+        return "the request holds an id that the judge does not have" if strange else ""
 
     def _generate(self, batch: list[Pass]) -> list[PassResult]:
         import torch
@@ -160,13 +171,6 @@ def _draw(how: Sampling, logits: "torch.Tensor", dice: "torch.Generator") -> int
 def _kind(item: Pass) -> tuple[str | None, tuple[int, ...], bool]:
     """What passes must share to be generated together; one token apart from many, or it waits for them."""
     return item.grammar, item.stop_ids, item.max_tokens == 1
-
-
-def _refusal(item: Pass, most: int) -> str:
-    """Why a pass can't be generated; empty if it can."""
-    if len(item.ids) >= most:
-        return f"the prompt has {len(item.ids)} tokens, and the judge's context holds {most}"
-    return "" if item.ids and item.max_tokens > 0 else "the pass has no prompt, or nothing to generate"
 
 
 def _result(item: Pass, ids: list[int], ends: list[int], logprobs: dict[int, float]) -> PassResult:

@@ -36,7 +36,7 @@ class DelimitedSheet:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.encoding = find_encoding(path)
+        self.encoding = find_encoding(path, header=True)
         self.delimiter = self._sniff() if path.suffix.lower() == ".csv" else "\t"
         above = ""
         for header in self.records():

@@ -21,7 +21,7 @@ class JsonLinesSheet:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.encoding = find_encoding(path)
+        self.encoding = find_encoding(path, header=False)
         self.columns = column_names(path, self._keys())
 
     def rows(self) -> Iterator[Row]:

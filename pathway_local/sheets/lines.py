@@ -35,8 +35,8 @@ class Encoding:
         return "UTF-8" if self.codec == "utf-8" else "UTF-16"
 
 
-def find_encoding(path: Path) -> Encoding:
-    """UTF-8, with a byte order mark or without, or UTF-16 with one; CasesError for any other."""
+def find_encoding(path: Path, *, header: bool) -> Encoding:
+    """UTF-8, with a byte order mark or without, or UTF-16 with one; CasesError for any other, or a damaged `header`."""
     with path.open("rb") as file:
         sample = file.read(SAMPLE)
     if sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
@@ -46,11 +46,11 @@ def find_encoding(path: Path) -> Encoding:
             if path.stat().st_size % 2:
                 raise CasesError(f"{path.name} is UTF-16 and ends in the middle of a character", SAVE_AS_UTF8)
             return Encoding(codec, "surrogatepass", bom=True)
-    _check_utf8(path, sample)
+    _check_utf8(path, sample, header)
     return Encoding("utf-8", "surrogateescape", sample.startswith(codecs.BOM_UTF8))
 
 
-def _check_utf8(path: Path, sample: bytes) -> None:
+def _check_utf8(path: Path, sample: bytes, header: bool) -> None:
     """CasesError for another encoding throughout: a few damaged rows among good ones are only bad rows."""
     lines = sample.split(b"\n")
     if b"\0" in lines[0]:
@@ -64,7 +64,7 @@ def _check_utf8(path: Path, sample: bytes) -> None:
             good += not line.decode().isascii()
         except UnicodeDecodeError as error:
             bad.append((number, error.start + 1))
-    if bad and (bad[0][0] == 1 or (len(bad) > 2 and not good)):
+    if bad and ((header and bad[0][0] == 1) or (len(bad) > 2 and not good)):
         raise CasesError(f"{path.name} is not UTF-8: line {bad[0][0]}, byte {bad[0][1]}", SAVE_AS_UTF8)
 
 

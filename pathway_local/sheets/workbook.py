@@ -34,35 +34,35 @@ Cells = Sequence[Any]
 
 
 class WorkbookSheet:
-    """The first visible sheet of an XLSX workbook, below its first row that holds anything.
+    """The first visible sheet of an XLSX workbook, or the one with that title, below its first row that holds anything.
 
+    `titles` has those of all visible sheets in their order.
     A formula counts as the value that the workbook has stored for it.
     """
 
     unit = "row"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, title: str = "") -> None:
         self.path = path
         _check_archive(path)
-        with _sheet(path) as sheet:
+        with _sheet(path, title) as sheet:
+            self.titles = tuple(each.title for each in sheet.parent.worksheets if each.sheet_state == "visible")
             self.title: str = sheet.title
-            others = len(sheet.parent.worksheets) - 1
+            sheets = len(sheet.parent.worksheets)
             self._last_row: int | None = sheet.max_row
             self.header_row, header = _header(sheet)
             self._formulas = _has_formulas(path)
-        self.notes: tuple[str, ...] = (
-            (f"read from its sheet {self.title!r}, not from the {others} others",) if others else ()
-        )
+        self.notes: tuple[str, ...] = (f"reads its sheet {self.title!r}, one of {sheets}",) if sheets > 1 else ()
         self.columns = column_names(path, header)
 
     def rows(self) -> Iterator[Row]:
         """Every row below the header."""
         number = 0
         with ExitStack() as stack:
-            values = _rows(stack.enter_context(_sheet(self.path)))
+            values = _rows(stack.enter_context(_sheet(self.path, self.title)))
             written: Iterator[Cells] = repeat(())
             if self._formulas:
-                written = _rows(stack.enter_context(_sheet(self.path, formulas=True)))
+                written = _rows(stack.enter_context(_sheet(self.path, self.title, formulas=True)))
             for line, (cells, sources) in enumerate(zip(values, written, strict=False), 1):
                 if line > self.header_row:
                     row = self._row(number + 1, line, cells, sources)
@@ -151,8 +151,8 @@ def _has_formulas(path: Path) -> bool:
 
 
 @contextmanager
-def _sheet(path: Path, *, formulas: bool = False) -> Iterator[Any]:
-    """The first visible sheet, read-only; CasesError for whatever goes wrong in it, now or while it is read."""
+def _sheet(path: Path, title: str = "", *, formulas: bool = False) -> Iterator[Any]:
+    """The sheet with that title, else the first visible one, read-only; CasesError for whatever goes wrong in it, now or while it is read."""
     # The library's warnings quote cells.
     warnings.filterwarnings("ignore", module=r"openpyxl\b")
     book = None
@@ -161,7 +161,8 @@ def _sheet(path: Path, *, formulas: bool = False) -> Iterator[Any]:
         sheets = book.worksheets
         if not sheets:
             raise CasesError(f"{path.name} has no sheet with cells")
-        yield next((sheet for sheet in sheets if sheet.sheet_state == "visible"), sheets[0])
+        visible = [sheet for sheet in sheets if sheet.sheet_state == "visible"]
+        yield next((sheet for sheet in visible if sheet.title == title), (visible or sheets)[0])
     except CasesError:
         raise
     except Exception as error:  # noqa: BLE001  a damaged workbook raises whatever its parts lead the library to

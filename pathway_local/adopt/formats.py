@@ -1,0 +1,126 @@
+"""The format that a prompt asks for, chosen among all that could be meant."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pathway_local.adopt.declaration import Declared, declare, promoted
+from pathway_local.adopt.finding import Candidate, Finding, Source
+from pathway_local.adopt.key_lists import key_list_candidates
+from pathway_local.adopt.labels import label_candidates
+from pathway_local.adopt.scales import Scales
+from pathway_local.adopt.short_replies import short_candidates
+from pathway_local.adopt.skeletons import skeleton_candidates
+from pathway_local.adopt.tags import tag_candidates
+
+LIMIT = 400_000
+"""Characters of a prompt that are searched; the longest prompts of judges have some ten thousand."""
+
+RANKS = {
+    "schema": 6,
+    "skeleton": 5,
+    "tags": 5,
+    "labels": 5,
+    "result": 5,
+    "doubled": 4,
+    "keys": 4,
+    "example": 3,
+    "inline": 2,
+    "words": 1,
+    "last": 1,
+    "number": 0,
+}
+"""How plainly a kind of candidate tells the format: what is shown counts more than what is said."""
+
+KINDS = {
+    "schema": "JSON, from the front matter's own schema",
+    "skeleton": "JSON, from a skeleton",
+    "tags": "tagged parts",
+    "labels": "labelled parts",
+    "result": "feedback, then [RESULT] and the score",
+    "doubled": "a rating in [[ ]]",
+    "keys": "JSON, from a list of keys",
+    "example": "JSON, from an example",
+    "inline": "a line with the score",
+    "words": "one word",
+    "last": "what follows the last label",
+    "number": "a bare number",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFormat:
+    """The parts of an `outputs:` block, and why each field, or the layout, is not certain."""
+
+    layout: str
+    fields: Mapping[str, Declared]
+    findings: tuple[Finding, ...]
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def outputs(self) -> dict[str, object]:
+        """The `outputs:` block."""
+        return {"layout": self.layout, "fields": {name: declared.field for name, declared in self.fields.items()}}
+
+    @property
+    def doubt(self) -> str:
+        """The first reason why it is not certain; empty where it is."""
+        return next((said for said in (*self.doubts, *(field.doubt for field in self.fields.values())) if said), "")
+
+    @property
+    def rules(self) -> list[dict[str, object]]:
+        """A rule for verdicts that say that nothing was judged: such a score means nothing."""
+        return [
+            {"name": "skipped", "expect": [{"field": name, "equals": "completed"}]}
+            for name, declared in self.fields.items()
+            if declared.field.get("choices") in (["completed", "skipped"], ["skipped", "completed"])
+        ]
+
+
+def find_format(source: Source, inputs: Collection[str], extra: Sequence[Candidate] = ()) -> FoundFormat | None:
+    """The format, or None where the prompt asks for none that holds a score."""
+    searched = Source(source.text[:LIMIT], source.first_line)
+    scales = Scales(searched)
+    found = [
+        *extra,
+        *tag_candidates(searched),
+        *label_candidates(searched),
+        *skeleton_candidates(searched),
+        *key_list_candidates(searched),
+        *short_candidates(searched),
+    ]
+    for candidate in sorted(found, key=lambda one: (RANKS[one.kind], one.row), reverse=True):
+        fields = _declared(candidate, scales, inputs)
+        if any(declared.field["type"] == "score" for declared in fields.values()):
+            doubts = (*candidate.doubts, *_rivals(candidate, found, searched))
+            return FoundFormat(candidate.layout, fields, tuple(_findings(candidate, fields, searched, doubts)), doubts)
+    return None
+
+
+def _declared(candidate: Candidate, scales: Scales, inputs: Collection[str]) -> dict[str, Declared]:
+    quoted = candidate.layout == "json"
+    fields = {place.name: declare(place, scales, inputs, quoted=quoted) for place in candidate.places}
+    if not any(declared.field["type"] == "score" for declared in fields.values()):
+        verdict = promoted(candidate.places, fields)
+        if verdict:
+            fields[verdict[0]] = verdict[1]
+    return fields
+
+
+def _rivals(chosen: Candidate, found: Sequence[Candidate], source: Source) -> Iterator[str]:
+    """Another format that the prompt shows as plainly."""
+    for other in found:
+        if other.kind != chosen.kind and RANKS[other.kind] == RANKS[chosen.kind] == 5:
+            yield f"line {source.line(other.row)} shows another format ({KINDS[other.kind]})"
+
+
+def _findings(
+    candidate: Candidate, fields: Mapping[str, Declared], source: Source, doubts: Sequence[str]
+) -> Iterator[Finding]:
+    kind = KINDS[candidate.kind] + (f"; {candidate.note}" if candidate.note else "")
+    yield Finding("format", kind, source.line(candidate.row), "; ".join(doubts))
+    for place in candidate.places:
+        declared = fields[place.name]
+        value = f"{place.name}: {declared.said}"
+        yield Finding(str(declared.field["type"]), value, source.line(place.row), declared.doubt)
+        if declared.field.get("levels") and declared.row not in (-1, place.row):
+            yield Finding("levels", f"of {place.name}", source.line(declared.row))

@@ -1,0 +1,115 @@
+"""The inputs of a prompt: those that have a place in it, or those that it only speaks of."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from pathway_local.adopt.finding import Finding, Source
+from pathway_local.adopt.placeholders import Placeholders
+
+GUESS = ("question", "answer")
+
+_READS = re.compile(
+    r"\b(?:read|given|received?|provided with|access to|compare|consider|review|consists? of|contains?)\b[:,]?\s",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(r"^[#*\s]*(?:the\s+)?(?:inputs?|data)\b[^.]{0,40}$", re.IGNORECASE)
+_LISTED = re.compile(
+    r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_`\"'\[]*([A-Za-z][\w -]{0,30}?)[*_`\"'\]]*\s*(?::|-|–|—)[*_]*\s+(\w.*)$"
+)
+_HEADS = re.compile(r"^[\s\-*•+_`\"'\d.)]*\{")
+_BLANK = re.compile(
+    r"(?:can|may|might|could) (?:also )?be (?:empty|blank|missing|absent)|\boptional\b|\bif (?:any|available|present)\b"
+    r"|\bif (?:it is |the )?\w* ?(?:is )?(?:empty|blank|missing)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundInput:
+    """An input's name, what the prompt says of it, and whether it may be empty."""
+
+    name: str
+    said: str
+    row: int
+    empty: bool
+    doubt: str = ""
+
+
+def find_inputs(source: Source, placeholders: Placeholders, declared: Iterable[str] = ()) -> list[FoundInput]:
+    """The inputs in the order of the prompt, or those that are `declared` already."""
+    names = list(declared)
+    if names:
+        return [_described(source, name, placeholders.rows.get(name, -1)) for name in names]
+    if placeholders.rows:
+        return [_described(source, name, row, placeholders.doubt) for name, row in placeholders.rows.items()]
+    found = _under_heading(source) or _enumerated(source)
+    if found:
+        return [_described(source, name, row) for name, row in found]
+    doubt = "the prompt does not tell what it is given; correct the names"
+    return [FoundInput(name, "", -1, False, doubt) for name in GUESS]
+
+
+def findings(inputs: Iterable[FoundInput], source: Source) -> Iterator[Finding]:
+    """A line of the table for each input."""
+    for found in inputs:
+        value = f"{found.name} (may be empty)" if found.empty else found.name
+        yield Finding("input", value, source.line(found.row) if found.row >= 0 else 0, found.doubt)
+
+
+def identifier(text: str) -> str:
+    """A name made of the words of a phrase: AI answer → ai_answer."""
+    return re.sub(r"\W+", "_", text.strip().lower()).strip("_")
+
+
+def _described(source: Source, name: str, row: int, doubt: str = "") -> FoundInput:
+    found = [said for line in source.lines if (said := _said_of(name, line))]
+    # The same label many times stands in examples: what follows it there is a case, no description.
+    said = found[0] if len(found) == 1 else ""
+    return FoundInput(name, said[:200], row, any(_BLANK.search(text) for text in found), doubt)
+
+
+def _said_of(name: str, line: str) -> str:
+    head = re.sub(r"[{}]", "", line) if line.count("{") == 1 and _HEADS.match(line) else line
+    listed = _LISTED.match(head)
+    named = listed is not None and identifier(listed.group(1)) == name
+    return listed.group(2).strip() if listed and named and "{" not in listed.group(2) else ""
+
+
+def _under_heading(source: Source) -> list[tuple[str, int]]:
+    for row, line in enumerate(source.lines):
+        if not _HEADING.match(line):
+            continue
+        found = []
+        for below in range(row + 1, len(source.lines)):
+            text = source.lines[below]
+            listed = _LISTED.match(text)
+            if listed:
+                found.append((identifier(listed.group(1)), below))
+            elif text.strip(" =-") and found:
+                break
+        if len(found) > 1:
+            return found
+    return []
+
+
+def _enumerated(source: Source) -> list[tuple[str, int]]:
+    """Names out of a sentence such as "read the question, the ideal answer and the AI answer"."""
+    best: list[tuple[str, int]] = []
+    whole = source.text.lower()
+    for row, line in enumerate(source.lines):
+        for verb in _READS.finditer(line):
+            items = [_item(item) for item in re.split(r",\s*(?:and\s+)?|\s+and\s+", _sentence(line[verb.end() :]))]
+            real = [item for item in items if item and whole.count(item.lower()) > 1]
+            if len(real) == len(items) > max(1, len(best)):
+                best = [(identifier(item), row) for item in real]
+    return best
+
+
+def _sentence(text: str) -> str:
+    return re.split(r"[.;:(]", text)[0]
+
+
+def _item(text: str) -> str:
+    bare = re.sub(r"^(?:the|a|an|both|all|each|its|following)\s+", "", text.strip(" *_`\"'"), flags=re.IGNORECASE)
+    return bare if re.fullmatch(r"[A-Za-z][\w'-]*(?: [A-Za-z][\w'-]*){0,2}", bare) else ""

@@ -1,0 +1,90 @@
+"""Formats told as a list of keys, each with a description, under a sentence that asks for a JSON object."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from pathway_local.adopt.finding import Candidate, Place, Source
+
+_ASKS = re.compile(
+    r"(?=.*\b(?:json|object|dictionary|output|respon\w+|return|reply)\b)(?=.*\b(?:keys?|fields?|with|contain\w*)\b).*:\s*\**\s*$",
+    re.IGNORECASE,
+)
+_KEY = re.compile(
+    r"^(?P<indent>\s*)(?:[-*•+]\s+|\d+[.)]\s*)(?P<quote>[\"'`*]*)(?P<key>[A-Za-z_][\w-]{0,50})(?P=quote)?[\"'`*]*\s*"
+    r"(?::|-|–|—)\s*(?P<said>.*)$"
+)
+_NESTS = re.compile(r"\b(?:dictionar(?:y|ies)|dicts?|objects?|maps?)\b", re.IGNORECASE)
+_MANY = re.compile(r"\b(?:list|array)\b", re.IGNORECASE)
+_CHOICE = re.compile(r"one of\b[^:]*:?\s*$|one of:", re.IGNORECASE)
+
+
+@dataclass
+class _Node:
+    key: str
+    said: str
+    row: int
+    indent: int
+    below: list["_Node"] = field(default_factory=list)
+
+
+def key_list_candidates(source: Source) -> Iterator[Candidate]:
+    """Each list of keys that the prompt asks for."""
+    end = 0
+    for row, line in enumerate(source.lines):
+        if row < end or not _ASKS.match(line):
+            continue
+        if "json" in " ".join(source.lines[max(0, row - 2) : row + 1]).lower():
+            nodes, end = _nodes(source.lines, row + 1)
+            places = tuple(place for node in nodes for place in _places(node, ""))
+            if len(places) > 1:
+                yield Candidate("keys", "json", places, row)
+
+
+def _nodes(lines: Sequence[str], first: int) -> tuple[list[_Node], int]:
+    """The bulleted keys from a line on, nested by how far they are indented, and the line that ends them."""
+    top: list[_Node] = []
+    path: list[_Node] = []
+    for row in range(first, len(lines)):
+        found = _KEY.match(lines[row])
+        if not found:
+            if not lines[row].strip():
+                continue
+            # Text that goes on under a key belongs to it; text at the margin ends the list.
+            if path and len(lines[row]) - len(lines[row].lstrip()) > path[0].indent:
+                path[-1].said += f" {lines[row].strip()}"
+                continue
+            return top, row
+        node = _Node(found.group("key"), found.group("said").strip(), row, len(found.group("indent").expandtabs(4)))
+        while path and path[-1].indent >= node.indent:
+            path.pop()
+        (path[-1].below if path else top).append(node)
+        path.append(node)
+    return top, len(lines)
+
+
+def _places(node: _Node, prefix: str) -> Iterator[Place]:
+    name = f"{prefix}{node.key}"
+    if _kind(node.said) == "list":
+        yield Place(name, node.said, node.row, "list")
+    elif node.below and _CHOICE.search(node.said):
+        yield Place(name, node.said, node.row, "text", choices=tuple(inner.key for inner in node.below))
+    elif node.below and _MANY.search(node.said):
+        inner = tuple(replace(place, name=place.name) for below in node.below for place in _places(below, ""))
+        yield Place(name, node.said, node.row, "objects", inner=inner)
+    elif node.below and _NESTS.search(node.said):
+        for below in node.below:
+            yield from _places(below, f"{name}.")
+    else:
+        yield Place(name, node.said, node.row, _kind(node.said))
+
+
+def _kind(said: str) -> str:
+    head = said.lower()[:60]
+    if _MANY.search(head) and not _NESTS.search(head):
+        return "list"
+    if re.search(r"true or false|true/false|\bboolean\b|\bbool\b", head):
+        return "boolean"
+    if re.match(r"(?:an?\s+)?(?:string|text|sentence|explanation|some|brief|short)\b", head):
+        return "text"
+    return ""

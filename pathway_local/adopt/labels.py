@@ -1,0 +1,87 @@
+"""Formats of labelled parts: lines such as **Score:** [1-5], each label with what belongs behind it."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pathway_local.adopt.finding import Candidate, Place, Source
+from pathway_local.adopt.inputs import identifier
+from pathway_local.adopt.scales import SCORE_WORDS, range_in
+
+_SLOT = r"\[{1,2}[^\[\]\n]{1,400}\]{1,2}|<[^<>\n/]{1,400}>|\([^()\n]{3,400}\)|_{3,}|\.{3}|…|\d+\s*[-–]\s*\d+"
+_LABEL = r"(?P<label>[ \t]*(?:[#>]+[ \t]*)?[*_]*[A-Z][\w /'-]{0,40}?[*_]*[ \t]*:[*_]*)"
+_ON_LINE = re.compile(rf"^{_LABEL}(?P<gap>[ \t]*)(?P<slot>{_SLOT})[*_]*\.?[ \t]*$")
+_HEAD = re.compile(rf"^(?:{_LABEL}|(?P<heading>[ \t]*#+[ \t]+[A-Z][\w /'-]{{0,40}}))[ \t]*$")
+_ALONE = re.compile(rf"^[ \t]*(?P<slot>{_SLOT})[ \t]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A label with its slot: offsets of both, and the rows that they take."""
+
+    label: str
+    start: int
+    slot: tuple[int, int]
+    rows: tuple[int, int]
+
+
+def label_candidates(source: Source) -> Iterator[Candidate]:
+    """Each block of labelled slots, one of which is a score's."""
+    for block in _blocks(source, list(_parts(source))):
+        said = [source.text[slice(*part.slot)] for part in block]
+        scored = [bool(SCORE_WORDS.search(part.label)) for part in block]
+        if not any(scored) and not any(range_in(text) for text in said):
+            continue
+        names = _names(block)
+        places = tuple(
+            Place(name, f"{text.strip('[]<>()')}", part.rows[1])
+            for name, text, part in zip(names, said, block, strict=True)
+        )
+        yield Candidate("labels", _layout(source.text, block, names), places, block[0].rows[0])
+
+
+def _parts(source: Source) -> Iterator[_Part]:
+    for row, line in enumerate(source.lines):
+        found = _ON_LINE.match(line)
+        if found and "{{" not in line:
+            at = source.start(row)
+            yield _Part(found.group("label"), at, (at + found.start("slot"), at + found.end("slot")), (row, row))
+            continue
+        head = _HEAD.match(line)
+        below = row + 1
+        slot = _ALONE.match(source.lines[below]) if head and below < len(source.lines) else None
+        if head and slot:
+            at = source.start(below)
+            span = (at + slot.start("slot"), at + slot.end("slot"))
+            yield _Part(head.group("label") or head.group("heading"), source.start(row), span, (row, below))
+
+
+def _blocks(source: Source, parts: Sequence[_Part]) -> Iterator[list[_Part]]:
+    block: list[_Part] = []
+    for part in parts:
+        if block and source.text[block[-1].slot[1] : part.start].strip(" \t\n*_."):
+            yield block
+            block = []
+        block.append(part)
+    if block:
+        yield block
+
+
+def _names(block: Sequence[_Part]) -> list[str]:
+    names: list[str] = []
+    for part in block:
+        name = identifier(part.label) or "text"
+        names.append(name if name not in names else f"{name}_{len(names) + 1}")
+    return names
+
+
+def _layout(text: str, block: Sequence[_Part], names: Sequence[str]) -> str:
+    """The block's own text with each slot's name in its place; [[…]] keeps its brackets."""
+    layout, at = "", block[0].start
+    for part, name in zip(block, names, strict=True):
+        start, end = part.slot
+        doubled = text[start:end].startswith("[[")
+        before = text[at:start].replace("{", "{{").replace("}", "}}")
+        layout += f"{before}{'[[' * doubled}{{{name}}}{']]' * doubled}"
+        at = end
+    return layout.strip(" \t")

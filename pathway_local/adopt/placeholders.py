@@ -1,0 +1,84 @@
+"""How a prompt marks the places of its inputs, and what the inputs are called."""
+
+import re
+from dataclasses import dataclass
+from string import Formatter
+
+from jinja2 import TemplateSyntaxError, nodes
+
+from pathway_local.adopt.finding import Source
+from pathway_local.turn import JINJA, MARKS, Syntax, Turn
+
+OUTPUT_WORDS = re.compile(r"score|rating|grade|verdict|reason(ing)?|explanation|feedback|justification", re.IGNORECASE)
+
+_DESCRIBED = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_`\"']*\{(\w+)\}[*_`\"']*\s*(?::|-|–|—|=)[*_]*\s+\w")
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholders:
+    """The syntax and, for each input, the row in which it stands first. `doubt` tells why it is not certain."""
+
+    syntax: Syntax
+    rows: dict[str, int]
+    doubt: str = ""
+
+
+def find_placeholders(source: Source) -> Placeholders:
+    """Where the prompt has places for inputs; none where it only describes them or says nothing."""
+    doubled, single = _rows(source, "double-braces"), _rows(source, "single-braces")
+    if doubled and not _escaped(source.text, doubled):
+        return Placeholders("jinja2" if _is_jinja(source.text, set(doubled)) else "double-braces", doubled)
+    if not single or all(_described(source, name) for name in single):
+        return Placeholders("none", single)
+    doubt = ""
+    for name in single:
+        if OUTPUT_WORDS.fullmatch(name):
+            doubt = f"{{{name}}} may be an input, or a place that the judge fills in"
+    return Placeholders("braces" if _is_format(source.text) else "single-braces", single, doubt)
+
+
+def shown(text: str, syntax: Syntax) -> str:
+    """The text as a judge reads it: with the braces that `str.format` would leave."""
+    if syntax != "braces":
+        return text
+    return MARKS["braces"].sub(lambda mark: mark.group()[0] if mark.group() in ("{{", "}}") else mark.group(), text)
+
+
+def _rows(source: Source, syntax: Syntax) -> dict[str, int]:
+    rows: dict[str, int] = {}
+    for found in MARKS[syntax].finditer(source.text):
+        rows.setdefault(found.group(1), source.row(found.start()))
+    return rows
+
+
+def _escaped(text: str, doubled: dict[str, int]) -> bool:
+    """Whether {{x}} is an escaped {x}: in a text for `str.format` the inputs stand in single braces."""
+    single = {found.group(1) for found in MARKS["single-braces"].finditer(text)}
+    return bool(single) and _is_format(text) and not doubled.keys() & single
+
+
+def _is_format(text: str) -> bool:
+    try:
+        pieces = list(Formatter().parse(text))
+    except ValueError:
+        return False
+    return all(name is None or (name.isidentifier() and not spec and not turn) for _, name, spec, turn in pieces)
+
+
+def _is_jinja(text: str, names: set[str]) -> bool:
+    """Whether a template engine would read it as it is meant: every {{ }} holds a name, every choice is by one."""
+    try:
+        turn = Turn("user", text)
+        flaw, _ = turn.flaw()
+        tree = JINJA.parse(text)
+    except TemplateSyntaxError:
+        return False
+    # Jinja drops {# #} without a word, and with it a part of the prompt.
+    comments = "{#" in text and "#}" in text
+    return not flaw and not comments and turn.variables >= names and not list(tree.find_all(nodes.Call))
+
+
+def _described(source: Source, name: str) -> bool:
+    """Whether the name heads a description wherever it stands, as in `- **{answer}**: what the chatbot said`."""
+    lines = [line for line in source.lines if f"{{{name}}}" in line]
+    return all((found := _DESCRIBED.match(line)) and found.group(1) == name for line in lines)

@@ -1,0 +1,146 @@
+"""Formats of tagged parts, such as <reason>…</reason> <score>…</score>."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pathway_local.adopt.finding import Candidate, Place, Source
+from pathway_local.adopt.inputs import identifier
+from pathway_local.turn import MARKS
+
+MOST = 400
+"""Tags that are looked at, from the end: a prompt has a few."""
+
+_TAG = re.compile(r"<(/?)([A-Za-z][\w-]{0,40})>")
+_NUMBERED = re.compile(r"[A-Za-z]?\d+")
+_SCORE = re.compile(r"scor|rating|grade", re.IGNORECASE)
+_STARTS = re.compile(r"\b(?:start|begin)s?\b[^.\n]{0,60}?\bwith:?\s+[\"“'`]([^\"”\n`]{2,80})[\"”'`]", re.IGNORECASE)
+_FILLER = re.compile(r"^(?:your|the|a|an|brief|very|short|final|overall|detailed)\s+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    name: str
+    start: int
+    end: int
+    said: str
+
+
+def tag_candidates(source: Source) -> Iterator[Candidate]:
+    """The format of the prompt's tags, if one of them holds a score."""
+    pairs = [pair for pair in _pairs(source.text) if not _holds_input(pair.said)]
+    names = list(dict.fromkeys(pair.name for pair in pairs))
+    said = {name: _said(source, pairs, name) for name in names}
+    scores = [name for name in names if _SCORE.search(name) or any(_SCORE.search(text) for text in said[name])]
+    if not scores:
+        return
+    run = _run(source, pairs, names)
+    names = [pair.name for pair in run]
+    fields = _field_names(names, said)
+    starts = _starts(source, run)
+    layout = ""
+    for before, pair in zip([None, *run], run, strict=False):
+        begins = _braced(starts.get(pair.name, ""))
+        layout += f"{_gap(source.text, before, pair)}<{pair.name}>{begins}{{{fields[pair.name]}}}</{pair.name}>"
+    places = tuple(Place(fields[pair.name], " / ".join(said[pair.name]), source.row(pair.start)) for pair in run)
+    if any(name in scores for name in names):
+        yield Candidate("tags", _wrapped(source.text, run, layout), places, source.row(run[0].start))
+
+
+def _pairs(text: str) -> list[_Pair]:
+    """The innermost pairs of an opening and a closing tag."""
+    found: list[_Pair] = []
+    opened: re.Match[str] | None = None
+    for tag in _TAG.finditer(text):
+        if not tag.group(1):
+            opened = tag
+        elif opened is not None and opened.group(2) == tag.group(2):
+            found.append(_Pair(tag.group(2), opened.start(), tag.end(), text[opened.end() : tag.start()]))
+            opened = None
+    return found[-MOST:]
+
+
+def _holds_input(said: str) -> bool:
+    return bool(MARKS["double-braces"].search(said) or MARKS["single-braces"].fullmatch(said.strip()))
+
+
+def _said(source: Source, pairs: Sequence[_Pair], name: str) -> list[str]:
+    """What the prompt says of a tag's content, the shortest first."""
+    found = []
+    for pair in pairs:
+        if pair.name != name:
+            continue
+        rest = source.lines[source.row(pair.end - 1)]
+        behind = rest[pair.end - source.start(source.row(pair.end - 1)) :]
+        found += [pair.said.strip()] if pair.said.strip() else [behind.lstrip(" :-–—=").strip()]
+    return sorted({text for text in found if text and not _TAG.search(text)}, key=len)
+
+
+def _run(source: Source, pairs: Sequence[_Pair], names: Sequence[str]) -> list[_Pair]:
+    """The tags in a row, once each: where they stand on lines of their own, else where they stand last."""
+    best: list[_Pair] = []
+    rank = (0, False, 0)
+    for first in range(len(pairs)):
+        run: list[_Pair] = []
+        for pair in pairs[first : first + len(names)]:
+            if pair.name in [known.name for known in run]:
+                break
+            run.append(pair)
+        gaps = [source.text[one.end : two.start] for one, two in pairwise(run)]
+        apart = all(gap.strip() == "" and "\n" in gap for gap in gaps)
+        filled = all(pair.said.strip() for pair in run)
+        if (len(run), apart and filled, first) > rank:
+            best, rank = run, (len(run), apart and filled, first)
+    return best
+
+
+def _gap(text: str, before: _Pair | None, pair: _Pair) -> str:
+    """What stands between two tags: line breaks as they are; words and commas become one."""
+    if before is None:
+        return ""
+    gap = text[before.end : pair.start]
+    return gap if gap.strip(" \t") and not gap.strip() and len(gap) < 4 else "\n"
+
+
+def _wrapped(text: str, run: Sequence[_Pair], layout: str) -> str:
+    """The layout inside the tag that stands around all of it, if one does."""
+    before = re.search(r"<([A-Za-z][\w-]{0,40})>(\s{0,8})$", text[max(0, run[0].start - 60) : run[0].start])
+    if not before:
+        return layout
+    behind = re.match(rf"(\s{{0,8}})</{before.group(1)}>", text[run[-1].end :])
+    name = before.group(1)
+    return f"<{name}>{before.group(2)}{layout}{behind.group(1)}</{name}>" if behind else layout
+
+
+def _field_names(names: Sequence[str], said: dict[str, list[str]]) -> dict[str, str]:
+    """A name for each field: the tag's own, or for numbered tags what it is said to hold."""
+    fields: dict[str, str] = {}
+    for name in names:
+        wanted = _named(said[name]) if _NUMBERED.fullmatch(name) else identifier(name)
+        fields[name] = wanted if wanted and wanted not in fields.values() else identifier(name)
+    return fields
+
+
+def _named(said: Sequence[str]) -> str:
+    short = next(iter(said), "")
+    for word in ("thought", "explanation", "score", "rating", "reason", "justification", "analysis", "feedback"):
+        if word in short.lower():
+            return "thoughts" if word == "thought" else word
+    bare = _FILLER.sub("", short)
+    return identifier(bare) if len(bare.split()) <= 4 else ""
+
+
+def _starts(source: Source, run: Sequence[_Pair]) -> dict[str, str]:
+    """Words that a tag's content must begin with: told inside the tag, or of the first part in general."""
+    found = {}
+    for pair in run:
+        told = _STARTS.search(pair.said)
+        if told:
+            found[pair.name] = told.group(1)
+    told = _STARTS.search(source.text)
+    return found or ({run[0].name: told.group(1)} if told else {})
+
+
+def _braced(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")

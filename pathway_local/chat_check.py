@@ -1,0 +1,196 @@
+"""Checks of how a judge is talked to: system turn, thinking switch, the token that ends a reply.
+
+Each renders the judge's own chat template with words that stand nowhere else, and looks for where they went.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+
+from pathway_local.check import Check, checked
+from pathway_local.default_template import default_template
+from pathway_local.errors import EngineError
+from pathway_local.judge_spec import JudgeSpec, Thinking
+from pathway_local.tokenizer import JudgeTokenizer
+from pathway_local.weights import chat_template
+
+SYSTEM, USER, ANSWER, NEXT = "systemwords", "userwords", "answerwords", "nextwords"
+Switches = Mapping[str, object]
+
+_DATES = ("%Y-%m-%d", "%d %b %Y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y")
+
+
+def chat_checks(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Iterator[Check]:
+    """Look at the chat template; where there is none, only at that."""
+    if not tokenizer.tokenizer.chat_template:
+        yield _no_template(spec, folder, tokenizer)
+        return
+    yield checked("chat template", lambda: _template(spec, folder, tokenizer))
+    yield checked("system turn", lambda: _system(spec, tokenizer))
+    yield checked("thinking", lambda: _thinking(spec, tokenizer))
+    yield checked("end of turn", lambda: _end_of_turn(tokenizer))
+
+
+def off_switches(spec: JudgeSpec) -> Switches:
+    """What the chat template is told so that the judge does not think."""
+    return spec.thinking.off_by if spec.thinking else {}
+
+
+def rendered(
+    tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switches: Switches, *, reply: bool = True
+) -> str:
+    """The text of these turns, roles and words; with `reply`, up to where a reply begins. Raises EngineError."""
+    messages = [{"role": role, "content": words} for role, words in turns]
+    try:
+        text = tokenizer.tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=reply, **switches
+        )
+    except Exception as error:  # noqa: BLE001  a template is a stranger's program, and may raise anything
+        reason = (str(error).strip().splitlines() or [""])[0][:200]
+        raise EngineError(f"the chat template fails: {reason or type(error).__name__}") from None
+    return str(text)
+
+
+def _no_template(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Check:
+    guess = default_template(tokenizer.tokenizer.get_vocab())
+    because = f"it has the tokens {' '.join(guess.marks)}" if guess.marks else "its tokens are of no family known here"
+    return Check(
+        "chat template",
+        "problem",
+        f"there is none; {guess.name!r} would be the default, since {because}",
+        f"If its maker describes that one: `pathway-local judges check {spec.key} --template {guess.name}` writes it "
+        f"to {folder}. Otherwise put the maker's own there as chat_template.jinja.",
+    )
+
+
+def _template(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Check:
+    text = rendered(tokenizer, _turns(spec), off_switches(spec))
+    size, begin = f"{len(chat_template(folder)):,} characters", tokenizer.tokenizer.bos_token
+    if (
+        begin
+        and not text.startswith(begin)
+        and tokenizer.tokenizer("x").input_ids[0] == tokenizer.tokenizer.bos_token_id
+    ):
+        return Check("chat template", "note", f"{size}; it leaves out {begin}, which the tokenizer puts first")
+    if any(date.today().strftime(form) in text for form in _DATES):
+        return Check("chat template", "note", f"{size}; it puts today's date into every prompt, so days differ")
+    return Check("chat template", "ok", size)
+
+
+def _turns(spec: JudgeSpec) -> list[tuple[str, str]]:
+    if spec.system == "fold":
+        return [("user", f"{SYSTEM}\n\n{USER}")]
+    return [("system", SYSTEM), ("user", USER)]
+
+
+def _system(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
+    switches = off_switches(spec)
+    native = _refusal(tokenizer, [("system", SYSTEM), ("user", USER)], switches)
+    folded = _refusal(tokenizer, [("user", f"{SYSTEM}\n\n{USER}")], switches)
+    if spec.system == "fold":
+        if folded:
+            return Check("system turn", "problem", f"folded into the user turn, {folded}", _edit("system: native"))
+        also = "" if native else "; its template would take a system turn, too"
+        return Check("system turn", "ok", f"folded into the user turn{also}")
+    if native and folded:
+        return Check("system turn", "problem", native, "Use another chat template: this one takes no user turn.")
+    if native:
+        return Check("system turn", "problem", native, _edit("system: fold"))
+    return Check("system turn", "ok", "native")
+
+
+def _edit(key: str) -> str:
+    return f"Put `{key}` into its entry in models.yaml."
+
+
+def _refusal(tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switches: Switches) -> str:
+    """Why these turns can't be put to the judge; empty where they can."""
+    try:
+        text = rendered(tokenizer, turns, switches)
+    except EngineError as error:
+        return str(error)
+    at = [text.find(words) for words in (SYSTEM, USER)]
+    if at[0] < 0:
+        return "the chat template drops the system turn's text"
+    if at[1] < 0:
+        return "the chat template drops the user turn's text"
+    return "" if at[0] < at[1] else "the chat template puts the system turn behind the user turn"
+
+
+def _thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
+    how = spec.thinking
+    if how is None:
+        if _open(_tail(spec, tokenizer, {}), "<think>", "</think>"):
+            said = "the chat template opens thinking with <think>, and the entry says that it never thinks"
+            return Check("thinking", "problem", said, _edit("thinking: {end: </think>}, with its off_by and on_by,"))
+        return Check("thinking", "ok", "never")
+    off, on = _tail(spec, tokenizer, how.off_by), _tail(spec, tokenizer, how.on_by)
+    for found, fix in _thinking_problems(how, tokenizer, off, on, changes=_changes(spec, tokenizer, how)):
+        return Check("thinking", "problem", found, fix)
+    return Check("thinking", "ok", f"off: the prompt ends {off[-40:]!r}, on: {(on + how.start)[-40:]!r}")
+
+
+def _thinking_problems(
+    how: Thinking, tokenizer: JudgeTokenizer, off: str, on: str, *, changes: bool
+) -> Iterator[tuple[str, str]]:
+    opening = how.start.strip() or _opening(how.end)
+    if len(tokenizer.encode(how.end)) != 1:
+        yield f"its end {how.end!r} is not one token, so nothing would stop the thinking", _edit("thinking.end")
+    if how.off_by != how.on_by and not changes:
+        yield "its switch changes nothing: off_by and on_by give the same prompt", _edit("thinking.off_by and on_by")
+    if opening and not how.skip and _open(off, opening, how.end):
+        yield f"switched off, the prompt still opens it with {opening!r}", _edit("thinking.off_by, or thinking.skip,")
+    if opening and how.start and _open(on, opening, how.end):
+        yield f"the template opens it with {opening!r}, and the entry's start would once more", _edit("no start")
+    if opening and not how.start and not _open(on, opening, how.end):
+        yield f"switched on, nothing opens it with {opening!r}", _edit(f"thinking.start: {opening!r}")
+
+
+def _opening(end: str) -> str:
+    """What opens a span that `end` closes, by the way that tags are written; empty where it is written otherwise."""
+    for closing, opening in (("</", "<"), ("[/", "[")):
+        if end.startswith(closing):
+            return opening + end.removeprefix(closing)
+    return ""
+
+
+def _open(tail: str, opening: str, end: str) -> bool:
+    return tail.rfind(opening) > tail.rfind(end)
+
+
+def _tail(spec: JudgeSpec, tokenizer: JudgeTokenizer, switches: Switches) -> str:
+    """What stands behind the user's words, up to where the reply begins."""
+    return rendered(tokenizer, _turns(spec), switches).rpartition(USER)[2]
+
+
+def _changes(spec: JudgeSpec, tokenizer: JudgeTokenizer, how: Thinking) -> bool:
+    turns = _turns(spec)
+    return rendered(tokenizer, turns, how.off_by) != rendered(tokenizer, turns, how.on_by)
+
+
+def _end_of_turn(tokenizer: JudgeTokenizer) -> Check:
+    """Whether what follows a reply in the chat template is a token that ends one: else a judge writes on."""
+    known = {tokenizer.eos_id, *tokenizer.end_ids}
+    names = ", ".join(tokenizer.tokenizer.convert_ids_to_tokens(sorted(known)))
+    after = list(_behind_an_answer(tokenizer))
+    if any(ids[0] in known for ids in after):
+        return Check("end of turn", "ok", names)
+    special = set(tokenizer.tokenizer.get_added_vocab().values())
+    ends = dict.fromkeys(ids[0] for ids in after if ids[0] in special)
+    if not ends:
+        return Check("end of turn", "note", f"{names}; the chat template does not show what ends a reply")
+    wanted = ", ".join(f'"{tokenizer.tokenizer.convert_ids_to_tokens(token)}"' for token in ends)
+    said = f"the chat template ends a reply with {wanted}, and only {names} would end one here"
+    return Check("end of turn", "problem", said, _edit(f"end_of_turn: [{wanted}]"))
+
+
+def _behind_an_answer(tokenizer: JudgeTokenizer) -> Iterator[tuple[int, ...]]:
+    """The ids behind a reply at the end of a conversation, and behind one that another user turn follows."""
+    said = [("user", USER), ("assistant", ANSWER)]
+    for turns in (said, [*said, ("user", NEXT)]):
+        try:
+            rest = rendered(tokenizer, turns, {}, reply=False).rpartition(ANSWER)[2].lstrip()
+        except EngineError:
+            continue  # a template may refuse a conversation that ends with a reply
+        if ids := tokenizer.encode(rest):
+            yield ids

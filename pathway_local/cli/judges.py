@@ -1,0 +1,202 @@
+"""`pathway-local judges`: list, show, fit, check and fetch judges."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pathway_local.cli.terminal import data, notice, print_json, table, talk
+from pathway_local.errors import EngineError, UsageError
+from pathway_local.judge_card import JudgeCard, facts, judge_card, judge_cards
+from pathway_local.judge_spec import JudgeSpec
+from pathway_local.machine import GB, this_machine
+from pathway_local.memory import Fit, Gpu, advice, fits
+from pathway_local.registry import load_registry, weights_folder
+
+app = typer.Typer(pretty_exceptions_enable=False, no_args_is_help=True, help="List, show, fit, check and fetch judges.")
+
+INTERRUPTED = 130
+
+Name = Annotated[str, typer.Argument(help="A judge's name, NAME:VARIANT, or a model folder.", show_default=False)]
+Models = Annotated[Path | None, typer.Option(help="A registry of your own over ours.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+@app.command(name="list")
+def list_judges(models: Models = None, as_json: AsJson = False) -> None:
+    """List the judges of the registry, and which of them are here and fit this machine."""
+    machine = this_machine()
+    cards = list(judge_cards(load_registry(models), machine))
+    if as_json:
+        print_json([card.as_json() for card in cards])
+        return
+    columns = ["judge", "licence", "thinking", "here", "fits this machine", "billions", "context", "GB"]
+    data.print(table("", columns, [_row(card) for card in cards], left=5))
+    talk.print(f"This machine: {machine.described()}. GB: memory that the weights take.")
+
+
+def _row(card: JudgeCard) -> list[str]:
+    spec = card.spec
+    size = spec.parameters
+    active = f" ({size.active:g})" if size and size.active else ""
+    return [
+        spec.name,
+        card.licence + (", gated" if spec.gated else ""),
+        "can" if spec.thinking else "never",
+        "yes" if card.folder else "–",
+        card.fits,
+        f"{size.total:g}{active}" if size else "–",
+        f"{spec.context:,}" if spec.context else "–",
+        f"{spec.weights_gb:.1f}" if spec.weights_gb else "–",
+    ]
+
+
+@app.command()
+def show(name: Name, models: Models = None, as_json: AsJson = False) -> None:
+    """Show all that is known of a judge, and what was read from its folder."""
+    card = judge_card(load_registry(models).get(name), this_machine())
+    if as_json:
+        print_json(card.as_json())
+        return
+    spec = card.spec
+    data.print(table(spec.name, ["key", "value"], [[key, text] for key, text in facts(spec).items()], left=2))
+    rows = [[f"{spec.name}:{name}", *_variant(spec, name)] for name in spec.variants]
+    if rows:
+        data.print(table("Variants", ["judge", "source", "precision", "GB", "notes"], rows, left=5))
+    for line in _remarks(card):
+        data.print(line, markup=False, soft_wrap=True)
+
+
+def _variant(spec: JudgeSpec, name: str) -> list[str]:
+    variant = spec.variants[name]
+    size = f"{variant.weights_gb:.1f}" if variant.weights_gb else "–"
+    return [variant.source, variant.precision, size, variant.notes]
+
+
+def _remarks(card: JudgeCard) -> list[str]:
+    spec = card.spec
+    gate = "Gated: accept its terms on its page of the hub, and log in with `hf auth login`, before `judges fetch`."
+    return [
+        *([f"Label: {spec.label}"] if spec.label else []),
+        *([f"Notes: {spec.notes}"] if spec.notes else []),
+        *([gate] if spec.gated else []),
+        *(f"Read from its folder: {line}" for line in spec.inferred),
+        f"Weights: {card.folder}" if card.folder else "Weights: not on this disk",
+        f"On this machine: {card.why_not}. {card.why_not.hint}" if card.why_not else f"On this machine: {card.fits}",
+    ]
+
+
+@app.command()
+def fit(
+    name: Name,
+    gpu: Annotated[float | None, typer.Option(min=1, help="Memory of the GPU in GB; default: this machine's.")] = None,
+    prompt: Annotated[int, typer.Option(min=1, help="Tokens of a prompt.")] = 4000,
+    reply: Annotated[int, typer.Option(min=1, help="Tokens of a verdict.")] = 1000,
+    models: Models = None,
+    as_json: AsJson = False,
+) -> None:
+    """Reckon how many cases a judge holds at once on a GPU, in each of its precisions."""
+    spec = load_registry(models).get(name)
+    found = fits(spec, Gpu(gpu if gpu is not None else _own_gpu()), prompt, reply)
+    said = advice(spec, found)
+    if as_json:
+        print_json({"judge": spec.name, "advice": said, "precisions": [_fit_json(one) for one in found]})
+        return
+    columns = ["judge", "precision", "weights GB", "KB a token", "GB a case", "GB for cases", "cases in flight"]
+    title = f"On a GPU of {found[0].gpu.gb:g} GB, cases of {prompt + reply:,} tokens"
+    data.print(table(title, columns, [_fit_row(one) for one in found], left=2))
+    data.print(said, markup=False, soft_wrap=True)
+    if any(one.checkpoint.estimated for one in found):
+        data.print("~ reckoned from the number of parameters: no such weights are listed", markup=False)
+
+
+def _own_gpu() -> float:
+    gpus = this_machine().gpus
+    if not gpus or gpus[0].total is None:
+        raise UsageError("this machine shows no GPU whose memory is known", "Give --gpu, such as --gpu 24.")
+    return gpus[0].total / GB
+
+
+def _fit_row(one: Fit) -> list[str]:
+    about = "~" if one.checkpoint.estimated else ""
+    return [
+        one.checkpoint.judge,
+        one.checkpoint.precision,
+        f"{about}{one.checkpoint.weights / GB:.1f}",
+        f"{one.per_case / one.tokens / 1000:.0f}",
+        f"{one.per_case / GB:.2f}",
+        f"{one.left / GB:.1f}",
+        f"{one.cases:,}" if one.fits else "none",
+    ]
+
+
+def _fit_json(one: Fit) -> dict[str, object]:
+    return {
+        "judge": one.checkpoint.judge,
+        "precision": one.checkpoint.precision,
+        "estimated": one.checkpoint.estimated,
+        "gpu_gb": one.gpu.gb,
+        "tokens": one.tokens,
+        "weights_bytes": round(one.checkpoint.weights),
+        "case_bytes": round(one.per_case),
+        "left_bytes": round(one.left),
+        "cases_in_flight": one.cases,
+    }
+
+
+@app.command()
+def check(
+    name: Name,
+    template: Annotated[
+        str | None, typer.Option(help="Write this default chat template into the judge's folder, which has none.")
+    ] = None,
+    models: Models = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check, without loading it, that a judge is whole and ready; show the prompt of a sample case."""
+    # Imported here: transformers alone takes seconds, which the other commands need not wait for.
+    from pathway_local.default_template import write_template
+    from pathway_local.judge_check import check_judge
+
+    spec = load_registry(models).get(name)
+    folder = weights_folder(spec)
+    if template is not None:
+        talk.print(f"written: {write_template(folder, template)}")
+    talk.print(f"checking {folder}")
+    report = check_judge(spec, folder, this_machine())
+    if as_json:
+        checks = [{"check": c.name, "status": c.status, "found": c.found, "fix": c.fix} for c in report.checks]
+        print_json({"judge": spec.name, "folder": str(folder), "checks": checks, "prompt": report.prompt})
+    else:
+        rows = [[c.name, c.status, c.found, c.fix] for c in report.checks]
+        data.print(table(spec.name, ["check", "", "found", "fix"], rows, left=4))
+        if report.prompt:
+            data.print("The prompt of a sample case, as the judge gets it", style="bold")
+            data.print(report.prompt, markup=False, soft_wrap=True)
+    if not report.ready:
+        raise typer.Exit(EngineError.exit_code)
+
+
+@app.command()
+def fetch(name: Name, models: Models = None) -> None:
+    """Fetch a judge's weights from the model hub: the only command that uses the network.
+
+    Only safetensors and the files that describe model, tokenizer and chat template are taken, at the entry's
+    revision. Interrupted, it goes on when it is run again.
+    """
+    # Imported here: the hub's client is for this command alone.
+    from pathway_local.fetch import fetch as take
+    from pathway_local.fetch import registry_line
+
+    spec = load_registry(models).get(name)
+    if spec.revision is None:
+        notice(f"the entry of {spec.name} names no revision: the newest is taken")
+    talk.print(f"fetching {spec.source}; licence: {spec.licence}")
+    try:
+        folder, record = take(spec)
+    except KeyboardInterrupt:
+        talk.print(f"stopped. To go on: pathway-local judges fetch {name}")
+        raise typer.Exit(INTERRUPTED) from None
+    talk.print(f"fetched: {folder}")
+    talk.print("To insist on these very files, put this into your models.yaml:")
+    data.print(registry_line(spec, record), markup=False, soft_wrap=True)

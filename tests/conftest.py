@@ -1,0 +1,24 @@
+"""What several tests share: a tiny judge, and one real vLLM that has loaded it."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tiny_judge import make_tiny_judge
+
+from pathway_local.engines.host import Host, start
+from pathway_local.engines.passes import EngineConfig
+
+
+@pytest.fixture(scope="session")
+def tiny_judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a 2-layer Qwen3-shaped judge of random weights, its tokenizer and its chat template."""
+    return make_tiny_judge(tmp_path_factory.mktemp("tiny-judge"))
+
+
+@pytest.fixture(scope="session")
+def vllm_host(tiny_judge: Path) -> Iterator[Host]:
+    """Real vLLM in its sealed process, with the tiny judge in float32."""
+    with closing(start("vllm", EngineConfig(str(tiny_judge), "float32", 2048))) as host:
+        yield host

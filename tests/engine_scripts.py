@@ -1,0 +1,78 @@
+"""Scripts for a scripted engine in a child process: they die, hang, or tell what they see from inside."""
+
+import os
+import resource
+import signal
+import socket
+import time
+from pathlib import Path
+
+from pathway_local.engines.passes import Pass
+from pathway_local.engines.scripted import Reply
+
+POISON, ONCE, FOREVER, HEAVY = range(1_000_001, 1_000_005)
+MARK = "ENGINE_SCRIPTS_MARK"
+"""Environment variable that names a file: what is in it has happened already."""
+
+
+def answer(item: Pass) -> Reply:
+    """The ids backwards, unless one of them asks for worse."""
+    if POISON in item.ids:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if ONCE in item.ids and _first_time():
+        os.abort()
+    if FOREVER in item.ids and _first_time():
+        time.sleep(3600)
+    return item.ids[::-1]
+
+
+def starve(item: Pass) -> Reply:
+    """Memory runs out for the first few."""
+    mark = Path(os.environ[MARK])
+    times = len(mark.read_text()) if mark.exists() else 0
+    if HEAVY in item.ids and times < 3:
+        mark.write_text("x" * (times + 1))
+        raise MemoryError
+    return item.ids[::-1]
+
+
+def die(item: Pass) -> Reply:
+    """Nothing works."""
+    raise RuntimeError(f"secret {item.ids}")
+
+
+def look(item: Pass) -> Reply:
+    """What the child is like: umask, core limit, SIGINT ignored, interfaces, errno of a connect outside."""
+    umask = os.umask(0)
+    os.umask(umask)
+    core = max(0, resource.getrlimit(resource.RLIMIT_CORE)[0])
+    ignored = int(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)
+    return (umask, core, ignored, len(socket.if_nameindex()), _outside(socket.SOCK_STREAM), _outside(socket.SOCK_DGRAM))
+
+
+def switches(item: Pass) -> Reply:
+    """Whether the off-switches are set, and whether any heavy library is loaded."""
+    import sys
+
+    offline = os.environ["HF_HUB_OFFLINE"] + os.environ["VLLM_NO_USAGE_STATS"]
+    return (int(offline), sum(name in sys.modules for name in ("torch", "vllm", "transformers", "outlines")))
+
+
+def caches(item: Pass) -> Reply:
+    """Whether Outlines' cache would lie in our folder, and that folder's permissions."""
+    ours = Path(os.environ["XDG_CACHE_HOME"]) / "pathway-local"
+    return (int(Path(os.environ["OUTLINES_CACHE_DIR"]).parent == ours), ours.stat().st_mode & 0o777)
+
+
+def _outside(kind: int) -> int:
+    with socket.socket(socket.AF_INET, kind) as outside:
+        outside.settimeout(5)
+        return outside.connect_ex(("192.0.2.1", 53))
+
+
+def _first_time() -> bool:
+    mark = Path(os.environ[MARK])
+    if mark.exists():
+        return False
+    mark.touch()
+    return True

@@ -1,0 +1,146 @@
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from pathway_local import engine_settings, installed_engine
+from pathway_local.engine_settings import most_parallel, resolve
+from pathway_local.engines.vllm import SETTINGS
+from pathway_local.errors import EngineMissing, RegistryError
+from pathway_local.installed_engine import architectures, check_architecture, settings_names, vllm_version
+from pathway_local.machine import Device, Machine
+from pathway_local.registry import load_registry
+
+NO_GPU = Machine((), 64 * 10**9)
+CONFIG: dict[str, object] = {"num_attention_heads": 40, "num_key_value_heads": 8}
+
+
+def _gpus(count: int) -> Machine:
+    return Machine((Device("card", 24 * 10**9),) * count, 64 * 10**9)
+
+
+@pytest.fixture
+def _gpu_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_settings, "uses_gpu", lambda: True)
+
+
+@pytest.fixture
+def _no_cache() -> Iterator[None]:
+    for read in (settings_names, architectures):
+        read.cache_clear()
+    yield
+    for read in (settings_names, architectures):
+        read.cache_clear()
+
+
+def test_names_and_architectures_are_those_that_vllm_itself_has() -> None:
+    program = (
+        "import dataclasses; from vllm.engine.arg_utils import EngineArgs;"
+        "from vllm.model_executor.models.registry import ModelRegistry;"
+        "print([[f.name for f in dataclasses.fields(EngineArgs)], sorted(ModelRegistry.get_supported_archs())])"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert [list(settings_names()), sorted(architectures())] == ast.literal_eval(said.splitlines()[-1])
+
+
+def test_every_setting_that_a_judge_may_make_is_one_of_this_vllm() -> None:
+    assert set(settings_names()) >= SETTINGS
+
+
+def test_the_settings_of_our_own_judges_are_accepted() -> None:
+    tried = [spec for spec in load_registry() if spec.engine]
+    assert len(tried) > 5
+    for spec in tried:
+        assert resolve(spec.engine, NO_GPU, CONFIG, spec.name) == spec.engine
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "hint"),
+    [
+        ("tensor_paralel_size", r"'j': engine.tensor_paralel_size: vLLM [\d.]+ has no such setting", "tensor_parallel"),
+        ("max-num-seqs", "no such setting", "Did you mean 'max_num_seqs'?"),
+        ("hf_tokn", "no such setting", "Did you mean 'hf_token'?"),
+        ("zzz", "no such setting", "There are: "),
+        ("max_model_len", "engine.max_model_len is not set there", "context"),
+        ("dtype", "engine.dtype is not set there", "dtype"),
+        ("worker_cls", "no setting that a judge may make", "There are: "),
+        ("trust_remote_code", "no setting that a judge may make", "There are: "),
+    ],
+)
+def test_a_wrong_name_is_told_with_the_nearest(name: str, message: str, hint: str) -> None:
+    with pytest.raises(RegistryError, match=message) as error:
+        resolve({"max_num_seqs": 8, name: 1}, NO_GPU, CONFIG, "j")
+    assert hint in error.value.hint
+
+
+@pytest.mark.usefixtures("_gpu_engine")
+@pytest.mark.parametrize(("gpus", "chosen"), [(1, 1), (2, 2), (3, 2), (4, 4), (7, 4), (8, 8), (0, 1)])
+def test_auto_takes_the_most_gpus_that_divide_the_heads(gpus: int, chosen: int) -> None:
+    settings = {"tensor_parallel_size": "auto", "max_num_seqs": 8}
+    assert resolve(settings, _gpus(gpus), CONFIG, "j") == {"tensor_parallel_size": chosen, "max_num_seqs": 8}
+    assert settings["tensor_parallel_size"] == "auto"
+
+
+def test_auto_is_one_where_the_engine_runs_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_settings, "uses_gpu", lambda: False)
+    assert resolve({"tensor_parallel_size": "auto"}, _gpus(4), CONFIG, "j") == {"tensor_parallel_size": 1}
+
+
+def test_heads_are_shared_out_or_repeated_equally() -> None:
+    assert most_parallel(8, 32, 8) == 8
+    assert most_parallel(8, 16, 2) == 8, "two key-value heads are repeated four times each"
+    assert most_parallel(6, 24, 4) == 4, "of six GPUs, four heads can be neither divided nor repeated equally"
+    assert most_parallel(8, 15, None) == 5
+    assert most_parallel(8, None, None) == 1
+
+
+@pytest.mark.usefixtures("_gpu_engine")
+@pytest.mark.parametrize(
+    ("asked", "error", "message"),
+    [
+        ("two", RegistryError, "neither a number of GPUs nor auto"),
+        (True, RegistryError, "neither a number of GPUs nor auto"),
+        (0, RegistryError, "neither a number of GPUs nor auto"),
+        (3, RegistryError, "40 attention heads and 8 key-value heads can't be divided among 3"),
+        (8, EngineMissing, "asks for 8 GPUs, and this machine has 2"),
+    ],
+)
+def test_a_number_of_gpus_that_can_not_be(asked: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        resolve({"tensor_parallel_size": asked}, _gpus(2), CONFIG, "j")
+
+
+def test_an_architecture_is_known_to_vllm_or_refused() -> None:
+    assert "which vLLM" in check_architecture({"architectures": ["Qwen3ForCausalLM"]})
+    assert "may run through transformers" in check_architecture({"architectures": ["Odd"], "model_type": "gpt_neo"})
+    assert "model_type" in check_architecture({})
+    with pytest.raises(EngineMissing, match="no model of the architecture 'FooForCausalLM'") as error:
+        check_architecture({"architectures": ["FooForCausalLM"], "model_type": "../../etc"})
+    assert "update vLLM" in error.value.hint
+
+
+def test_our_judges_architectures_are_known() -> None:
+    known = architectures()
+    assert len(known) > 150
+    assert known >= {
+        "GptOssForCausalLM",
+        "GraniteForCausalLM",
+        "LlamaForCausalLM",
+        "MistralForCausalLM",
+        "NemotronHForCausalLM",
+        "Olmo3ForCausalLM",
+        "Phi3ForCausalLM",
+    }
+
+
+@pytest.mark.usefixtures("_no_cache")
+def test_a_vllm_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installed_engine, "find_spec", lambda name: None)
+    with pytest.raises(EngineMissing, match="vLLM is not installed"):
+        resolve({"max_num_seqs": 8}, NO_GPU, CONFIG, "j")
+
+
+def test_the_version_is_told() -> None:
+    assert vllm_version().startswith("0.")

@@ -1,0 +1,141 @@
+"""transformers gives a second opinion on vLLM: the same ids for the same pass, or a tie too near to call."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from engine_passes import FORMATS, READABLE, Maker
+from safetensors import SafetensorError
+from tiny_judge import PAD
+
+from pathway_local.engines.child import _cause
+from pathway_local.engines.failures import start_error
+from pathway_local.engines.host import Host
+from pathway_local.engines.passes import Engine, EngineConfig, Pass, PassResult, Sampling
+from pathway_local.engines.transformers import TransformersEngine
+from pathway_local.errors import WeightsMissing
+
+NEAR = 1e-3
+
+
+@pytest.fixture(scope="module")
+def make(tiny_judge: Path) -> Maker:
+    return Maker(tiny_judge)
+
+
+@pytest.fixture(scope="module")
+def engine(tiny_judge: Path) -> TransformersEngine:
+    return TransformersEngine(EngineConfig(str(tiny_judge), "float32", 2048))
+
+
+def _run(engine: Engine, passes: Iterable[Pass]) -> dict[str, PassResult]:
+    for item in passes:
+        engine.submit(item)
+    found: dict[str, PassResult] = {}
+    while some := engine.results():
+        found |= {result.id: result for result in some}
+    return found
+
+
+def _gap(engine: TransformersEngine, item: Pass, one: PassResult, other: PassResult, end: int) -> float:
+    """How far apart the logits are of the two tokens at which two results part."""
+    ones, others = (*one.ids, end), (*other.ids, end)
+    at = next(at for at, pair in enumerate(zip(ones, others, strict=False)) if pair[0] != pair[1])
+    with torch.inference_mode():
+        logits = engine._model.model(torch.tensor([[*item.ids, *ones[:at]]])).logits[0, -1]
+    return float(abs(logits[ones[at]] - logits[others[at]]))
+
+
+def test_at_temperature_0_it_gives_what_vllm_gives(vllm_host: Host, engine: TransformersEngine, make: Maker) -> None:
+    passes = [make.judging(kind, case) for case in range(12) for kind in FORMATS]
+    passes += [Pass(f"free-{case}", make.ids(f"Case {case}"), None, 12) for case in range(4)]
+    ours, theirs = _run(engine, passes), _run(vllm_host, passes)
+    assert len(ours) == len(theirs) == len(passes) >= 30
+    apart = [item for item in passes if ours[item.id].ids != theirs[item.id].ids]
+    gaps = [_gap(engine, item, ours[item.id], theirs[item.id], engine._end) for item in apart]
+    assert max(gaps, default=0.0) < NEAR
+    assert len(apart) <= len(passes) // 10
+    assert all(ours[item.id].finish == theirs[item.id].finish for item in passes if item not in apart)
+
+
+def test_its_log_probabilities_are_vllms(vllm_host: Host, engine: TransformersEngine, make: Maker) -> None:
+    passes = [make.probing(case, Sampling(temperature=case / 10, seed=1)) for case in range(10)]
+    strange = make.tokenizer.token_to_id("a")
+    passes.append(replace(passes[0], id="strange", logprob_ids=(*passes[0].logprob_ids, strange)))
+    ours, theirs = _run(engine, passes), _run(vllm_host, passes)
+    for item in passes:
+        assert ours[item.id].logprobs == pytest.approx(dict(theirs[item.id].logprobs), abs=1e-4)
+        assert sum(map(math.exp, ours[item.id].logprobs.values())) == pytest.approx(1, abs=1e-5)
+
+
+def test_samples_keep_their_format(engine: TransformersEngine, make: Maker) -> None:
+    hot = [make.judging(kind, case, Sampling(1.0, seed=case)) for case in range(6) for kind in FORMATS]
+    found = _run(engine, hot)
+    assert {result.finish for result in found.values()} == {"stop"}
+    assert all(READABLE[name.partition("-")[0]](make.text(result.ids)) for name, result in found.items())
+    assert len({result.ids for result in found.values()}) > len(hot) // 2
+
+
+def test_what_a_pass_draws_does_not_depend_on_its_batch(engine: TransformersEngine, make: Maker) -> None:
+    items = [make.judging("json", case, Sampling(1.0, top_p=0.9, top_k=40, seed=case)) for case in range(5)]
+    together = _run(engine, items)
+    assert {item.id: _run(engine, [item])[item.id].ids for item in items} == {
+        name: result.ids for name, result in together.items()
+    }
+
+
+def test_top_k_and_top_p_leave_the_likeliest(engine: TransformersEngine, make: Maker) -> None:
+    item = Pass("greedy", make.ids("Judge."), None, 5)
+    narrow = [replace(item, id=f"k{n}", sampling=Sampling(5.0, top_k=1, seed=n)) for n in range(3)]
+    narrow += [replace(item, id=f"p{n}", sampling=Sampling(5.0, top_p=1e-9, seed=n)) for n in range(3)]
+    found = _run(engine, [item, *narrow])
+    assert {result.ids for result in found.values()} == {found["greedy"].ids}
+
+
+def test_a_refused_pass_fails_alone(engine: TransformersEngine, make: Maker) -> None:
+    good = make.judging("tags", 3)
+    bad = [
+        replace(good, id="grammar", grammar='start: "a student\'s secret" ('),
+        replace(good, id="long", ids=good.ids * 400),
+        replace(good, id="unknown id", ids=(3, 99_999)),
+        replace(good, id="unknown probe", logprob_ids=(99_999,)),
+        replace(good, id="no prompt", ids=()),
+        replace(good, id="no room", max_tokens=0),
+    ]
+    found = _run(engine, [*bad, good])
+    assert found[good.id].finish == "stop"
+    assert {found[item.id].finish for item in bad} == {"error"}
+    assert "secret" not in "".join(result.error for result in found.values())
+
+
+def test_what_ends_a_pass_is_told_and_left_out(engine: TransformersEngine, make: Maker) -> None:
+    end = make.tokenizer.token_to_id(PAD)
+    stopped = Pass("stopped", make.ids("Judge."), f'start: "a" <[{end}]>\n', 9, stop_ids=(end,))
+    cut = Pass("cut", make.ids("Judge."), None, 3)
+    brim = Pass("brim", tuple(range(300, 2345)), None, 50)
+    found = _run(engine, [stopped, cut, brim])
+    assert (found["stopped"].finish, make.text(found["stopped"].ids)) == ("stop", "a")
+    assert (found["cut"].finish, len(found["cut"].ids)) == ("length", 3)
+    assert (found["brim"].finish, len(found["brim"].ids)) == ("length", 3)
+
+
+def test_it_shows_signs_of_life_at_every_token(tiny_judge: Path, make: Maker) -> None:
+    beats: list[int] = []
+    engine = TransformersEngine(EngineConfig(str(tiny_judge), "float32", 2048), lambda: beats.append(1))
+    _run(engine, [Pass("cut", make.ids("Judge."), None, 7)])
+    assert len(beats) == 7
+
+
+def test_damaged_weights_are_said_to_be(tiny_judge: Path, tmp_path: Path) -> None:
+    for path in tiny_judge.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(SafetensorError) as raised:
+        TransformersEngine(EngineConfig(str(tmp_path)))
+    error = start_error("transformers", _cause(raised.value), "")
+    assert isinstance(error, WeightsMissing)
+    assert "damaged" in str(error)

@@ -1,0 +1,181 @@
+"""Real vLLM in its sealed process: every reply keeps its format, alone or among others."""
+
+import math
+import os
+import signal
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from engine_passes import DIGIT, FORMATS, READABLE, Maker
+from tiny_judge import PAD
+
+from pathway_local.engines.child import _caches
+from pathway_local.engines.host import Host
+from pathway_local.engines.passes import EngineConfig, Pass, PassResult, Sampling
+from pathway_local.engines.vllm import CPU_BLOCK, _cpu_cache, _options
+from pathway_local.errors import EngineError
+
+SAMPLES = 40
+
+
+@pytest.fixture(scope="module")
+def make(tiny_judge: Path) -> Maker:
+    return Maker(tiny_judge)
+
+
+def _run(host: Host, passes: Iterable[Pass]) -> dict[str, PassResult]:
+    for item in passes:
+        host.submit(item)
+    found: dict[str, PassResult] = {}
+    while some := host.results():
+        found |= {result.id: result for result in some}
+    return found
+
+
+def test_formats_of_all_kinds_in_one_batch_end_by_themselves_and_are_readable(vllm_host: Host, make: Maker) -> None:
+    hot = [
+        make.judging(kind, case, Sampling(temperature=1.0, seed=case)) for case in range(SAMPLES) for kind in FORMATS
+    ]
+    found = _run(vllm_host, hot)
+    assert len(found) == len(hot) == 3 * SAMPLES
+    assert {result.finish for result in found.values()} == {"stop"}
+    unreadable = [name for name, result in found.items() if not READABLE[name.partition("-")[0]](make.text(result.ids))]
+    assert unreadable == []
+    assert len({result.ids for result in found.values()}) > 2 * SAMPLES
+
+
+def test_a_seed_draws_the_same_again_and_another_seed_something_else(vllm_host: Host, make: Maker) -> None:
+    item = make.judging("json", 1, Sampling(temperature=1.0, top_p=0.95, top_k=50, seed=7))
+    again = replace(item, id="again")
+    other = replace(item, id="other", sampling=replace(item.sampling, seed=8))
+    found = _run(vllm_host, [item, again, other])
+    assert found[item.id].ids == found["again"].ids != found["other"].ids
+
+
+def test_log_probabilities_are_those_of_the_legal_ids_before_temperature(vllm_host: Host, make: Maker) -> None:
+    cold, hot = make.probing(1), replace(make.probing(1, Sampling(temperature=2.0, seed=1)), id="hot")
+    found = _run(vllm_host, [cold, hot])
+    result = found[cold.id]
+    assert set(result.logprobs) == set(cold.logprob_ids)
+    assert sum(map(math.exp, result.logprobs.values())) == pytest.approx(1, abs=1e-5)
+    assert result.ids == (max(result.logprobs, key=lambda token: result.logprobs[token]),)
+    assert found["hot"].logprobs == pytest.approx(result.logprobs, abs=1e-4)
+
+
+def test_an_id_that_the_grammar_forbids_is_impossible(vllm_host: Host, make: Maker) -> None:
+    item = make.probing(2)
+    strange = make.tokenizer.token_to_id("a")
+    found = _run(vllm_host, [replace(item, logprob_ids=(*item.logprob_ids, strange))])
+    assert found[item.id].logprobs[strange] == -math.inf
+
+
+def test_more_log_probabilities_than_vllm_names_come_whole_or_as_an_error(vllm_host: Host, make: Maker) -> None:
+    ids = tuple(range(300, 500))
+    held = Pass("held", make.ids("Judge."), "start: <[300-499]>\n", 1, logprob_ids=ids)
+    few = replace(held, id="few", grammar="start: <[300-309]>\n")
+    free = replace(held, id="free", grammar=None)
+    found = _run(vllm_host, [held, few, free])
+    assert sum(map(math.exp, found["held"].logprobs.values())) == pytest.approx(1, abs=1e-4)
+    assert set(found["held"].logprobs) == set(found["few"].logprobs) == set(ids)
+    assert sum(value > -math.inf for value in found["few"].logprobs.values()) == 10
+    assert found["free"].finish == "error"
+
+
+def test_asking_for_log_probabilities_costs_little_beside_generating(vllm_host: Host, make: Maker) -> None:
+    begun = time.monotonic()
+    _run(vllm_host, (make.judging("sections", 1000 + case) for case in range(100)))
+    generated = time.monotonic()
+    _run(vllm_host, (make.probing(1000 + case) for case in range(100)))
+    assert time.monotonic() - generated < (generated - begun) / 2
+
+
+def test_the_prefix_cache_skips_what_prompts_share(vllm_host: Host, make: Maker) -> None:
+    shared = tuple(range(300, 1200))
+    first = Pass("first", (*shared, *make.ids("first case")), DIGIT, 1)
+    second = Pass("second", (*shared, *make.ids("another case")), DIGIT, 1)
+    _run(vllm_host, [first])
+    found = _run(vllm_host, [second])
+    assert len(shared) - CPU_BLOCK < found["second"].cached_tokens <= len(shared)
+
+
+def test_a_refused_pass_fails_alone_and_its_error_tells_nothing_of_the_case(vllm_host: Host, make: Maker) -> None:
+    good = make.judging("tags", 3)
+    bad = {
+        "grammar": replace(good, id="grammar", grammar='start: "a student\'s secret" ('),
+        "long": replace(good, id="long", ids=good.ids * 400),
+        "unknown id": replace(good, id="unknown id", ids=(3, 99_999)),
+        "no prompt": replace(good, id="no prompt", ids=()),
+        "no room": replace(good, id="no room", max_tokens=0),
+        "cold": replace(good, id="cold", sampling=Sampling(temperature=-1.0)),
+    }
+    found = _run(vllm_host, [*bad.values(), good])
+    assert found[good.id].finish == "stop"
+    assert {name: found[name].finish for name in bad} == dict.fromkeys(bad, "error")
+    assert "secret" not in "".join(result.error for result in found.values())
+    long = found["long"].error
+    assert "2048" in long
+    assert str(len(good.ids) * 400) in long
+
+
+def test_what_ends_a_pass_is_told_and_left_out(vllm_host: Host, make: Maker) -> None:
+    end = make.tokenizer.token_to_id(PAD)
+    stopped = Pass("stopped", make.ids("Judge."), f'start: "a" <[{end}]>\n', 9, stop_ids=(end,))
+    ended = Pass("ended", make.ids("Judge."), 'start: "a"\n', 9)
+    cut = Pass("cut", make.ids("Judge."), None, 3)
+    brim = Pass("brim", tuple(range(300, 2345)), None, 50)
+    found = _run(vllm_host, [stopped, ended, cut, brim])
+    assert (found["stopped"].finish, make.text(found["stopped"].ids)) == ("stop", "a")
+    assert (found["ended"].finish, make.text(found["ended"].ids)) == ("stop", "a")
+    assert (found["cut"].finish, len(found["cut"].ids)) == ("length", 3)
+    assert (found["brim"].finish, len(found["brim"].ids)) == ("length", 3)
+
+
+def test_facts_say_what_was_loaded(vllm_host: Host) -> None:
+    facts = vllm_host.facts
+    assert (facts.engine, facts.max_model_len, facts.dtype, facts.device) == ("vllm", 2048, "float32", "cpu")
+    assert facts.version.startswith("0.")
+
+
+def test_outlines_cache_is_never_opened(vllm_host: Host) -> None:
+    assert not Path(_caches()["OUTLINES_CACHE_DIR"]).exists()
+
+
+def test_killed_among_cases_it_starts_again_and_loses_none(vllm_host: Host, make: Maker) -> None:
+    for case in range(30):
+        vllm_host.submit(make.judging("sections", case))
+    first = vllm_host.results()
+    assert vllm_host.pid
+    os.kill(vllm_host.pid, signal.SIGKILL)
+    found = {result.id: result for result in first} | _run(vllm_host, [])
+    assert len(found) == 30
+    assert all(READABLE["sections"](make.text(result.ids)) for result in found.values())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"trust_remote_code": True}, {"logits_processors": ["os:system"]}, {"load_format": "pt"}, {"max_seqs": 3}],
+)
+def test_settings_that_are_not_a_judges_to_make_are_refused(tiny_judge: Path, settings: dict[str, object]) -> None:
+    with pytest.raises(EngineError):
+        _options(EngineConfig(str(tiny_judge), settings=settings), on_cpu=True)
+
+
+def test_a_judges_settings_replace_the_usual_ones_and_never_the_fixed(tiny_judge: Path) -> None:
+    options = _options(EngineConfig(str(tiny_judge), settings={"block_size": 64, "max_num_seqs": 3}), on_cpu=True)
+    assert (options["block_size"], options["max_num_seqs"], options["enable_prefix_caching"]) == (64, 3, True)
+    assert options["structured_outputs_config"]["backend"] == "guidance"
+    assert "block_size" not in _options(EngineConfig(str(tiny_judge)), on_cpu=False)
+
+
+def test_the_cache_on_a_cpu_holds_what_can_be_in_flight_within_a_quarter_of_memory(
+    tiny_judge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = 2 * 2 * 2 * 32 * 2 * 2048  # keys and values, layers, heads, head size, bytes, tokens
+    config = EngineConfig(str(tiny_judge), max_model_len=2048)
+    assert _cpu_cache(config, 1000) == 1000 * context
+    monkeypatch.setattr("pathway_local.engines.vllm._free_memory", lambda: 512 << 20)
+    assert _cpu_cache(config, 1000) == 128 << 20
+    assert _cpu_cache(config, 1) == 64 << 20

@@ -1,0 +1,111 @@
+"""Real vLLM, a judge of random weights at temperature 1: it tries hard to break the formats, and can't."""
+
+import re
+from pathlib import Path
+
+import pytest
+from walks import Walker
+
+from pathway_local.case import Case
+from pathway_local.engines.host import Host
+from pathway_local.engines.passes import GREEDY, Pass, Sampling
+from pathway_local.engines.pool import Completion, Pool, Request
+from pathway_local.output_format import Detail
+from pathway_local.prompt import Chat, Prompt, PromptWriter
+from pathway_local.rubric import Rubric, builtin_names, load_rubric, parse_rubric
+from pathway_local.tokenizer import JudgeTokenizer
+
+SAMPLES = 130
+WHOLE = 4
+CONTEXT = 2048
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tiny_judge: Path) -> JudgeTokenizer:
+    return JudgeTokenizer(tiny_judge)
+
+
+def rubric_with(name: str, *, tokens: int) -> Rubric:
+    """The built-in rubric, its instructions left out and its budgets cut: the format is what is tested."""
+    text = load_rubric(name).text
+    text = re.sub(r"^system:\n.*?^user:\n", "user:\n", text, flags=re.DOTALL | re.MULTILINE)
+    return parse_rubric(re.sub(r"tokens: \d+", f"tokens: {tokens}", text), name)
+
+
+def drawn(
+    host: Host, tokenizer: JudgeTokenizer, rubric: Rubric, count: int, sampling: Sampling, detail: Detail = "full"
+) -> list[tuple[Request, Completion]]:
+    writer = PromptWriter(rubric, tokenizer, Chat(), context=CONTEXT, detail=detail)
+    cases = [Case(str(at), dict.fromkeys(rubric.inputs, f'Case "{at}".')) for at in range(count)]
+    pool, requests = Pool(lambda: host, tokenizer, CONTEXT), {}
+    for at, prompt in enumerate(writer.write(cases)):
+        assert isinstance(prompt, Prompt), prompt
+        how = Sampling(sampling.temperature, seed=at)
+        requests[str(at)] = Request(str(at), prompt.ids, prompt.reply, how)
+        pool.submit(requests[str(at)])
+    found: list[tuple[Request, Completion]] = []
+    while pool.in_flight:
+        found += [(requests[completion.id], completion) for completion in pool.completions()]
+    assert len(found) == count
+    return found
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_every_sample_is_complete_and_readable(vllm_host: Host, tokenizer: JudgeTokenizer, name: str) -> None:
+    rubric = rubric_with(name, tokens=16)
+    for request, completion in drawn(vllm_host, tokenizer, rubric, SAMPLES, Sampling(1.0)):
+        assert completion.reading is not None, completion.problem
+        assert set(completion.reading.values) == {slot.name for slot in request.reply.slots}
+        for score, declared in rubric.format.scores.items():
+            assert completion.reading.values[score] in declared.values
+            shares = completion.probabilities[score]
+            assert set(shares) == set(declared.values)
+            assert sum(shares.values()) == pytest.approx(1, abs=1e-6)
+
+
+def test_a_text_that_its_budget_closed_is_marked_and_no_other(vllm_host: Host, tokenizer: JudgeTokenizer) -> None:
+    found = drawn(vllm_host, tokenizer, rubric_with("pathway-answer", tokens=16), 40, Sampling(1.0))
+    lengths: dict[bool, list[int]] = {True: [], False: []}
+    for _, completion in found:
+        assert completion.reading is not None
+        text = completion.reading.values["analysis"]
+        assert isinstance(text, str)
+        lengths["analysis" in completion.cut].append(len(tokenizer.encode(text)))
+    assert len(lengths[True]) >= 10
+    # Text is spelled in fewer tokens than were drawn, never in more.
+    assert max(lengths[False], default=0) <= 16
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_the_likeliest_value_is_the_one_that_is_written(vllm_host: Host, tokenizer: JudgeTokenizer, name: str) -> None:
+    """At temperature 0 the written score is the largest probability, up to near-ties of the tiny model."""
+    rubric = rubric_with(name, tokens=8)
+    for _, completion in drawn(vllm_host, tokenizer, rubric, 10, GREEDY, "score"):
+        assert completion.reading is not None
+        for score, shares in completion.probabilities.items():
+            value = completion.reading.values[score]
+            assert isinstance(value, int)
+            assert shares[value] > max(shares.values()) - 1e-3
+
+
+def test_generated_ids_are_what_the_grammar_lets_through(vllm_host: Host, tokenizer: JudgeTokenizer) -> None:
+    walker = Walker(tokenizer.grammar_tokenizer)
+    writer = PromptWriter(rubric_with("gold-answer", tokens=12), tokenizer, Chat(), context=CONTEXT)
+    [prompt] = writer.write([Case("1", dict.fromkeys(writer.rubric.inputs, "x"))])
+    assert isinstance(prompt, Prompt)
+    grammar = prompt.reply.grammar(tokenizer.end_ids)
+    for seed in range(10):
+        vllm_host.submit(Pass(f"ids{seed}", prompt.ids, grammar, prompt.reply.limit, Sampling(1.0, seed=seed)))
+    results = []
+    while len(results) < 10:
+        results += vllm_host.results()
+    for result in results:
+        assert result.finish == "stop"
+        assert walker.accepts(grammar, result.ids)
+
+
+@pytest.mark.parametrize("name", ["pathway-answer", "groundedness"])
+def test_whole_budgets_end_too(vllm_host: Host, tokenizer: JudgeTokenizer, name: str) -> None:
+    text = re.sub(r"^system:\n.*?^user:\n", "user:\n", load_rubric(name).text, flags=re.DOTALL | re.MULTILINE)
+    for _, completion in drawn(vllm_host, tokenizer, parse_rubric(text, name), WHOLE, Sampling(1.0)):
+        assert completion.reading is not None, completion.problem

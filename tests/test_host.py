@@ -1,0 +1,324 @@
+"""The engine's process: sealed and quiet, started again when it dies, and gone when its parent is."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import engine_scripts
+import pytest
+from engine_scripts import FOREVER, HEAVY, MARK, ONCE, POISON
+
+from pathway_local.engines.failures import start_error
+from pathway_local.engines.host import Host, engine_kind, start
+from pathway_local.engines.passes import EngineConfig, Pass, PassResult
+from pathway_local.errors import (
+    EngineDied,
+    EngineError,
+    EngineMissing,
+    OutOfMemory,
+    UnknownName,
+    WeightsMissing,
+)
+
+Begin = Callable[..., Host]
+
+
+@pytest.fixture
+def notices() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def begin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, notices: list[str]) -> Iterator[Begin]:
+    """Starts hosts of scripted engines, and ends them."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(engine_scripts.__file__).parent))
+    monkeypatch.setenv(MARK, str(tmp_path / "mark"))
+    begun: list[Host] = []
+
+    def host(script: str = "answer", hang_limit: float = 60.0, **settings: object) -> Host:
+        config = EngineConfig("", settings={"script": f"engine_scripts:{script}", **settings})
+        begun.append(start("scripted", config, hang_limit=hang_limit, notify=notices.append))
+        return begun[-1]
+
+    yield host
+    for each in begun:
+        each.close()
+
+
+def _pass(number: int, *ids: int) -> Pass:
+    return Pass(str(number), (number, *ids), None, 4)
+
+
+def _drain(host: Host) -> dict[str, PassResult]:
+    found: dict[str, PassResult] = {}
+    while some := host.results():
+        for result in some:
+            assert result.id not in found
+            found[result.id] = result
+    return found
+
+
+def _right(found: dict[str, PassResult]) -> bool:
+    return all(result.ids[-1] == int(name) for name, result in found.items() if result.finish == "stop")
+
+
+@contextmanager
+def _python(code: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _gone(pid: int, seconds: float = 5.0) -> bool:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_results_come_back_to_their_passes_in_any_order(begin: Begin) -> None:
+    host = begin(shuffle=5)
+    for number in range(500):
+        host.submit(_pass(number, 7))
+    found = _drain(host)
+    assert len(found) == 500
+    assert _right(found)
+    assert host.results() == []
+
+
+def test_every_part_of_a_pass_and_of_a_result_crosses_the_pipe(begin: Begin) -> None:
+    host = begin()
+    text = 'start: "\\"\u00e9\u2028\U0001f600\\n" /a+/\n'
+    host.submit(Pass("x \u00e9\ud800", tuple(range(20_000)), text, 9, stop_ids=(3,), logprob_ids=(1, 2)))
+    [result] = host.results()
+    assert result == PassResult("x \u00e9\ud800", tuple(range(20_000))[::-1])
+
+
+def test_submitting_never_waits_for_a_child_that_does_not_read(begin: Begin) -> None:
+    host = begin()
+    assert host.pid
+    os.kill(host.pid, signal.SIGSTOP)
+    begun = time.monotonic()
+    for number in range(40):
+        host.submit(_pass(number, *range(5000)))
+    assert time.monotonic() - begun < 2
+    os.kill(host.pid, signal.SIGCONT)
+    assert len(_drain(host)) == 40
+
+
+def test_the_child_is_sealed_quiet_and_leaves_no_dump(begin: Begin) -> None:
+    host = begin("look")
+    host.submit(_pass(0))
+    unreachable = errno.ENETUNREACH
+    assert host.results()[0].ids == (0o077, 1, 1, 1, unreachable, unreachable)
+    assert host.facts.seal == "namespace"
+
+
+def test_the_off_switches_are_set_before_anything_heavy_is_imported(begin: Begin) -> None:
+    host = begin("switches")
+    host.submit(_pass(0))
+    assert host.results()[0].ids == (11, 0)
+
+
+def test_what_libraries_cache_lies_in_a_folder_of_ours_alone(begin: Begin, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    host = begin("caches")
+    host.submit(_pass(0))
+    assert host.results()[0].ids == (1, 0o700)
+
+
+def test_a_child_that_dies_is_started_again_with_what_was_in_flight(begin: Begin, notices: list[str]) -> None:
+    host = begin()
+    for number in range(20):
+        host.submit(_pass(number, ONCE if number == 11 else 7))
+    found = _drain(host)
+    assert len(found) == 20
+    assert _right(found)
+    assert {result.finish for result in found.values()} == {"stop"}
+    assert notices == ["the engine died (killed by signal 6) with 20 requests in flight: it is started again"]
+
+
+def test_a_child_killed_while_idle_costs_nobody_a_strike(begin: Begin, notices: list[str]) -> None:
+    host = begin()
+    for number in range(3):
+        assert host.pid
+        os.kill(host.pid, signal.SIGKILL)
+        time.sleep(0.05)
+        host.submit(_pass(number))
+        assert host.results()[0].finish == "stop"
+    assert all("with 0 requests in flight" in notice for notice in notices)
+
+
+def test_poison_is_set_aside_and_the_rest_goes_on(begin: Begin, notices: list[str]) -> None:
+    host = begin()
+    for number in range(30):
+        host.submit(_pass(number, POISON if number in (4, 21) else 7))
+    found = _drain(host)
+    failed = {name: result.error for name, result in found.items() if result.finish == "error"}
+    assert failed == dict.fromkeys(("4", "21"), "the engine died twice while it held this case")
+    assert len(found) == 30
+    assert _right(found)
+    assert len(notices) <= 6
+    host.submit(_pass(99))
+    assert host.results()[0].finish == "stop"
+
+
+def test_poison_alone_is_tried_twice(begin: Begin, notices: list[str]) -> None:
+    host = begin()
+    host.submit(_pass(1, POISON))
+    assert [(result.id, result.finish) for result in host.results()] == [("1", "error")]
+    assert len(notices) == 2
+
+
+def test_a_child_that_hangs_is_noticed_and_started_again(begin: Begin, notices: list[str]) -> None:
+    host = begin(hang_limit=1.0)
+    for number in range(5):
+        host.submit(_pass(number, FOREVER if number == 2 else 7))
+    begun = time.monotonic()
+    found = _drain(host)
+    assert len(found) == 5
+    assert _right(found)
+    assert time.monotonic() - begun < 10
+    assert notices == ["the engine gave no sign of life for 1 s with 5 requests in flight: it is started again"]
+
+
+def test_work_that_takes_longer_than_the_hang_limit_in_all_is_no_hang(begin: Begin, notices: list[str]) -> None:
+    host = begin(hang_limit=0.5, delay=0.1)
+    for number in range(12):
+        host.submit(_pass(number))
+    assert len(_drain(host)) == 12
+    assert notices == []
+
+
+def test_out_of_memory_halves_what_is_in_flight(begin: Begin, notices: list[str]) -> None:
+    host = begin("starve")
+    for number in range(16):
+        host.submit(_pass(number, HEAVY))
+    found = _drain(host)
+    assert len(found) == 16
+    assert _right(found)
+    assert {result.finish for result in found.values()} == {"stop"}
+    assert [notice.partition(" going on with ")[2] for notice in notices] == [
+        "8 at a time",
+        "4 at a time",
+        "2 at a time",
+    ]
+
+
+def test_an_engine_that_only_dies_is_given_up_without_a_word_of_a_case(begin: Begin, notices: list[str]) -> None:
+    host = begin("die")
+    for number in range(40):
+        host.submit(_pass(number, 4711))
+    with pytest.raises(EngineDied, match="died 5 times in a row") as raised:
+        _drain(host)
+    assert "secret" not in str(raised.value) + "".join(notices)
+    assert "4711" not in str(raised.value) + "".join(notices)
+
+
+def test_what_the_child_prints_once_it_works_is_not_kept(begin: Begin) -> None:
+    host = begin("die")
+    assert host._process
+    output = host._process.output
+    host.submit(_pass(0, 4711))
+    _drain(host)
+    assert output.text == ""
+
+
+def test_closing_ends_the_child_and_its_watcher(begin: Begin) -> None:
+    host = begin()
+    pid = host.pid
+    assert pid
+    group = [int(path.name) for path in Path("/proc").glob("[0-9]*") if _group(path) == pid]
+    assert len(group) == 2
+    host.close()
+    assert all(_gone(each) for each in group)
+    host.close()
+
+
+def _group(process: Path) -> int:
+    try:
+        return int((process / "stat").read_text().rpartition(")")[2].split()[2])
+    except OSError:
+        return 0
+
+
+def test_the_child_goes_when_its_parent_is_killed(begin: Begin) -> None:
+    code = """
+import sys, time
+from pathway_local.engines.host import start
+from pathway_local.engines.passes import EngineConfig
+host = start("scripted", EngineConfig("", settings={"delay": 3600}))
+from pathway_local.engines.passes import Pass
+host.submit(Pass("a", (1,), None, 1))
+print(host.pid, flush=True)
+time.sleep(3600)
+"""
+    with _python(code) as parent:
+        assert parent.stdout
+        pid = int(parent.stdout.readline())
+        assert not _gone(pid, 0.2)
+        os.kill(parent.pid, signal.SIGKILL)
+        assert _gone(pid)
+
+
+def test_auto_is_vllm_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert engine_kind("auto") == "vllm"
+    monkeypatch.setattr("pathway_local.engines.host.find_spec", lambda name: None)
+    assert engine_kind("auto") == "transformers"
+    with pytest.raises(UnknownName) as raised:
+        engine_kind("vlm")
+    assert "vllm" in raised.value.hint
+
+
+def test_weights_that_are_not_there_are_said_before_anything_is_loaded(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    with pytest.raises(WeightsMissing):
+        start("vllm", EngineConfig(str(tmp_path)))
+    assert time.monotonic() - begun < 1
+
+
+def test_a_script_that_does_not_exist_is_a_start_error(begin: Begin) -> None:
+    with pytest.raises(EngineError, match="can't be loaded: AttributeError"):
+        begin("nothing")
+
+
+@pytest.mark.parametrize(
+    ("failed", "printed", "expected"),
+    [
+        ({"kind": "ModuleNotFoundError", "message": "No module named 'vllm'", "memory": False}, "", EngineMissing),
+        ({"kind": "RuntimeError", "message": "Failed to infer device type", "memory": False}, "", EngineMissing),
+        ({"kind": "OutOfMemoryError", "message": "CUDA out of memory", "memory": True}, "", OutOfMemory),
+        (
+            {
+                "kind": "RuntimeError",
+                "message": "Engine core initialization failed. See root cause above.",
+                "memory": False,
+            },
+            "ValueError: No available memory for the cache blocks. Try increasing gpu_memory_utilization",
+            OutOfMemory,
+        ),
+        ({}, "Traceback\nKilled", EngineError),
+        ({"error": "OutOfMemory", "message": "m", "hint": "h"}, "", OutOfMemory),
+    ],
+)
+def test_start_errors_have_a_class_by_their_cause(
+    failed: dict[str, object], printed: str, expected: type[EngineError]
+) -> None:
+    error = start_error("vllm", failed, printed)
+    assert type(error) is expected
+    assert len(str(error).splitlines()) == 1

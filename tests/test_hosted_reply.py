@@ -1,0 +1,262 @@
+"""Raw replies of hosted judges: the exact layout has no mark, every departure is marked, nothing is guessed."""
+
+import json
+import re
+
+import pytest
+
+from pathway_local.hosted_reply import Echoes, read_reply
+from pathway_local.output_format import OutputFormat
+from pathway_local.rubric import load_rubric
+from pathway_local.verdict import Failure, Outcome, Score, Verdict
+
+KEY = b"k" * 32
+PATHWAY = load_rubric("pathway-answer").format
+GROUNDED = load_rubric("groundedness").format
+RELEVANT = load_rubric("contextual-relevance").format
+GOLD = load_rubric("gold-answer").format
+INPUTS = {"fq_id": "fq-1", "follow_up_question": 'Is "that" all?'}
+
+EXACT = "**Analysis:**\nIt agrees.\n\n**Score:** 4\n\n**Justification:**\nA link is missing."
+TAGGED = "<S0>Let's think step by step: claims hold.</S0>\n<S1>All backed.</S1>\n<S2>5</S2>"
+ECHOED = '{"fq_id": "fq-1", "follow_up_question": "Is \\"that\\" all?", "score": 2, "reason": "Off topic."}'
+TWO = {
+    "completeness_score": 3, "completeness_reasoning": "Half.", "key_missing_info": ["the fee"],
+    "correctness_score": 5, "correctness_reasoning": "Right.", "factual_errors": [],
+}  # fmt: skip
+
+
+def read(text: str, output_format: OutputFormat = PATHWAY, *, unfinished: bool = False) -> Outcome:
+    return read_reply(text, output_format, Echoes.of(KEY, output_format, INPUTS), unfinished=unfinished)
+
+
+def verdict(text: str, output_format: OutputFormat = PATHWAY) -> Verdict:
+    outcome = read(text, output_format)
+    assert isinstance(outcome, Verdict), outcome
+    return outcome
+
+
+def breaks(text: str, output_format: OutputFormat = PATHWAY) -> set[str]:
+    return {mark.removeprefix("format:") for mark in verdict(text, output_format).marks}
+
+
+def test_the_exact_layout_has_no_mark() -> None:
+    assert verdict(EXACT) == Verdict(
+        {"score": Score(4)}, {"analysis": "It agrees.", "justification": "A link is missing."}
+    )
+    assert verdict(TAGGED, GROUNDED) == Verdict(
+        {"score": Score(5)}, {"thoughts": "claims hold.", "explanation": "All backed."}
+    )
+    assert verdict(ECHOED, RELEVANT) == Verdict({"score": Score(2)}, {"reason": "Off topic."})
+    found = verdict(json.dumps(TWO), GOLD)
+    assert found.scores == {"completeness_score": Score(3), "correctness_score": Score(5)}
+    assert (found.fields["key_missing_info"], found.marks) == (["the fee"], ())
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        (EXACT.replace("**Score:** 4", "**Score:**  4"), {"spacing"}),
+        (EXACT.replace("\n\n", "\n"), {"spacing"}),
+        ("\n" + EXACT, {"spacing"}),
+        (EXACT.replace("**Score:**", "**SCORE:**"), {"case"}),
+        (EXACT.replace("**", ""), {"heading"}),
+        (EXACT.replace("**Score:** 4", "## Score: 4"), {"heading"}),
+        (EXACT.replace("**Score:** 4", "**Score**: 4"), {"heading"}),
+        (EXACT.replace("**Score:** 4", "**Score:**\n4"), {"spacing"}),
+        (EXACT.replace("4", "**4**"), {"markdown"}),
+        (EXACT.replace("4", "4/5"), {"score-form"}),
+        (EXACT.replace("4", "4 out of 5"), {"score-form"}),
+        (EXACT.replace("4", "4 (Mostly correct with minor issues)"), {"score-form"}),
+        (EXACT.replace("4", "4 – a link is missing"), {"score-form"}),
+        (EXACT.replace("4", "mostly correct with minor issues"), {"label"}),
+        (f"```\n{EXACT}\n```", {"code-fence"}),
+        (f"Here you are:\n\n{EXACT}", {"text-around"}),
+        (EXACT.split("\n\n**Justification")[0], {"missing:justification"}),
+        (EXACT[EXACT.index("**Score") :], {"missing:analysis"}),
+    ],
+)
+def test_a_departure_is_read_and_marked(text: str, marks: set[str]) -> None:
+    assert breaks(text) == marks
+    assert verdict(text).scores == {"score": Score(4)}
+
+
+def test_sections_in_another_order() -> None:
+    found = verdict("**Score:** 4\n\n**Analysis:**\nIt agrees.\n\n**Justification:**\nA link is missing.")
+    assert found.marks == ("format:order",)
+    assert found.fields == {"analysis": "It agrees.", "justification": "A link is missing."}
+
+
+def test_what_stands_beside_the_format_is_kept() -> None:
+    found = verdict("Sure!\n\n**Analysis:**\nIt agrees.\n\n**Score:** 4\nbecause of the link")
+    assert found.fields == {"analysis": "It agrees.", "rest": "Sure!\n\nbecause of the link"}
+    assert set(found.marks) == {"format:text-around", "format:missing:justification"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "I can't score this.",
+        EXACT.replace("4", "6"),
+        EXACT.replace("4", "4.5"),
+        EXACT.replace("4", "3-4"),
+        EXACT.replace("4", "3 or 4"),
+        EXACT.replace("4", "4 (perhaps 3)"),
+        EXACT.replace("4", "4/10"),
+        EXACT.replace("4", "four"),
+        EXACT.replace("4", ""),
+        EXACT.replace("**", "") + "\n\nScore: 2",
+        "The score of 4 is my analysis: the answer misses a link.",
+    ],
+)
+def test_what_could_be_read_in_two_ways_or_not_at_all_is_a_failure(text: str) -> None:
+    outcome = read(text)
+    assert isinstance(outcome, Failure)
+    assert outcome.kind == "unreadable-reply"
+    assert "link" not in outcome.message
+
+
+def test_the_same_score_twice_is_one_score() -> None:
+    assert "repeated" in breaks(EXACT.replace("**", "") + "\n\nScore: 4")
+
+
+def test_a_sentence_that_begins_with_a_heading_is_no_heading() -> None:
+    text = EXACT.replace("It agrees.", "Score 1 would be too low.\nAnalysis of the rest: fine.")
+    assert verdict(text).scores == {"score": Score(4)}
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        (TAGGED.lower(), {"case"}),
+        (TAGGED.replace("\n", ""), {"spacing"}),
+        (TAGGED.replace("Let's think step by step: ", ""), {"heading"}),
+        (TAGGED.replace("</S2>", ""), {"spacing"}),
+        (TAGGED.replace("<S1>All backed.</S1>\n", ""), {"missing:explanation"}),
+        (TAGGED + "\nI hope this helps.", {"text-around"}),
+    ],
+)
+def test_tags(text: str, marks: set[str]) -> None:
+    found = breaks(text, GROUNDED)
+    assert marks <= found
+    assert verdict(text, GROUNDED).scores == {"score": Score(5)}
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        (json.dumps(TWO, separators=(",", ":")), {"spacing"}),
+        (json.dumps(TWO, indent=2), {"spacing"}),
+        (f"```json\n{json.dumps(TWO)}\n```", {"code-fence"}),
+        (f"Here is the JSON: {json.dumps(TWO)} Bye.", {"text-around"}),
+        (json.dumps(dict(reversed(TWO.items()))), {"order"}),
+        (json.dumps({**TWO, "confidence": 0.9}), {"extra-key"}),
+        (json.dumps({**TWO, "completeness_score": "3"}), {"type"}),
+        (json.dumps({**TWO, "completeness_score": 3.0}), {"type"}),
+        (json.dumps({**TWO, "completeness_score": "3/5"}), {"score-form"}),
+        (json.dumps(TWO).replace("completeness_score", "Completeness Score"), {"key-name"}),
+        (json.dumps({k: v for k, v in TWO.items() if k != "factual_errors"}), {"missing:factual_errors"}),
+        (json.dumps({**TWO, "factual_errors": "none"}), {"type"}),
+        (json.dumps({**TWO, "key_missing_info": ["a"] * 9}), {"list-length"}),
+        (json.dumps(TWO).replace("Half.", "Half.\nMore."), {"control-character"}),
+        (json.dumps(TWO) + json.dumps(TWO), {"text-around"}),
+    ],
+)
+def test_json_departures(text: str, marks: set[str]) -> None:
+    assert breaks(text, GOLD) == marks
+    assert verdict(text, GOLD).scores == {"completeness_score": Score(3), "correctness_score": Score(5)}
+
+
+def test_a_score_that_is_missing_or_unreadable_leaves_the_other() -> None:
+    for change, mark in (({}, "missing:correctness_score"), ({"correctness_score": 9}, "unreadable:correctness_score")):
+        text = json.dumps({k: v for k, v in TWO.items() if k != "correctness_score"} | change)
+        found = verdict(text, GOLD)
+        assert found.scores == {"completeness_score": Score(3)}
+        assert f"format:{mark}" in found.marks
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        '{"other": 1}',
+        json.dumps(TWO) + json.dumps({**TWO, "correctness_score": 1}),
+        json.dumps(TWO)[:-1] + ', "correctness_score": 1}',
+        json.dumps({"completeness_score": 0, "correctness_score": None}),
+        json.dumps({"completeness_score": True, "correctness_score": [4]}),
+    ],
+)
+def test_json_that_is_no_verdict(text: str) -> None:
+    outcome = read(text, GOLD)
+    assert isinstance(outcome, Failure), outcome
+
+
+def test_broken_json_gives_up_its_scores_where_they_are_beyond_doubt() -> None:
+    broken = json.dumps(TWO).replace('"Half."', '"Half." said "he"')
+    found = verdict(broken, GOLD)
+    assert found.scores == {"completeness_score": Score(3), "correctness_score": Score(5)}
+    assert "format:broken-json" in found.marks
+    assert found.fields["rest"] == broken
+
+
+def test_a_reply_that_was_cut_off() -> None:
+    whole = EXACT.split("is missing")[0]
+    outcome = read(whole, unfinished=True)
+    assert isinstance(outcome, Verdict)
+    assert outcome.marks == ("format:unfinished",)
+    cut = read(re.split(r"(?<=Score:\*\* 4)", EXACT)[0], unfinished=True)
+    assert isinstance(cut, Failure)
+    assert cut.kind == "unfinished-reply"
+    number = read(
+        '{"completeness_score": 3, "completeness_reasoning": "a", "correctness_score": 1', GOLD, unfinished=True
+    )
+    assert isinstance(number, Verdict)
+    assert number.scores == {"completeness_score": Score(3)}
+
+
+def test_an_echo_that_was_changed_is_marked() -> None:
+    assert breaks(ECHOED.replace("fq-1", "fq-2"), RELEVANT) == {"echo:fq_id"}
+    assert breaks(json.dumps(json.loads(ECHOED), indent=1).replace("all?", "all"), RELEVANT) == {
+        "spacing", "echo:follow_up_question",
+    }  # fmt: skip
+    unknown = read_reply(ECHOED.replace("fq-1", "fq-2"), RELEVANT, Echoes(KEY, {}))
+    assert isinstance(unknown, Verdict)
+    assert unknown.marks == ()
+
+
+def test_pass_and_fail() -> None:
+    written = OutputFormat.load(
+        {
+            "layout": "json",
+            "fields": {
+                "verdict": {"type": "score", "levels": {0: "bad", 1: "good"}, "written": {0: "Fail", 1: "Pass"}}
+            },
+        }
+    )
+    assert verdict('{"verdict": "Pass"}', written).marks == ()
+    assert breaks('{"verdict": "PASS"}', written) == {"case"}
+    assert breaks('{"verdict": 1}', written) == {"type"}
+    assert verdict('{"verdict": "fail"}', written).scores == {"verdict": Score(0)}
+
+
+def test_a_bare_number() -> None:
+    bare = OutputFormat.load({"layout": "{score}", "fields": {"score": {"type": "score", "min": 1, "max": 5}}})
+    assert verdict("3", bare).marks == ()
+    assert breaks("3\n", bare) == {"spacing"}
+    assert breaks("**3**", bare) == {"markdown"}
+    assert isinstance(read("It is a 3", bare), Failure)
+
+
+def test_text_of_any_kind_gives_an_answer_in_time() -> None:
+    nasty = [
+        "{" * 5000,
+        '{"score":' * 2000,
+        "**Score:** " * 3000,
+        "<S0>" * 5000,
+        "*" * 20000 + "Score: 4",
+        "\n" * 50000,
+    ]
+    for text in nasty:
+        for output_format in (PATHWAY, GROUNDED, RELEVANT, GOLD):
+            read(text, output_format)

@@ -1,0 +1,316 @@
+import dataclasses
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+from families import FAMILIES, Family
+from stored_judge import BY_NAME, spec_of, store_judge
+
+from pathway_local.check import Check
+from pathway_local.default_template import TEMPLATES, default_template, write_template
+from pathway_local.errors import EngineError, UnknownName, UsageError
+from pathway_local.fetch_record import Fetched, file_hashes, write_record
+from pathway_local.judge_check import JudgeReport, check_judge, check_room
+from pathway_local.judge_folder import FAMILIES as THINKERS
+from pathway_local.judge_folder import complete
+from pathway_local.judge_spec import JudgeSpec, Thinking
+from pathway_local.machine import Machine
+from pathway_local.prompt import Chat, PromptWriter
+from pathway_local.rubric import builtin_names, load_rubric
+from pathway_local.tokenizer import JudgeTokenizer
+from pathway_local.weights import weights_hash
+
+HERE = Machine((), 64 * 10**9)
+TAGS = Thinking(
+    off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, start="<think>\n", end="</think>"
+)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {family.name: store_judge(tmp_path_factory.mktemp(family.name), family) for family in FAMILIES}
+
+
+@pytest.fixture
+def qwen(folders: dict[str, Path], tmp_path: Path) -> Path:
+    """A copy that a test may spoil."""
+    copy = tmp_path / "qwen"
+    copy.mkdir()
+    for path in folders["qwen"].iterdir():
+        (copy / path.name).write_bytes(path.read_bytes())
+    return copy
+
+
+def _check(spec: JudgeSpec, folder: Path) -> dict[str, Check]:
+    return _by_name(check_judge(spec, folder, HERE))
+
+
+def _by_name(report: JudgeReport) -> dict[str, Check]:
+    assert len({check.name for check in report.checks}) == len(report.checks)
+    return {check.name: check for check in report.checks}
+
+
+def _problems(checks: dict[str, Check]) -> list[str]:
+    return [check.name for check in checks.values() if check.status == "problem"]
+
+
+def _retemplate(folder: Path, text: str) -> Path:
+    (folder / "chat_template.jinja").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_a_sound_judge_of_each_family_is_ready(folders: dict[str, Path], family: Family) -> None:
+    folder = folders[family.name]
+    spec = complete(spec_of(folder, **({"system": "fold"} if family.folds_system else {})), folder)
+    report = check_judge(spec, folder, HERE)
+    found = _by_name(report)
+    assert report.ready, _problems(found)
+    assert {f"rubric {name}" for name in builtin_names()} <= found.keys()
+    assert found["config"].found.startswith("Qwen3ForCausalLM, which vLLM")
+    assert "(the case's" in report.prompt and family.specials[-3] in report.prompt
+
+
+def test_a_template_that_refuses_or_drops_the_system_turn_has_to_fold(folders: dict[str, Path], qwen: Path) -> None:
+    raises = _check(spec_of(folders["gemma"]), folders["gemma"])
+    assert _problems(raises) == ["chat template", "system turn", "thinking", *_rubric_rows()]
+    assert raises["system turn"].found == "the chat template fails: no system role"
+    assert "`system: fold`" in raises["system turn"].fix
+    drops = "{% for m in messages if m.role == 'user' %}<|im_start|>user\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    dropped = _check(spec_of(_retemplate(qwen, drops)), qwen)
+    assert "drops the system turn" in dropped["system turn"].found
+    assert dropped["system turn"].status == "problem"
+    assert _check(spec_of(qwen, system="fold"), qwen)["system turn"].status == "ok"
+
+
+def _rubric_rows() -> list[str]:
+    return [f"rubric {name}" for name in builtin_names()]
+
+
+def test_folding_where_it_is_not_needed_is_told_but_allowed(folders: dict[str, Path]) -> None:
+    found = _check(spec_of(folders["qwen"], system="fold"), folders["qwen"])["system turn"]
+    assert found.status == "ok" and "would take a system turn, too" in found.found
+
+
+def test_a_template_that_puts_the_system_turn_last_or_no_user_turn_in(qwen: Path) -> None:
+    behind = "{% for m in messages | reverse %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"
+    assert "behind the user turn" in _check(spec_of(_retemplate(qwen, behind)), qwen)["system turn"].found
+    deaf = "{% for m in messages if m.role == 'system' %}{{ m.content }}{% endfor %}"
+    assert "drops the user turn" in _check(spec_of(_retemplate(qwen, deaf)), qwen)["system turn"].found
+
+
+def test_a_template_that_fails_in_ways_of_its_own_is_only_a_row(qwen: Path) -> None:
+    for text in ("{% for", "{{ 1 / 0 }}", "{{ messages[0].nothing.at.all }}", "{{ 'a' + 1 }}", "{{ range(10**9) }}"):
+        found = _check(spec_of(_retemplate(qwen, text)), qwen)
+        assert found["system turn"].status == "problem", text
+        assert found["tokenizer" if "tokenizer" in found else "vocabulary"].status == "ok"
+
+
+OPENS = "{% if enable_thinking is not defined or enable_thinking %}<think>\n{% else %}<think></think>{% endif %}"
+ASK = "{% if add_generation_prompt %}<|im_start|>assistant\n"
+TURNS = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("asks", "thinking", "problem"),
+    [
+        ("{% if not enable_thinking %}<think>\n\n</think>\n\n{% endif %}", TAGS, ""),
+        (OPENS, TAGS.model_copy(update={"start": ""}), ""),
+        (OPENS, TAGS, "would once more"),
+        (OPENS, None, "says that it never thinks"),
+        (OPENS, TAGS.model_copy(update={"start": "", "off_by": {"enable_thinkin": False}}), "switch changes nothing"),
+        ("<think>\n", TAGS, "switch changes nothing"),
+        ("{{ reasoning | default('') }}<think>\n", Thinking(off_by={"reasoning": "low"}, end="</think>"), "still opens"),
+        (
+            "{% if not enable_thinking %}<think></think>{% endif %}",
+            TAGS.model_copy(update={"start": ""}),
+            "nothing opens",
+        ),
+        ("{{ enable_thinking }}", Thinking(off_by={"enable_thinking": 0}, start="[T]", end="[/T]"), "not one token"),
+        ("", None, ""),
+    ],
+)
+def test_the_thinking_switch_does_what_the_entry_says(
+    qwen: Path, asks: str, thinking: Thinking | None, problem: str
+) -> None:
+    _retemplate(qwen, TURNS + ASK + asks + "{% endif %}")
+    found = _check(spec_of(qwen, thinking=thinking), qwen)["thinking"]
+    assert found.status == ("problem" if problem else "ok")
+    assert problem in found.found
+
+
+def test_a_judge_that_starts_its_answer_in_a_channel_of_its_own(tmp_path: Path) -> None:
+    channels = Family(
+        "channels",
+        "<|return|>",
+        ("<|return|>", "<|start|>", "<|end|>", "<|message|>", "<|channel|>"),
+        "<|start|>system<|message|>Reasoning: {{ reasoning_effort | default('medium') }}<|end|>"
+        "{% for m in messages %}<|start|>{{ m.role }}"
+        "{{ '<|channel|>final' if m.role == 'assistant' }}<|message|>{{ m.content }}"
+        "{{ '<|return|>' if loop.last and m.role == 'assistant' else '<|end|>' }}{% endfor %}"
+        "{% if add_generation_prompt %}<|start|>assistant{% endif %}",
+    )
+    folder = store_judge(tmp_path / "channels", channels)
+    spec = complete(spec_of(folder), folder)
+    harmony = next(thinking for name, _, thinking in THINKERS if name == "harmony")
+    assert spec.thinking == harmony
+    found = _check(spec, folder)
+    assert not _problems(found)
+    assert found["end of turn"].found == "<|return|>"
+
+
+def test_what_ends_a_reply_is_read_from_the_template(folders: dict[str, Path], qwen: Path) -> None:
+    assert _check(spec_of(folders["llama"]), folders["llama"])["end of turn"].found == "<|eot_id|>"
+    config = json.loads((qwen / "tokenizer_config.json").read_text())
+    (qwen / "tokenizer_config.json").write_text(json.dumps(config | {"eos_token": "<|endoftext|>"}))
+    wrong = _check(spec_of(qwen), qwen)["end of turn"]
+    assert wrong.status == "problem"
+    assert 'end_of_turn: ["<|im_end|>"]' in wrong.fix
+    right = _check(spec_of(qwen, end_of_turn=["<|im_end|>"]), qwen)["end of turn"]
+    assert (right.status, set(right.found.split(", "))) == ("ok", {"<|endoftext|>", "<|im_end|>"})
+
+
+def test_a_reply_that_the_next_turn_ends(tmp_path: Path) -> None:
+    family = Family(
+        "bare",
+        "<|endoftext|>",
+        ("<|endoftext|>", "<|system|>", "<|user|>", "<|assistant|>"),
+        "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}",
+    )
+    folder = store_judge(tmp_path / "bare", family)
+    assert 'end_of_turn: ["<|user|>"]' in _check(spec_of(folder), folder)["end of turn"].fix
+    assert not _problems(_check(spec_of(folder, end_of_turn=["<|user|>"]), folder))
+
+
+def test_an_end_of_turn_token_that_is_not_there(folders: dict[str, Path]) -> None:
+    found = _check(spec_of(folders["qwen"], end_of_turn=["<|eot_id|>"]), folders["qwen"])
+    assert _problems(found) == ["tokenizer"]
+    assert "<|eot_id|>" in found["tokenizer"].found and "end_of_turn" in found["tokenizer"].fix
+
+
+def test_no_chat_template_names_the_default_and_asks(folders: dict[str, Path], tmp_path: Path) -> None:
+    for name, expected in {"qwen": "chatml", "llama": "llama3", "mistral": "mistral", "gemma": "gemma"}.items():
+        family = dataclasses.replace(BY_NAME[name], template="")
+        folder = store_judge(tmp_path / name, family)
+        (folder / "chat_template.jinja").unlink(missing_ok=True)
+        found = _check(spec_of(folder), folder)
+        assert _problems(found) == ["chat template"]
+        assert f"{expected!r} would be the default" in found["chat template"].found
+        assert f"judges check {folder} --template {expected}" in found["chat template"].fix
+        before = weights_hash(folder)
+        write_template(folder, expected)
+        assert weights_hash(folder) != before, "a judge with another template is another judge"
+        spec = complete(spec_of(folder), folder)
+        assert spec.system == ("fold" if expected in ("gemma", "mistral") else "native")
+        assert not _problems(_check(spec, folder))
+
+
+def test_a_default_template_is_for_a_judge_without_one(folders: dict[str, Path], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds a chat template already"):
+        write_template(folders["qwen"], "chatml")
+    with pytest.raises(UnknownName, match="no chat template is called 'chatlm'") as error:
+        write_template(tmp_path, "chatlm")
+    assert error.value.hint.startswith("there are: chatml")
+    with pytest.raises(UsageError, match="can't be written"):
+        write_template(tmp_path / "nowhere", "plain")
+    assert default_template({"hello": 0}) is TEMPLATES["plain"]
+
+
+def test_todays_date_in_the_prompt_is_told(qwen: Path) -> None:
+    _retemplate(qwen, "{{ strftime_now('%d %B %Y') }}" + TURNS)
+    assert "today's date" in _check(spec_of(qwen), qwen)["chat template"].found
+    _retemplate(qwen, "{% set today = strftime_now('%Y-%m-%d') %}" + TURNS)
+    assert _check(spec_of(qwen), qwen)["chat template"].status == "ok"
+    assert date.today()
+
+
+def test_damaged_weights_are_found_without_loading_them(qwen: Path) -> None:
+    whole = (qwen / "model.safetensors").read_bytes()
+    for spoiled, message in (
+        (whole[:-4], "its header tells of"),
+        (whole + b"....", "its header tells of"),
+        (whole[:20], "its header is cut or no header"),
+        (b"", "its header is cut"),
+        (b"\xff" * 8 + whole[8:], "its header is cut"),
+        (whole[:8] + b"x" + whole[9:], "its header can't be read"),
+        ((2).to_bytes(8, "little") + b"[]", "its header can't be read"),
+    ):
+        (qwen / "model.safetensors").write_bytes(spoiled)
+        found = _check(spec_of(qwen), qwen)
+        assert _problems(found) == ["weights"], message
+        assert message in found["weights"].found
+        assert "hash" not in found
+    (qwen / "model.safetensors").unlink()
+    (qwen / "pytorch_model.bin").write_bytes(b"pickled")
+    assert "only pickled weights" in _check(spec_of(qwen), qwen)["weights"].found
+
+
+def test_the_hash_is_that_of_the_registry(qwen: Path) -> None:
+    hashed = weights_hash(qwen)
+    assert _check(spec_of(qwen), qwen)["hash"].status == "note"
+    assert _check(spec_of(qwen, sha256=hashed), qwen)["hash"].found == f"the registry's, {hashed}"
+    (qwen / "config.json").write_text((qwen / "config.json").read_text() + "\n")
+    wrong = _check(spec_of(qwen, sha256=hashed), qwen)["hash"]
+    assert wrong.status == "problem" and hashed in wrong.found
+
+
+def test_the_hash_is_that_of_the_fetch(qwen: Path) -> None:
+    write_record(qwen, Fetched("a/b", "abc", weights_hash(qwen), file_hashes(qwen)))
+    assert _check(spec_of(qwen, revision="abc"), qwen)["hash"].found.startswith("as fetched")
+    moved = _check(spec_of(qwen, revision="def"), qwen)["hash"]
+    assert moved.status == "problem" and "judges fetch small" in moved.fix
+    (qwen / "config.json").write_text((qwen / "config.json").read_text() + "\n")
+    changed = _check(spec_of(qwen, revision="abc"), qwen)["hash"]
+    assert changed.status == "problem" and changed.found.startswith("config.json changed")
+    (qwen / "fetched.json").write_text("[]")
+    assert _check(spec_of(qwen), qwen)["hash"].status == "problem"
+
+
+def test_config_settings_and_vocabulary(qwen: Path) -> None:
+    config = json.loads((qwen / "config.json").read_text())
+
+    def found(spec: JudgeSpec, **changed: object) -> dict[str, Check]:
+        (qwen / "config.json").write_text(json.dumps(config | changed))
+        return _check(spec, qwen)
+
+    assert found(spec_of(qwen))["engine settings"].found == "none beside ours"
+    typo = found(spec_of(qwen, engine={"max_num_seq": 3}))["engine settings"]
+    assert typo.status == "problem" and "Did you mean 'max_num_seqs'?" in typo.fix
+    assert found(spec_of(qwen, engine={"max_num_seqs": 3}))["engine settings"].found == "max_num_seqs: 3"
+    assert _problems(found(spec_of(qwen), architectures=["NewForCausalLM"], model_type="new")) == ["config"]
+    assert "never run" in found(spec_of(qwen), auto_map={"AutoConfig": "x.Y"})["config"].found
+    assert _problems(found(spec_of(qwen), vocab_size=1000)) == ["vocabulary"]
+    (qwen / "config.json").write_text("{")
+    assert _problems(_check(spec_of(qwen), qwen)) == ["config", "vocabulary"]
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "generation_config.json"])
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"model": 3}', '{"added_tokens": [{"id": "x"}]}', "\x00"])
+def test_broken_tokenizer_files_are_rows_and_no_traceback(qwen: Path, name: str, text: str) -> None:
+    (qwen / name).write_text(text)
+    found = _check(spec_of(qwen), qwen)
+    assert "weights" in found
+    if name == "tokenizer.json":
+        assert "tokenizer" in _problems(found)
+
+
+def test_a_context_too_short_for_a_rubric_is_told_with_both_numbers(folders: dict[str, Path]) -> None:
+    folder = folders["qwen"]
+    found = _check(spec_of(folder, context=1024), folder)
+    assert _problems(found) == _rubric_rows()
+    row = found["rubric pathway-answer"]
+    assert row.found.startswith("the judge's context of 1,024 tokens is too short for the rubric pathway-answer")
+    writer = PromptWriter(load_rubric("pathway-answer"), JudgeTokenizer(folder), Chat(), context=1024)
+    with pytest.raises(EngineError, match="is too short"):
+        check_room(writer)
+
+
+def test_a_context_that_leaves_little_room_is_worth_a_note(folders: dict[str, Path]) -> None:
+    folder = folders["qwen"]
+    writer = PromptWriter(load_rubric("pathway-answer"), JudgeTokenizer(folder), Chat(), context=1 << 20)
+    prompt = check_room(writer)
+    needed = len(prompt.ids) + prompt.reply.plan
+    row = _check(spec_of(folder, context=needed + 300), folder)["rubric pathway-answer"]
+    assert (row.status, "only 300 are left" in row.found) == ("note", True)

@@ -1,0 +1,222 @@
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from pathway_local import placement
+from pathway_local.errors import EngineMissing, OutOfMemory
+from pathway_local.judge_spec import FOLDER, JudgeSpec
+from pathway_local.machine import Device, Machine, free_disk, this_machine
+from pathway_local.memory import case_bytes
+from pathway_local.placement import check_fits_here
+
+GB = 10**9
+MIB = 1 << 20
+TWO = """0, GPU-aaaa1111, 24564, 24000, NVIDIA GeForce RTX 4090
+1, GPU-bbbb2222, 143771, 143000, NVIDIA H200
+"""
+
+
+@pytest.fixture
+def proc(tmp_path: Path) -> Path:
+    folder = tmp_path / "proc"
+    (folder / "self").mkdir(parents=True)
+    (folder / "meminfo").write_text("MemTotal: 64000000 kB\nMemFree: 1 kB\nMemAvailable:   32000000 kB\n")
+    return folder
+
+
+@pytest.fixture
+def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An nvidia-smi that says what the file beside it holds."""
+    program = tmp_path / "bin" / "nvidia-smi"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ncat {tmp_path}/answer\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    (tmp_path / "answer").write_text(TWO)
+    return program
+
+
+def _gpus(proc: Path) -> list[str]:
+    return [gpu.name for gpu in this_machine(proc, proc / "none").gpus]
+
+
+def test_gpus_come_with_their_memory(tool: Path, proc: Path) -> None:
+    first, second = this_machine(proc, proc / "none").gpus
+    assert first == Device("NVIDIA GeForce RTX 4090", 24564 * MIB, 24000 * MIB)
+    assert second.name == "NVIDIA H200"
+
+
+@pytest.mark.parametrize(
+    ("visible", "names"),
+    [
+        ("", []),
+        ("-1", []),
+        ("1", ["NVIDIA H200"]),
+        ("1,0", ["NVIDIA H200", "NVIDIA GeForce RTX 4090"]),
+        ("0,7,1", ["NVIDIA GeForce RTX 4090"]),
+        ("GPU-bbbb", ["NVIDIA H200"]),
+        ("MIG-cccc", ["a part of a GPU"]),
+    ],
+)
+def test_only_visible_gpus_count(
+    tool: Path, proc: Path, monkeypatch: pytest.MonkeyPatch, visible: str, names: list[str]
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert _gpus(proc) == names
+
+
+def test_memory_that_the_driver_does_not_tell_is_unknown_and_not_zero(tool: Path, proc: Path) -> None:
+    (tool.parents[1] / "answer").write_text("0, GPU-1, [N/A], [N/A], NVIDIA GB10\n")
+    assert this_machine(proc, proc / "none").gpus == (Device("NVIDIA GB10", None, None),)
+
+
+def test_a_driver_without_its_tool_is_seen_in_proc(tool: Path, proc: Path) -> None:
+    tool.write_text("#!/bin/sh\necho 'Failed to initialize NVML: Driver/library version mismatch'\nexit 18\n")
+    assert _gpus(proc) == []
+    card = proc / "driver/nvidia/gpus/0000:01:00.0"
+    card.mkdir(parents=True)
+    (card / "information").write_text("Model: \t\t NVIDIA L4\nIRQ: 5\nGPU UUID: \t GPU-1\n")
+    assert this_machine(proc, proc / "none").gpus == (Device("NVIDIA L4", None, None),)
+
+
+def test_free_memory_is_what_the_kernel_calls_available(proc: Path) -> None:
+    assert this_machine(proc, proc / "none").free_memory == 32_000_000 * 1024
+
+
+def test_a_control_group_bounds_the_free_memory(proc: Path, tmp_path: Path) -> None:
+    (proc / "self/cgroup").write_text("0::/job/step\n")
+    group = tmp_path / "cgroup" / "job"
+    (group / "step").mkdir(parents=True)
+    (group / "memory.max").write_text("8000000000\n")
+    (group / "memory.current").write_text("3000000000\n")
+    (group / "memory.stat").write_text("anon 1000000000\ninactive_file 2000000000\n")
+    (group / "step" / "memory.max").write_text("max\n")
+    assert this_machine(proc, tmp_path / "cgroup").free_memory == 7 * GB
+
+
+def test_free_disk_of_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:
+    assert free_disk(tmp_path / "a" / "b") == pytest.approx(free_disk(tmp_path), rel=0.2)
+
+
+def test_this_very_machine_can_be_described() -> None:
+    assert "GB of free memory" in this_machine().described()
+
+
+def _spec(**keys: object) -> JudgeSpec:
+    shape = {"layers": 36, "kv_heads": 8, "head_size": 128, "context": 40960}
+    return JudgeSpec.model_validate({"name": "j", "source": "a/b", **shape, **keys})
+
+
+def _machine(*gb: float, used: float = 0, memory: float = 64) -> Machine:
+    return Machine(tuple(Device("card", int(g * GB), int((g - used) * GB)) for g in gb), int(memory * GB))
+
+
+@pytest.fixture
+def gpu_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "uses_gpu", lambda: True)
+
+
+def test_a_judge_for_a_gpu_is_refused_where_there_is_none() -> None:
+    with pytest.raises(EngineMissing, match="'j' needs a GPU of 21 GB, and this machine has none") as error:
+        check_fits_here(_spec(weights_gb=16.4, min_gpu_gb=21), _machine())
+    assert "`j: {cpu: true}`" in error.value.hint
+    with pytest.raises(EngineMissing) as error:
+        check_fits_here(_spec(weights_gb=160), _machine())
+    assert "cpu: true" not in error.value.hint
+
+
+def test_a_folder_is_told_the_whole_entry() -> None:
+    with pytest.raises(EngineMissing) as error:
+        check_fits_here(_spec(weights_gb=16, source="/models/x", origin=FOLDER), _machine())
+    assert "`mine: {source: /models/x, cpu: true}`" in error.value.hint
+
+
+def test_small_judges_and_those_that_say_so_run_without_a_gpu() -> None:
+    for keys in ({"weights_gb": 2.9}, {"weights_gb": 16.4, "cpu": True}):
+        found = check_fits_here(_spec(**keys), _machine())
+        assert (found.gpus, found.context) == (0, 40960)
+        assert found.cases
+    with pytest.raises(EngineMissing):
+        check_fits_here(_spec(weights_gb=2.9, cpu=False), _machine())
+
+
+def test_too_little_main_memory_is_reckoned() -> None:
+    with pytest.raises(OutOfMemory, match=r"2.0 GB of free memory - 1.5 GB reserve - 1.4 GB weights = -0.9 GB"):
+        check_fits_here(_spec(weights_gb=1.4, cpu=True), _machine(memory=2))
+
+
+def test_an_engine_built_for_the_processor_does_not_use_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "uses_gpu", lambda: False)
+    with pytest.raises(EngineMissing, match="built for the processor alone") as error:
+        check_fits_here(_spec(weights_gb=16.4), _machine(80))
+    assert "pathway-local[gpu]" in error.value.hint
+
+
+@pytest.mark.usefixtures("gpu_engine")
+def test_a_judge_that_fits_is_told_how_many_cases_and_how_long() -> None:
+    spec = _spec(weights_gb=16.4)
+    found = check_fits_here(spec, _machine(24))
+    left = (24 * 0.9 - 1.5 - 16.4) * GB
+    assert spec.architecture is not None and found.context is not None
+    assert (found.gpus, found.cases) == (1, int(left // case_bytes(spec.architecture, 5000)))
+    assert found.context < 40960, "its whole context would not fit"
+    assert case_bytes(spec.architecture, found.context) <= left < case_bytes(spec.architecture, found.context + 16)
+    assert check_fits_here(spec, _machine(80)).context == 40960
+
+
+@pytest.mark.usefixtures("gpu_engine")
+def test_a_judge_that_does_not_fit_is_told_why_and_what_would() -> None:
+    variants = {"int4": {"source": "a/b-4bit", "precision": "awq", "weights_gb": 5.7}}
+    with pytest.raises(OutOfMemory, match="2 GB short: 16.0 GB x 0.9 - 1.5 GB reserve - 16.4 GB weights") as error:
+        check_fits_here(_spec(weights_gb=16.4, variants=variants), _machine(16))
+    assert error.value.hint.startswith("j:int4 would fit, with 9 cases")
+    with pytest.raises(OutOfMemory) as error:
+        check_fits_here(_spec(weights_gb=16.4), _machine(16, 16))
+    assert "Over 2 of the GPUs here it would" in error.value.hint
+    with pytest.raises(OutOfMemory) as error:
+        check_fits_here(_spec(weights_gb=160), _machine(16, 16))
+    assert "judges list" in error.value.hint
+
+
+@pytest.mark.usefixtures("gpu_engine")
+def test_several_gpus_share_the_weights() -> None:
+    spec = _spec(weights_gb=30, engine={"tensor_parallel_size": "auto"})
+    found = check_fits_here(spec, _machine(24, 24, 24))
+    assert found.gpus == 2, "eight heads go into two equal parts, not into three"
+    assert spec.architecture is not None
+    assert found.cases == int((2 * (24 * 0.9 - 1.5) - 30) * GB // case_bytes(spec.architecture, 5000))
+    with pytest.raises(EngineMissing, match="set to use 4 GPUs, and this machine has 3"):
+        check_fits_here(spec, _machine(24, 24, 24), {"tensor_parallel_size": 4})
+
+
+@pytest.mark.usefixtures("gpu_engine")
+def test_compressed_attention_is_held_on_every_gpu() -> None:
+    latent = _spec(weights_gb=30, kv_heads=None, head_size=None, latent=576, engine={"tensor_parallel_size": 2})
+    assert latent.architecture is not None
+    left = (2 * (24 * 0.9 - 1.5) - 30) * GB
+    assert check_fits_here(latent, _machine(24, 24)).cases == int(left // (2 * case_bytes(latent.architecture, 5000)))
+
+
+@pytest.mark.usefixtures("gpu_engine")
+def test_a_gpu_that_others_use_is_told_apart_from_one_that_is_too_small() -> None:
+    with pytest.raises(OutOfMemory, match=r"0.9 of a GPU's 24.0 GB = 21.6 GB, and only 12.0 GB are free") as error:
+        check_fits_here(_spec(weights_gb=3), _machine(24, used=12))
+    assert "gpu_memory_utilization: 0.50" in error.value.hint
+    assert check_fits_here(_spec(weights_gb=3), _machine(24, used=12), {"gpu_memory_utilization": 0.5}).cases
+
+
+@pytest.mark.usefixtures("gpu_engine")
+def test_what_is_not_known_is_not_held_against_a_judge() -> None:
+    unknown = JudgeSpec(name="j", source="a/b")
+    assert check_fits_here(unknown, _machine(24)).cases is None
+    assert check_fits_here(_spec(weights_gb=160), Machine((Device("GB10"),), 64 * GB)).gpus == 1
+
+
+def test_the_answer_of_a_real_tool_is_json_safe(tool: Path, proc: Path) -> None:
+    (tool.parents[1] / "answer").write_bytes(b"garbage\n\xff\xfe, x\n0, GPU-1, 81559, 81000, NVIDIA A100-SXM4, 80GB\n")
+    [gpu] = this_machine(proc, proc / "none").gpus
+    assert json.dumps(gpu.name) == '"NVIDIA A100-SXM4, 80GB"'

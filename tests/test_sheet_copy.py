@@ -1,0 +1,187 @@
+import json
+import zipfile
+from pathlib import Path
+
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from openpyxl.styles import Font
+
+from pathway_local.case import BadRow, Case
+from pathway_local.errors import CasesError, OutputExists, UsageError
+from pathway_local.readers import CasesFile
+from pathway_local.sheet_copy import add_columns
+from pathway_local.verdict import Value
+
+NEEDED = {"r": ("question", "answer")}
+NEW = ["score", "note"]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def cells(item: Case | BadRow) -> dict[str, Value]:
+    return {"score": item.row, "note": f"={item.id}"} if isinstance(item, Case) else {"note": item.reason}
+
+
+def copied(path: Path, target: Path | None = None, *, force: bool = False) -> Path:
+    target = target or path.with_name(f"scored{path.suffix}")
+    add_columns(CasesFile(path, NEEDED), target, NEW, cells, force=force)
+    return target
+
+
+def test_a_csv_keeps_every_byte_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(
+        b"\n"
+        + b'id;question;"answer"\r\n'
+        + b'k1;"=1+1;\n""hi""";0005\n'
+        + b";;\n"
+        + b"k2;too;many;fields\n"
+        + b"k3;few\r\n"
+        + b"k4;\xff\xc3\xa9;bytes\r\n"
+        + b'k5;"open;x\n'
+        + b"k6;last;one"
+    )
+    assert copied(path).read_bytes() == (
+        b'\nid;question;"answer";score;note\r\n'
+        + b'k1;"=1+1;\n""hi""";0005;1;\'=k1\n'
+        + b";;\n"
+        + b"k2;too;many;fields\n"
+        + b"k3;few;;;it has 2 fields where the header has 3\r\n"
+        + b"k4;\xff\xc3\xa9;bytes;;it has bytes that are not UTF-8\r\n"
+        + b'k5;"open;x\n'
+        + b"k6;last;one;6;'=k6"
+    )
+
+
+@pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16"])
+def test_a_copy_keeps_its_encoding(tmp_path: Path, codec: str) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_bytes("question\tanswer\né\t😀\n".encode(codec))
+    assert copied(path).read_bytes() == "question\tanswer\tscore\tnote\né\t😀\t1\t'=1\n".encode(codec)
+
+
+def test_jsonl_keeps_every_byte_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"question": "q", "answer": 1.00}  \n\n{"question"\n{}\n{"answer": "\\u00e9", "question":null}')
+    lines = copied(path).read_text().split("\n")
+    assert lines[:3] == ['{"question": "q", "answer": 1.00, "score": 1, "note": "=1"}  ', "", '{"question"']
+    assert json.loads(lines[3])["note"].startswith("the input question is missing")
+    assert lines[4] == '{"answer": "\\u00e9", "question":null, "score": 4, "note": "=4"}'
+
+
+def test_jsonl_that_has_a_new_key_far_down_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"question": "q", "answer": "a"}\n' * 1200 + '{"question": "q", "answer": "a", "score": 3}\n')
+    with pytest.raises(UsageError, match="has a column score already"):
+        copied(path)
+    assert names(tmp_path) == ["a.jsonl"]
+
+
+def test_parquet_keeps_its_types_and_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    table = pa.table(
+        {
+            "question": pa.array(["q", None, "r"] * 900, pa.large_string()),
+            "answer": pa.array(["a", "b", "c"] * 900).dictionary_encode(),
+            "nested": [[{"a": 1}], [], None] * 900,
+            "at": pa.array([1, 2, 3] * 900, pa.timestamp("ns", "UTC")),
+        }
+    )
+    pq.write_table(table.replace_schema_metadata({"owner": "me"}), path, row_group_size=700)
+    found = pq.read_table(copied(path))
+    assert found.select(table.column_names).equals(table)
+    assert found.schema.metadata[b"owner"] == b"me"
+    assert found["score"].to_pylist() == list(range(1, 2701)) and str(found.schema.field("score").type) == "int64"
+    assert found["note"][-1].as_py() == "=2700"
+
+
+def make_workbook(path: Path) -> None:
+    book = openpyxl.Workbook()
+    page = book.active
+    page.title = "Answers"
+    for row in ([], ["question", "answer"], ["=1+1", "@a"], [], ["q", "a", None, "stray"], ["q", "b"]):
+        page.append(row)
+    page["A2"].font = Font(bold=True)
+    page.column_dimensions["A"].width = 55
+    page.merge_cells("A8:F8")
+    book.create_sheet("Notes")["C3"] = "kept"
+    book.save(path)
+
+
+def test_a_workbook_keeps_its_sheets_formats_and_cells(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    make_workbook(path)
+    book = openpyxl.load_workbook(copied(path))
+    page = book["Answers"]
+    assert book.sheetnames == ["Answers", "Notes"] and book["Notes"]["C3"].value == "kept"
+    assert page["A2"].font.bold and page.column_dimensions["A"].width == 55
+    assert (page["A3"].value, page["A3"].data_type, page["B3"].value) == ("=1+1", "f", "@a")
+    assert page["D5"].value == "stray"
+    new = [[page.cell(line, column).value for column in (7, 8)] for line in range(2, 7)]
+    assert new[0] == NEW and new[2] == [None, None]
+    assert new[1][1].startswith("its question holds a formula without its result")
+    assert new[3] == [None, "it has cells beyond the header's last"]
+    assert new[4] == [3, "'=3"]
+    assert page["H6"].data_type == "s"
+
+
+def test_long_texts_in_a_workbook_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    make_workbook(path)
+    written = add_columns(CasesFile(path, NEEDED), tmp_path / "b.xlsx", ["t"], lambda item: {"t": "x" * 40_000})
+    assert (written.rows, written.cut_cells) == (3, 3)
+
+
+def test_rows_of_the_copy_and_ids_belong_together(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,question,answer\nb,q,a\n,q,a\na,q,a\nb,q,a\n")
+    verdicts = {"a": 1, "b": 2, "line 3": 3, "line 5": 4}
+    add_columns(CasesFile(path, NEEDED), tmp_path / "b.csv", ["s"], lambda item: {"s": verdicts[item.id]})
+    assert (tmp_path / "b.csv").read_text().split() == [
+        "id,question,answer,s",
+        "b,q,a,2",
+        ",q,a,3",
+        "a,q,a,1",
+        "b,q,a,4",
+    ]
+
+
+def test_copies_that_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("question,answer,note\nq,a,n\n")
+    with pytest.raises(UsageError, match="has a column note already"):
+        copied(path)
+    path.write_text("question,answer\nq,a\n")
+    with pytest.raises(UsageError, match="another kind"):
+        copied(path, tmp_path / "b.xlsx")
+    with pytest.raises(UsageError, match="is the sheet that is to be copied"):
+        copied(path, path, force=True)
+    (tmp_path / "b.csv").write_text("mine")
+    with pytest.raises(OutputExists):
+        copied(path, tmp_path / "b.csv")
+    copied(path, tmp_path / "b.csv", force=True)
+    assert (tmp_path / "b.csv").read_text() == "question,answer,score,note\nq,a,1,'=1\n"
+
+
+def test_a_row_too_long_to_keep_stops_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pathway_local.sheets.lines.ROW_LIMIT", 100)
+    path = tmp_path / "a.csv"
+    path.write_text(f"question,answer\nq,a\n{'x' * 200},b\n")
+    with pytest.raises(CasesError, match="line 3 is too long to be copied"):
+        copied(path)
+    assert names(tmp_path) == ["a.csv"]
+
+
+def test_a_workbook_too_large_to_change_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.xlsx"
+    make_workbook(path)
+    with zipfile.ZipFile(path) as archive:
+        size = sum(part.file_size for part in archive.infolist())
+    cases = CasesFile(path, NEEDED)
+    monkeypatch.setattr("pathway_local.sheets.workbook.KEPT_LIMIT", size - 1)
+    with pytest.raises(CasesError, match="too large to be copied"):
+        add_columns(cases, tmp_path / "b.xlsx", NEW, cells)

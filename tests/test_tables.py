@@ -1,0 +1,232 @@
+import csv
+import io
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import openpyxl
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pathway_local import output_file as output
+from pathway_local.errors import CasesError, OutputExists, UsageError
+from pathway_local.readers import CasesFile
+from pathway_local.tables import write_table
+from pathway_local.verdict import Value
+
+COLUMNS = ["id", "score", "share", "ok", "note", "items"]
+ROWS: list[dict[str, Value]] = [
+    {"id": "k1", "score": 4, "share": 0.25, "ok": True, "note": "two\nlines, é", "items": ["a", "b"]},
+    {"id": "k2", "score": None, "share": 1, "ok": False, "note": ""},
+]
+SUFFIXES = [".csv", ".tsv", ".jsonl", ".xlsx", ".parquet"]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def workbook_rows(path: Path) -> list[list[object]]:
+    return [[cell.value for cell in row] for row in openpyxl.load_workbook(path).active.iter_rows()]
+
+
+def test_csv(tmp_path: Path) -> None:
+    assert write_table(tmp_path / "t.csv", COLUMNS, ROWS).rows == 2
+    text = (tmp_path / "t.csv").read_bytes().decode()
+    assert list(csv.reader(io.StringIO(text, newline=""))) == [
+        COLUMNS,
+        ["k1", "4", "0.25", "true", "two\nlines, é", '["a", "b"]'],
+        ["k2", "", "1", "false", "", ""],
+    ]
+
+
+def test_jsonl_keeps_nested_values(tmp_path: Path) -> None:
+    write_table(tmp_path / "t.jsonl", COLUMNS, ROWS)
+    found = [json.loads(line) for line in (tmp_path / "t.jsonl").read_text().splitlines()]
+    assert found == [ROWS[0], {**ROWS[1], "items": None}]
+
+
+def test_parquet_has_sensible_types(tmp_path: Path) -> None:
+    columns = [*COLUMNS, "mixed", "none", "huge"]
+    rows = [ROWS[0] | {"mixed": {"a": [1]}, "huge": 2**70}, ROWS[1] | {"mixed": "text"}]
+    write_table(tmp_path / "t.parquet", columns, rows)
+    table = pq.read_table(tmp_path / "t.parquet")
+    types = {field.name: str(field.type) for field in table.schema}
+    assert types == {
+        **{"id": "string", "score": "int64", "share": "double", "ok": "bool", "note": "string"},
+        **{"items": "list<element: string>", "mixed": "string", "none": "string", "huge": "string"},
+    }
+    assert table.to_pylist()[0] == ROWS[0] | {"mixed": '{"a": [1]}', "none": None, "huge": str(2**70)}
+
+
+def test_workbook_keeps_numbers_and_booleans(tmp_path: Path) -> None:
+    write_table(tmp_path / "t.xlsx", COLUMNS, ROWS)
+    assert workbook_rows(tmp_path / "t.xlsx") == [
+        COLUMNS,
+        ["k1", 4, 0.25, True, "two\nlines, é", '["a", "b"]'],
+        ["k2", None, 1, False, None, None],
+    ]
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_no_text_runs_as_a_formula(tmp_path: Path, start: str) -> None:
+    text = f"{start}cmd|' /C calc'!A0"
+    for suffix in (".csv", ".tsv", ".xlsx"):
+        write_table(tmp_path / f"t{suffix}", [text, "n"], [{text: text, "n": -5}])
+    for suffix in (".csv", ".tsv"):
+        reader = csv.reader((tmp_path / f"t{suffix}").open(newline=""), delimiter="\t" if suffix == ".tsv" else ",")
+        assert list(reader) == [[f"'{text}", "n"], [f"'{text}", "-5"]]
+    page = openpyxl.load_workbook(tmp_path / "t.xlsx").active
+    assert page["A2"].value.startswith("'") and page["A2"].data_type == "s" and page["B2"].value == -5
+
+
+def test_workbook_texts_are_never_errors_or_illegal(tmp_path: Path) -> None:
+    texts = ["#REF!", "bell\x07", "half \ud800", "last \uffff"]
+    write_table(tmp_path / "t.xlsx", ["t"], [{"t": text} for text in texts])
+    cells = [row[0] for row in openpyxl.load_workbook(tmp_path / "t.xlsx").active.iter_rows(min_row=2)]
+    assert [cell.value for cell in cells] == ["#REF!", "bell\ufffd", "half \ufffd", "last \ufffd"]
+    assert cells[0].data_type == "s"
+
+
+def test_long_workbook_texts_are_cut_with_a_mark_and_counted(tmp_path: Path) -> None:
+    rows = [{"t": "x" * 32_767}, {"t": "x" * 32_768}, {"t": "😀" * 20_000}]
+    assert write_table(tmp_path / "t.xlsx", ["t"], rows).cut_cells == 2
+    texts = [row[0] for row in workbook_rows(tmp_path / "t.xlsx")[1:]]
+    assert texts[0] == "x" * 32_767
+    for text in texts[1:]:
+        assert text.endswith("[cut]") and len(text.encode("utf-16-le")) // 2 <= 32_767
+    assert write_table(tmp_path / "t.csv", ["t"], rows).cut_cells == 0
+
+
+def test_whole_numbers_that_a_spreadsheet_would_round_stay_whole(tmp_path: Path) -> None:
+    write_table(tmp_path / "t.xlsx", ["n"], [{"n": 12345678901234567890}])
+    assert workbook_rows(tmp_path / "t.xlsx")[1] == ["12345678901234567890"]
+
+
+def test_more_rows_than_a_workbook_holds_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pathway_local.tables.LAST_ROW", 3)
+    write_table(tmp_path / "t.xlsx", ["n"], [{"n": 1}] * 2)
+    with pytest.raises(UsageError, match="no more than 2 rows"):
+        write_table(tmp_path / "u.xlsx", ["n"], [{"n": 1}] * 3)
+    assert names(tmp_path) == ["t.xlsx"]
+
+
+def test_stdout_gets_csv(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    write_table(Path("-"), ["a"], [{"a": "=é"}])
+    assert capsysbinary.readouterr().out.decode() == "a\r\n'=é\r\n"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("umask", [0o000, 0o777])
+def test_files_are_their_owners_alone(tmp_path: Path, suffix: str, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        write_table(tmp_path / f"t{suffix}", COLUMNS, ROWS)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / f"t{suffix}").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_failure_leaves_nothing_and_changes_nothing(tmp_path: Path, suffix: str) -> None:
+    def rows() -> Iterator[dict[str, Value]]:
+        yield ROWS[0]
+        assert len(names(tmp_path)) > 1
+        raise CasesError("no more")
+
+    path = tmp_path / f"t{suffix}"
+    path.write_text("before")
+    for _ in range(2):
+        with pytest.raises(CasesError, match="no more"):
+            write_table(path, COLUMNS, rows(), force=True)
+    assert names(tmp_path) == [path.name] and path.read_text() == "before"
+
+
+def test_no_cell_is_written_to_the_common_folder_for_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    common = tmp_path / "common"
+    common.mkdir(mode=0o500)
+    monkeypatch.setattr(tempfile, "tempdir", str(common))
+    seen = []
+
+    def rows() -> Iterator[dict[str, Value]]:
+        yield ROWS[0]
+        seen.extend(names(common))
+        yield ROWS[1]
+
+    write_table(tmp_path / "t.xlsx", COLUMNS, rows())
+    assert seen == [] and tempfile.tempdir == str(common)
+
+
+def test_an_existing_file_is_replaced_only_by_force(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("mine")
+    with pytest.raises(OutputExists):
+        write_table(path, ["a"], [{"a": 1}])
+    assert path.read_text() == "mine"
+    write_table(path, ["a"], [{"a": 1}], force=True)
+    assert path.read_text() == "a\n1\n"
+
+
+def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+
+    def rows() -> Iterator[dict[str, Value]]:
+        path.write_text("theirs")
+        yield {"a": 1}
+
+    with pytest.raises(OutputExists):
+        write_table(path, ["a"], rows())
+    assert path.read_text() == "theirs" and names(tmp_path) == ["t.csv"]
+
+
+def test_paths_that_no_table_can_have(tmp_path: Path) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    os.mkfifo(tmp_path / "pipe.csv")
+    for name, message in [
+        ("t.doc", "none of the kinds of table"),
+        ("none/t.csv", "there is no folder"),
+        ("folder.csv", "is no file"),
+        ("pipe.csv", "is no file"),
+        ("n" * 300 + ".csv", "can't be written"),
+    ]:
+        with pytest.raises(UsageError, match=message):
+            write_table(tmp_path / name, ["a"], [{"a": 1}], force=True)
+
+
+def test_a_full_disk_is_one_of_our_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(output.os, "fsync", full)
+    with pytest.raises(UsageError, match=r"t.csv can't be written: No space left on device"):
+        write_table(tmp_path / "t.csv", ["a"], [{"a": 1}])
+    assert names(tmp_path) == []
+
+
+texts = st.text(st.sampled_from("=+-@\t\r\n\"',; aé😀\ud800\x07") | st.characters(), max_size=20)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.fixed_dictionaries({"id": texts, "v": values}), min_size=1, max_size=5), st.sampled_from(SUFFIXES))
+def test_any_values_can_be_written_and_read_back(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Value]], suffix: str
+) -> None:
+    path = tmp_path_factory.mktemp("t") / f"t{suffix}"
+    write_table(path, ["mark", "id", "v"], ({"mark": "m", **row} for row in rows))
+    found = list(CasesFile(path, {}))
+    assert len(found) == len(rows)
+    if suffix in (".csv", ".xlsx"):
+        for case in found:
+            assert not getattr(case, "metadata", {}).get("v", "").startswith(("=", "@", "\t", "\r"))
