@@ -22,12 +22,16 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row of a cases file that is no case: `where` names file and line, `reason` holds no case text."""
+    """A row of a cases file that is no case: `where` names file and line, `reason` holds no case text.
+
+    Where the row's own id can't be used, `id` is one made up from its line.
+    """
 
     id: str
     row: int
     where: str
     reason: str
+    numbered: bool = False
 
 
 def fingerprint(key: bytes, inputs: Mapping[str, str]) -> str:

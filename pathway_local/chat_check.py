@@ -15,19 +15,22 @@ from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.weights import chat_template
 
 SYSTEM, USER, ANSWER, NEXT = "systemwords", "userwords", "answerwords", "nextwords"
+SYSTEM_TURN = "system turn"
 Switches = Mapping[str, object]
 
 _DATES = ("%Y-%m-%d", "%d %b %Y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y")
 
 
 def chat_checks(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Iterator[Check]:
-    """Look at the chat template; where there is none, only at that."""
+    """Look at the chat template, as far as it can be used: where it fails, one row says so, not four."""
     if not tokenizer.tokenizer.chat_template:
         yield _no_template(spec, folder, tokenizer)
         return
-    yield checked("chat template", lambda: _template(spec, folder, tokenizer))
-    yield checked("system turn", lambda: _system(spec, tokenizer))
-    yield checked("thinking", lambda: _thinking(spec, tokenizer))
+    system = checked(SYSTEM_TURN, lambda: _system(spec, tokenizer))
+    yield system
+    if system.status != "problem":
+        yield checked("chat template", lambda: _template(spec, folder, tokenizer))
+        yield checked("thinking", lambda: _thinking(spec, tokenizer))
     yield checked("end of turn", lambda: _end_of_turn(tokenizer))
 
 
@@ -89,14 +92,14 @@ def _system(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
     folded = _refusal(tokenizer, [("user", f"{SYSTEM}\n\n{USER}")], switches)
     if spec.system == "fold":
         if folded:
-            return Check("system turn", "problem", f"folded into the user turn, {folded}", _edit("system: native"))
+            return Check(SYSTEM_TURN, "problem", f"folded into the user turn, {folded}", _edit("system: native"))
         also = "" if native else "; its template would take a system turn, too"
-        return Check("system turn", "ok", f"folded into the user turn{also}")
+        return Check(SYSTEM_TURN, "ok", f"folded into the user turn{also}")
     if native and folded:
-        return Check("system turn", "problem", native, "Use another chat template: this one takes no user turn.")
+        return Check(SYSTEM_TURN, "problem", native, "Use another chat template: this one takes no user turn.")
     if native:
-        return Check("system turn", "problem", native, _edit("system: fold"))
-    return Check("system turn", "ok", "native")
+        return Check(SYSTEM_TURN, "problem", native, _edit("system: fold"))
+    return Check(SYSTEM_TURN, "ok", "native")
 
 
 def _edit(key: str) -> str:
@@ -125,25 +128,32 @@ def _thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
             return Check("thinking", "problem", said, _edit("thinking: {end: </think>}, with its off_by and on_by,"))
         return Check("thinking", "ok", "never")
     off, on = _tail(spec, tokenizer, how.off_by), _tail(spec, tokenizer, how.on_by)
-    for found, fix in _thinking_problems(how, tokenizer, off, on, changes=_changes(spec, tokenizer, how)):
-        return Check("thinking", "problem", found, fix)
+    problem = _thinking_problem(how, tokenizer, off, on, changes=_changes(spec, tokenizer, how))
+    if problem:
+        return Check("thinking", "problem", *problem)
+    opening = _opening(how.end)
+    if opening and not how.start and not _open(on, opening, how.end):
+        said = f"switched on, nothing opens it with {opening!r}: that is left to the judge"
+        return Check("thinking", "note", said, _edit(f"thinking.start: {opening!r}"))
     return Check("thinking", "ok", f"off: the prompt ends {off[-40:]!r}, on: {(on + how.start)[-40:]!r}")
 
 
-def _thinking_problems(
+def _thinking_problem(
     how: Thinking, tokenizer: JudgeTokenizer, off: str, on: str, *, changes: bool
-) -> Iterator[tuple[str, str]]:
+) -> tuple[str, str] | None:
+    """What is wrong with the switch, and the fix; `off` and `on` are what it leaves behind the user's words."""
     opening = how.start.strip() or _opening(how.end)
     if len(tokenizer.encode(how.end)) != 1:
-        yield f"its end {how.end!r} is not one token, so nothing would stop the thinking", _edit("thinking.end")
+        return f"its end {how.end!r} is not one token, so nothing would stop it", _edit("another thinking.end")
     if how.off_by != how.on_by and not changes:
-        yield "its switch changes nothing: off_by and on_by give the same prompt", _edit("thinking.off_by and on_by")
+        said = "its switch changes nothing: off_by and on_by give the same prompt"
+        return said, _edit("the right thinking.off_by and on_by")
     if opening and not how.skip and _open(off, opening, how.end):
-        yield f"switched off, the prompt still opens it with {opening!r}", _edit("thinking.off_by, or thinking.skip,")
+        said = f"switched off, the prompt still opens it with {opening!r}"
+        return said, _edit("the right thinking.off_by, or thinking.skip,")
     if opening and how.start and _open(on, opening, how.end):
-        yield f"the template opens it with {opening!r}, and the entry's start would once more", _edit("no start")
-    if opening and not how.start and not _open(on, opening, how.end):
-        yield f"switched on, nothing opens it with {opening!r}", _edit(f"thinking.start: {opening!r}")
+        return f"the template opens it with {opening!r}, and the entry's start would once more", _edit("no start")
+    return None
 
 
 def _opening(end: str) -> str:

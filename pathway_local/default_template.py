@@ -12,12 +12,11 @@ FILE = "chat_template.jinja"
 
 @dataclass(frozen=True, slots=True)
 class DefaultTemplate:
-    """The usual template of a family: `marks` are the tokens that give the family away, `end` ends a turn."""
+    """The usual template of a family; `marks` are the tokens that give the family away."""
 
     name: str
     marks: tuple[str, ...]
     text: str
-    end: str = ""
 
 
 _LOOP = "{{ bos_token or '' }}{% for m in messages %}"
@@ -32,7 +31,6 @@ TEMPLATES = {
             "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
             + _ASK
             + "<|im_start|>assistant\n{% endif %}",
-            "<|im_end|>",
         ),
         DefaultTemplate(
             "llama3",
@@ -41,7 +39,6 @@ TEMPLATES = {
             + "<|start_header_id|>{{ m.role }}<|end_header_id|>\n\n{{ m.content }}<|eot_id|>"
             + _ASK
             + "<|start_header_id|>assistant<|end_header_id|>\n\n{% endif %}",
-            "<|eot_id|>",
         ),
         DefaultTemplate(
             "gemma",
@@ -51,7 +48,6 @@ TEMPLATES = {
             + "<start_of_turn>{{ 'model' if m.role == 'assistant' else m.role }}\n{{ m.content }}<end_of_turn>\n"
             + _ASK
             + "<start_of_turn>model\n{% endif %}",
-            "<end_of_turn>",
         ),
         DefaultTemplate(
             "mistral",

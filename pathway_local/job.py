@@ -115,10 +115,12 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str]) -> dict[str, T
     with ExitStack() as stack:
         # A new run is made only once everything that can be wrong with the command has been looked at.
         existing = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
-        parts = _parts(plan, existing)
-        cases = cases_of(plan.cases, [part.rubric for part in parts], existing, plan.id_column, plan.mapping)
+        registry = load_registry(plan.registry)
+        rubrics = _rubrics(plan, existing)
+        cases = cases_of(plan.cases, rubrics.values(), existing, plan.id_column, plan.mapping)
         _check_columns(cases, plan)
         _tell(cases, plan, watcher)
+        parts = _parts(plan, existing, rubrics, registry)
         run = existing or stack.enter_context(RunFile.create(plan.run))
         for part in parts:
             run.add_rubric(part.rubric.name, part.rubric.text)
@@ -137,19 +139,26 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str]) -> dict[str, T
         return tallies
 
 
-def _parts(plan: Plan, run: RunFile | None) -> list[_Part]:
-    registry = load_registry(plan.registry)
+def _rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
     if plan.rubrics:
-        rubrics = [load_rubric(name) for name in plan.rubrics]
-        specs = [registry.get(name) for name in plan.judges]
-        if plan.rater and len(specs) > 1:
-            raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
-        return [_new(plan, spec, rubric) for spec in specs for rubric in rubrics]
-    own = [rater for _, rater in run.raters() if rater.kind == "judge"] if run else []
-    if run is None or not own:
+        return {rubric.name: rubric for rubric in map(load_rubric, plan.rubrics)}
+    if run is None or not _own_raters(run):
         raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows ours.")
-    rubrics_by_name = rubrics_of(run)
-    return [_resumed(rater, rubrics_by_name[rater.rubric], registry) for rater in own]
+    judged = {rater.rubric for rater in _own_raters(run)}
+    return {name: rubric for name, rubric in rubrics_of(run).items() if name in judged}
+
+
+def _own_raters(run: RunFile) -> list[Rater]:
+    return [rater for _, rater in run.raters() if rater.kind == "judge"]
+
+
+def _parts(plan: Plan, run: RunFile | None, rubrics: Mapping[str, Rubric], registry: Registry) -> list[_Part]:
+    if run and not plan.rubrics:
+        return [_resumed(rater, rubrics[rater.rubric], registry) for rater in _own_raters(run)]
+    judges = [registry.get(name) for name in plan.judges]
+    if plan.rater and len(judges) > 1:
+        raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
+    return [_new(plan, judge, rubric) for judge in judges for rubric in rubrics.values()]
 
 
 def _resumed(rater: Rater, rubric: Rubric, registry: Registry) -> _Part:
@@ -197,7 +206,15 @@ def _judge(run: RunFile, own: Sequence[tuple[int, _Part]], plan: Plan, cases: Ca
 
     with closing(Pool(load, tokenizer, context)) as pool:
         raters = [_local(rater_id, part, tokenizer, context, plan) for rater_id, part in own]
-        judging = Judging(run, raters, pool, keep=plan.keep, watch=watcher.watch, stopped=watcher.stopped)
+        judging = Judging(
+            run,
+            raters,
+            pool,
+            source=plan.cases.name,
+            keep=plan.keep,
+            watch=watcher.watch,
+            stopped=watcher.stopped,
+        )
         total = cases.count()
         watcher.begin(judge.name, total * len(raters) if total is not None else None)
         return judging.judge(_strict(cases) if plan.strict else iter(cases))

@@ -60,7 +60,7 @@ class _Drawing:
 class Judging:
     """Judges cases under the given raters and stores every outcome in the run.
 
-    `keep` names the metadata columns that the run keeps, None all of them.
+    `source` is the name of the cases file, `keep` names the metadata columns that the run keeps, None all of them.
     `window` bounds the requests in flight. `watch` is told of every outcome; `stopped` is asked between
     outcomes whether to end early: what is stored by then stays, what is in flight is drawn again on resuming.
     """
@@ -71,6 +71,7 @@ class Judging:
         raters: Sequence[LocalRater],
         pool: Pool,
         *,
+        source: str,
         keep: Collection[str] | None = (),
         window: int = 256,
         watch: Callable[[Tally], None] = lambda tally: None,
@@ -78,8 +79,9 @@ class Judging:
     ) -> None:
         self.run, self.raters, self.pool, self.keep = run, raters, pool, keep
         self.window, self.watch, self.stopped = window, watch, stopped
-        self.tally = Tally()
+        self.source, self.tally = source, Tally()
         self._drawings: dict[str, _Drawing] = {}
+        self._bad_rows: set[str] = set()
         self._requests = 0
 
     def judge(self, cases: Iterable[Case | BadRow]) -> Tally:
@@ -94,6 +96,9 @@ class Judging:
             if self.stopped():
                 return self.tally
         self._store_finished(0)
+        if not self.stopped():
+            for rater in self.raters:
+                self.run.forget_bad_rows(rater.id, self.source, self._bad_rows)
         return self.tally
 
     def _todo(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[Case, str]]:
@@ -101,7 +106,8 @@ class Judging:
         todo = []
         for row in batch:
             if isinstance(row, BadRow):
-                stand_in = Case(row.id, {}, row=row.row)
+                stand_in = Case(row.id, {}, row=row.row, numbered=row.numbered)
+                self._bad_rows.add(row.id)
                 self._store(rater, stand_in, "", Failure("bad-row", f"{row.where}: {row.reason}"), [])
                 continue
             case_hash = fingerprint(self.run.key, rater.writer.rubric.texts_of(row))

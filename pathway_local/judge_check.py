@@ -10,9 +10,9 @@ import llguidance
 
 from pathway_local.architecture import text_config, whole
 from pathway_local.case import Case
-from pathway_local.chat_check import chat_checks, off_switches
+from pathway_local.chat_check import SYSTEM_TURN, chat_checks, off_switches
 from pathway_local.check import Check, checked
-from pathway_local.errors import CaseError, EngineError, PathwayError, PromptTooLong
+from pathway_local.errors import CaseError, EngineError, PromptTooLong
 from pathway_local.judge_spec import JudgeSpec
 from pathway_local.machine import Machine
 from pathway_local.output_format import Detail
@@ -47,14 +47,14 @@ def check_judge(spec: JudgeSpec, folder: Path, machine: Machine) -> JudgeReport:
     checks = list(file_checks(spec, folder, machine))
     tokenizer, found = _tokenizer(spec, folder)
     checks += found
-    prompt = ""
-    if tokenizer:
-        checks += chat_checks(spec, folder, tokenizer)
-    if tokenizer and tokenizer.tokenizer.chat_template:
-        writers = _writers(spec, tokenizer)
-        checks += [checked(f"rubric {name}", partial(_rubric, writer)) for name, writer in writers.items()]
-        prompt = next((text for writer in writers.values() if (text := _shown(writer))), "")
-    return JudgeReport(spec.name, folder, tuple(checks), prompt)
+    if tokenizer is None:
+        return JudgeReport(spec.name, folder, tuple(checks))
+    talk = list(chat_checks(spec, folder, tokenizer))
+    prompts: list[str] = []
+    # Where no conversation can be put to it at all, each rubric would only say so once more.
+    if any(check.name == SYSTEM_TURN and check.status != "problem" for check in talk):
+        talk += [checked(f"rubric {w.rubric.name}", partial(_rubric, w, prompts)) for w in _writers(spec, tokenizer)]
+    return JudgeReport(spec.name, folder, (*checks, *talk), prompts[0] if prompts else "")
 
 
 def sample_case(rubric: Rubric) -> Case:
@@ -106,15 +106,17 @@ def _vocabulary(tokenizer: JudgeTokenizer, folder: Path) -> Check:
     return Check("vocabulary", "ok", f"{largest + 1:,} tokens")
 
 
-def _writers(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> dict[str, PromptWriter]:
+def _writers(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Iterator[PromptWriter]:
     chat = Chat(spec.system == "fold", tuple(off_switches(spec).items()))
-    rubrics = [load_rubric(name) for name in builtin_names()]
-    return {rubric.name: PromptWriter(rubric, tokenizer, chat, context=spec.context or UNBOUNDED) for rubric in rubrics}
+    for name in builtin_names():
+        yield PromptWriter(load_rubric(name), tokenizer, chat, context=spec.context or UNBOUNDED)
 
 
-def _rubric(writer: PromptWriter) -> Check:
+def _rubric(writer: PromptWriter, prompts: list[str]) -> Check:
+    """Whether a sample case can be put to the judge; its prompt, read back from its ids, joins `prompts`."""
     name = f"rubric {writer.rubric.name}"
     prompt = check_room(writer)
+    prompts.append(str(writer.tokenizer.tokenizer.decode(prompt.ids)))
     for grammar in _grammars(writer.rubric, writer.tokenizer):
         _check_grammar(grammar, writer.tokenizer)
     said = f"prompt of {len(prompt.ids):,} tokens before the case's texts, {prompt.reply.plan:,} for the verdict"
@@ -136,11 +138,3 @@ def _check_grammar(grammar: str, tokenizer: JudgeTokenizer) -> None:
     if error or not tokenizer.legal_ids(matcher):
         reason = str(error or "no token may come first").splitlines()[0][:200]
         raise EngineError(f"its grammar does not compile for this tokenizer: {reason}")
-
-
-def _shown(writer: PromptWriter) -> str:
-    """The sample case's prompt, read back from its ids."""
-    try:
-        return str(writer.tokenizer.tokenizer.decode(check_room(writer).ids))
-    except PathwayError:
-        return ""

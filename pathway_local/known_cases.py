@@ -10,7 +10,8 @@ from pathway_local.run_file import RunFile
 _CASES = "SELECT case_id, row, numbered FROM cases"
 _HASHES = """
     SELECT DISTINCT case_id, row, numbered, case_hash
-    FROM outcomes JOIN cases ON key = case_key JOIN raters ON raters.id = rater_id JOIN rubrics ON rubrics.id = rubric_id
+    FROM outcomes JOIN cases ON key = case_key
+    JOIN raters ON raters.id = rater_id JOIN rubrics ON rubrics.id = rubric_id
     WHERE superseded = 0 AND case_hash <> '' AND rubrics.name = ?
 """
 _SAMPLED = """

@@ -11,7 +11,7 @@ from jinja2 import TemplateSyntaxError
 from pathway_local.errors import RubricError
 from pathway_local.model_block import ModelBlock, read_model
 from pathway_local.safe_yaml import load_yaml
-from pathway_local.turn import PlacedTurn, Syntax, labelled, placed_turn
+from pathway_local.turn import Syntax, joined, labelled, placed_turn
 from pathway_local.turn import Turn as Turn
 from pathway_local.yaml_places import Places
 
@@ -152,18 +152,15 @@ def split_roles(body: str, where: str, first_line: int) -> Iterator[tuple[str, s
 def _turns(body: str, where: str, first_line: int, template: Template, names: Sequence[str]) -> tuple[Turn, ...]:
     whole = [("system" if template.syntax == "none" else "user", body, first_line)]
     parts = list(split_roles(body, where, first_line)) if template.roles else whole
-    if template.syntax == "jinja2":
-        return tuple(_jinja_turn(*part[:2], where, part[2]) for part in parts)
-    placed = [placed_turn(role, text.strip(), template.syntax, names) for role, text, _ in parts]
-    if template.syntax != "none":
-        return tuple(placed)
-    case = labelled(names, template.closing)
-    if placed[-1].role != "user":
-        return (*placed, case)
+    turns: list[Turn] = []
+    for role, text, line in parts:
+        jinja = template.syntax == "jinja2"
+        turns.append(_jinja_turn(role, text, where, line) if jinja else placed_turn(role, text, template.syntax, names))
+    if template.syntax != "none" and not template.closing:
+        return tuple(turns)
+    case = labelled(names if template.syntax == "none" else (), template.closing)
     # Two user turns in a row are more than some chat templates take.
-    last = placed[-1]
-    joined = PlacedTurn("user", f"{last.template}\n\n{case.template}", (*last.pieces, ("\n\n", False), *case.pieces))
-    return (*placed[:-1], joined)
+    return (*turns[:-1], joined(turns[-1], case)) if turns[-1].role == "user" else (*turns, case)
 
 
 def _jinja_turn(role: str, text: str, where: str, line: int) -> Turn:

@@ -93,7 +93,8 @@ class CasesFile:
                 reason = reason or ("its id was another row's before" if usable else "it has no id")
                 name = ids.stand_in(f"{self.sheet.unit} {row.line}")
         if reason:
-            return BadRow(name, row.number, f"{self.path.name} {self.sheet.unit} {row.line}", reason)
+            where = f"{self.path.name} {self.sheet.unit} {row.line}"
+            return BadRow(name, row.number, where, reason, numbered=self.id_column is None)
         inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items()}
         used = {self.id_column, *self.inputs.values()}
         metadata = {column: text for column, text in row.cells.items() if column not in used}

@@ -114,9 +114,39 @@ class PlacedTurn(Turn):
         return "", 0
 
 
+@dataclass(frozen=True)
+class JoinedTurn(Turn):
+    """Turns of one role that are said as one."""
+
+    parts: tuple[Turn, ...] = ()
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """The names that one of the parts takes from outside."""
+        return frozenset().union(*(part.variables for part in self.parts))
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether all parts are."""
+        return all(part.plain for part in self.parts)
+
+    def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
+        """The parts' texts, with an empty line between them."""
+        return "\n\n".join(part.render(values, fenced) for part in self.parts)
+
+    def flaw(self) -> tuple[str, int]:
+        """The first part's that has one."""
+        return next((flaw for part in self.parts if (flaw := part.flaw())[0]), ("", 0))
+
+
+def joined(first: Turn, second: Turn) -> JoinedTurn:
+    """Both as one turn of the first one's role."""
+    return JoinedTurn(first.role, f"{first.template}\n\n{second.template}", (first, second))
+
+
 def placed_turn(role: str, text: str, syntax: Syntax, names: Collection[str]) -> PlacedTurn:
     """The turn in which the inputs called `names` have their places; what names no input is text."""
-    return PlacedTurn(role, text, tuple(_pieces(text, syntax, names)))
+    return PlacedTurn(role, text.strip(), tuple(_pieces(text.strip(), syntax, names)))
 
 
 def _pieces(text: str, syntax: Syntax, names: Collection[str]) -> Iterator[tuple[str, bool]]:
@@ -134,12 +164,11 @@ def _pieces(text: str, syntax: Syntax, names: Collection[str]) -> Iterator[tuple
 
 
 def labelled(names: Collection[str], closing: str = "") -> PlacedTurn:
-    """A user turn that gives each input between tags of its name, and `closing` behind them."""
+    """A user turn that gives each input between tags of its name, then `closing`."""
     pieces: list[tuple[str, bool]] = []
     for name in names:
-        pieces += [(f"<{name}>\n", False), (name, True), (f"\n</{name}>\n\n", False)]
-    pieces.append((closing.strip(), False))
-    if not closing.strip():
-        pieces[-1:] = []
-        pieces[-1] = (pieces[-1][0].rstrip("\n"), False)
-    return PlacedTurn("user", "".join(f"{{{{{text}}}}}" if known else text for text, known in pieces), tuple(pieces))
+        pieces += [("\n\n" * bool(pieces) + f"<{name}>\n", False), (name, True), (f"\n</{name}>", False)]
+    if closing.strip():
+        pieces.append(("\n\n" * bool(pieces) + closing.strip(), False))
+    shown = "".join(f"{{{{{text}}}}}" if is_input else text for text, is_input in pieces)
+    return PlacedTurn("user", shown, tuple(pieces))

@@ -1,11 +1,14 @@
 """What several tests share: a tiny judge, and one real vLLM that has loaded it."""
 
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tiny_judge import make_tiny_judge
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is imported: see engines/vllm.py
 
 from pathway_local.engines.host import Host, start
 from pathway_local.engines.passes import EngineConfig

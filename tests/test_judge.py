@@ -92,7 +92,7 @@ def judging(
     writer = PromptWriter(rubric, script.tokenizer, Chat(), context=2000)
     pool = Pool(lambda: ScriptedEngine(script, shuffle=shuffle), script.tokenizer, 2000)
     local = LocalRater(rater, writer, Sampling(0.0 if samples == 1 else 1.0), samples)
-    return Judging(run, [local], pool, window=16, **options)  # type: ignore[arg-type]
+    return Judging(run, [local], pool, source="x.csv", window=16, **options)  # type: ignore[arg-type]
 
 
 def cases(count: int, **metadata: str) -> list[Case]:
@@ -146,6 +146,21 @@ def test_what_is_judged_is_skipped_and_failures_are_tried_again(
     again = judging(run, rubric, script).judge(rows)
     assert script.seen == ["die now"]
     assert (again.skipped, again.judged, again.failures.total()) == (20, 0, 1)
+
+
+def test_a_row_that_is_mended_leaves_no_failure_behind(run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer) -> None:
+    bad = BadRow("line 2", 1, "x.csv line 2", "it has no id")
+    elsewhere = BadRow("line 9", 1, "y.csv line 9", "it has no id")
+    judging(run, rubric, Script(tokenizer)).judge([bad, elsewhere, *cases(2)])
+    assert set(stored(run)) == {"line 2", "line 9", "c0", "c1"}
+    judging(run, rubric, Script(tokenizer)).judge([Case("mended", {"answer": "fine"}, row=1), *cases(2)])
+    assert set(stored(run)) == {"line 9", "mended", "c0", "c1"}
+
+
+def test_bad_rows_and_numbered_rows_go_together(run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer) -> None:
+    bad = BadRow("1", 1, "x.csv line 2", "it is broken", numbered=True)
+    judging(run, rubric, Script(tokenizer)).judge([bad, Case("2", {"answer": "a"}, row=2, numbered=True)])
+    assert set(stored(run)) == {"1", "2"}
 
 
 def test_changed_texts_are_judged_again(run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer) -> None:

@@ -171,7 +171,7 @@ def test_a_judge_that_fits_is_told_how_many_cases_and_how_long() -> None:
 @pytest.mark.usefixtures("gpu_engine")
 def test_a_judge_that_does_not_fit_is_told_why_and_what_would() -> None:
     variants = {"int4": {"source": "a/b-4bit", "precision": "awq", "weights_gb": 5.7}}
-    with pytest.raises(OutOfMemory, match="2 GB short: 16.0 GB x 0.9 - 1.5 GB reserve - 16.4 GB weights") as error:
+    with pytest.raises(OutOfMemory, match=r"2 GB short: 16.0 GB x 0.9 - 1.5 GB reserve - 16.4 GB weights") as error:
         check_fits_here(_spec(weights_gb=16.4, variants=variants), _machine(16))
     assert error.value.hint.startswith("j:int4 would fit, with 9 cases")
     with pytest.raises(OutOfMemory) as error:

@@ -8,6 +8,7 @@ from pathway_local.adopt.finding import Finding, Source
 from pathway_local.adopt.placeholders import Placeholders
 
 GUESS = ("question", "answer")
+OUTPUT_WORDS = re.compile(r"score|rating|grade|verdict|reason(ing)?|explanation|feedback|justification", re.IGNORECASE)
 
 _READS = re.compile(
     r"\b(?:read|given|received?|provided with|access to|compare|consider|review|consists? of|contains?)\b[:,]?\s",
@@ -42,7 +43,7 @@ def find_inputs(source: Source, placeholders: Placeholders, declared: Iterable[s
     if names:
         return [_described(source, name, placeholders.rows.get(name, -1)) for name in names]
     if placeholders.rows:
-        return [_described(source, name, row, placeholders.doubt) for name, row in placeholders.rows.items()]
+        return [_described(source, name, row, _doubt(name)) for name, row in placeholders.rows.items()]
     found = _under_heading(source) or _enumerated(source)
     if found:
         return [_described(source, name, row) for name, row in found]
@@ -60,6 +61,10 @@ def findings(inputs: Iterable[FoundInput], source: Source) -> Iterator[Finding]:
 def identifier(text: str) -> str:
     """A name made of the words of a phrase: AI answer → ai_answer."""
     return re.sub(r"\W+", "_", text.strip().lower()).strip("_")
+
+
+def _doubt(name: str) -> str:
+    return f"{name} may be an input, or a place that the judge fills in" if OUTPUT_WORDS.fullmatch(name) else ""
 
 
 def _described(source: Source, name: str, row: int, doubt: str = "") -> FoundInput:

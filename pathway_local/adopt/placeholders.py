@@ -9,18 +9,15 @@ from jinja2 import TemplateSyntaxError, nodes
 from pathway_local.adopt.finding import Source
 from pathway_local.turn import JINJA, MARKS, Syntax, Turn
 
-OUTPUT_WORDS = re.compile(r"score|rating|grade|verdict|reason(ing)?|explanation|feedback|justification", re.IGNORECASE)
-
 _DESCRIBED = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_`\"']*\{(\w+)\}[*_`\"']*\s*(?::|-|–|—|=)[*_]*\s+\w")
 
 
 @dataclass(frozen=True, slots=True)
 class Placeholders:
-    """The syntax and, for each input, the row in which it stands first. `doubt` tells why it is not certain."""
+    """The syntax and, for each input, the row in which it stands first."""
 
     syntax: Syntax
     rows: dict[str, int]
-    doubt: str = ""
 
 
 def find_placeholders(source: Source) -> Placeholders:
@@ -30,11 +27,7 @@ def find_placeholders(source: Source) -> Placeholders:
         return Placeholders("jinja2" if _is_jinja(source.text, set(doubled)) else "double-braces", doubled)
     if not single or all(_described(source, name) for name in single):
         return Placeholders("none", single)
-    doubt = ""
-    for name in single:
-        if OUTPUT_WORDS.fullmatch(name):
-            doubt = f"{{{name}}} may be an input, or a place that the judge fills in"
-    return Placeholders("braces" if _is_format(source.text) else "single-braces", single, doubt)
+    return Placeholders("braces" if _is_format(source.text) else "single-braces", single)
 
 
 def shown(text: str, syntax: Syntax) -> str:

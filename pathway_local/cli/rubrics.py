@@ -1,15 +1,31 @@
-"""`pathway-local rubrics`: list and show rubrics."""
+"""`pathway-local rubrics`: list, show, adopt and check rubrics."""
 
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pathway_local.cli.terminal import data, print_json, table
+from pathway_local.adopt.adoption import adopt as adopt_prompt
+from pathway_local.adopt.finding import Finding
+from pathway_local.cli.terminal import check_new, data, notice, print_json, table
+from pathway_local.criteria import is_criteria
+from pathway_local.errors import RubricError, UsageError, WeightsMissing
 from pathway_local.fields import Score
+from pathway_local.inspection import Inspection, JudgeUse, budgets, example_inputs, inspect
 from pathway_local.output_format import layout_text
+from pathway_local.prompt import Chat
+from pathway_local.registry import load_registry
 from pathway_local.rubric import Rubric, builtin_names, load_rubric
+from pathway_local.tokenizer import JudgeTokenizer
+from pathway_local.weights import find_folder
 
-app = typer.Typer(pretty_exceptions_enable=False, no_args_is_help=True, help="List and show rubrics.")
+app = typer.Typer(pretty_exceptions_enable=False, no_args_is_help=True, help="List, show, adopt and check rubrics.")
+
+Name = Annotated[str, typer.Argument(help="A rubric's name, or a rubric file.", show_default=False)]
+References = Annotated[
+    bool, typer.Option("--allow-references", help="Look ${env:…} and ${file:…} in the front matter up.")
+]
 
 
 @app.command(name="list")
@@ -22,22 +38,123 @@ def list_rubrics() -> None:
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="A rubric's name, or a rubric file.", show_default=False)],
+    name: Name,
     as_schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of its output alone.")] = False,
+    references: References = False,
 ) -> None:
     """Show a rubric: its inputs, scores and output, and its text."""
-    rubric = load_rubric(name)
+    rubric = load_rubric(name, references=references)
     if as_schema:
         print_json(rubric.format.schema())
         return
     data.print(f"{rubric.name}: {rubric.description}", style="bold", markup=False)
-    inputs = [[i.name, "judged" if i.empty == "judge" else "fails", i.description] for i in rubric.inputs.values()]
-    data.print(table("Inputs", ["input", "when empty", "what it is"], inputs, left=3))
+    _show_inputs(rubric)
     _show_scores(rubric)
     print_text("Output", layout_text(rubric.format.outputs))
+    print_text("Rules", "\n".join(f"{rule.name}: {rule.says}" for rule in rubric.rules))
     print_text("Notes", rubric.notes)
     for turn in rubric.turns:
         print_text(f"{turn.role} turn", turn.template)
+
+
+@app.command()
+def adopt(
+    file: Annotated[Path, typer.Argument(help="A prompt: .prompty, .txt, .md, any text.", show_default=False)],
+    out: Annotated[Path | None, typer.Option("--output", "-o", help="The rubric file to write.")] = None,
+    layout: Annotated[str, typer.Option(help="score-line: the usual format, for a text that asks for none.")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace the rubric file if it is there.")] = False,
+) -> None:
+    """Find a prompt's inputs and output format, and write it as a rubric with its text untouched."""
+    if layout not in ("", "score-line"):
+        raise UsageError(f"there is no layout {layout!r}", "There is one: --layout score-line.")
+    check_new(out, force=force)
+    try:
+        prompt = file.read_bytes()
+    except OSError as error:
+        raise RubricError(f"{file} can't be read: {error.strerror}", "Check the path.") from None
+    if is_criteria(prompt.decode("utf-8", "replace")):
+        raise UsageError(f"{file} is a rubric already: criteria with levels", f"Use it as it is: --rubric {file}")
+    asks = sys.stdin.isatty() and sys.stderr.isatty()
+    adoption = adopt_prompt(prompt, str(file), layout=layout, ask=_ask if asks else None)
+    data.print(
+        table(f"Found in {file}", ["what", "found", "line", "not certain"], [*map(_row, adoption.findings)], left=4)
+    )
+    if out is None:
+        notice("nothing is written: give -o NEW.prompty")
+        return
+    out.write_bytes(adoption.data)
+    notice(f"wrote {out}")
+    if adoption.unsettled:
+        notice(f"{adoption.unsettled} point(s) are not settled: correct the lines below each # UNSETTLED mark of {out}")
+
+
+@app.command()
+def check(
+    name: Name,
+    judge: Annotated[str, typer.Option(help="Count tokens as this judge does.")] = "",
+    grammar: Annotated[bool, typer.Option("--grammar", help="Print the grammar of its replies alone.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of its output alone.")] = False,
+    models: Annotated[Path | None, typer.Option(help="A registry of judges beside the usual ones.")] = None,
+    references: References = False,
+) -> None:
+    """Look a rubric over: inputs, format, lengths, an example, and what its prompts have in common."""
+    rubric = load_rubric(name, references=references)
+    if grammar:
+        data.print(rubric.format.reply(example_inputs(rubric)).grammar(), markup=False, soft_wrap=True, end="")
+        return
+    if schema:
+        print_json(rubric.format.schema())
+        return
+    found = inspect(rubric, _judge(judge, models) if judge else None)
+    for said in (*rubric.notices, *found.advice):
+        notice(said)
+    _show_inputs(rubric)
+    _show_lengths(found, judge)
+    print_text("Example", found.example)
+
+
+def _judge(name: str, models: Path | None) -> JudgeUse | None:
+    spec = load_registry(models).get(name)
+    try:
+        folder = find_folder(spec.name, spec.source, spec.revision)
+        tokenizer = JudgeTokenizer(folder, spec.end_of_turn)
+    except WeightsMissing as error:
+        notice(f"checked without a judge: {error}")
+        return None
+    switches = tuple(spec.thinking.off_by.items()) if spec.thinking else ()
+    return JudgeUse(spec.name, tokenizer, Chat(spec.system == "fold", switches), spec.context or 4096)
+
+
+def _ask(question: str, proposed: str) -> str:
+    answer: str = typer.prompt(question, default=proposed, err=True)
+    return answer
+
+
+def _row(found: Finding) -> list[str]:
+    return [found.what, found.value, str(found.line or ""), found.doubt]
+
+
+def _show_inputs(rubric: Rubric) -> None:
+    inputs = [[i.name, "judged" if i.empty == "judge" else "fails", i.description] for i in rubric.inputs.values()]
+    data.print(table("Inputs", ["input", "when empty", "what it is"], inputs, left=3))
+
+
+def _show_lengths(found: Inspection, judge: str) -> None:
+    rows = [[name, kind, f"{tokens:,}"] for name, kind, tokens in budgets(found.rubric.format)]
+    data.print(table("Output", ["field", "type", "tokens kept free"], rows, left=2))
+    lengths = found.lengths
+    if lengths is None:
+        data.print(f"reply: up to {found.plan:,} tokens. Give --judge NAME to count the prompt's.")
+        return
+    room = lengths.context - lengths.own - found.plan
+    rows = [
+        ["the rubric's own text", f"{lengths.own:,}"],
+        ["of it, shared by all prompts", f"{lengths.shared:,}"],
+        ["kept free for the reply", f"{found.plan:,}"],
+        ["left for the case", f"{room:,}"],
+        ["context", f"{lengths.context:,}"],
+    ]
+    data.print(table(f"Tokens, as {judge} counts", ["what", "tokens"], rows))
 
 
 def _show_scores(rubric: Rubric) -> None:

@@ -32,6 +32,7 @@ class TransformersEngine:
         import outlines
         import torch
         import transformers
+        from outlines.backends.llguidance import LLGuidanceBackend
 
         outlines.caching.disable_cache()
         # A row that has ended is padded on, which its grammar does not expect.
@@ -42,6 +43,7 @@ class TransformersEngine:
             config.model, dtype=config.dtype, trust_remote_code=False, use_safetensors=True
         )
         self._model = outlines.from_transformers(model.to(device).eval(), tokenizer)
+        self._grammars = LLGuidanceBackend(self._model)  # kept: it takes a second to read a large vocabulary
         self._end: int = tokenizer.eos_token_id
         self._batch = int(str(config.settings.get("batch_size", BATCH)))
         self._beat = beat
@@ -74,7 +76,7 @@ class TransformersEngine:
 
     def close(self) -> None:
         """Free the model's memory."""
-        del self._model
+        del self._model, self._grammars
 
     def _refusal(self, item: Pass) -> str:
         """Why a pass can't be generated; empty if it can."""
@@ -93,9 +95,8 @@ class TransformersEngine:
 
         try:
             mask = self._mask(batch[0].grammar)
-        except (ValueError, TypeError) as refusal:
-            reason = f"the grammar is refused ({type(refusal).__name__})"
-            return [PassResult(item.id, finish="error", error=reason) for item in batch]
+        except ValueError:
+            return [PassResult(item.id, finish="error", error="the grammar is refused") for item in batch]
         ends = [self._end, *batch[0].stop_ids]
         longest = max(len(item.ids) for item in batch)
         rooms = [min(item.max_tokens, self.facts.max_model_len - len(item.ids)) for item in batch]
@@ -119,13 +120,15 @@ class TransformersEngine:
         ]
 
     def _mask(self, grammar: str | None) -> list[Any]:
-        """Outlines' processor for a grammar, and none without one."""
-        from outlines import Generator
-        from outlines.types import CFG
+        """Outlines' processor for a grammar, and none without one. Raises ValueError for what is no grammar."""
+        from llguidance import LLMatcher
 
         if grammar is None:
             return []
-        return [Generator(self._model, CFG(grammar), backend="llguidance").logits_processor]
+        processor = self._grammars.get_cfg_logits_processor(grammar)
+        if LLMatcher.validate_grammar(processor.grammar, self._grammars.llg_tokenizer):
+            raise ValueError("the grammar is refused")
+        return [processor]
 
 
 class Draw:

@@ -152,7 +152,10 @@ def _has_formulas(path: Path) -> bool:
 
 @contextmanager
 def _sheet(path: Path, title: str = "", *, formulas: bool = False) -> Iterator[Any]:
-    """The sheet with that title, else the first visible one, read-only; CasesError for whatever goes wrong in it, now or while it is read."""
+    """The sheet with that title, else the first visible one, read-only.
+
+    CasesError for whatever goes wrong in it, now or while it is read.
+    """
     # The library's warnings quote cells.
     warnings.filterwarnings("ignore", module=r"openpyxl\b")
     book = None

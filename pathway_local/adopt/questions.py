@@ -1,0 +1,52 @@
+"""Asks a user on the terminal what a prompt leaves open."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from pathway_local.adopt.declaration import Declared
+from pathway_local.adopt.formats import FoundFormat
+from pathway_local.adopt.inputs import FoundInput
+from pathway_local.adopt.scales import range_in
+
+Ask = Callable[[str, str], str]
+"""Puts a question with its proposed answer to the user, and gives the answer back."""
+
+
+def asked_inputs(inputs: Sequence[FoundInput], ask: Ask) -> list[FoundInput]:
+    """The inputs with what the user settles: all names where none was found, else one by one."""
+    if all(found.doubt and found.row < 0 for found in inputs):
+        proposed = ", ".join(found.name for found in inputs)
+        answer = ask("What is the judge given? Names, with commas between them", proposed)
+        names = [name for name in re.split(r"[\s,]+", answer) if name]
+        if names and all(re.fullmatch(r"[A-Za-z_]\w*", name) for name in names):
+            return [FoundInput(name, "", -1, False) for name in dict.fromkeys(names)]
+        return list(inputs)
+    return [_asked_input(found, ask) for found in inputs]
+
+
+def asked_format(found: FoundFormat, ask: Ask) -> FoundFormat:
+    """The format with what the user settles; a scale is asked for, anything else is kept or left open."""
+    fields = {name: _asked_field(name, declared, ask) for name, declared in found.fields.items()}
+    doubts = tuple(said for said in found.doubts if not _agrees(f"{said}. Keep the layout?", ask))
+    return replace(found, fields=fields, doubts=doubts)
+
+
+def _asked_input(found: FoundInput, ask: Ask) -> FoundInput:
+    settled = found.doubt and _agrees(f"{found.doubt}. Keep {found.name!r} as an input?", ask)
+    return replace(found, doubt="") if settled else found
+
+
+def _asked_field(name: str, declared: Declared, ask: Ask) -> Declared:
+    if not declared.doubt:
+        return declared
+    field = declared.field
+    if field["type"] == "score" and "min" in field:
+        scale = range_in(ask(f"From which to which number does {name!r} go?", f"{field['min']}-{field['max']}"))
+        settled = {**field, "min": scale[0], "max": scale[1]} if scale else field
+        return replace(declared, field=settled, doubt="" if scale else declared.doubt)
+    return replace(declared, doubt="") if _agrees(f"{name}: {declared.doubt} Keep {declared.said}?", ask) else declared
+
+
+def _agrees(question: str, ask: Ask) -> bool:
+    return ask(f"{question} y or n", "y").strip().lower() in ("y", "yes")

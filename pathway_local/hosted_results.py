@@ -1,0 +1,158 @@
+"""Result files of batch services, told by their shape: OpenAI's, `vllm run-batch`'s and Anthropic's."""
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from pathway_local.sheets.row import Row
+from pathway_local.verdict import Failure
+
+UNFINISHED = ("length", "max_tokens", "model_context_window_exceeded", "max_output_tokens")
+REFUSED = ("content_filter", "refusal")
+
+
+@dataclass(frozen=True, slots=True)
+class HostedResult:
+    """What a service gave back for one request: the reply's text, or the failure that stands in its place."""
+
+    custom_id: str
+    service: str
+    model: str
+    text: str = ""
+    unfinished: bool = False
+    failure: Failure | None = None
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    generated_tokens: int = 0
+
+
+def is_result_file(columns: Collection[str]) -> bool:
+    """Whether a JSONL file with these keys is a batch service's output."""
+    return "custom_id" in columns and ("response" in columns or "result" in columns)
+
+
+def read_result(row: Row) -> HostedResult:
+    """The result on one line. ValueError, with a reason that quotes none of it, where it has another shape."""
+    custom_id = row.cells.get("custom_id", "")
+    if not custom_id:
+        raise ValueError("it has no custom_id")
+    if row.cells.get("result"):
+        return _anthropic(custom_id, _loaded(row, "result"))
+    return _openai(row, custom_id, _loaded(row, "response"))
+
+
+def _openai(row: Row, custom_id: str, response: dict[str, Any]) -> HostedResult:
+    service = "vllm" if row.cells.get("id", "").startswith("vllm-") else "openai"
+    body = _object(response, "body")
+    model = _text(body, "model")
+    status = response.get("status_code")
+    error = _loaded(row, "error") or _object(body, "error")
+    if error or status not in (200, None) or not body:
+        code = _word(error, "code") or _word(error, "type") or "no reply"
+        return HostedResult(
+            custom_id, service, model, failure=Failure("hosted-error", f"status {_status(status)}: {code}")
+        )
+    text, ending, refusal = _response_text(body) if "output" in body else _chat_text(body)
+    if refusal or ending in REFUSED:
+        return HostedResult(custom_id, service, model, failure=Failure("refused", "the hosted judge refused"))
+    usage = _object(body, "usage")
+    details = _object(usage, "prompt_tokens_details") or _object(usage, "input_tokens_details")
+    return HostedResult(
+        custom_id,
+        service,
+        model,
+        text,
+        ending in UNFINISHED,
+        prompt_tokens=_count(usage, "prompt_tokens") or _count(usage, "input_tokens"),
+        cached_tokens=_count(details, "cached_tokens"),
+        generated_tokens=_count(usage, "completion_tokens") or _count(usage, "output_tokens"),
+    )
+
+
+def _chat_text(body: dict[str, Any]) -> tuple[str, str, bool]:
+    """Text, ending and refusal of a chat completion."""
+    choices = body.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
+        raise ValueError("it has not exactly one reply")
+    message = _object(choices[0], "message")
+    content = message.get("content")
+    text = content if isinstance(content, str) else _joined(content, "text")
+    return text, _text(choices[0], "finish_reason"), bool(message.get("refusal"))
+
+
+def _response_text(body: dict[str, Any]) -> tuple[str, str, bool]:
+    """Text, ending and refusal of a reply of the responses API."""
+    messages = [item for item in _list(body.get("output")) if item.get("type") == "message"]
+    if len(messages) != 1:
+        raise ValueError("it has not exactly one reply")
+    content = messages[0].get("content")
+    refused = any(part.get("type") == "refusal" for part in _list(content))
+    ending = _text(_object(body, "incomplete_details"), "reason") or _text(body, "status")
+    return _joined(content, "output_text"), ending, refused
+
+
+def _anthropic(custom_id: str, result: dict[str, Any]) -> HostedResult:
+    message = _object(result, "message")
+    model = _text(message, "model")
+    kind = result.get("type")
+    if kind != "succeeded":
+        error = _object(result, "error")
+        code = _word(_object(error, "error"), "type") or _word(error, "type") or _word(result, "type") or "no reply"
+        return HostedResult(custom_id, "anthropic", model, failure=Failure("hosted-error", code))
+    ending = _text(message, "stop_reason")
+    if ending in REFUSED:
+        return HostedResult(custom_id, "anthropic", model, failure=Failure("refused", "the hosted judge refused"))
+    usage = _object(message, "usage")
+    cached = _count(usage, "cache_read_input_tokens")
+    return HostedResult(
+        custom_id,
+        "anthropic",
+        model,
+        _joined(message.get("content"), "text"),
+        ending in UNFINISHED,
+        prompt_tokens=_count(usage, "input_tokens") + cached + _count(usage, "cache_creation_input_tokens"),
+        cached_tokens=cached,
+        generated_tokens=_count(usage, "output_tokens"),
+    )
+
+
+def _loaded(row: Row, key: str) -> dict[str, Any]:
+    """The object under a key of the line, which the sheet keeps as JSON text."""
+    text = row.cells.get(key, "")
+    value = json.loads(text) if text.startswith("{") else {}
+    return value if isinstance(value, dict) else {}
+
+
+def _object(value: dict[str, Any], key: str) -> dict[str, Any]:
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _list(value: object) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _text(value: dict[str, Any], key: str) -> str:
+    found = value.get(key)
+    return found if isinstance(found, str) else ""
+
+
+def _word(value: dict[str, Any], key: str) -> str:
+    """A code such as rate_limit_exceeded; anything longer might be a message that quotes the case."""
+    found = _text(value, key)
+    return found if len(found) <= 60 and found.replace("_", "").replace("-", "").isalnum() else ""
+
+
+def _count(value: dict[str, Any], key: str) -> int:
+    found = value.get(key)
+    return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**53 else 0
+
+
+def _status(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _joined(content: object, kind: str) -> str:
+    """The text of a reply in parts; its thinking is left out."""
+    return "".join(_text(part, "text") for part in _list(content) if part.get("type") == kind)

@@ -1,0 +1,168 @@
+"""The command as a user types it, with real vLLM and a tiny judge of random weights."""
+
+import csv
+import json
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+ROOT = Path(__file__).parents[1]
+COMMAND = Path(sys.executable).with_name("pathway-local")
+ANSWERS = ROOT / "examples" / "pathway-answer.csv"
+
+
+def run(*arguments: object, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [str(COMMAND), *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=280, check=False
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("work")
+
+
+@pytest.fixture(scope="module")
+def judged(folder: Path, tiny_judge: Path) -> Path:
+    """A run of the sample answers under two rubrics in one pass, the second one fed by aliases."""
+    run(
+        "judge", ANSWERS, "--rubric", "pathway-answer", "--rubric", "gold-answer", "--judge", tiny_judge,
+        "--detail", "score", "--run", "may.run", "--out", "verdicts.csv", "--keep", "chatbot", cwd=folder,
+    )  # fmt: skip
+    return folder / "may.run"
+
+
+def test_every_case_has_a_verdict_under_every_rubric(judged: Path, folder: Path) -> None:
+    with (folder / "verdicts.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    with ANSWERS.open(newline="", encoding="utf-8") as file:
+        ids = [row["id"] for row in csv.DictReader(file)]
+    assert [row["case"] for row in rows if row["rubric"] == "pathway-answer"] == ids
+    assert [row["case"] for row in rows if row["rubric"] == "gold-answer"] == ids
+    for row in rows:
+        assert not row["failure"]
+        score = "score" if row["rubric"] == "pathway-answer" else "completeness_score"
+        shares = [float(row[f"{score}_p{value}"]) for value in range(1, 6)]
+        assert sum(shares) == pytest.approx(1, abs=1e-5)
+        assert float(row[f"{score}_expected"]) == pytest.approx(sum(v * p for v, p in enumerate(shares, 1)), abs=1e-4)
+    for path in (judged, folder / "verdicts.csv"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_the_run_keeps_no_text_of_a_case(judged: Path) -> None:
+    stored = b"".join(path.read_bytes() for path in judged.parent.glob("may.run*"))
+    for row in csv.DictReader(ANSWERS.open(newline="", encoding="utf-8")):
+        for name in ("question", "ideal_answer", "ai_answer", "retrieved_content"):
+            assert row[name][:40].encode() not in stored or not row[name]
+
+
+def test_a_run_goes_on_with_its_own_settings_and_judges_nothing_twice(judged: Path, folder: Path) -> None:
+    before = sqlite3.connect(judged).execute("SELECT count(*), max(rowid) FROM outcomes").fetchone()
+    done = run("judge", ANSWERS, "--run", judged.name, "--keep", "audience", "--json", cwd=folder)
+    assert sqlite3.connect(judged).execute("SELECT count(*), max(rowid) FROM outcomes").fetchone() == before
+    found = json.loads(done.stdout)
+    assert [group["rubric"] for group in found] == ["gold-answer", "pathway-answer"]
+    groups = json.loads(run("summary", judged.name, "--by", "audience", "--json", cwd=folder).stdout)
+    assert {group["audience"] for group in groups} == {"prospective", "enrolled", "staff"}
+
+
+def test_other_settings_are_another_rater(judged: Path, folder: Path, tiny_judge: Path) -> None:
+    done = run(
+        "judge", ANSWERS, "-r", "pathway-answer", "-j", tiny_judge, "--detail", "full", "--run", judged.name,
+        cwd=folder, code=4,
+    )  # fmt: skip
+    assert 'detail was "score", now "full"' in done.stderr
+
+
+def test_the_users_own_sheet_gets_columns(judged: Path, folder: Path) -> None:
+    book = openpyxl.Workbook()
+    with ANSWERS.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    for row in [rows[0], *reversed(rows[1:])]:
+        book.active.append(row)
+    book.save(folder / "answers.xlsx")
+    run("export", judged.name, "--onto", "answers.xlsx", "--out", "scored.xlsx", cwd=folder)
+    sheet = openpyxl.load_workbook(folder / "scored.xlsx").active
+    scored = list(sheet.iter_rows(values_only=True))
+    assert [row[0] for row in scored[1:]] == [row[0] for row in reversed(rows[1:])]
+    column = scored[0].index("pathway-answer.score")
+    assert all(row[column] in range(1, 6) for row in scored[1:])
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl", "xlsx", "tsv"])
+def test_exports_of_every_kind(judged: Path, folder: Path, suffix: str) -> None:
+    run("export", judged.name, "--out", f"v.{suffix}", cwd=folder)
+    again = run("export", judged.name, "--out", f"v.{suffix}", cwd=folder, code=2)
+    assert "--force" in again.stderr
+    run("export", judged.name, "--out", f"v.{suffix}", "--force", cwd=folder)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["judge", ANSWERS, "-r", "pathway-anser"], 2, "pathway-answer"),
+        (["judge", ANSWERS, "-r", "pathway-answer", "-j", "dmo"], 2, "demo"),
+        (["judge", ANSWERS, "-r", "pathway-answer", "-j", "qwen3-8b"], 5, "no weights"),
+        (["judge", ANSWERS, "-r", "contextual-relevance"], 3, "--map"),
+        (["judge", "nowhere.csv", "-r", "pathway-answer"], 3, "nowhere.csv"),
+        (["judge", ANSWERS], 2, "--rubric"),
+        (["judge", ANSWERS, "-r", "pathway-answer", "--id", "nummer"], 2, "nummer"),
+        (["judge", ANSWERS, "-r", "pathway-answer", "--keep", "nummer"], 2, "nummer"),
+        (["judge", ANSWERS, "-r", "pathway-answer", "--samples", "3"], 2, "--temperature"),
+        (["judge", ANSWERS, "-r", "pathway-answer", "--map", "question"], 2, "NAME=COLUMN"),
+        (["summary", ANSWERS], 4, "pathway-answer.csv"),
+        (["summary", "nowhere.run"], 4, "nowhere.run"),
+        (["rubrics", "show", "nothing"], 2, "pathway-answer"),
+    ],
+)
+def test_bad_input_gets_one_line_and_leaves_nothing(
+    tmp_path: Path, arguments: list[object], code: int, said: str
+) -> None:
+    done = run(*arguments, cwd=tmp_path, code=code)
+    assert said in done.stderr
+    assert done.stderr.startswith(("error: ", "note: "))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_ends_cleanly_and_the_run_goes_on(tmp_path: Path, tiny_judge: Path) -> None:
+    rows = [f"q{i},ideal {i},answer {i},content {i}" for i in range(400)]
+    cases = tmp_path / "many.csv"
+    cases.write_text("question,ideal_answer,ai_answer,retrieved_content\n" + "\n".join(rows) + "\n")
+    arguments = [COMMAND, "judge", cases.name, "-r", "pathway-answer", "-j", tiny_judge, "--detail", "score"]
+    process = subprocess.Popen(
+        [*map(str, arguments), "--run", "many.run"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    until = time.monotonic() + 200
+    while outcomes(tmp_path / "many.run") < 20:
+        assert process.poll() is None and time.monotonic() < until
+        time.sleep(0.2)
+    os.kill(process.pid, signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, said
+    assert "pathway-local judge many.csv --run many.run" in said
+    first = outcomes(tmp_path / "many.run")
+    assert 20 <= first < 400
+    run("judge", cases.name, "--run", "many.run", cwd=tmp_path)
+    assert outcomes(tmp_path / "many.run") == 400
+
+
+def outcomes(path: Path) -> int:
+    if not path.exists():
+        return 0
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as run_file:
+            return int(run_file.execute("SELECT count(*) FROM outcomes").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0

@@ -1,0 +1,341 @@
+import errno
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx2
+import pytest
+from huggingface_hub.errors import (
+    DryRunError,
+    GatedRepoError,
+    HfHubHTTPError,
+    LocalEntryNotFoundError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+from stored_judge import store_judge
+
+from pathway_local import fetch as module
+from pathway_local.errors import EngineError, UsageError, WeightsMissing
+from pathway_local.fetch import explained, fetch, registry_line
+from pathway_local.fetch_record import Fetched, changed_files, read_record
+from pathway_local.judge_spec import JudgeSpec
+from pathway_local.weights import find_folder, weights_hash
+
+COMMIT = "c0ffee" * 6 + "c0ff"
+SMALL = JudgeSpec(name="small", source="someone/small", revision=COMMIT)
+
+
+@pytest.fixture(autouse=True)
+def _homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "HF_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the hub holds: a judge, and beside it what is never to be taken."""
+    folder = store_judge(tmp_path_factory.mktemp("hub"))
+    (folder / "pytorch_model.bin").write_bytes(b"pickled")
+    (folder / "modeling_small.py").write_text("print('code of a stranger')")
+    (folder / "consolidated.safetensors").write_bytes(b"the same once more")
+    (folder / "README.md").write_text("a model")
+    (folder / "original").mkdir()
+    (folder / "original" / "model.safetensors").write_bytes(b"another layout")
+    return folder
+
+
+NEVER = {"pytorch_model.bin", "modeling_small.py", "consolidated.safetensors", "README.md", "original"}
+
+
+class StandIn:
+    """Downloads by copying, as the hub's client would; `fail` is raised by the call of that number."""
+
+    def __init__(self, repository: Path, fail: dict[int, BaseException] | None = None, cut: bool = False) -> None:
+        self.repository, self.fail, self.cut = repository, fail or {}, cut
+        self.calls: list[dict[str, Any]] = []
+
+    def __call__(self, repo_id: str, *, local_dir: Path, dry_run: bool, **rest: Any) -> Any:
+        self.calls.append({"repo_id": repo_id, "dry_run": dry_run, **rest})
+        if error := self.fail.get(len(self.calls)):
+            raise error
+        names = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"]
+        files = [self.repository / name for name in names]
+        if dry_run:
+            return [
+                SimpleNamespace(commit_hash=COMMIT, filename=f.name, file_size=f.stat().st_size, will_download=True)
+                for f in files
+            ]
+        for file in files:
+            (local_dir / file.name).write_bytes(file.read_bytes()[: 10 if self.cut else None])
+        return str(local_dir)
+
+
+def test_weights_come_to_where_the_registry_looks_and_are_recorded(repository: Path) -> None:
+    hub = StandIn(repository)
+    folder, record = fetch(SMALL, hub)
+    assert find_folder("small", SMALL.source, COMMIT) == folder
+    assert record == read_record(folder)
+    assert (record.source, record.revision, record.sha256) == ("someone/small", COMMIT, weights_hash(folder))
+    digest = hashlib.sha256((repository / "model.safetensors").read_bytes()).hexdigest()
+    assert record.files["model.safetensors"] == digest
+    assert [(call["dry_run"], call["revision"]) for call in hub.calls] == [(True, COMMIT), (False, COMMIT)]
+    assert changed_files(folder, record) == []
+
+
+def test_what_is_not_pinned_is_taken_at_the_commit_that_was_seen(repository: Path) -> None:
+    hub = StandIn(repository)
+    _, record = fetch(SMALL.model_copy(update={"revision": None}), hub)
+    assert [call["revision"] for call in hub.calls] == [None, COMMIT]
+    assert record.revision == COMMIT
+
+
+def test_the_line_for_the_registry_insists_on_these_files(repository: Path) -> None:
+    _, record = fetch(SMALL, StandIn(repository))
+    assert registry_line(SMALL, record) == f"small: {{revision: {COMMIT}, sha256: {record.sha256}}}"
+    variant = SMALL.model_copy(update={"name": "small:fp8"})
+    assert registry_line(variant, record).startswith("small-fp8: {source: someone/small, revision: c0ffee")
+
+
+def test_files_that_are_not_those_of_the_registry_are_refused(repository: Path) -> None:
+    wrong = SMALL.model_copy(update={"sha256": "0" * 64})
+    with pytest.raises(EngineError, match="the registry wants 0000") as error:
+        fetch(wrong, StandIn(repository))
+    assert "do not use these weights" in error.value.hint
+    assert read_record(find_folder("small", SMALL.source)) is None
+    right = SMALL.model_copy(update={"sha256": weights_hash(find_folder("small", SMALL.source))})
+    assert fetch(right, StandIn(repository))[1].sha256 == right.sha256
+
+
+@pytest.mark.parametrize(("source", "why"), [("package:demo", "comes with"), ("/models/x", "is a folder, /models/x")])
+def test_only_what_is_on_the_hub_can_be_fetched(repository: Path, source: str, why: str) -> None:
+    hub = StandIn(repository)
+    with pytest.raises(UsageError, match=why):
+        fetch(JudgeSpec(name="j", source=source), hub)
+    assert not hub.calls
+
+
+def test_a_full_disk_is_seen_before_anything_is_fetched(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "free_disk", lambda folder: 100)
+    hub = StandIn(repository)
+    with pytest.raises(WeightsMissing, match=r"GB are to be fetched, and .* has 0.0 GB free") as error:
+        fetch(SMALL, hub)
+    assert "XDG_DATA_HOME" in error.value.hint
+    assert len(hub.calls) == 1
+
+
+def test_a_fetch_that_left_files_unfinished_is_no_success(repository: Path) -> None:
+    with pytest.raises(WeightsMissing, match="5 of 5 files are not whole, first config.json") as error:
+        fetch(SMALL, StandIn(repository, cut=True))
+    assert "goes on from there" in error.value.hint
+
+
+def _response(status: int) -> httpx2.Response:
+    return httpx2.Response(status, request=httpx2.Request("GET", "http://127.0.0.1/"))
+
+
+def _caused(cause: BaseException, outer: type[Exception] = DryRunError) -> Exception:
+    error = outer("it did not work")
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "hint"),
+    [
+        (GatedRepoError("x", response=_response(403)), "someone/small is gated", "`hf auth login`"),
+        (_caused(GatedRepoError("x", response=_response(401))), "someone/small is gated", "Accept its terms"),
+        (RevisionNotFoundError("x", response=_response(404)), f"has no revision {COMMIT}", "Correct the entry's"),
+        (RepositoryNotFoundError("x", response=_response(401)), "the hub knows no someone/small", "source"),
+        (_caused(OfflineModeIsEnabled("x")), "the environment forbids the network", "docs/judges.md"),
+        (_caused(httpx2.ConnectError("x"), LocalEntryNotFoundError), "can't be reached (ConnectError)", "proxy"),
+        (httpx2.ConnectTimeout("x"), "can't be reached (ConnectTimeout)", "proxy"),
+        (httpx2.ProxyError("x"), "can't be reached (ProxyError)", "proxy"),
+        (_caused(HfHubHTTPError("x", response=_response(503))), "answered with status 503", "Wait"),
+        (OSError(errno.ENOSPC, "No space left on device"), "is full", "it goes on"),
+        (PermissionError(errno.EACCES, "Permission denied"), "can't be written", "permissions"),
+    ],
+)
+@pytest.mark.parametrize("call", [1, 2])
+def test_each_way_to_fail_is_explained(
+    repository: Path, error: Exception, message: str, hint: str, call: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    with pytest.raises(WeightsMissing) as raised:
+        fetch(SMALL, StandIn(repository, {call: error}))
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert hint in raised.value.hint
+    assert raised.value.__suppress_context__
+
+
+def test_a_token_that_is_set_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    found = explained(SMALL, tmp_path, GatedRepoError("x", response=_response(403)))
+    assert "HF_TOKEN is of that account" in found.hint
+    assert "secret" not in f"{found}{found.hint}"
+
+
+def test_ctrl_c_goes_through(repository: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        fetch(SMALL, StandIn(repository, {2: KeyboardInterrupt()}))
+
+
+def test_changed_files_are_named(repository: Path) -> None:
+    folder, record = fetch(SMALL, StandIn(repository))
+    (folder / "config.json").write_text("{}")
+    (folder / "chat_template.jinja").unlink()
+    assert changed_files(folder, record) == ["chat_template.jinja", "config.json"]
+    (folder / "fetched.json").write_text('{"source": 3}')
+    with pytest.raises(EngineError, match="no record of a fetch"):
+        read_record(folder)
+    assert read_record(repository) is None
+    assert Fetched("a", "b", "c", {}).files == {}
+
+
+@dataclass
+class Hub:
+    """What a stand-in for the hub, on loopback, holds and was asked for."""
+
+    folder: Path
+    gated: bool = False
+    break_at: str = ""
+    asked: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def hub(repository: Path) -> Iterator[tuple[Hub, str]]:
+    """A hub on loopback, as its own client expects it: a model's commit, its tree, its files with ranges."""
+    state = Hub(repository)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": state}))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield state, f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    hub: Hub
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_HEAD(self) -> None:
+        self._serve(body=False)
+
+    def do_GET(self) -> None:
+        self._serve(body=True)
+
+    def _serve(self, *, body: bool) -> None:
+        path = self.path.partition("?")[0]
+        self.hub.asked.append(f"{self.command} {path}")
+        if path.startswith("/api/models/someone/small/revision/"):
+            return self._json({"id": "someone/small", "sha": COMMIT, "siblings": []})
+        if path.startswith("/api/models/someone/small/tree/"):
+            return self._json(list(self._tree()))
+        prefix = f"/someone/small/resolve/{COMMIT}/"
+        file = self.hub.folder / path.removeprefix(prefix)
+        if not path.startswith(prefix) or not file.is_file():
+            return self._send(404, b"", {"X-Error-Code": "RepoNotFound"}, body=body)
+        if self.hub.gated:
+            return self._send(403, b"", {"X-Error-Code": "GatedRepo"}, body=body)
+        return self._file(file, body=body)
+
+    def _tree(self) -> Iterator[dict[str, object]]:
+        for file in sorted(self.hub.folder.rglob("*")):
+            if file.is_file():
+                name = str(file.relative_to(self.hub.folder))
+                yield {"type": "file", "path": name, "size": file.stat().st_size, "oid": _etag(file)}
+
+    def _file(self, file: Path, *, body: bool) -> None:
+        content, headers = file.read_bytes(), {"ETag": f'"{_etag(file)}"', "X-Repo-Commit": COMMIT}
+        if body and (wanted := self.headers.get("Range")):
+            start = int(wanted.removeprefix("bytes=").partition("-")[0])
+            headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+            self.hub.asked.append(f"RANGE {file.name} {start}")
+            return self._send(206, content[start:], headers)
+        if body and file.name == self.hub.break_at:
+            self._send(200, content, headers, cut=len(content) // 2)
+            self.close_connection = True
+            return None
+        return self._send(200, content, headers, body=body)
+
+    def _json(self, value: object) -> None:
+        self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
+
+    def _send(
+        self, status: int, content: bytes, headers: dict[str, str], *, body: bool = True, cut: int | None = None
+    ) -> None:
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(content))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if body:
+            self.wfile.write(content[:cut])
+
+
+def _etag(file: Path) -> str:
+    return hashlib.sha1(file.read_bytes()).hexdigest()
+
+
+def _run(url: str, tmp_path: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    registry = tmp_path / "mine.yaml"
+    registry.write_text(f"small: {{source: someone/small, revision: {COMMIT}}}\n")
+    command = [sys.executable, "-c", "from pathway_local.cli import main; main()", "judges", *arguments]
+    told = {**os.environ, "HF_ENDPOINT": url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DOWNLOAD_TIMEOUT": "2", **environment}
+    command += ["--models", str(registry)]
+    return subprocess.run(command, env=told, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_command_fetches_from_a_hub_by_its_own_client(hub: tuple[Hub, str], tmp_path: Path) -> None:
+    state, url = hub
+    done = _run(url, tmp_path, "fetch", "small")
+    assert done.returncode == 0, done.stderr
+    folder = find_folder("small", SMALL.source, COMMIT)
+    there = {path.name for path in folder.iterdir()}
+    assert {"config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja", "fetched.json"} <= there
+    assert not there & NEVER
+    assert not any(name in line for line in state.asked for name in NEVER)
+    record = read_record(folder)
+    assert record and done.stdout == f"small: {{revision: {COMMIT}, sha256: {record.sha256}}}\n"
+    assert "licence: not stated" in done.stderr
+    state.asked.clear()
+    assert _run(url, tmp_path, "fetch", "small").returncode == 0
+    assert not [line for line in state.asked if line.startswith("GET /someone")], "what is there is not fetched again"
+
+
+def test_an_interrupted_fetch_goes_on_where_it_was(hub: tuple[Hub, str], tmp_path: Path) -> None:
+    state, url = hub
+    state.break_at = "tokenizer.json"
+    failed = _run(url, tmp_path, "fetch", "small")
+    assert failed.returncode == 5, failed.stderr
+    assert "Traceback" not in failed.stderr
+    state.break_at, state.asked = "", []
+    assert _run(url, tmp_path, "fetch", "small").returncode == 0
+    assert any(line.startswith("RANGE tokenizer.json") for line in state.asked)
+
+
+def test_a_gated_judge_says_how_to_get_it(hub: tuple[Hub, str], tmp_path: Path) -> None:
+    state, url = hub
+    state.gated = True
+    done = _run(url, tmp_path, "fetch", "small")
+    assert (done.returncode, "is gated" in done.stderr) == (5, True), done.stderr
+    assert "hf auth login" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_without_a_network_it_says_so(tmp_path: Path) -> None:
+    done = _run("http://127.0.0.1:9", tmp_path, "fetch", "small")
+    assert (done.returncode, "can't be reached" in done.stderr) == (5, True), done.stderr
+    done = _run("http://127.0.0.1:9", tmp_path, "fetch", "small", HF_HUB_OFFLINE="1")
+    assert (done.returncode, "HF_HUB_OFFLINE" in done.stderr) == (5, True), done.stderr
