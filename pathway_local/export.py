@@ -10,28 +10,33 @@ from pathway_local.rubric import Rubric
 from pathway_local.run_cases import rubrics_of
 from pathway_local.run_file import Record, RunFile
 from pathway_local.sheet_copy import add_columns
-from pathway_local.tables import write_table
+from pathway_local.tables import Written, write_table
 from pathway_local.verdict import Failure, Score, Value
 
 CASE_COLUMNS = ("case", "rater", "rubric")
 END_COLUMNS = ("marks", "failure", "failure_message")
 
 
-def export(run: RunFile, target: Path, *, force: bool) -> None:
-    """Write a row for each case, rater and rubric, in the order of the cases file. Raises UsageError."""
+def export(run: RunFile, target: Path, *, force: bool) -> list[str]:
+    """Write a row for each case, rater and rubric, in the order of the cases file; what to tell the user of it.
+
+    A metadata column that is called like one of ours is written as case.NAME. Raises UsageError.
+    """
     rubrics = _rubrics(run)
-    metadata = _metadata_columns(run)
     fields = list(dict.fromkeys(column for rubric in rubrics.values() for column in _columns(rubric)))
-    columns = [*CASE_COLUMNS, *metadata, *fields, *END_COLUMNS]
-    write_table(target, columns, (_row(record, rubrics, metadata) for record in run.records()), force=force)
+    ours = {*CASE_COLUMNS, *fields, *END_COLUMNS}
+    metadata = {name: f"case.{name}" if name in ours else name for name in _metadata_columns(run)}
+    columns = [*CASE_COLUMNS, *metadata.values(), *fields, *END_COLUMNS]
+    rows = (_row(record, rubrics, metadata) for record in run.records())
+    return _remarks(write_table(target, columns, rows, force=force))
 
 
-def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) -> int:
+def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) -> list[str]:
     """Copy the cases' own sheet with the verdicts' columns added to each row; rows stay in their order.
 
     Columns are named RUBRIC.FIELD, with the rater in front where there are several. A case whose texts are not
-    those that were judged gets no cells, and is counted in what is returned. Raises UsageError; CasesError
-    where cases are known by row number alone and a row has other texts: then rows have moved.
+    those that were judged gets no cells: that is told in what is returned. Raises UsageError; CasesError where
+    cases are known by row number alone and a row has other texts: then rows have moved.
     """
     rubrics, several = _rubrics(run), len({rater.name for _, rater in run.raters()}) > 1
     columns = [
@@ -57,8 +62,14 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
             cells |= {f"{prefix}{name}": value for name, value in _cells(record, rubric).items()}
         return cells
 
-    add_columns(cases, target, columns, cells_of, force=force)
-    return changed
+    remarks = _remarks(add_columns(cases, target, columns, cells_of, force=force))
+    if changed:
+        remarks.append(f"{changed} verdicts are left out: their cases have other texts in {cases.path.name}")
+    return remarks
+
+
+def _remarks(written: Written) -> list[str]:
+    return [f"{written.cut_cells} cells were cut: a workbook's cell ends there"] if written.cut_cells else []
 
 
 def _refuse_moved(case: Case) -> None:
@@ -89,9 +100,9 @@ def _columns(rubric: Rubric) -> Iterator[str]:
     yield from rubric.format.fields
 
 
-def _row(record: Record, rubrics: Mapping[str, Rubric], metadata: list[str]) -> dict[str, Value]:
+def _row(record: Record, rubrics: Mapping[str, Rubric], metadata: Mapping[str, str]) -> dict[str, Value]:
     case: dict[str, Value] = {"case": record.case_id, "rater": record.rater, "rubric": record.rubric}
-    kept: dict[str, Value] = {name: record.metadata.get(name, "") for name in metadata}
+    kept: dict[str, Value] = {column: record.metadata.get(name, "") for name, column in metadata.items()}
     return case | kept | _cells(record, rubrics[record.rubric])
 
 

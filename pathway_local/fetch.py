@@ -7,6 +7,7 @@ fetched is recorded beside the weights, so that a copy on another machine can be
 import errno
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
 from pathway_local.errors import EngineError, PathwayError, UsageError, WeightsMissing
 from pathway_local.fetch_record import TAKEN, Fetched, file_hashes, write_record
@@ -78,7 +80,8 @@ def registry_line(spec: JudgeSpec, record: Fetched) -> str:
 def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
     """Download what is not there yet; the commit. The first call only asks what there is, and needs the hub."""
     try:
-        planned = _call(download, spec, spec.revision, folder, dry_run=True)
+        with _no_bars():
+            planned = _call(download, spec, spec.revision, folder, dry_run=True)
         commit = _commit(spec, planned)
         _check_room(spec, planned, folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -103,6 +106,18 @@ def _call(download: Download, spec: JudgeSpec, revision: str | None, folder: Pat
         ignore_patterns=list(LEFT),
         dry_run=dry_run,
     )
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    """Without the client's progress bars, which would show the question what there is as a fetch of its own."""
+    shown = not are_progress_bars_disabled()
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            enable_progress_bars()
 
 
 def _commit(spec: JudgeSpec, planned: Sequence[Any]) -> str:

@@ -141,7 +141,8 @@ class Score(_Listed):
 
     def values_by_text(self, quoted: bool) -> dict[str, int]:
         """How each value is written → the value."""
-        mark = '"' if quoted and self.written else ""
+        bare = not self.written or set(self.written.values()) == {"true", "false"}
+        mark = '"' if quoted and not bare else ""
         return {f"{mark}{self.written.get(value, str(value))}{mark}": value for value in self.values}
 
     def as_schema(self) -> dict[str, JsonValue]:

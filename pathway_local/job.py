@@ -238,6 +238,8 @@ def _strict(cases: CasesFile) -> Iterator[Case | BadRow]:
 
 
 def _tell(cases: CasesFile, plan: Plan, watcher: Watcher) -> None:
+    for note in cases.notes:
+        watcher.notice(note)
     for name, column in cases.aliases_used.items():
         watcher.notice(f"column {column!r} is read as {name}")
     if cases.id_column is None:

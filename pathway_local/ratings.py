@@ -198,7 +198,7 @@ def _sheets(path: Path, notices: list[str]) -> list[Sheet]:
     if not isinstance(first, WorkbookSheet):
         return [first]
     if not set(first.columns) & set(HANDOUT_IDS):
-        notices += first.notices
+        notices += first.notes
         return [first]
     sheets: list[Sheet] = [first]
     for title in first.titles:

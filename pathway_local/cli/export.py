@@ -28,10 +28,11 @@ def export(
     check_new(out, force=force)
     with RunFile.read(run) as read:
         if onto is None:
-            write(read, out, force=force)
+            remarks = write(read, out, force=force)
         else:
-            changed = export_onto(read, cases_of(onto, rubrics_of(read).values(), read, id_column), out, force=force)
-            if changed:
-                notice(f"{changed} verdicts are left out: their cases have other texts in {onto.name}")
+            sheet = cases_of(onto, rubrics_of(read).values(), read, id_column)
+            remarks = export_onto(read, sheet, out, force=force)
+    for remark in remarks:
+        notice(remark)
     if str(out) != "-":
         talk.print(f"written: {out}")

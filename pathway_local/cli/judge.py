@@ -184,7 +184,8 @@ def _finish(
         notice(f"{again} cases were judged again: their texts have changed")
     with RunFile.read(where) as read:
         if out is not None:
-            export(read, out, force=force)
+            for remark in export(read, out, force=force):
+                notice(remark)
         found = summarize(read)
     if as_json:
         print_json(found.as_json())

@@ -1,5 +1,6 @@
 """`pathway-local judges`: list, show, fit, check and fetch judges."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -184,7 +185,9 @@ def fetch(name: Name, models: Models = None) -> None:
     Only safetensors and the files that describe model, tokenizer and chat template are taken, at the entry's
     revision. Interrupted, it goes on when it is run again.
     """
-    # Imported here: the hub's client is for this command alone.
+    # The hub's client, which reads this when it is imported, tells the hub less of this machine; it is for this
+    # command alone.
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     from pathway_local.fetch import fetch as take
     from pathway_local.fetch import registry_line
 

@@ -1,0 +1,114 @@
+"""A small run for the tests of what people and hosted judges say: four cases under one rubric, or under two scores."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pathway_local.case import Case, fingerprint
+from pathway_local.rater import Rater
+from pathway_local.rubric import Rubric, parse_rubric
+from pathway_local.run_file import RunFile
+from pathway_local.verdict import Failure, Outcome, Score, Verdict
+
+TINY = parse_rubric(
+    """---
+name: tiny
+inputs: {question: {type: string}, answer: {type: string}}
+outputs:
+  layout: |-
+    Reason: {reason}
+    Score: {score}
+  fields:
+    reason: {type: text, tokens: 20, lines: one}
+    score: {type: score, levels: {1: Bad, 2: Poor, 3: Not asked, 4: Good, 5: Best}, special: [3]}
+---
+system:
+Judge the answer.
+user:
+<q>{{ question }}</q>
+{{ answer }}
+""",
+    "tiny",
+)
+TWO = parse_rubric(
+    """---
+name: two
+inputs: {answer: {type: string}, fq_id: {type: string}}
+outputs:
+  layout: json
+  fields:
+    fq_id: {type: echo, input: fq_id}
+    clear: {type: score, min: 1, max: 5}
+    right: {type: score, min: 1, max: 5}
+    why: {type: text, tokens: 20}
+---
+user:
+{{ fq_id }} {{ answer }}
+""",
+    "two",
+)
+IDS = ("s-1", "s-2", "s-3", "s-4")
+
+
+def cases(rubric: Rubric = TINY, ids: Iterable[str] = IDS, *, numbered: bool = False, **metadata: str) -> list[Case]:
+    return [
+        Case(
+            str(row) if numbered else name,
+            {wanted: f"the {wanted} of {name}" for wanted in rubric.inputs},
+            metadata,
+            row,
+            numbered,
+        )
+        for row, name in enumerate(ids, 1)
+    ]
+
+
+def add(
+    run: RunFile,
+    name: str,
+    outcomes: Mapping[str, Outcome],
+    rubric: Rubric = TINY,
+    kind: str = "judge",
+    rows: Iterable[Case] | None = None,
+) -> None:
+    """Store a rater's outcomes by case id."""
+    run.add_rubric(rubric.name, rubric.text)
+    rater = run.add_rater(Rater(name, kind, rubric.name, {}))  # type: ignore[arg-type]
+    for case in cases(rubric) if rows is None else rows:
+        if case.id in outcomes:
+            run.put(rater, case, fingerprint(run.key, rubric.texts_of(case)), outcomes[case.id], keep=None)
+    run.commit()
+
+
+def said(*values: int, score: str = "score", ids: Iterable[str] = IDS) -> dict[str, Outcome]:
+    """A verdict with each value for the cases in their order; 0 is a failure."""
+    return {
+        name: Verdict({score: Score(value)}, {"reason": f"because {value}"}) if value else Failure("bad-row", "broken")
+        for name, value in zip(ids, values, strict=False)
+    }
+
+
+def judged_run(path: Path, rubric: Rubric = TINY, rows: Iterable[Case] | None = None) -> RunFile:
+    """A run in which the judge "demo" has given a verdict on each case."""
+    run = RunFile.create(path)
+    given = list(cases(rubric) if rows is None else rows)
+    scores = {name: Score(4) for name in rubric.format.scores}
+    add(run, "demo", {case.id: Verdict(scores) for case in given}, rubric, rows=given)
+    return run
+
+
+def scores_of(run: RunFile, rater: str, score: str = "score") -> dict[str, int | str]:
+    """What a rater said by case id: the score, or the failure's kind."""
+    found: dict[str, int | str] = {}
+    for record in run.records(rater):
+        outcome = record.outcome
+        if isinstance(outcome, Failure):
+            found[record.case_id] = outcome.kind
+        elif score in outcome.scores:
+            found[record.case_id] = outcome.scores[score].value
+    return found
+
+
+def write_lines(path: Path, items: Iterable[object]) -> Path:
+    path.write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
+    return path

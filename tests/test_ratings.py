@@ -1,0 +1,339 @@
+"""Ratings from files: long and wide, people's and hosted judges', joined with the right cases or refused as a whole."""
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import openpyxl
+import pytest
+from rated_run import IDS, TINY, TWO, cases, judged_run, scores_of, write_lines
+
+from pathway_local.case import Case
+from pathway_local.errors import PathwayError, RaterChanged, RatingsError, RunFileError, UnknownName, UsageError
+from pathway_local.handouts import hand_out, store_handouts
+from pathway_local.ratings import Imported, RatingsFile, import_ratings
+from pathway_local.run_file import RunFile
+from pathway_local.verdict import Failure, Verdict
+
+Rows = Sequence[Sequence[object]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunFile]:
+    with judged_run(tmp_path / "may.run") as run:
+        yield run
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[RunFile]:
+    with judged_run(tmp_path / "two.run", TWO) as run:
+        yield run
+
+
+def table(folder: Path, rows: Rows, name: str = "people.csv") -> Path:
+    path = folder / name
+    if path.suffix == ".xlsx":
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(list(row))  # type: ignore[union-attr]
+        book.save(path)
+    else:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",").writerows(rows)
+    return path
+
+
+def load(run: RunFile, path: Path, rater: str | None = None, kind: str = "human", **options: object) -> Imported:
+    return import_ratings(run, RatingsFile(path, kind, rater, **options), ["import"])  # type: ignore[arg-type]
+
+
+def refused(run: RunFile, path: Path, rater: str | None = "Ann", **options: object) -> PathwayError:
+    """The error of an import that must leave the run as it was."""
+    before = ([*run.records()], run.raters(), run.jobs())
+    with pytest.raises(PathwayError) as caught:
+        load(run, path, rater, **options)
+    assert ([*run.records()], run.raters(), run.jobs()) == before
+    return caught.value
+
+
+def outcome(run: RunFile, rater: str, case: str) -> Verdict:
+    found = next(record.outcome for record in run.records(rater) if record.case_id == case)
+    assert isinstance(found, Verdict)
+    return found
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.tsv", "people.xlsx"])
+def test_one_raters_sheet(run: RunFile, tmp_path: Path, name: str) -> None:
+    rows = [["id", "score", "comment"], ["s-2", 5, "fine"], ["s-1", "1", ""], ["s-4", "", ""], ["s-3", 3.0, ""]]
+    found = load(run, table(tmp_path, rows, name), "Ann")
+    assert scores_of(run, "Ann") == {"s-1": 1, "s-2": 5, "s-3": 3}
+    assert outcome(run, "Ann", "s-2").fields == {"notes": "fine"}
+    assert (found.rubric, found.blanks, found.raters[0].verdicts) == ("tiny", 1, 3)
+    assert [rater.kind for _, rater in run.raters()] == ["judge", "human"]
+    assert run.jobs()[-1].status == "done"
+
+
+def test_a_long_sheet_names_its_raters(run: RunFile, tmp_path: Path) -> None:
+    rows = [["case_id", "Evaluator", "Score"], ["s-1", "Ann", 1], ["s-1", "Bob", 2], ["s-2", "Ann", 5]]
+    load(run, table(tmp_path, rows))
+    assert scores_of(run, "Ann") == {"s-1": 1, "s-2": 5}
+    assert scores_of(run, "Bob") == {"s-1": 2}
+
+
+def test_json_lines(run: RunFile, tmp_path: Path) -> None:
+    items = [{"id": "s-1", "rater": "Ann", "score": 4}, {"id": "s-2", "rater": "Bob", "score": "Best", "note": "yes"}]
+    load(run, write_lines(tmp_path / "people.jsonl", items))
+    assert (scores_of(run, "Ann"), scores_of(run, "Bob")) == ({"s-1": 4}, {"s-2": 5})
+    assert outcome(run, "Bob", "s-2").fields == {"notes": "yes"}
+
+
+def test_a_wide_sheet_has_a_column_for_each_evaluator(run: RunFile, tmp_path: Path) -> None:
+    rows = [
+        ["id", "Ann", "Bob score", "Bob notes", "remarks"],
+        ["s-1", 1, 2, "weak", "hard case"],
+        ["s-2", "", 5, "", ""],
+        ["s-3", 4, "", "unsure", ""],
+    ]
+    found = load(run, table(tmp_path, rows), "committee", scores=["Ann", "Bob score"])
+    assert scores_of(run, "committee/Ann") == {"s-1": 1, "s-3": 4}
+    assert scores_of(run, "committee/Bob") == {"s-1": 2, "s-2": 5}
+    assert outcome(run, "committee/Bob", "s-1").fields == {"notes": "weak", "shared_notes": "hard case"}
+    unsure = outcome(run, "committee/Bob", "s-3")
+    assert (unsure.scores, unsure.fields, unsure.marks) == ({}, {"notes": "unsure"}, ("no-score",))
+    assert found.blanks == 1
+
+
+def test_one_named_column_is_the_raters_own(run: RunFile, tmp_path: Path) -> None:
+    path = table(tmp_path, [["id", "grade"], ["s-1", 4]])
+    load(run, path, "Ann", scores=["grade"])
+    assert scores_of(run, "Ann") == {"s-1": 4}
+    load(run, path, scores=["grade"])
+    assert scores_of(run, "grade") == {"s-1": 4}
+
+
+def test_several_scores(two: RunFile, tmp_path: Path) -> None:
+    rows = [["id", "clear", "correct", "why"], ["s-1", 4, 5, "short"], ["s-2", 2, "", ""]]
+    found = load(two, table(tmp_path, rows), "Ann", scores=["clear", "right=correct"])
+    assert (scores_of(two, "Ann", "clear"), scores_of(two, "Ann", "right")) == ({"s-1": 4, "s-2": 2}, {"s-1": 5})
+    assert outcome(two, "Ann", "s-1").fields == {"why": "short"}
+    assert found.raters[0].verdicts == 2
+    rows = [["id", "Ann clear", "Ann right", "Bob clear", "Bob right"], ["s-1", 4, 5, 3, 2]]
+    load(two, table(tmp_path, rows, "wide.csv"), "c", scores=["Ann clear", "Ann right", "Bob clear", "Bob right"])
+    assert (scores_of(two, "c/Bob", "clear"), scores_of(two, "c/Bob", "right")) == ({"s-1": 3}, {"s-1": 2})
+
+
+def test_columns_are_never_guessed(run: RunFile, two: RunFile, tmp_path: Path) -> None:
+    path = table(tmp_path, [["id", "Ann", "year"], ["s-1", 4, 1]])
+    assert "no column called score" in str(refused(run, path))
+    assert isinstance(refused(run, path, scores=["Bob"]), UnknownName)
+    assert isinstance(refused(run, path, scores=["Ann"], id_column="nr"), UnknownName)
+    unclear = table(tmp_path, [["id", "Ann", "Bob"], ["s-1", 4, 1]], "unclear.csv")
+    assert "which score" in str(refused(two, unclear, scores=["Ann", "Bob"]))
+    assert "whose" in str(refused(two, unclear, scores=["clear=Ann", "clear=Bob"]))
+    both = table(tmp_path, [["id", "rater", "Ann", "Bob"], ["s-1", "x", 4, 1]], "both.csv")
+    assert isinstance(refused(run, both, scores=["Ann", "Bob"]), UsageError)
+    nobody = table(tmp_path, [["id", "score"], ["s-1", 4]], "nobody.csv")
+    assert "does not say who" in str(refused(run, nobody, None))
+
+
+def test_everything_that_is_wrong_is_named_with_its_line(run: RunFile, tmp_path: Path) -> None:
+    rows = [
+        ["id", "score"], ["s-1", 4], ["s-9", 4], ["s-2", 6], ["s-3", "4.5"], ["s-1", 5], ["", 4], ["s-4", "secret text"],
+    ]  # fmt: skip
+    error = refused(run, table(tmp_path, rows))
+    assert isinstance(error, RatingsError)
+    assert [problem.split(":")[0] for problem in error.problems] == ["line 4", "line 5", "line 7", "line 8"]
+    assert "secret" not in str(error.problems)
+    assert error.exit_code == 3
+    rows = [["id", "score"], ["s-1", 4], ["s-9", 4], ["s-1", 4]]
+    joined = refused(run, table(tmp_path, rows, "join.csv"))
+    assert isinstance(joined, RatingsError)
+    assert joined.problems == ("line 3: its id matches no case of the run", "line 4: Ann rated the same case in line 2")
+    assert "s-9" not in str(joined)
+
+
+def test_texts_in_the_file_are_checked(run: RunFile, tmp_path: Path) -> None:
+    texts = [[case.id, case.inputs["question"], case.inputs["answer"]] for case in cases()]
+    header = ["id", "question", "Response", "score"]
+    load(run, table(tmp_path, [header, *([*text, 4] for text in texts)]), "Ann")
+    assert len(scores_of(run, "Ann")) == 4
+    texts[2][2] = "another answer"
+    error = refused(run, table(tmp_path, [header, *([*text, 4] for text in texts)], "other.csv"), "Bob")
+    assert isinstance(error, RatingsError)
+    assert error.problems == ("line 4: its texts are not those of the run's case with its id",)
+    ids_only = load(run, table(tmp_path, [["id", "score"], ["s-3", 4]], "ids.csv"), "Bob")
+    assert any("ids alone" in notice for notice in ids_only.notices)
+
+
+def test_row_numbers_join_only_by_their_texts(tmp_path: Path) -> None:
+    rows = cases(numbered=True)
+    rows.append(Case("5", rows[0].inputs, row=5, numbered=True))
+    with judged_run(tmp_path / "rows.run", rows=rows) as run:
+        bare = refused(run, table(tmp_path, [["id", "score"], ["1", 4]]))
+        assert isinstance(bare, RatingsError)
+        assert "row number" in bare.problems[0]
+        header = ["question", "answer", "score"]
+        sheet = [[*case.inputs.values(), int(case.id)] for case in rows]
+        load(run, table(tmp_path, [header, *sheet], "same.csv"), "Ann")
+        assert scores_of(run, "Ann") == {"1": 1, "2": 2, "3": 3, "4": 4, "5": 5}
+        moved = [sheet[3], sheet[1], sheet[2]]
+        load(run, table(tmp_path, [header, *moved], "moved.csv"), "Bob")
+        assert scores_of(run, "Bob") == {"4": 4, "2": 2, "3": 3}
+        twin = refused(run, table(tmp_path, [header, sheet[1], sheet[0]], "twin.csv"), "Cy")
+        assert isinstance(twin, RatingsError)
+        assert twin.problems == ("line 3: several cases of the run have its texts",)
+
+
+def test_a_file_can_be_imported_again_but_not_changed(run: RunFile, tmp_path: Path) -> None:
+    path = table(tmp_path, [["id", "score"], ["s-1", 4], ["s-2", 5]])
+    load(run, path, "Ann")
+    again = load(run, table(tmp_path, [["id", "score"], ["s-1", 4], ["s-3", 1]], "more.csv"), "Ann")
+    assert (again.raters[0].unchanged, len(scores_of(run, "Ann"))) == (1, 3)
+    error = refused(run, table(tmp_path, [["id", "score"], ["s-4", 1], ["s-1", 5]], "changed.csv"))
+    assert isinstance(error, RatingsError)
+    assert error.problems == ("line 3: Ann has rated its case otherwise in the run",)
+
+
+def test_a_rater_of_another_kind_is_another_rater(run: RunFile, tmp_path: Path) -> None:
+    path = table(tmp_path, [["id", "score"], ["s-1", 4]])
+    load(run, path, "Ann")
+    assert isinstance(refused(run, path, "Ann", kind="hosted"), RaterChanged)
+    assert isinstance(refused(run, path, "demo"), RaterChanged)
+
+
+def test_a_run_with_several_rubrics_needs_one_named(run: RunFile, tmp_path: Path) -> None:
+    run.add_rubric(TWO.name, TWO.text)
+    path = table(tmp_path, [["id", "score"], ["s-1", 4]])
+    assert "several rubrics" in str(refused(run, path))
+    load(run, path, "Ann", rubric="tiny")
+    clear = table(tmp_path, [["id", "clear"], ["s-1", 4]], "clear.csv")
+    unjudged = refused(run, clear, rubric="two")
+    assert isinstance(unjudged, RatingsError)
+    assert "never judged under this rubric" in unjudged.problems[0]
+
+
+def test_a_failing_disk_leaves_nothing_half_imported(
+    run: RunFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = table(tmp_path, [["id", "score"], *([name, 4] for name in IDS)])
+    before = ([*run.records()], run.raters(), run.jobs())
+    put, calls = RunFile.put, 0
+
+    def failing(*arguments: object, **options: object) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise RunFileError("no space is left")
+        put(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(RunFile, "put", failing)
+    with pytest.raises(RunFileError):
+        load(run, path, "Ann")
+    monkeypatch.undo()
+    assert ([*run.records()], run.raters(), run.jobs()) == before
+    load(run, path, "Ann")
+    assert len(scores_of(run, "Ann")) == 4
+
+
+def chat(custom_id: str, text: str, finish: str = "stop", **changes: object) -> dict[str, object]:
+    message = {"role": "assistant", "content": text, "refusal": changes.pop("refusal", None)}
+    body = {
+        "model": "gpt-x-2026",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        "usage": {"prompt_tokens": 90, "completion_tokens": 9, "prompt_tokens_details": {"cached_tokens": 64}},
+    }
+    line = {"id": "batch_req_1", "custom_id": custom_id, "response": {"status_code": 200, "body": body}, "error": None}
+    return {**line, **changes}
+
+
+def message(custom_id: str, text: str, stop: str = "end_turn", model: str = "claude-x") -> dict[str, object]:
+    content = [{"type": "thinking", "thinking": "Score: 1"}, {"type": "text", "text": text}]
+    usage = {"input_tokens": 10, "cache_read_input_tokens": 80, "output_tokens": 9}
+    made = {"model": model, "content": content, "stop_reason": stop, "usage": usage}
+    return {"custom_id": custom_id, "result": {"type": "succeeded", "message": made}}
+
+
+def test_openai_results(run: RunFile, tmp_path: Path) -> None:
+    lines = [
+        chat("s-1", "Reason: good\nScore: 4"),
+        chat("s-2", "**Reason:** poor\n\n**Score:** 2/5"),
+        chat("s-3", "", refusal="I can't help with that."),
+        chat("s-4", "", response={"status_code": 429, "body": {"error": {"code": "rate_limit_exceeded"}}}),
+    ]
+    found = load(run, write_lines(tmp_path / "out.jsonl", lines), "gpt", "hosted")
+    assert scores_of(run, "gpt") == {"s-1": 4, "s-2": 2, "s-3": "refused", "s-4": "hosted-error"}
+    (rater,) = found.raters
+    assert (rater.replies, rater.exact, rater.broken) == (2, 1, 1)
+    assert set(rater.breaks) == {"heading", "score-form"}
+    record = next(record for record in run.records("gpt") if record.case_id == "s-1")
+    assert (record.prompt_tokens, record.cached_tokens, record.generated_tokens) == (90, 64, 9)
+    spec = dict(run.raters()[-1][1].spec)
+    assert (spec["service"], spec["model"]) == ("openai", "gpt-x-2026")
+    late = write_lines(
+        tmp_path / "late.jsonl", [chat("s-4", "Reason: ok\nScore: 5"), chat("s-1", "Reason: good\nScore: 4")]
+    )
+    assert load(run, late, "gpt", "hosted").raters[0].unchanged == 1
+    assert scores_of(run, "gpt")["s-4"] == 5
+
+
+def test_responses_vllm_and_anthropic_results(run: RunFile, tmp_path: Path) -> None:
+    output = [
+        {"type": "reasoning"},
+        {"type": "message", "content": [{"type": "output_text", "text": "Reason: a\nScore: 1"}]},
+    ]
+    body = {"model": "gpt-y", "status": "completed", "output": output, "usage": {"input_tokens": 5, "output_tokens": 2}}
+    line = {"id": "b", "custom_id": "s-1", "response": {"status_code": 200, "body": body}, "error": None}
+    load(run, write_lines(tmp_path / "responses.jsonl", [line]), None, "hosted")
+    assert scores_of(run, "gpt-y") == {"s-1": 1}
+    vllm = [chat("s-1", "Reason: a\nScore: 5", id="vllm-1"), chat("s-2", "Reason: a\nSco", "length", id="vllm-2")]
+    load(run, write_lines(tmp_path / "vllm.jsonl", vllm), "local", "hosted")
+    assert scores_of(run, "local") == {"s-1": 5, "s-2": "unfinished-reply"}
+    assert run.raters()[-1][1].spec["service"] == "vllm"
+    lines: list[object] = [message("s-1", "Reason: a\nScore: 4"), message("s-2", "", "refusal")]
+    lines.append({"custom_id": "s-3", "result": {"type": "expired"}})
+    lines.append({"custom_id": "s-4", "result": {"type": "errored", "error": {"error": {"type": "overloaded_error"}}}})
+    load(run, write_lines(tmp_path / "claude.jsonl", lines), "claude", "hosted")
+    assert scores_of(run, "claude") == {"s-1": 4, "s-2": "refused", "s-3": "hosted-error", "s-4": "hosted-error"}
+    failure = next(record.outcome for record in run.records("claude") if record.case_id == "s-4")
+    assert failure == Failure("hosted-error", "overloaded_error")
+
+
+def test_results_that_can_not_be_one_raters(run: RunFile, tmp_path: Path) -> None:
+    mixed = write_lines(
+        tmp_path / "mixed.jsonl", [message("s-1", "Score: 4"), message("s-2", "Score: 4", model="other")]
+    )
+    assert "several models" in str(refused(run, mixed, "c", kind="hosted"))
+    assert "--kind hosted" in refused(run, mixed, "c").hint
+    twice = write_lines(tmp_path / "twice.jsonl", [message("s-1", "Score: 4"), message("s-1", "Score: 4")])
+    assert "line 1" in str(refused(run, twice, "c", kind="hosted"))
+    several = chat("s-1", "Score: 4")
+    several["response"]["body"]["choices"] *= 2  # type: ignore[index]
+    odd = write_lines(tmp_path / "odd.jsonl", [several, {"custom_id": "", "response": {}}])
+    error = refused(run, odd, "c", kind="hosted")
+    assert isinstance(error, RatingsError)
+    assert len(error.problems) == 2
+
+
+def test_raw_replies_in_a_table(two: RunFile, tmp_path: Path) -> None:
+    case = cases(TWO)[0]
+    good = json.dumps({"fq_id": case.inputs["fq_id"], "clear": 4, "right": 5, "why": "so"})
+    rows = [["id", "answer", "fq_id", "reply"], ["s-1", *(case.inputs[n] for n in ("answer", "fq_id")), good]]
+    other = cases(TWO)[1]
+    rows.append(["s-2", other.inputs["answer"], other.inputs["fq_id"], good])
+    found = load(two, table(tmp_path, rows), "gpt", "hosted")
+    assert scores_of(two, "gpt", "right") == {"s-1": 5, "s-2": 5}
+    assert found.raters[0].breaks == {"echo:fq_id": 1}
+
+
+def test_handed_out_ids_bring_rubric_texts_and_echoes(two: RunFile, tmp_path: Path) -> None:
+    two.add_rubric(TINY.name, TINY.text)
+    handouts = [hand_out(two.key, TWO, case, "openai gpt") for case in cases(TWO)[:2]]
+    store_handouts(two, two.begin_job(["x"], {}), handouts)
+    replies = [{"fq_id": "the fq_id of s-1", "clear": 1, "right": 2, "why": "a"}] * 2
+    lines = [chat(item.custom_id, json.dumps(reply)) for item, reply in zip(handouts, replies, strict=True)]
+    found = load(two, write_lines(tmp_path / "out.jsonl", lines), "gpt", "hosted")
+    assert (found.rubric, scores_of(two, "gpt", "right")) == ("two", {"s-1": 2, "s-2": 2})
+    assert outcome(two, "gpt", "s-1").marks == ()
+    assert outcome(two, "gpt", "s-2").marks == ("format:echo:fq_id",)
+    assert "under two" in str(refused(two, tmp_path / "out.jsonl", "x", kind="hosted", rubric="tiny"))
