@@ -10,7 +10,7 @@ from pathlib import Path
 from pathway_local.check import Check, checked
 from pathway_local.default_template import default_template
 from pathway_local.errors import EngineError
-from pathway_local.judge_spec import JudgeSpec, Thinking
+from pathway_local.judge_spec import FOLDER, JudgeSpec
 from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.weights import chat_template
 
@@ -18,6 +18,7 @@ SYSTEM, USER, ANSWER, NEXT = "systemwords", "userwords", "answerwords", "nextwor
 SYSTEM_TURN = "system turn"
 Switches = Mapping[str, object]
 
+_SWITCHES = "Correct thinking.off_by and on_by in its entry: the switches that its chat template asks for."
 _DATES = ("%Y-%m-%d", "%d %b %Y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y")
 
 
@@ -31,7 +32,7 @@ def chat_checks(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Ite
     if system.status != "problem":
         yield checked("chat template", lambda: _template(spec, folder, tokenizer))
         yield checked("thinking", lambda: _thinking(spec, tokenizer))
-    yield checked("end of turn", lambda: _end_of_turn(tokenizer))
+    yield checked("end of turn", lambda: _end_of_turn(spec, tokenizer))
 
 
 def off_switches(spec: JudgeSpec) -> Switches:
@@ -92,17 +93,19 @@ def _system(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
     folded = _refusal(tokenizer, [("user", f"{SYSTEM}\n\n{USER}")], switches)
     if spec.system == "fold":
         if folded:
-            return Check(SYSTEM_TURN, "problem", f"folded into the user turn, {folded}", _edit("system: native"))
+            return Check(SYSTEM_TURN, "problem", f"folded into the user turn, {folded}", _edit(spec, "system: native"))
         also = "" if native else "; its template would take a system turn, too"
         return Check(SYSTEM_TURN, "ok", f"folded into the user turn{also}")
     if native and folded:
         return Check(SYSTEM_TURN, "problem", native, "Use another chat template: this one takes no user turn.")
     if native:
-        return Check(SYSTEM_TURN, "problem", native, _edit("system: fold"))
+        return Check(SYSTEM_TURN, "problem", native, _edit(spec, "system: fold"))
     return Check(SYSTEM_TURN, "ok", "native")
 
 
-def _edit(key: str) -> str:
+def _edit(spec: JudgeSpec, key: str) -> str:
+    if spec.origin == FOLDER:
+        return f"Give it an entry in your models.yaml: `mine: {{source: {spec.source}, {key}}}`."
     return f"Put `{key}` into its entry in models.yaml."
 
 
@@ -125,34 +128,34 @@ def _thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
     if how is None:
         if _open(_tail(spec, tokenizer, {}), "<think>", "</think>"):
             said = "the chat template opens thinking with <think>, and the entry says that it never thinks"
-            return Check("thinking", "problem", said, _edit("thinking: {end: </think>}, with its off_by and on_by,"))
+            return Check("thinking", "problem", said, _edit(spec, "thinking: {end: </think>}"))
         return Check("thinking", "ok", "never")
     off, on = _tail(spec, tokenizer, how.off_by), _tail(spec, tokenizer, how.on_by)
-    problem = _thinking_problem(how, tokenizer, off, on, changes=_changes(spec, tokenizer, how))
+    problem = _thinking_problem(spec, tokenizer, off, on)
     if problem:
         return Check("thinking", "problem", *problem)
     opening = _opening(how.end)
     if opening and not how.start and not _open(on, opening, how.end):
         said = f"switched on, nothing opens it with {opening!r}: that is left to the judge"
-        return Check("thinking", "note", said, _edit(f"thinking.start: {opening!r}"))
+        return Check("thinking", "note", said, f"Set thinking.start to {opening!r} in its entry.")
     return Check("thinking", "ok", f"off: the prompt ends {off[-40:]!r}, on: {(on + how.start)[-40:]!r}")
 
 
-def _thinking_problem(
-    how: Thinking, tokenizer: JudgeTokenizer, off: str, on: str, *, changes: bool
-) -> tuple[str, str] | None:
+def _thinking_problem(spec: JudgeSpec, tokenizer: JudgeTokenizer, off: str, on: str) -> tuple[str, str] | None:
     """What is wrong with the switch, and the fix; `off` and `on` are what it leaves behind the user's words."""
+    how = spec.thinking
+    assert how is not None
     opening = how.start.strip() or _opening(how.end)
     if len(tokenizer.encode(how.end)) != 1:
-        return f"its end {how.end!r} is not one token, so nothing would stop it", _edit("another thinking.end")
-    if how.off_by != how.on_by and not changes:
-        said = "its switch changes nothing: off_by and on_by give the same prompt"
-        return said, _edit("the right thinking.off_by and on_by")
+        said = f"its end {how.end!r} is not one token, so nothing would stop it"
+        return said, "Correct thinking.end in its entry."
+    if how.off_by != how.on_by and not _changes(spec, tokenizer):
+        return "its switch changes nothing: off_by and on_by give the same prompt", _SWITCHES
     if opening and not how.skip and _open(off, opening, how.end):
-        said = f"switched off, the prompt still opens it with {opening!r}"
-        return said, _edit("the right thinking.off_by, or thinking.skip,")
+        return f"switched off, the prompt still opens it with {opening!r}", _SWITCHES
     if opening and how.start and _open(on, opening, how.end):
-        return f"the template opens it with {opening!r}, and the entry's start would once more", _edit("no start")
+        said = f"the template opens it with {opening!r}, and the entry's start would once more"
+        return said, "Leave thinking.start out of its entry."
     return None
 
 
@@ -173,12 +176,12 @@ def _tail(spec: JudgeSpec, tokenizer: JudgeTokenizer, switches: Switches) -> str
     return rendered(tokenizer, _turns(spec), switches).rpartition(USER)[2]
 
 
-def _changes(spec: JudgeSpec, tokenizer: JudgeTokenizer, how: Thinking) -> bool:
-    turns = _turns(spec)
-    return rendered(tokenizer, turns, how.off_by) != rendered(tokenizer, turns, how.on_by)
+def _changes(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> bool:
+    turns, how = _turns(spec), spec.thinking
+    return how is not None and rendered(tokenizer, turns, how.off_by) != rendered(tokenizer, turns, how.on_by)
 
 
-def _end_of_turn(tokenizer: JudgeTokenizer) -> Check:
+def _end_of_turn(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
     """Whether what follows a reply in the chat template is a token that ends one: else a judge writes on."""
     known = {tokenizer.eos_id, *tokenizer.end_ids}
     names = ", ".join(tokenizer.tokenizer.convert_ids_to_tokens(sorted(known)))
@@ -191,7 +194,7 @@ def _end_of_turn(tokenizer: JudgeTokenizer) -> Check:
         return Check("end of turn", "note", f"{names}; the chat template does not show what ends a reply")
     wanted = ", ".join(f'"{tokenizer.tokenizer.convert_ids_to_tokens(token)}"' for token in ends)
     said = f"the chat template ends a reply with {wanted}, and only {names} would end one here"
-    return Check("end of turn", "problem", said, _edit(f"end_of_turn: [{wanted}]"))
+    return Check("end of turn", "problem", said, _edit(spec, f"end_of_turn: [{wanted}]"))
 
 
 def _behind_an_answer(tokenizer: JudgeTokenizer) -> Iterator[tuple[int, ...]]:

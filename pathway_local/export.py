@@ -5,7 +5,9 @@ from pathlib import Path
 
 from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import CasesError, UsageError
+from pathway_local.rater import Rater
 from pathway_local.readers import CasesFile
+from pathway_local.reading import THINKING
 from pathway_local.rubric import Rubric
 from pathway_local.run_cases import rubrics_of
 from pathway_local.run_file import Record, RunFile
@@ -23,7 +25,7 @@ def export(run: RunFile, target: Path, *, force: bool) -> list[str]:
     A metadata column that is called like one of ours is written as case.NAME. Raises UsageError.
     """
     rubrics = _rubrics(run)
-    fields = list(dict.fromkeys(column for rubric in rubrics.values() for column in _columns(rubric)))
+    fields = list(dict.fromkeys(column for _, rater in run.raters() for column in _columns(rater, rubrics)))
     ours = {*CASE_COLUMNS, *fields, *END_COLUMNS}
     metadata = {name: f"case.{name}" if name in ours else name for name in _metadata_columns(run)}
     columns = [*CASE_COLUMNS, *metadata.values(), *fields, *END_COLUMNS]
@@ -42,7 +44,7 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
     columns = [
         f"{_prefix(rater.name, rater.rubric, several)}{column}"
         for _, rater in run.raters()
-        for column in (*_columns(rubrics[rater.rubric]), *END_COLUMNS)
+        for column in (*_columns(rater, rubrics), *END_COLUMNS)
     ]
     found: dict[str, list[Record]] = {}
     for record in run.records():
@@ -93,11 +95,14 @@ def _metadata_columns(run: RunFile) -> list[str]:
     return list(dict.fromkeys(name for record in run.records() for name in record.metadata))
 
 
-def _columns(rubric: Rubric) -> Iterator[str]:
+def _columns(rater: Rater, rubrics: Mapping[str, Rubric]) -> Iterator[str]:
+    rubric = rubrics[rater.rubric]
     for name, score in rubric.format.scores.items():
         yield from (name, f"{name}_label", f"{name}_expected", f"{name}_confidence")
         yield from (f"{name}_p{value}" for value in score.values)
     yield from rubric.format.fields
+    if rater.spec.get("think"):
+        yield THINKING
 
 
 def _row(record: Record, rubrics: Mapping[str, Rubric], metadata: Mapping[str, str]) -> dict[str, Value]:

@@ -19,17 +19,18 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
 from pathway_local.errors import EngineError, PathwayError, UsageError, WeightsMissing
 from pathway_local.fetch_record import TAKEN, Fetched, file_hashes, write_record
 from pathway_local.judge_spec import JudgeSpec
 from pathway_local.machine import GB, free_disk
-from pathway_local.weights import check_folder, is_hub_id, models_home, weights_hash
+from pathway_local.weights import PACKAGE, check_folder, is_hub_id, models_home, weights_hash
 
 LEFT = ("*/*", "consolidated*.safetensors")
 """Never taken: what lies in folders of its own, and second copies of the weights in another layout."""
 
+_GOES_ON = ": files that are whole stay"
 _STAGE = "Or fetch it on a machine that may, and copy the folder: docs/judges.md says how."
 
 
@@ -55,9 +56,7 @@ def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path
     Raises UsageError for a judge that is no repository of the hub, WeightsMissing with what to do where the
     weights can't be had, EngineError where their hash is not the registry's.
     """
-    if not is_hub_id(spec.source):
-        where = "comes with the installation" if spec.source.startswith("package:") else f"is a folder, {spec.source}"
-        raise UsageError(f"judge {spec.name!r} {where}: there is nothing to fetch")
+    check_source(spec)
     folder = models_home() / spec.name.replace(":", "-")
     commit = _take(spec, folder, download)
     check_folder(folder, spec.name)
@@ -67,6 +66,13 @@ def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path
         raise EngineError(said, f"Delete {folder} and fetch again; if it stays so, do not use these weights.")
     write_record(folder, record)
     return folder, record
+
+
+def check_source(spec: JudgeSpec) -> None:
+    """Raises UsageError for a judge that does not come from the hub."""
+    if not is_hub_id(spec.source):
+        where = "comes with the installation" if spec.source.startswith(PACKAGE) else f"is a folder, {spec.source}"
+        raise UsageError(f"judge {spec.name!r} {where}: there is nothing to fetch")
 
 
 def registry_line(spec: JudgeSpec, record: Fetched) -> str:
@@ -93,7 +99,7 @@ def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
     lacking = [file.filename for file in planned if not _whole(folder / file.filename, file.file_size)]
     if lacking:
         said = f"judge {spec.name!r}: {len(lacking)} of {len(planned)} files are not whole, first {lacking[0]}"
-        raise WeightsMissing(said, f"Run `pathway-local judges fetch {spec.name}` again: it goes on from there.")
+        raise WeightsMissing(said, f"Run `pathway-local judges fetch {spec.name}` again{_GOES_ON}.")
     return commit
 
 
@@ -159,15 +165,15 @@ def explained(spec: JudgeSpec, folder: Path, error: BaseException) -> WeightsMis
             said = f"{name}: the environment forbids the network (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set)"
             return WeightsMissing(said, f"Unset it for this one command. {_STAGE}")
         if isinstance(each, OSError) and each.errno in (errno.ENOSPC, errno.EDQUOT):
-            return WeightsMissing(f"{name}: the disk of {folder} is full", f"Free some, and run {again}: it goes on.")
+            return WeightsMissing(f"{name}: the disk of {folder} is full", f"Free some, and run {again}{_GOES_ON}.")
         if isinstance(each, PermissionError):
             return WeightsMissing(f"{name}: {folder} can't be written", "Check its permissions, or XDG_DATA_HOME.")
     for each in chain:
         if isinstance(each, HfHubHTTPError) and each.response is not None:
             said = f"{name}: the hub answered with status {each.response.status_code}"
-            return WeightsMissing(said, f"Wait a while, then run {again}: it goes on from where it was.")
+            return WeightsMissing(said, f"Wait a while, then run {again}{_GOES_ON}.")
     said = f"{name}: the model hub can't be reached ({type(chain[-1]).__name__})"
-    return WeightsMissing(said, f"Check the network and its proxy, then run {again}. {_STAGE}")
+    return WeightsMissing(said, f"Check the network and its proxy, then run {again}{_GOES_ON}. {_STAGE}")
 
 
 def _gate(again: str) -> str:

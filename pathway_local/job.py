@@ -21,7 +21,7 @@ from pathway_local.errors import CasesError, UnknownName, UsageError
 from pathway_local.judge import Judging, LocalRater, Tally
 from pathway_local.judge_spec import JudgeSpec
 from pathway_local.output_format import Detail
-from pathway_local.prompt import Chat, PromptWriter
+from pathway_local.prompt import Chat, PromptWriter, Thinking
 from pathway_local.rater import Rater
 from pathway_local.readers import CasesFile
 from pathway_local.registry import Registry, load_registry, weights_folder
@@ -60,6 +60,7 @@ class Plan:
     temperature: float | None = None
     seed: int = 0
     truncate: str | None = None
+    think: str = "0"
     engine: str = "auto"
     strict: bool = False
 
@@ -93,6 +94,7 @@ class Settings(BaseModel):
     sampling: Sampling
     engine: str
     dtype: str
+    think: int = 0
     options: dict[str, JsonValue]
 
 
@@ -184,6 +186,7 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> _Part:
         sampling=Sampling(float(temperature), float(top_p), top_k, plan.seed),
         engine=engine_kind(plan.engine),
         dtype=judge.dtype,
+        think=think_budget(plan.think, judge),
         options=dict(judge.engine),
     )
     return _Part(plan.rater or judge.name, judge, rubric, settings)
@@ -221,11 +224,49 @@ def _judge(run: RunFile, own: Sequence[tuple[int, _Part]], plan: Plan, cases: Ca
 
 
 def _local(rater_id: int, part: _Part, tokenizer: JudgeTokenizer, context: int, plan: Plan) -> LocalRater:
-    switches = part.judge.thinking.off_by if part.judge.thinking else {}
-    chat = Chat(part.judge.system == "fold", tuple(switches.items()))
-    detail = part.settings.detail
-    writer = PromptWriter(part.rubric, tokenizer, chat, context=context, detail=detail, truncate=plan.truncate)
-    return LocalRater(rater_id, writer, part.settings.sampling, part.settings.samples)
+    settings = part.settings
+    writer = PromptWriter(
+        part.rubric,
+        tokenizer,
+        chat_of(part.judge, settings.think),
+        context=context,
+        detail=settings.detail,
+        truncate=plan.truncate,
+        thinking=thinking_of(part.judge, settings.think, tokenizer, settings.sampling.seed),
+    )
+    return LocalRater(rater_id, writer, settings.sampling, settings.samples)
+
+
+def think_budget(wanted: str, judge: JudgeSpec) -> int:
+    """The tokens that the judge may think; `wanted` is a number or "auto" for the judge's own budget."""
+    if wanted == "0":
+        return 0
+    if judge.thinking is None:
+        raise UsageError(f"{judge.name} is no thinking judge", "Leave --think out, or take another judge.")
+    if wanted == "auto":
+        return judge.thinking.budget
+    if not wanted.isdecimal():
+        raise UsageError(f"--think {wanted} is neither a number of tokens nor auto", "Such as --think 1024.")
+    return int(wanted)
+
+
+def chat_of(judge: JudgeSpec, budget: int) -> Chat:
+    """How the judge takes its turns, with `budget` tokens to think or none."""
+    how = judge.thinking
+    folds = judge.system == "fold"
+    if how is None:
+        return Chat(folds)
+    switches, opening = (how.on_by, how.start) if budget else (how.off_by, how.skip)
+    return Chat(folds, tuple(switches.items()), opening)
+
+
+def thinking_of(judge: JudgeSpec, budget: int, tokenizer: JudgeTokenizer, seed: int) -> Thinking | None:
+    """How the judge thinks before its reply; None where it does not."""
+    how = judge.thinking
+    if how is None or not budget:
+        return None
+    sampling = Sampling(how.sampling.temperature or 0.0, how.sampling.top_p or 1.0, how.sampling.top_k or 0, seed)
+    return Thinking(budget, tokenizer.id_of(how.end), tokenizer.encode(how.closing), sampling)
 
 
 def _strict(cases: CasesFile) -> Iterator[Case | BadRow]:

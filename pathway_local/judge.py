@@ -137,7 +137,7 @@ class Judging:
             name = str(self._requests)
             self._drawings[name] = drawing
             sampling = replace(rater.sampling, seed=rater.sampling.seed + sample)
-            self.pool.submit(Request(name, prompt.ids, prompt.reply, sampling))
+            self.pool.submit(Request(name, prompt, sampling, rater.writer.thinking))
 
     def _store_finished(self, window: int) -> None:
         while self.pool.in_flight > window and not self.stopped():

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
 from pathway_local.judge_spec import JudgeSpec
 from pathway_local.machine import Machine
-from pathway_local.placement import Placement, check_fits_here
+from pathway_local.placement import USUAL_TOKENS, Placement, check_fits_here
 from pathway_local.registry import Registry, weights_folder
 
 
@@ -38,6 +38,17 @@ class JudgeCard:
         if self.placement is None or self.placement.cases is None:
             return "yes"
         return f"{self.placement.cases:,} cases"
+
+    @property
+    def room(self) -> str:
+        """What fits here, in a sentence's end."""
+        place = self.placement
+        if place is None or place.cases is None:
+            return "it can run; how many cases fit is not known before its weights are here"
+        where = f"on {place.gpus} GPU{'s' * (place.gpus > 1)}" if place.gpus else "without a GPU"
+        short = place.context is not None and place.context < (self.spec.context or 0)
+        limit = f", and none longer than {place.context:,} tokens" if short else ""
+        return f"it runs {where}, {place.cases:,} cases of {USUAL_TOKENS:,} tokens at once{limit}"
 
     def as_json(self) -> dict[str, JsonValue]:
         """All of it for machines: the entry's keys, and what was found here."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.case import Case
+from pathway_local.engines.passes import GREEDY, Sampling
 from pathway_local.errors import CaseError, EngineError, PromptTooLong
 from pathway_local.output_format import Detail, Reply
 from pathway_local.prompty import Turn
@@ -18,19 +19,37 @@ from pathway_local.tokenizer import JudgeTokenizer
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """How a judge takes its turns: whether it knows a system turn, and its chat template's switches."""
+    """How a judge takes its turns: whether it knows a system turn, its chat template's switches, and what of ours
+    opens its reply before the reply's own start."""
 
     folds_system: bool = False
     switches: tuple[tuple[str, object], ...] = ()
+    opening: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """Free thinking before the reply: the token `end_id` or `budget` ends it, then come the ids of `closing`."""
+
+    budget: int
+    end_id: int
+    closing: tuple[int, ...]
+    sampling: Sampling = GREEDY
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Prompt ids, the reply that they ask for, and the marks that the verdict will carry."""
+    """What the judge is given (`head`), the ids of the reply's start, the reply, and the verdict's marks so far."""
 
-    ids: tuple[int, ...]
+    head: tuple[int, ...]
+    start: tuple[int, ...]
     reply: Reply
     marks: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """Head and start, as a judge that does not think gets them."""
+        return self.head + self.start
 
 
 Piece = tuple[int, ...] | str
@@ -53,7 +72,9 @@ class PromptWriter:
         context: int,
         detail: Detail = "full",
         truncate: str | None = None,
+        thinking: Thinking | None = None,
     ) -> None:
+        self.thinking = thinking
         self.rubric, self.tokenizer, self.chat = rubric, tokenizer, chat
         self.context, self.detail, self.truncate = context, detail, truncate
         self._plain = all(turn.plain for turn in rubric.turns)
@@ -114,7 +135,7 @@ class PromptWriter:
         names = list(self.rubric.inputs)
         fenced = {name: f"{fence}{at}{fence}" if inputs[name] else "" for at, name in enumerate(names)}
         messages = _messages(self.rubric.turns, inputs, fenced, self.chat.folds_system)
-        text = self.tokenizer.chat(messages, dict(self.chat.switches))
+        text = self.tokenizer.chat(messages, dict(self.chat.switches)) + self.chat.opening
         if text.count(fence) != sum(message["content"].count(fence) for message in messages):
             raise EngineError("the judge's chat template does not put every turn in as it is")
         parts = text.split(fence)
@@ -132,16 +153,18 @@ class PromptWriter:
         self, pieces: list[tuple[str, tuple[int, ...]]], start: list[tuple[int, ...]], reply: Reply
     ) -> Prompt | CaseError:
         length = sum(len(ids) for _, ids in pieces) + sum(len(ids) for ids in start)
-        over = length + reply.plan - self.context
+        thought = self.thinking.budget + len(self.thinking.closing) if self.thinking else 0
+        over = length + thought + reply.plan - self.context
         marks: tuple[str, ...] = ()
         if over > 0 and any(name == self.truncate and len(ids) > over for name, ids in pieces):
             pieces = [(name, ids[: len(ids) - over] if name == self.truncate else ids) for name, ids in pieces]
             marks = (f"truncated:{self.truncate}",)
         elif over > 0:
-            said = f"the prompt has {length} tokens and the reply needs {reply.plan}; the judge's context is {self.context}"
+            needs = f"{thought + reply.plan} for its reply" if thought else f"{reply.plan} for the reply"
+            said = f"the prompt has {length} tokens, and {needs} are needed; the judge's context is {self.context}"
             return PromptTooLong(said, "Name an input to cut with --truncate, or take a judge with a longer context.")
-        ids = tuple(i for part in [*(ids for _, ids in pieces), *start] for i in part)
-        return Prompt(ids, reply, marks)
+        head = tuple(i for _, ids in pieces for i in ids)
+        return Prompt(head, tuple(i for ids in start for i in ids), reply, marks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,9 @@ from pathway_local.errors import ReplyError
 from pathway_local.output_format import OutputFormat
 from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
 
+THINKING = "thinking"
+"""The field that holds what a judge thought before its reply."""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -28,6 +31,8 @@ def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, m
         for name in output_format.fields
         if name in chosen.reading.values
     }
+    if chosen.thinking:
+        fields[THINKING] = _clean(chosen.thinking, cut=True)
     cut = tuple(f"cut:{name}" for name in chosen.cut)
     return Verdict(scores, fields, (*marks, *cut))
 

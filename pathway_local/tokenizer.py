@@ -44,6 +44,15 @@ class JudgeTokenizer:
         )
         return str(rendered)
 
+    def id_of(self, token: str) -> int:
+        """The id of a special or added token. Raises EngineError."""
+        found = self.tokenizer.convert_tokens_to_ids(token)
+        if not isinstance(found, int) or found == self.tokenizer.unk_token_id:
+            raise EngineError(
+                f"the judge's tokenizer has no token {token!r}", "Correct the judge's entry in the registry."
+            )
+        return found
+
     def encode(self, text: str) -> tuple[int, ...]:
         """The ids of text of our own, in which special tokens mean what they say."""
         return tuple(self._ours.encode(text, add_special_tokens=False).ids)

@@ -93,7 +93,7 @@ def _hash(spec: JudgeSpec, folder: Path) -> Check:
         return Check("hash", "ok", f"the registry's, {found}")
     record = read_record(folder)
     if record is None:
-        return Check("hash", "note", f"{found}; neither registry nor a record of a fetch says what it should be")
+        return Check("hash", "note", f"neither the registry nor a record of a fetch says what it should be: {found}")
     if record.sha256 != found:
         changed = changed_files(folder, record)
         said = f"{', '.join(changed[:3]) or 'a file'} changed since it was fetched" + " and more" * (len(changed) > 3)

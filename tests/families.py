@@ -7,6 +7,8 @@ from pathlib import Path
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
+from pathway_local.judge_spec import Thinking
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -21,6 +23,7 @@ class Family:
     metaspace: bool = False
     folds_system: bool = False
     added: tuple[str, ...] = ()
+    thinking: Thinking | None = None
 
 
 FAMILIES = (
@@ -32,6 +35,9 @@ FAMILIES = (
         "{% if add_generation_prompt %}<|im_start|>assistant\n"
         "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}{% endif %}",
         added=("<think>", "</think>"),
+        thinking=Thinking(
+            off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, start="<think>\n", end="</think>"
+        ),
     ),
     Family(
         "llama",
@@ -59,6 +65,43 @@ FAMILIES = (
         "{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}",
         metaspace=True,
         folds_system=True,
+        added=("<|channel>", "<channel|>"),
+        thinking=Thinking(start="<|channel>thought\n", end="<channel|>", close="<channel|>"),
+    ),
+    Family(
+        "harmony",
+        "<|return|>",
+        ("<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|return|>", "<|call|>"),
+        "{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|start|>assistant{% endif %}",
+        thinking=Thinking(
+            on_by={"reasoning_effort": "medium"},
+            skip="<|channel|>final<|message|>",
+            start="<|channel|>analysis<|message|>",
+            end="<|end|>",
+            close="<|end|><|start|>assistant<|channel|>final<|message|>",
+        ),
+    ),
+    Family(
+        "granite",
+        "<|end_of_text|>",
+        ("<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>"),
+        "{% for m in messages %}<|start_of_role|>{{ m.role }}<|end_of_role|>{{ m.content }}<|end_of_text|>\n"
+        "{% endfor %}{% if add_generation_prompt %}<|start_of_role|>assistant<|end_of_role|>{% endif %}",
+        added=("<think>", "</think>"),
+        thinking=Thinking(on_by={"thinking": True}, start="<think>", end="</think>"),
+    ),
+    Family(
+        "glm",
+        "<|endoftext|>",
+        ("<|endoftext|>", "[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>"),
+        "[gMASK]<sop>{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>"
+        "{% if enable_thinking is defined and not enable_thinking %}</think>{% else %}<think>{% endif %}{% endif %}",
+        added=("<think>", "</think>"),
+        thinking=Thinking(
+            off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, end="</think>", close="</think>\n"
+        ),
     ),
 )
 

@@ -15,7 +15,7 @@ from tiny_judge import PAD
 from pathway_local.engines.child import _caches
 from pathway_local.engines.host import Host
 from pathway_local.engines.passes import EngineConfig, Pass, PassResult, Sampling
-from pathway_local.engines.vllm import CPU_BLOCK, _cpu_cache, _options
+from pathway_local.engines.vllm import CPU_BLOCK, _cpu_memory, _options
 from pathway_local.errors import EngineError
 
 SAMPLES = 40
@@ -173,9 +173,19 @@ def test_a_judges_settings_replace_the_usual_ones_and_never_the_fixed(tiny_judge
 def test_the_cache_on_a_cpu_holds_what_can_be_in_flight_within_a_quarter_of_memory(
     tiny_judge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    context = 2 * 2 * 2 * 32 * 2 * 2048  # keys and values, layers, heads, head size, bytes, tokens
+    token = 2 * 2 * 2 * 32 * 2  # key and value, layers, heads, head size, bytes
     config = EngineConfig(str(tiny_judge), max_model_len=2048)
-    assert _cpu_cache(config, 1000) == 1000 * context
-    monkeypatch.setattr("pathway_local.engines.vllm._free_memory", lambda: 512 << 20)
-    assert _cpu_cache(config, 1000) == 128 << 20
-    assert _cpu_cache(config, 1) == 64 << 20
+    assert _cpu_memory(config, 64) == {
+        "max_model_len": 2048,
+        "kv_cache_memory_bytes": 64 * 2048 * token + 1024 * token,
+    }
+    monkeypatch.setattr("pathway_local.engines.vllm._free_memory", lambda: 256 << 20)
+    assert _cpu_memory(config, 100)["kv_cache_memory_bytes"] == 64 << 20
+
+
+def test_a_context_that_memory_cannot_hold_is_cut_to_what_it_can(
+    tiny_judge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pathway_local.engines.vllm._free_memory", lambda: 4 * 5 << 20)
+    memory = _cpu_memory(EngineConfig(str(tiny_judge), max_model_len=100_000), 64)
+    assert memory == {"max_model_len": 9 * 1024, "kv_cache_memory_bytes": 5 << 20}

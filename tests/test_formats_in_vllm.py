@@ -41,7 +41,7 @@ def drawn(
     for at, prompt in enumerate(writer.write(cases)):
         assert isinstance(prompt, Prompt), prompt
         how = Sampling(sampling.temperature, seed=at)
-        requests[str(at)] = Request(str(at), prompt.ids, prompt.reply, how)
+        requests[str(at)] = Request(str(at), prompt, how)
         pool.submit(requests[str(at)])
     found: list[tuple[Request, Completion]] = []
     while pool.in_flight:
@@ -55,7 +55,7 @@ def test_every_sample_is_complete_and_readable(vllm_host: Host, tokenizer: Judge
     rubric = rubric_with(name, tokens=16)
     for request, completion in drawn(vllm_host, tokenizer, rubric, SAMPLES, Sampling(1.0)):
         assert completion.reading is not None, completion.problem
-        assert set(completion.reading.values) == {slot.name for slot in request.reply.slots}
+        assert set(completion.reading.values) == {slot.name for slot in request.prompt.reply.slots}
         for score, declared in rubric.format.scores.items():
             assert completion.reading.values[score] in declared.values
             shares = completion.probabilities[score]

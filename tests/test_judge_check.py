@@ -76,11 +76,13 @@ def test_a_template_that_refuses_or_drops_the_system_turn_has_to_fold(folders: d
     raises = _check(spec_of(folders["gemma"], end_of_turn=["<end_of_turn>"]), folders["gemma"])
     assert _problems(raises) == ["system turn"]
     assert raises["system turn"].found == "the chat template fails: no system role"
-    assert "`system: fold`" in raises["system turn"].fix
+    assert f"mine: {{source: {folders['gemma']}, system: fold}}" in raises["system turn"].fix
     drops = "{% for m in messages if m.role == 'user' %}<|im_start|>user\n{{ m.content }}<|im_end|>\n{% endfor %}"
     dropped = _check(spec_of(_retemplate(qwen, drops)), qwen)
     assert "drops the system turn" in dropped["system turn"].found
     assert dropped["system turn"].status == "problem"
+    assert dropped["system turn"].fix.endswith("system: fold}`.")
+    assert "Put `system: fold` into" in _check(spec_of(qwen, origin="mine.yaml"), qwen)["system turn"].fix
     assert _check(spec_of(qwen, system="fold"), qwen)["system turn"].status == "ok"
 
 
@@ -142,7 +144,7 @@ def test_the_thinking_switch_does_what_the_entry_says(
 def test_a_judge_that_has_to_open_its_thinking_itself_is_worth_a_note(qwen: Path) -> None:
     found = _check(spec_of(qwen, thinking=TAGS.model_copy(update={"start": ""})), qwen)["thinking"]
     assert found.status == "note"
-    assert "thinking.start: '<think>'" in found.fix
+    assert "thinking.start to '<think>'" in found.fix
 
 
 def test_a_judge_that_starts_its_answer_in_a_channel_of_its_own(tmp_path: Path) -> None:

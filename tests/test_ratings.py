@@ -139,7 +139,7 @@ def test_columns_are_never_guessed(run: RunFile, two: RunFile, tmp_path: Path) -
 
 def test_everything_that_is_wrong_is_named_with_its_line(run: RunFile, tmp_path: Path) -> None:
     rows = [
-        ["id", "score"], ["s-1", 4], ["s-9", 4], ["s-2", 6], ["s-3", "4.5"], ["s-1", 5], ["", 4], ["s-4", "secret text"],
+        ["id", "score"], ["s-1", 4], ["s-9", 4], ["s-2", 6], ["s-3", "4.5"], ["s-1", 5], ["", 4], ["s-4", "secret one"],
     ]  # fmt: skip
     error = refused(run, table(tmp_path, rows))
     assert isinstance(error, RatingsError)

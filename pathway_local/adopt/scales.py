@@ -12,6 +12,8 @@ Range = tuple[int, int]
 SCORE_WORDS = re.compile(r"scor|scale|rating|\brate\b|grade|grading|rubric|level|\bstars?\b|\bmark\b", re.IGNORECASE)
 LABEL_LENGTH = 80
 
+_NUMBERS = re.compile(r"\b(?:integer|whole number|number|digit)\b", re.IGNORECASE)
+
 _DASHED = re.compile(
     r"(?<![\w.$])(-?\d{1,3})(?:\s*\([^()\n]{1,40}\))?\s*(-|–|—|\bto\b|\bthrough\b|\.\.+|\band\b)\s*(-?\d{1,3})(?![\w%]|\.\d)"
     r"(?!\s*(?:minor|major|more|other)?\s*(?:words?|sentences?|characters?|tokens?|items?|minutes?|paragraphs?|bullet|lines?))"
@@ -79,11 +81,7 @@ class Scales:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.sets = list(_level_sets(source))
-        self.ranges = [
-            (found, row)
-            for row, line in enumerate(source.lines)
-            if SCORE_WORDS.search(line) and (found := range_in(line))
-        ]
+        self.ranges = _ranges(source, SCORE_WORDS) or _ranges(source, _NUMBERS)
 
     def range_of(self, name: str) -> tuple[Range, int] | None:
         """The scale of the score of that name, and the line that tells it."""
@@ -108,6 +106,12 @@ class Scales:
         topic = stem(name)
         own = [found for found in self.sets if topic and topic in found.heading.lower()]
         return own or self.sets
+
+
+def _ranges(source: Source, words: re.Pattern[str]) -> list[tuple[Range, int]]:
+    """The scales in lines with one of these words, each with its row."""
+    rows = [row for row, line in enumerate(source.lines) if words.search(line)]
+    return [(found, row) for row in rows if (found := range_in(source.lines[row]))]
 
 
 def _level_sets(source: Source) -> Iterator[LevelSet]:

@@ -119,6 +119,7 @@ def judge(
     temperature: Annotated[float | None, typer.Option(min=0, max=5, help="Default: the rubric's, else 0.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")] = 0,
     truncate: Annotated[str | None, typer.Option(help="The input whose end is cut where a prompt is too long.")] = None,
+    think: Annotated[str, typer.Option(help="Tokens to think before the reply, or auto; 0 is off.")] = "0",
     engine: Annotated[str, typer.Option(help="auto, vllm or transformers.")] = "auto",
     models: Annotated[Path | None, typer.Option(help="A registry of your own over ours.")] = None,
     rater: Annotated[str | None, typer.Option(help="The rater's name in the run; default: the judge's.")] = None,
@@ -147,6 +148,7 @@ def judge(
         temperature=temperature,
         seed=seed,
         truncate=truncate,
+        think=think,
         engine=engine,
         strict=strict,
     )

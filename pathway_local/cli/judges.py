@@ -83,7 +83,7 @@ def _remarks(card: JudgeCard) -> list[str]:
         *([gate] if spec.gated else []),
         *(f"Read from its folder: {line}" for line in spec.inferred),
         f"Weights: {card.folder}" if card.folder else "Weights: not on this disk",
-        f"On this machine: {card.why_not}. {card.why_not.hint}" if card.why_not else f"On this machine: {card.fits}",
+        f"On this machine: {card.why_not}. {card.why_not.hint}" if card.why_not else f"On this machine: {card.room}.",
     ]
 
 
@@ -169,8 +169,12 @@ def check(
         checks = [{"check": c.name, "status": c.status, "found": c.found, "fix": c.fix} for c in report.checks]
         print_json({"judge": spec.name, "folder": str(folder), "checks": checks, "prompt": report.prompt})
     else:
-        rows = [[c.name, c.status, c.found, c.fix] for c in report.checks]
-        data.print(table(spec.name, ["check", "", "found", "fix"], rows, left=4))
+        rows = [[c.name, c.status, c.found] for c in report.checks]
+        data.print(table(spec.name, ["check", "", "found"], rows, left=3))
+        # Below the table, not in it: a command that is broken over lines can't be copied.
+        for c in report.checks:
+            if c.fix:
+                data.print(f"{c.name}: {c.fix}", markup=False, soft_wrap=True)
         if report.prompt:
             data.print("The prompt of a sample case, as the judge gets it", style="bold")
             data.print(report.prompt, markup=False, soft_wrap=True)
@@ -183,15 +187,16 @@ def fetch(name: Name, models: Models = None) -> None:
     """Fetch a judge's weights from the model hub: the only command that uses the network.
 
     Only safetensors and the files that describe model, tokenizer and chat template are taken, at the entry's
-    revision. Interrupted, it goes on when it is run again.
+    revision. Interrupted, it fetches what is missing when it is run again.
     """
     # The hub's client, which reads this when it is imported, tells the hub less of this machine; it is for this
     # command alone.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    from pathway_local.fetch import check_source, registry_line
     from pathway_local.fetch import fetch as take
-    from pathway_local.fetch import registry_line
 
     spec = load_registry(models).get(name)
+    check_source(spec)
     if spec.revision is None:
         notice(f"the entry of {spec.name} names no revision: the newest is taken")
     talk.print(f"fetching {spec.source}; licence: {spec.licence}")

@@ -12,7 +12,6 @@ from pathway_local.demo.network import write_greedily
 from pathway_local.demo.world import Split
 from pathway_local.errors import ReplyError
 from pathway_local.output_format import Reading
-from pathway_local.rubric import load_rubric
 
 BATCH = 64
 LIMIT = 400
@@ -54,7 +53,7 @@ def _read(
     rests = [lesson.ids[len(prefix) : lesson.reply] for lesson in lessons]
     written = write_greedily(network, prefix, rests, LIMIT)
     texts = [str(teacher.tokenizer.tokenizer.decode(ids, clean_up_tokenization_spaces=False)) for ids in written]
-    output_format = load_rubric(rubric).format
+    output_format = teacher.writers[rubric].rubric.format
     readings: list[Reading | None] = []
     for case, text in zip(cases, texts, strict=True):
         try:

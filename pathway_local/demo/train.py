@@ -16,9 +16,10 @@ import torch
 import torch.nn.functional as functional
 from transformers import Qwen3ForCausalLM
 
+from pathway_local.demo import shared_prefix
 from pathway_local.demo.evaluate import quick
 from pathway_local.demo.lessons import Lesson, Teacher, corpus, rubric_texts
-from pathway_local.demo.network import new_network, prefix_cache
+from pathway_local.demo.network import new_network
 from pathway_local.demo.vocabulary import train_tokenizer
 from pathway_local.tokenizer import JudgeTokenizer
 
@@ -85,16 +86,11 @@ class Trainer:
             for group in optimizer.param_groups:
                 group["lr"] = rate
         prefix = self.whole.prefix(rubric) if rubric else ()
-        # On a CPU the plain form is the quicker one once compiled, but not with a long prefix.
-        self.network.set_attn_implementation("sdpa" if prefix else "eager")
         chance = torch.Generator().manual_seed(self.plan.seed * 1_000_003 + self.done)
         ids, learned, weights = (t.to(self.device) for t in _tensors(lessons, len(prefix), chance))
+        known = self._known(prefix) if prefix else []
         with self._autocast():
-            if prefix:
-                cache = prefix_cache(self.network, prefix, len(lessons))
-                hidden = self.network.model(input_ids=ids, past_key_values=cache, use_cache=True).last_hidden_state
-            else:
-                hidden = self.body(input_ids=ids, use_cache=False).last_hidden_state
+            hidden = self._behind(len(prefix), known, ids) if prefix else self._alone(ids)
             logits = functional.linear(hidden[learned], self.network.lm_head.weight)
         losses = functional.cross_entropy(logits.float(), ids.roll(-1, 1)[learned], reduction="none")
         (losses @ weights / weights.sum()).backward()
@@ -126,6 +122,22 @@ class Trainer:
             said = quick(self.network, teacher, 48, self.plan.seed + 1)
         self.network.train()
         return said
+
+    def _alone(self, ids: torch.Tensor) -> torch.Tensor:
+        # On a CPU the plain form is the quickest once it is compiled.
+        self.network.set_attn_implementation("eager")
+        return self.body(input_ids=ids, use_cache=False).last_hidden_state
+
+    def _known(self, prefix: Sequence[int]) -> shared_prefix.KeysAndValues:
+        # In an autocast of its own: what it casts without gradients must not serve those who need them.
+        self.network.set_attn_implementation("sdpa")
+        with self._autocast():
+            return shared_prefix.keys_and_values(self.network, prefix)
+
+    def _behind(self, length: int, known: shared_prefix.KeysAndValues, ids: torch.Tensor) -> torch.Tensor:
+        self.network.set_attn_implementation(shared_prefix.NAME)
+        positions = torch.arange(length, length + ids.shape[1], device=self.device)[None]
+        return self.body(input_ids=ids, position_ids=positions, prefix=known, use_cache=False).last_hidden_state
 
     def _batch(self) -> tuple[str, list[Lesson]]:
         """The batch of this step, with the rubric whose whole text goes before it, if any."""
@@ -209,7 +221,7 @@ def train(trainer: Trainer, minutes: float, total_minutes: float) -> bool:
             print(f"step {trainer.done}/{trainer.plan.steps} loss {loss:.3f} {pace:.2f} s/step", flush=True)
         if trainer.done % 100 == 0:
             trainer.save()
-        if trainer.done % 300 == 0:
+        if trainer.done % 200 == 0:
             print(f"step {trainer.done} held out: {trainer.evaluate()}", flush=True)
             last = time.monotonic()
         if now - began > 60 * minutes or trainer.seconds > 60 * total_minutes:

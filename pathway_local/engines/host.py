@@ -175,9 +175,8 @@ class Host:
             self._notify(f"memory ran out with {len(held)} requests in flight: going on with {self._window} at a time")
         else:
             self._deaths += 1
-            self._notify(
-                f"the engine {how or f'died ({ended})'} with {len(held)} requests in flight: it is started again"
-            )
+            how = how or f"died ({ended})"
+            self._notify(f"the engine {how} with {len(held)} requests in flight: it is started again")
             held = self._struck(held)
         self._waiting.extendleft(reversed(held))
         if self._deaths >= DEATHS:

@@ -10,17 +10,18 @@ from pathway_local.engines.replay import Replay
 from pathway_local.errors import CaseError, ReplyUnfinished, RequestRefused
 from pathway_local.fields import Score
 from pathway_local.output_format import Reading, Reply, Slot
+from pathway_local.prompt import Prompt, Thinking
 from pathway_local.tokenizer import JudgeTokenizer
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One reply to draw: prompt ids, the reply asked for, and how to draw it."""
+    """One reply to draw: the prompt, how to draw, and how to think before, if at all."""
 
     id: str
-    ids: tuple[int, ...]
-    reply: Reply
+    prompt: Prompt
     sampling: Sampling = GREEDY
+    thinking: Thinking | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +44,19 @@ class Completion:
     """What came back for the request of that id.
 
     Either `reading` holds the values, `probabilities` those of each score's values, and `cut` the fields that
-    their budget closed; or `problem` is a failure's kind and message.
+    their budget closed; or `problem` is a failure's kind and message. `thinking` is what came before the reply.
     """
 
     id: str
     reading: Reading | None = None
+    thinking: str = ""
     probabilities: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     cut: tuple[str, ...] = ()
     problem: tuple[str, str] = ("", "")
     tokens: Tokens = NO_TOKENS
 
 
-Course = Generator[list[Pass], list[PassResult], Completion]
+Course = Generator[Pass, PassResult, Completion]
 
 
 class Pool:
@@ -86,7 +88,7 @@ class Pool:
             for result in self._loaded().results():
                 course = self._courses.pop(result.id)
                 try:
-                    self._queue(course, course.send([result]))
+                    self._queue(course, course.send(result))
                 except StopIteration as stop:
                     self._ready.append(stop.value)
         done = list(self._ready)
@@ -104,8 +106,7 @@ class Pool:
         self._engine = self._engine or self._start()
         return self._engine
 
-    def _queue(self, course: Course, passes: list[Pass]) -> None:
-        [item] = passes
+    def _queue(self, course: Course, item: Pass) -> None:
         self._courses[item.id] = course
         self._loaded().submit(item)
 
@@ -114,15 +115,24 @@ class Pool:
         return str(self._passes)
 
     def _course(self, request: Request) -> Course:
-        """The passes of a request: the reply, then one token more for each score's probabilities."""
-        reply, stops = request.reply, self.tokenizer.end_ids
-        grammar = reply.grammar(stops)
-        room = max(1, min(reply.limit, self.context - len(request.ids)))
-        [result] = yield [Pass(self._next_id(), request.ids, grammar, room, request.sampling, stops)]
-        tokens = Tokens(len(request.ids), result.cached_tokens, len(result.ids))
-        replay = Replay(self.tokenizer, result.ids)
+        """The passes of a request: thinking, the reply, then one token more for each score's probabilities."""
+        reply, stops = request.prompt.reply, self.tokenizer.end_ids
+        ids, thought, tokens = request.prompt.ids, "", NO_TOKENS
+        cut: tuple[str, ...] = ()
         try:
+            if request.thinking:
+                result = yield self._thinking_pass(request.prompt, request.thinking)
+                _check(result, may_be_long=True)
+                thought = Replay(self.tokenizer, result.ids).text
+                cut = ("thinking",) if result.finish == "length" else ()
+                tokens = Tokens(len(request.prompt.head), result.cached_tokens, len(result.ids))
+                ids = request.prompt.head + result.ids + request.thinking.closing + request.prompt.start
+            grammar = reply.grammar(stops)
+            room = max(1, min(reply.limit, self.context - len(ids)))
+            result = yield Pass(self._next_id(), ids, grammar, room, request.sampling, stops)
+            tokens += Tokens(len(ids), result.cached_tokens, len(result.ids))
             _check(result)
+            replay = Replay(self.tokenizer, result.ids)
             reading = reply.read(replay.text)
         except CaseError as error:
             return Completion(request.id, problem=(error.kind, str(error)), tokens=tokens)
@@ -131,10 +141,14 @@ class Pool:
             if isinstance(slot.field, Score):
                 at, gap = replay.before(reading.spans[slot.name][0])
                 texts = _texts(slot, slot.field, reply, gap)
-                prefix = request.ids + result.ids[:at]
+                prefix = ids + result.ids[:at]
                 probabilities[slot.name] = yield from self._probe.passes(prefix, texts, self._next_id)
-        cut = replay.cut_fields(reply, reading, grammar)
-        return Completion(request.id, reading, probabilities, cut, tokens=tokens)
+        cut += replay.cut_fields(reply, reading, grammar)
+        return Completion(request.id, reading, thought, probabilities, cut, tokens=tokens)
+
+    def _thinking_pass(self, prompt: Prompt, thinking: Thinking) -> Pass:
+        stops = (thinking.end_id, *self.tokenizer.end_ids)
+        return Pass(self._next_id(), prompt.head, None, thinking.budget, thinking.sampling, stops)
 
 
 def _texts(slot: Slot, score: Score, reply: Reply, gap: str) -> dict[int, str]:
@@ -145,8 +159,8 @@ def _texts(slot: Slot, score: Score, reply: Reply, gap: str) -> dict[int, str]:
     }
 
 
-def _check(result: PassResult) -> None:
+def _check(result: PassResult, *, may_be_long: bool = False) -> None:
     if result.finish == "error":
         raise RequestRefused(result.error or "the engine refused the request")
-    if result.finish != "stop":
+    if result.finish != "stop" and not may_be_long:
         raise ReplyUnfinished("the reply reached the end of the judge's context")

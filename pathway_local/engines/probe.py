@@ -13,7 +13,7 @@ NEGLIGIBLE = 1e-3
 """A spelling that begins with less probability than this is not followed any further."""
 
 Texts = Mapping[int, str]
-Probing = Generator[list[Pass], list[PassResult], dict[int, float]]
+Probing = Generator[Pass, PassResult, dict[int, float]]
 
 
 class Probe:
@@ -40,8 +40,7 @@ class Probe:
             legal = self._legal_ids(grammar)
             shares = {legal[0]: 1.0} if len(legal) == 1 else {}
             if not shares:
-                item = Pass(next_id(), prefix + path, grammar, 1, logprob_ids=legal)
-                [result] = yield [item]
+                result = yield Pass(next_id(), prefix + path, grammar, 1, logprob_ids=legal)
                 shares = {token: math.exp(logprob) for token, logprob in result.logprobs.items()}
             for token, share in shares.items():
                 left = self._left(rests, token)

@@ -47,13 +47,13 @@ CPU_BLOCK = 32
 """Tokens that the prefix cache keeps or drops together; the CPU attention takes multiples of 32, vLLM's own is 128."""
 
 CPU_SEQUENCES = 64
-CPU_LEAST = 64 << 20
+CPU_FEW = 1024
 
 
 class VllmEngine:
     """Drives vLLM's own scheduler a step at a time. `config.settings` are vLLM's, those that SETTINGS names.
 
-    Tried with vLLM 0.26.0 and 0.32.0.
+    Run with vLLM 0.28.0 and 0.32.0; what it uses of vLLM is the same in 0.26.0.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -163,11 +163,11 @@ def _options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
     options: dict[str, Any] = {
         "load_format": "safetensors",
         "enable_prefix_caching": True,
+        "max_model_len": config.max_model_len,
         **(_cpu_options(config) if on_cpu else {}),
         **config.settings,
         "model": config.model,
         "dtype": config.dtype,
-        "max_model_len": config.max_model_len,
         "trust_remote_code": False,
         "generation_config": "vllm",
         "structured_outputs_config": {"backend": "guidance", "disable_any_whitespace": True},
@@ -182,26 +182,29 @@ def _options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
 
 def _cpu_options(config: EngineConfig) -> dict[str, object]:
     """Eager, since compiling pays only for long jobs of large models; a cache that holds what can be in flight."""
-    sequences = config.settings.get("max_num_seqs", CPU_SEQUENCES)
-    assert isinstance(sequences, int)
+    sequences = config.settings.get("max_num_seqs")
+    sequences = sequences if isinstance(sequences, int) else CPU_SEQUENCES
     return {
         "enforce_eager": True,
         "block_size": CPU_BLOCK,
         "max_num_seqs": sequences,
-        "kv_cache_memory_bytes": _cpu_cache(config, sequences),
         # vLLM 0.32 dies of a seeded request whose prompt it takes in two parts: a CPU generator has no offset.
         "enable_chunked_prefill": False,
+        **_cpu_memory(config, sequences),
     }
 
 
-def _cpu_cache(config: EngineConfig, sequences: int) -> int:
-    """Bytes for so many whole contexts, at most a quarter of the memory that is free, at least for one."""
+def _cpu_memory(config: EngineConfig, sequences: int) -> dict[str, int]:
+    """A cache of so many whole contexts, but at most a quarter of the memory that is free; a context that fits in."""
     described = read_json(Path(config.model) / "config.json")
     shape, most = architecture(described), config.max_model_len or context(described)
+    room = _free_memory() // 4
     if shape is None or most is None:
-        return _free_memory() // 4
-    one = int(case_bytes(shape, most, kv_bytes=4 if config.dtype == "float32" else 2))
-    return max(CPU_LEAST, one + one // 8, min(one * sequences, _free_memory() // 4))
+        return {"kv_cache_memory_bytes": room}
+    token = case_bytes(shape, CPU_FEW, kv_bytes=4 if config.dtype == "float32" else 2) / CPU_FEW
+    spare = int(token * CPU_FEW)  # a block of the cache holds nothing, and others are never full
+    most = min(most, int((room - spare) / token))
+    return {"max_model_len": most, "kv_cache_memory_bytes": min(room, int(sequences * most * token) + spare)}
 
 
 def _free_memory() -> int:
@@ -210,7 +213,7 @@ def _free_memory() -> int:
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """What vLLM raises for one request that it does not take; from 0.27 or so no longer a ValueError."""
+    """What vLLM raises for one request that it does not take; its own error is a ValueError in 0.26, not in 0.32."""
     from vllm.exceptions import VLLMValidationError
 
     return (ValueError, TypeError, VLLMValidationError)

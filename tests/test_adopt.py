@@ -1,0 +1,358 @@
+"""A prompt becomes a rubric: inputs, scale and format are found in it, and its text stays as it is."""
+
+import re
+from pathlib import Path
+
+import pytest
+from families import FAMILIES, write_tokenizer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pathway_local.adopt.adoption import Adoption, adopt
+from pathway_local.case import Case
+from pathway_local.errors import RubricError, UsageError
+from pathway_local.inspection import check_grammars, example_inputs
+from pathway_local.prompt import Chat, Prompt, PromptWriter
+from pathway_local.rubric import Rubric, load_rubric, parse_rubric
+from pathway_local.tokenizer import JudgeTokenizer
+
+ROOT = Path(__file__).parents[1]
+OWN = Path(__file__).parent / "rubric_files"
+ORIGINALS = ROOT.parent / "shared" / "originals"
+BUILT_IN = {
+    "contextual_relevance_prompt.txt": "contextual-relevance",
+    "gold_answer_prompt.txt": "gold-answer",
+    "groundedness.prompty": "groundedness",
+    "pathway_answer_prompt.txt": "pathway-answer",
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> JudgeTokenizer:
+    return JudgeTokenizer(write_tokenizer(FAMILIES[0], tmp_path_factory.mktemp("judge")))
+
+
+def adopted(text: str, **options: object) -> tuple[Adoption, Rubric]:
+    adoption = adopt(text.encode(), "mine.txt", **options)  # type: ignore[arg-type]
+    return adoption, parse_rubric(adoption.data.decode(), "mine.prompty")
+
+
+def of_file(path: Path, **options: object) -> tuple[Adoption, Rubric]:
+    adoption = adopt(path.read_bytes(), str(path), **options)  # type: ignore[arg-type]
+    return adoption, parse_rubric(adoption.data.decode(), "mine.prompty")
+
+
+def written(rubric: Rubric, tokenizer: JudgeTokenizer, inputs: dict[str, str]) -> str:
+    check_grammars(rubric.format, inputs, None)
+    [prompt] = PromptWriter(rubric, tokenizer, Chat(), context=20_000).write([Case("1", inputs)])
+    assert isinstance(prompt, Prompt), prompt
+    return tokenizer.grammar_tokenizer.decode_bytes(list(prompt.ids)).decode()
+
+
+@pytest.mark.parametrize("file", sorted(BUILT_IN))
+def test_an_original_runs_without_an_edit_in_the_layout_of_ours(file: str, tokenizer: JudgeTokenizer) -> None:
+    if not (ORIGINALS / file).is_file():
+        pytest.skip("the original prompts are not beside this checkout")
+    adoption, rubric = of_file(ORIGINALS / file)
+    ours = load_rubric(BUILT_IN[file])
+    assert adoption.unsettled == 0
+    assert rubric.format.outputs.layout == ours.format.outputs.layout
+    assert list(rubric.format.outputs.fields) == list(ours.format.outputs.fields)
+    assert [f.type for f in rubric.format.outputs.fields.values()] == [
+        f.type for f in ours.format.outputs.fields.values()
+    ]
+    for name, score in rubric.format.scores.items():
+        assert score.values == ours.format.scores[name].values
+        assert set(score.levels) == set(score.values)
+        assert score.special == ours.format.scores[name].special
+    assert set(rubric.inputs) == set(ours.inputs)
+    text = written(rubric, tokenizer, {name: f"the {name} text" for name in rubric.inputs})
+    for name in rubric.inputs:
+        assert text.count(f"the {name} text") == 1 + (name in ours.format.echoes)
+
+
+def test_the_rubric_for_people_gets_the_score_line_on_request(tokenizer: JudgeTokenizer) -> None:
+    path = ORIGINALS / "pathway_rubric.md"
+    if not path.is_file():
+        pytest.skip("the original prompts are not beside this checkout")
+    with pytest.raises(RubricError, match="no output format") as refused:
+        of_file(path)
+    assert "--layout score-line" in refused.value.hint
+    adoption, rubric = of_file(path, layout="score-line")
+    ours = load_rubric("pathway-answer")
+    assert adoption.unsettled == 0
+    assert rubric.format.outputs.layout == ours.format.outputs.layout
+    assert rubric.format.scores["score"].levels[1] == "Contradictory or Inappropriately Sourced"
+    assert list(rubric.inputs) == ["question", "ideal_answer", "generated_answer", "retrieved_content"]
+    assert "**Score:** [one whole number from 1 to 5]" in written(rubric, tokenizer, dict.fromkeys(rubric.inputs, "x"))
+
+
+@pytest.mark.parametrize("file", ["described.txt", "braces.txt", "labels.txt", "tags.prompty", "keys.prompty"])
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
+def test_the_text_stays_byte_for_byte(file: str, ends: bytes) -> None:
+    original = (OWN / file).read_bytes().replace(b"\n", ends)
+    made = adopt(original, file).data
+    at = made.index(b"outputs:") if file.endswith(".prompty") else 0
+    if file.endswith(".txt"):
+        assert made.endswith(b"---\n" + original)
+    else:
+        end = made.index(b"---", at)
+        assert made[:at] + made[end:] == original
+
+
+def test_described_inputs_follow_in_the_user_turn(tokenizer: JudgeTokenizer) -> None:
+    _, rubric = of_file(OWN / "described.txt")
+    assert [turn.role for turn in rubric.turns] == ["system", "user"]
+    assert rubric.turns[0].template == (OWN / "described.txt").read_text().strip()
+    assert rubric.inputs["reply"].description == "What the assistant told the reader"
+    assert rubric.format.echoes == {"offer_id": "offer_id", "offer": "offer"}
+    assert rubric.format.scores["score"].levels == {1: "Breaks off", 2: "Continues", 3: "Continues well"}
+    text = written(rubric, tokenizer, {**dict.fromkeys(rubric.inputs, "x"), "reply": "{offer} {{offer}} {% x %}"})
+    assert "<reply>\n{offer} {{offer}} {% x %}\n</reply>" in text
+    assert text.count("- **{reply}**: What the assistant told the reader") == 1
+    assert text.endswith('{"offer_id": "x", "offer": "x", "score":')
+
+
+def test_single_braces_are_filled_as_str_format_does(tokenizer: JudgeTokenizer) -> None:
+    _, rubric = of_file(OWN / "braces.txt")
+    inputs = {"task": "{student_summary} }} {{x}}", "model_summary": "{task}", "student_summary": "{{task}}"}
+    original = (OWN / "braces.txt").read_text()
+    assert original.format(**inputs).strip() in written(rubric, tokenizer, inputs)
+    assert rubric.format.scores["coverage_score"].levels == {1: "Scrap", 2: "Small", 3: "Large", 4: "Whole"}
+    assert rubric.format.scores["accuracy_score"].levels[3] == "Nearly right"
+
+
+def test_inputs_are_found_in_a_sentence() -> None:
+    adoption, rubric = of_file(OWN / "labels.txt")
+    assert list(rubric.inputs) == ["request", "colleague_reply", "help_desk_reply", "knowledge_page"]
+    assert {f.line for f in adoption.findings if f.what == "input"} == {22}
+    assert rubric.format.outputs.layout == load_rubric("pathway-answer").format.outputs.layout
+    assert rubric.format.scores["score"].levels == {1: "Against it", 2: "Part of it", 3: "Same in substance"}
+
+
+def test_a_rubric_for_people_is_recognised() -> None:
+    with pytest.raises(RubricError, match="no output format"):
+        of_file(OWN / "people.md")
+    _, rubric = of_file(OWN / "people.md", layout="score-line")
+    assert list(rubric.inputs) == ["request", "model_reply", "help_desk_reply"]
+    assert rubric.format.scores["score"].levels == {1: "Against the facts", 2: "Incomplete", 3: "Complete"}
+    assert "one whole number from 1 to 3" in rubric.turns[-1].template
+    with pytest.raises(UsageError, match=r"labels\.txt line 27"):
+        of_file(OWN / "labels.txt", layout="score-line")
+
+
+def test_every_finding_names_its_line() -> None:
+    path = OWN / "tags.prompty"
+    adoption, _ = of_file(path)
+    lines = path.read_text().splitlines()
+    found = {finding.value.split(":")[0]: lines[finding.line - 1] for finding in adoption.findings if finding.line}
+    assert found["query"] == "QUERY: {{query}}"
+    assert found["thoughts"] == "<S0>"
+    assert found["score"].startswith("<S2>")
+    assert found["of score"].startswith("1- Unbacked")
+
+
+JSON_CASES: dict[str, tuple[str, dict[str, tuple[str, int]]]] = {
+    "ranges and kinds": (
+        'Judge {answer}. Respond in JSON:\n{"score": [0-10], "ok": true, "why": "...", "tags": ["a", "b"], '
+        '"n": <number of slips>}',
+        {"score": ("score", 11), "ok": ("boolean", 0), "why": ("text", 0), "tags": ("list", 0), "n": ("number", 0)},
+    ),
+    "nested objects": (
+        'Judge {answer}, each from 1 to 5.\nOutput:\n{"clarity": {"score": <1-5>, "reason": "<why>"}, '
+        '"style": {"rating": <1-5>}}',
+        {"clarity.score": ("score", 5), "clarity.reason": ("text", 0), "style.rating": ("score", 5)},
+    ),
+    "a fence, comments and a comma too many": (
+        'Rate {answer}.\n```json\n{\n  "rating": 3, // from 1 to 7\n  "notes": "short notes",\n}\n```\n',
+        {"rating": ("score", 7), "notes": ("text", 0)},
+    ),
+    "choices": (
+        'Judge {answer}. Return JSON: {"label": "good" | "bad" | "mixed", "score": 1|2|3, "sure": <true/false>}',
+        {"label": ("choice", 0), "score": ("score", 3), "sure": ("boolean", 0)},
+    ),
+    "null": (
+        'Judge {answer} from 1 to 5. Return JSON: {"score": <1-5>, "quote": "<a quote, or null if there is none>"}',
+        {"score": ("score", 5), "quote": ("json", 0)},
+    ),
+    "a verdict in words": (
+        'Judge {answer}. Return JSON: {"reason": "<why>", "verdict": "PASS" or "FAIL"}',
+        {"reason": ("text", 0), "verdict": ("score", 2)},
+    ),
+    "a verdict that is true or false": (
+        'Judge {answer}. Return JSON: {"reason": "<why>", "correct": true or false}',
+        {"reason": ("text", 0), "correct": ("score", 2)},
+    ),
+    "a list of objects": (
+        'Judge {answer}. Return JSON: {"findings": [{"quote": "<words>", "count": <number of times>}], "score": <1-5>}',
+        {"findings": ("json", 0), "score": ("score", 5)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", JSON_CASES)
+def test_json_skeletons(name: str) -> None:
+    text, wanted = JSON_CASES[name]
+    adoption, rubric = adopted(text)
+    assert adoption.unsettled == 0, adoption.data.decode()
+    found = {
+        key: (field.type, len(rubric.format.scores[key].values) if field.type == "score" else 0)
+        for key, field in rubric.format.outputs.fields.items()
+    }
+    assert found == wanted
+    check_grammars(rubric.format, example_inputs(rubric), None)
+
+
+def test_a_verdict_that_is_true_or_false_is_written_without_quotes() -> None:
+    _, rubric = adopted(JSON_CASES["a verdict that is true or false"][0])
+    assert rubric.format.reply({}).write({"reason": "r", "correct": 1}).endswith('"correct": true}')
+
+
+TEXT_CASES = {
+    "tags of their own names": (
+        "Judge {{answer}} from 1 to 5.\n<reason>why</reason>\n<score>1-5</score>",
+        "<reason>{reason}</reason>\n<score>{score}</score>",
+    ),
+    "tags in a tag": (
+        "Judge {{answer}}.\n<out>\n<why>…</why>\n<rating>1-5</rating>\n</out>",
+        "<out>\n<why>{why}</why>\n<rating>{rating}</rating>\n</out>",
+    ),
+    "a bare number": ("Judge {answer}. Respond with only a number between 1 and 5.", "{score}"),
+    "Pass or Fail": ("Judge {answer}. Answer only with Pass or Fail.", "{verdict}"),
+    "yes and no": ('Is {answer} right? Reply with "Yes" or "No" only.', "{verdict}"),
+    "feedback and result": (
+        'Judge {response} from 1 to 5.\nForm: "Feedback: (your feedback) [RESULT] (an integer from 1 to 5)"',
+        "Feedback: {feedback} [RESULT] {score}",
+    ),
+    "a rating in brackets": (
+        'Rate {answer} on a scale of 1 to 10 in this form: "[[rating]]", for example: "Rating: [[5]]".',
+        "{explanation}\n\nRating: [[{rating}]]",
+    ),
+    "a line at the end": ("Judge {answer} on a scale of 1-5. Write only a line: Score: [1-5]", "Score: {score}"),
+    "headings": (
+        "Judge {answer}.\n\n## Verdict\n[what you think]\n\n## Score\n[1-5]\n",
+        "## Verdict\n{verdict}\n\n## Score\n{score}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TEXT_CASES)
+def test_text_layouts(name: str) -> None:
+    text, layout = TEXT_CASES[name]
+    adoption, rubric = adopted(text)
+    assert adoption.unsettled == 0, adoption.data.decode()
+    assert rubric.format.outputs.layout == layout
+    check_grammars(rubric.format, example_inputs(rubric), None)
+
+
+def test_words_become_a_score_with_the_good_one_on_top() -> None:
+    _, rubric = adopted(TEXT_CASES["Pass or Fail"][0])
+    assert rubric.format.reply({}).read("Pass").values == {"verdict": 1}
+    assert rubric.format.scores["verdict"].levels == {0: "Fail", 1: "Pass"}
+
+
+def test_a_skipped_status_is_marked_by_a_rule() -> None:
+    _, rubric = of_file(OWN / "keys.prompty")
+    assert [rule.name for rule in rubric.rules] == ["skipped"]
+    assert list(rubric.format.outputs.fields) == [
+        "reason", "score", "details.jumps", "details.places", "details.quotes", "status",
+    ]  # fmt: skip
+    schema = rubric.format.schema()
+    places = schema["properties"]["details"]["properties"]["places"]  # type: ignore[index,call-overload]
+    assert places["items"]["properties"]["severity"] == {"enum": ["low", "high"]}  # type: ignore[index,call-overload]
+
+
+def test_what_is_not_certain_is_marked_and_refused_until_it_is_settled() -> None:
+    text = 'Judge how clear {answer} is.\nRespond in JSON: {"clarity_score": 0, "reason": "<why>"}'
+    made = adopt(text.encode(), "mine.txt")
+    assert made.unsettled == 1
+    front = made.data.decode()
+    with pytest.raises(RubricError, match=r"mine\.prompty line 11: not settled: the prompt does not tell the scale"):
+        parse_rubric(front, "mine.prompty")
+    settled = re.sub(r" *# UNSETTLED[^\n]*\n", "", front).replace("max: 5", "max: 3")
+    assert parse_rubric(settled, "mine.prompty").format.scores["clarity_score"].values == (1, 2, 3)
+
+
+def test_what_is_not_certain_is_asked() -> None:
+    text = 'Judge how clear it is.\nRespond in JSON: {"clarity_score": 0, "reason": "<why>"}'
+    made = adopt(text.encode(), "mine.txt", ask=lambda q, p: "question, reply" if "given" in q else "0-10")
+    rubric = parse_rubric(made.data.decode(), "mine.prompty")
+    assert made.unsettled == 0
+    assert list(rubric.inputs) == ["question", "reply"]
+    assert rubric.format.scores["clarity_score"].values == tuple(range(11))
+
+
+def test_an_answer_that_settles_nothing_leaves_the_mark() -> None:
+    text = 'Judge how clear {answer} is.\nRespond in JSON: {"clarity_score": 0, "reason": "<why>"}'
+    assert adopt(text.encode(), "mine.txt", ask=lambda q, p: "no idea").unsettled == 1
+
+
+def test_a_name_that_may_be_an_output_is_not_certain() -> None:
+    made = adopt(b"Judge {answer}. Write only a line: Score: [1-5]. Your words: {explanation}", "mine.txt")
+    assert b"# UNSETTLED: explanation may be an input" in made.data
+
+
+def test_two_formats_are_not_certain() -> None:
+    text = 'Judge {{answer}}.\n<score>1-5</score>\n\nRespond in JSON: {"score": <1-5>, "reason": "<why>"}'
+    made = adopt(text.encode(), "mine.txt")
+    assert b"# UNSETTLED: line 2 shows another format (tagged parts)" in made.data
+
+
+SYNTAXES = {
+    "jinja2": "Judge {{ answer }}{% if context %} by {{ context }}{% endif %}. Answer only with Pass or Fail.",
+    "braces": "Judge {answer}. Braces: {{}}. Answer only with Pass or Fail.",
+    "single-braces": 'Judge {answer}. Such as {"a": {"b": 1}}. Answer only with Pass or Fail.',
+    "double-braces": "Judge {{answer}}. Such as {% this %} and {{ two words }}. Answer only with Pass or Fail.",
+    "none": "Read the question and the answer. Is the answer an answer to the question? Answer only with Yes or No.",
+}
+
+
+@pytest.mark.parametrize("syntax", SYNTAXES)
+def test_places_are_found_in_each_way_to_write_them(syntax: str, tokenizer: JudgeTokenizer) -> None:
+    adoption, rubric = adopted(SYNTAXES[syntax])
+    declared = re.search(r"format: (\S+)", adoption.data.decode())
+    assert declared and declared.group(1) == syntax
+    text = written(rubric, tokenizer, {name: f"<{name}> {{answer}} {{{{answer}}}}" for name in rubric.inputs})
+    assert "<answer> {answer} {{answer}}" in text
+    if syntax in ("single-braces", "double-braces"):
+        assert SYNTAXES[syntax].split(". ")[1] in text
+
+
+def test_role_lines_count_only_where_a_text_begins_with_one() -> None:
+    _, rubric = adopted("Judge {answer}. Answer only with Pass or Fail.\n\nExample:\nuser:\nHello\n")
+    assert [turn.role for turn in rubric.turns] == ["user"]
+    _, rubric = adopted("system:\nJudge.\nuser:\nIs {{answer}} right? Answer only with Yes or No.\n")
+    assert [turn.role for turn in rubric.turns] == ["system", "user"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Hello.", "{{", "{answer}", "<score>" * 500, "{" * 5000, '{"score": ' * 300, "Score: [" * 500, "\x00"]
+)
+def test_text_that_is_no_prompt_is_refused(text: str) -> None:
+    with pytest.raises(RubricError):
+        adopt(text.encode(), "mine.txt")
+
+
+def test_bytes_that_are_no_text_are_named() -> None:
+    with pytest.raises(RubricError, match="byte 4"):
+        adopt(b"abc\xff", "mine.txt")
+
+
+PIECES = [
+    *("{answer}", "{{answer}}", "{", "}", "{{", '"score": ', "[1-5]", "<1-5>", "<score>", "</score>", "**Score:** "),
+    *("Pass or Fail", "only ", '"a"', ",", "{% if x %}", "{% x", "\n", "\n- ", ": ", "x", "1", "null", "[", "]"),
+    *("Return JSON with these keys:\n", "Score 1 - bad\n", "Score 2 - good\n", "[RESULT] ", "Feedback: "),
+]
+
+
+@settings(max_examples=150, deadline=1000)
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+def test_any_text_is_adopted_or_refused_and_what_is_adopted_loads_or_names_its_open_point(text: str) -> None:
+    try:
+        made = adopt(text.encode(), "mine.txt")
+    except RubricError:
+        return
+    assert made.data.endswith(text.encode())
+    if not made.unsettled:
+        rubric = parse_rubric(made.data.decode(), "mine.prompty")
+        check_grammars(rubric.format, example_inputs(rubric), None)

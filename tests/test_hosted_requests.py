@@ -1,0 +1,225 @@
+"""Batch files for hosted judges: the rubric's very prompts, no id that names a case, and replies that find back."""
+
+import csv
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rated_run import TINY, TWO, cases, judged_run, scores_of, write_lines
+
+from pathway_local.cases_given import Given
+from pathway_local.errors import CasesError, OutputExists, UnknownName, UsageError
+from pathway_local.hosted_requests import HostedRequests, Leaving, RequestPlan
+from pathway_local.output_format import OutputFormat
+from pathway_local.ratings import RatingsFile, import_ratings
+from pathway_local.rubric import Rubric, load_rubric
+from pathway_local.run_file import RunFile
+from pathway_local.sampling import SamplePlan, sample
+from pathway_local.service_schema import strict_schema
+
+
+def write_cases(path: Path, rubric: Rubric, count: int = 12) -> Path:
+    names = [f"student-{number}" for number in range(count)]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", *rubric.inputs, "audience"])
+        for place, case in enumerate(cases(rubric, names)):
+            writer.writerow([case.id, *case.inputs.values(), "staff" if place % 4 == 0 else "student"])
+    return path
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run that has both rubrics, with a cases file for each beside it."""
+    write_cases(tmp_path / "tiny.csv", TINY)
+    write_cases(tmp_path / "two.csv", TWO)
+    with judged_run(tmp_path / "may.run") as run:
+        run.add_rubric(TWO.name, TWO.text)
+    return tmp_path / "may.run"
+
+
+def plan(
+    run: Path, rubric: str = "tiny", service: Any = "openai", model: str = "gpt-4o", **options: Any
+) -> RequestPlan:
+    given = Given(run, run.parent / f"{rubric}.csv", rubric)
+    return RequestPlan(given, service, model, run.parent / options.pop("out", "requests.jsonl"), **options)
+
+
+def write(run: Path, *arguments: Any, **options: Any) -> tuple[Leaving, list[dict[str, Any]]]:
+    made = plan(run, *arguments, **options)
+    with HostedRequests(made) as requests:
+        requests.write(["hosted", "export"])
+        lines = made.out.read_text(encoding="utf-8").splitlines()
+        return requests.leaving, [json.loads(line) for line in lines]
+
+
+def test_openai_requests_hold_the_very_prompts(run: Path) -> None:
+    leaving, lines = write(run)
+    assert (leaving.cases, leaving.inputs, leaving.echoed) == (12, ("question", "answer"), ())
+    assert leaving.characters == sum(
+        len(text) for case in cases(TINY, [f"student-{n}" for n in range(12)]) for text in case.inputs.values()
+    )
+    first = lines[0]
+    assert (first["method"], first["url"]) == ("POST", "/v1/chat/completions")
+    assert first["body"] == {
+        "model": "gpt-4o",
+        "messages": [
+            {"role": "system", "content": "Judge the answer."},
+            {"role": "user", "content": "<q>the question of student-0</q>\nthe answer of student-0"},
+        ],
+    }
+    assert len({line["custom_id"] for line in lines}) == 12
+    assert all(len(line["custom_id"]) == 24 for line in lines)
+    assert stat.S_IMODE((run.parent / "requests.jsonl").stat().st_mode) == 0o600
+
+
+def test_a_json_rubric_gets_the_services_strict_schema(run: Path) -> None:
+    leaving, lines = write(run, "two")
+    assert leaving.echoed == ("fq_id",)
+    asked = lines[3]["body"]["response_format"]
+    assert (asked["type"], asked["json_schema"]["strict"], asked["json_schema"]["name"]) == ("json_schema", True, "two")
+    schema = asked["json_schema"]["schema"]
+    assert schema["properties"]["fq_id"] == {"type": "string", "const": "the fq_id of student-3"}
+    assert schema["properties"]["clear"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
+    assert schema["required"] == ["fq_id", "clear", "right", "why"]
+    assert schema["additionalProperties"] is False
+
+
+def test_anthropic_requests(run: Path) -> None:
+    _, lines = write(run, "two", "anthropic", "claude-new")
+    params = lines[0]["params"]
+    assert params["output_config"]["format"]["type"] == "json_schema"
+    assert params["max_tokens"] >= 4096
+    assert params["messages"] == [{"role": "user", "content": "the fq_id of student-0 the answer of student-0"}]
+    assert "system" not in params
+    _, lines = write(run, "tiny", "anthropic", "claude-new", out="tiny.jsonl")
+    params = lines[0]["params"]
+    assert params["system"] == "Judge the answer."
+    assert [message["role"] for message in params["messages"]] == ["user"]
+    assert "output_config" not in params
+
+
+def test_the_rubrics_temperature_goes_to_models_that_take_one(tmp_path: Path) -> None:
+    rubric = load_rubric("pathway-answer")
+    write_cases(tmp_path / "pathway-answer.csv", rubric)
+    run = tmp_path / "new.run"
+    wanted = {
+        ("openai", "gpt-4o"): True, ("openai", "gpt-4.1-mini"): True, ("openai", "gpt-5"): False, ("openai", "o3"): False,
+        ("openai", "Qwen/Qwen3-8B"): True, ("anthropic", "claude-sonnet-4-5"): True,
+        ("anthropic", "claude-opus-4-20250514"): True, ("anthropic", "claude-opus-4-7"): False,
+    }  # fmt: skip
+    for place, ((service, model), takes) in enumerate(wanted.items()):
+        leaving, lines = write(run, "pathway-answer", service, model, out=f"{place}.jsonl")
+        body = lines[0].get("body") or lines[0]["params"]
+        assert ("temperature" in body) is takes, model
+        assert (leaving.temperature == 0.0) is takes
+
+
+def test_only_a_sample_or_a_filter(run: Path) -> None:
+    leaving, lines = write(run, only="audience=staff")
+    assert (leaving.cases, len(lines)) == (3, 3)
+    leaving, lines = write(run, only="5", out="five.jsonl")
+    assert (leaving.cases, len(lines)) == (5, 5)
+    sample(SamplePlan(Given(run, run.parent / "tiny.csv", "tiny"), 5, 0, run.parent / "rate.xlsx"), [])
+    with RunFile.read(run) as read:
+        drawn = {row[0] for row in read.database.rows("SELECT case_id FROM inclusions WHERE drawn")}
+        query = "SELECT case_id FROM handouts WHERE custom_id = ?"
+        assert {read.database.rows(query, line["custom_id"])[0][0] for line in lines} == drawn
+    for only, error in (
+        ("few", UsageError),
+        ("faculty=law", UnknownName),
+        ("audience=nobody", UsageError),
+        ("99", UsageError),
+    ):
+        with pytest.raises(error):
+            HostedRequests(plan(run, only=only, out="none.jsonl"))
+
+
+def test_no_id_leaves_the_house_and_the_map_stays(run: Path) -> None:
+    _, lines = write(run)
+    sent = json.dumps([{key: value for key, value in line.items() if key != "body"} for line in lines])
+    assert "student" not in sent
+    assert "staff" not in (run.parent / "requests.jsonl").read_text()
+    with RunFile.read(run) as read:
+        job = read.jobs()[-1]
+        assert job.counts == {"cases": 12, "characters": 672}
+        said = job.facts["hosted_export"]
+        assert isinstance(said, dict)
+        assert (said["service"], said["model"], said["cases"]) == ("openai", "gpt-4o", 12)
+
+
+@pytest.mark.parametrize("service", ["openai", "anthropic"])
+def test_replies_find_back(run: Path, service: str) -> None:
+    _, lines = write(run, "two", service)
+    results: list[object] = []
+    for place, line in enumerate(reversed(lines)):
+        asked = (
+            line.get("body", {}).get("response_format", {}).get("json_schema")
+            or line["params"]["output_config"]["format"]
+        )
+        reply = json.dumps(
+            {"fq_id": asked["schema"]["properties"]["fq_id"]["const"], "clear": 1 + place % 5, "right": 2, "why": "so"}
+        )
+        made: dict[str, Any] = {"model": "m"}
+        if service == "openai":
+            made["choices"] = [{"message": {"content": reply}, "finish_reason": "stop"}]
+            results.append({"id": "b", "custom_id": line["custom_id"], "response": {"status_code": 200, "body": made}})
+        else:
+            made |= {"content": [{"type": "text", "text": reply}], "stop_reason": "end_turn"}
+            results.append({"custom_id": line["custom_id"], "result": {"type": "succeeded", "message": made}})
+    path = write_lines(run.parent / "out.jsonl", results)
+    with RunFile.open(run) as opened:
+        found = import_ratings(opened, RatingsFile(path, "hosted", "big"), ["import"])
+        assert (found.rubric, found.raters[0].exact) == ("two", 12)
+        assert scores_of(opened, "big", "clear") == {f"student-{11 - place}": 1 + place % 5 for place in range(12)}
+
+
+def test_nothing_is_written_without_need(run: Path) -> None:
+    before = run.read_bytes()
+    with HostedRequests(plan(run)) as requests:
+        assert requests.leaving.cases == 12
+    assert run.read_bytes() == before
+    (run.parent / "requests.jsonl").write_text("mine")
+    with pytest.raises(OutputExists):
+        HostedRequests(plan(run))
+
+
+def test_a_cases_file_that_changes_meanwhile(run: Path) -> None:
+    with HostedRequests(plan(run)) as requests:
+        with (run.parent / "tiny.csv").open("a") as file:
+            file.write("student-99,what,that,staff\n")
+        with pytest.raises(CasesError, match="has changed"):
+            requests.write([])
+    assert not (run.parent / "requests.jsonl").exists()
+    with RunFile.read(run) as read:
+        assert read.database.rows("SELECT 1 FROM handouts") == []
+
+
+def test_schemas_keep_to_what_a_service_takes() -> None:
+    made = OutputFormat.load(
+        {
+            "layout": "json",
+            "fields": {
+                "verdict": {"type": "score", "levels": {0: "bad", 1: "good"}, "written": {0: "Fail", 1: "Pass"}},
+                "part.sure": {"type": "number", "min": 0, "max": 10},
+                "part.list": {"type": "list", "items": 3},
+                "free": {
+                    "type": "json",
+                    "schema": {"type": "object", "properties": {"a": {"type": "string", "maxLength": 9}}},
+                },
+            },
+        }
+    )
+    for service, bound in (("openai", True), ("anthropic", False)):
+        schema = strict_schema(made, {}, service)  # type: ignore[arg-type]
+        assert schema["properties"]["verdict"] == {"type": "string", "enum": ["Fail", "Pass"]}
+        part = schema["properties"]["part"]
+        assert part["required"] == ["sure", "list"]
+        assert ("minimum" in part["properties"]["sure"]) is bound
+        assert ("maxItems" in part["properties"]["list"]) is bound
+        free = schema["properties"]["free"]
+        assert free == {
+            "type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False,
+        }  # fmt: skip

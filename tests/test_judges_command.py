@@ -1,0 +1,240 @@
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from stored_judge import BY_NAME, store_judge
+
+from pathway_local import placement
+from pathway_local.cli import judges, main
+from pathway_local.machine import Device, Machine
+
+GB = 10**9
+
+
+@dataclass
+class Said:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Said]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line, in homes of its own, on a wide terminal and a machine without a GPU."""
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "HF_HUB_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setattr(judges, "data", Console(highlight=False, width=300))
+    monkeypatch.setattr(judges, "this_machine", lambda: Machine((), 16 * GB))
+
+    def run(*arguments: object) -> Said:
+        monkeypatch.setattr(sys, "argv", ["pathway-local", "judges", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+            sys.exit(0)
+        said = capsys.readouterr()
+        return Said(int(ended.value.code or 0), said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def gpu(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine((Device("NVIDIA L4", 24 * GB, 24 * GB),), 64 * GB)
+    monkeypatch.setattr(judges, "this_machine", lambda: machine)
+    monkeypatch.setattr(placement, "uses_gpu", lambda: True)
+
+
+def _row(said: Said, name: str) -> list[str]:
+    line = next(line for line in said.out.splitlines() if line.strip().startswith(f"{name} "))
+    return [cell.strip() for cell in line.split("  ") if cell.strip()]
+
+
+def test_list_tells_what_is_here_and_what_fits(run: Run) -> None:
+    said = run("list")
+    assert said.code == 0
+    assert _row(said, "qwen3-8b") == ["qwen3-8b", "Apache-2.0", "can", "–", "needs a GPU", "8.2", "40,960", "16.4"]
+    small = _row(said, "qwen3-0.6b")
+    assert small[4].endswith(" cases") and int(small[4].removesuffix(" cases")) > 10
+    assert _row(said, "llama-3.3-70b")[1:3] == ["Llama 3.3 Community License, gated", "never"]
+    assert "36 (3)" in _row(said, "qwen3.6-35b-a3b")
+    assert "no GPU, 16.0 GB of free memory" in said.err
+
+
+@pytest.mark.usefixtures("gpu")
+def test_list_on_a_machine_with_a_gpu(run: Run) -> None:
+    said = run("list")
+    assert _row(said, "qwen3-8b")[4] == "4 cases"
+    assert _row(said, "gemma-4-31b")[4] == "no"
+    assert "1 x NVIDIA L4 of 24.0 GB" in said.err
+
+
+def test_list_for_machines_has_every_key_and_what_is_here(run: Run) -> None:
+    listed = json.loads(run("list", "--json").out)
+    by_name = {entry["name"]: entry for entry in listed}
+    eight = by_name["qwen3-8b"]
+    assert (eight["context"], eight["here"]["on_disk"], eight["here"]["fits"]) == (40960, False, False)
+    assert "needs a GPU of 21 GB" in eight["here"]["why_not"]
+    assert by_name["qwen3-0.6b"]["here"]["cases_in_flight"] > 10
+
+
+def test_list_finds_weights_and_survives_a_broken_folder(run: Run, tmp_path: Path) -> None:
+    store_judge(tmp_path / "XDG_DATA_HOME" / "pathway-local" / "models" / "qwen3-8b")
+    broken = store_judge(tmp_path / "broken")
+    (broken / "config.json").write_text("{")
+    registry = tmp_path / "mine.yaml"
+    registry.write_text("mine: {source: ./broken}\n")
+    said = run("list", "--models", registry)
+    assert said.code == 0
+    assert _row(said, "qwen3-8b")[3] == "yes"
+    assert _row(said, "mine")[1:3] == ["not stated", "never"]
+
+
+def test_show_prints_the_whole_entry(run: Run) -> None:
+    said = run("show", "gemma-4-12b")
+    assert said.code == 0
+    for text in (
+        "google/gemma-4-12B-it-qat-w4a16-ct",
+        "1d2c2d7f2466070e69d6fb3fd5ce9a7d75f2f6ee",
+        "layers: 40, kv_heads: 8, head_size: 256, window: 1,024",
+        "off_by: enable_thinking: false",
+        "'<|channel>thought\\n'",
+        "gemma-4-12b:bf16",
+        "Notes: Trained for its 4-bit weights.",
+        "Weights: not on this disk",
+        "On this machine: judge 'gemma-4-12b' needs a GPU of 14 GB, and this machine has none.",
+    ):
+        assert text in said.out, text
+    assert "Label: a demonstration judge" in run("show", "demo").out
+    assert "Gated: accept its terms" in run("show", "llama-3.3-70b").out
+    assert json.loads(run("show", "gemma-4-12b:bf16", "--json").out)["source"] == "google/gemma-4-12B-it"
+
+
+def test_show_tells_what_was_read_from_a_folder(run: Run, tmp_path: Path) -> None:
+    folder = store_judge(tmp_path / "my judge")
+    said = run("show", folder)
+    assert "Read from its folder: context of 16,384 tokens, from config.json" in said.out
+    assert f"Weights: {folder}" in said.out
+    assert "On this machine: it runs without a GPU" in said.out
+    shown = json.loads(run("show", folder, "--json").out)
+    assert (shown["name"], shown["kv_heads"], shown["here"]["on_disk"]) == ("my-judge", 2, True)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_show_tells_a_context_that_does_not_fit_here(run: Run) -> None:
+    assert "none longer than" in run("show", "qwen3-8b").out
+    assert "none longer than" not in run("show", "qwen3-0.6b").out
+
+
+def test_fit_reckons_each_precision_and_names_what_would_fit(run: Run) -> None:
+    said = run("fit", "gemma-4-31b", "--gpu", 48)
+    assert _row(said, "gemma-4-31b")[:3] == ["gemma-4-31b", "w4a16", "20.5"]
+    assert _row(said, "gemma-4-31b:bf16")[-1] == "none"
+    assert "gemma-4-31b fits, with 16 cases in flight: 48 GB x 0.9 - 1.5 GB reserve - 20.5 GB weights" in said.out
+    bf16 = run("fit", "gemma-4-31b:bf16", "--gpu", 48)
+    assert "does not fit" in bf16.out and bf16.code == 0
+    two = run("fit", "qwen3.8-27b:bf16", "--gpu", 48).out
+    assert "qwen3.8-27b:bf16 does not fit, 14.6 GB short" in two
+    assert "~" in run("fit", "qwen3-8b", "--gpu", 16).out
+
+
+def test_fit_counts_the_tokens_that_are_asked_for(run: Run) -> None:
+    def cases(*more: object) -> dict[str, int]:
+        found = json.loads(run("fit", "qwen3-8b", "--gpu", 24, "--json", *more).out)
+        return {one["precision"]: one["cases_in_flight"] for one in found["precisions"]}
+
+    usual, short = cases(), cases("--prompt", 1000, "--reply", 600)
+    assert usual == {"bf16": 5, "fp8": 16, "w4a16": 20}
+    assert short["bf16"] >= 3 * usual["bf16"]
+    assert "more than the context" in run("fit", "qwen3-8b", "--gpu", 80, "--prompt", 50000).out
+
+
+def test_fit_takes_this_machines_gpu_or_asks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = run("fit", "qwen3-8b")
+    assert (said.code, "Give --gpu" in said.err) == (2, True)
+    monkeypatch.setattr(judges, "this_machine", lambda: Machine((Device("x", 24 * GB),), GB))
+    assert "On a GPU of 24 GB, cases of 5,000 tokens" in run("fit", "qwen3-8b").out
+    monkeypatch.setattr(judges, "this_machine", lambda: Machine((Device("x"),), GB))
+    assert run("fit", "qwen3-8b").code == 2
+
+
+def test_fit_of_a_judge_of_which_nothing_is_known(run: Run, tmp_path: Path) -> None:
+    registry = tmp_path / "mine.yaml"
+    registry.write_text("mine: {source: some/where}\n")
+    said = run("fit", "mine", "--gpu", 24, "--models", registry)
+    assert (said.code, "too little is known" in said.err) == (2, True)
+
+
+def test_check_passes_a_sound_judge_and_shows_its_prompt(run: Run, tmp_path: Path) -> None:
+    folder = store_judge(tmp_path / "sound")
+    said = run("check", folder)
+    assert said.code == 0, said.out
+    assert "problem" not in said.out
+    assert _row(said, "weights")[1] == "ok"
+    assert "<|im_start|>assistant\n<think>\n\n</think>" in said.out
+    assert "(the case's question)" in said.out or "(the case's user_question)" in said.out
+
+
+def test_check_ends_with_5_on_a_problem_and_says_the_fix(run: Run, tmp_path: Path) -> None:
+    folder = store_judge(tmp_path / "gemma", BY_NAME["gemma"])
+    said = run("check", folder)
+    assert said.code == 5
+    assert _row(said, "system turn")[1] == "problem"
+    assert f"mine: {{source: {folder}, system: fold}}" in said.out
+    registry = tmp_path / "mine.yaml"
+    registry.write_text('mine: {source: ./gemma, system: fold, end_of_turn: ["<end_of_turn>"]}\n')
+    assert run("check", "mine", "--models", registry).code == 0
+
+
+def test_check_for_machines(run: Run, tmp_path: Path) -> None:
+    said = run("check", store_judge(tmp_path / "x", BY_NAME["gemma"]), "--json")
+    found = json.loads(said.out)
+    assert said.code == 5
+    assert {"check": "engine settings", "status": "ok", "found": "none beside ours", "fix": ""} in found["checks"]
+    assert {check["status"] for check in found["checks"]} == {"ok", "note", "problem"}
+
+
+def test_check_writes_a_default_template_only_when_it_is_told_to(run: Run, tmp_path: Path) -> None:
+    folder = store_judge(tmp_path / "bare")
+    (folder / "chat_template.jinja").unlink()
+    asked = run("check", folder)
+    assert (asked.code, f"judges check {folder} --template chatml" in asked.out) == (5, True)
+    assert not (folder / "chat_template.jinja").exists()
+    assert run("check", folder, "--template", "chatml").code == 0
+    again = run("check", folder, "--template", "chatml")
+    assert (again.code, "holds a chat template already" in again.err) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["check", "fetch", "show", "fit"])
+def test_an_unknown_judge_is_told_with_the_nearest(run: Run, command: str) -> None:
+    said = run(command, "qwen3-8")
+    assert said.code == 2
+    assert said.err.splitlines()[0] == "error: no judge is called 'qwen3-8'"
+    assert "qwen3-8b" in said.err.splitlines()[1].split(",")[0]
+
+
+def test_weights_that_are_not_here_are_told_and_not_fetched(run: Run) -> None:
+    said = run("check", "qwen3-8b")
+    assert (said.code, "judges fetch qwen3-8b" in said.err) == (5, True)
+
+
+def test_fetch_is_for_judges_of_the_hub(run: Run, tmp_path: Path) -> None:
+    said = run("fetch", "demo")
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "comes with the installation" in said.err
+    assert "is a folder" in run("fetch", store_judge(tmp_path / "x")).err
+
+
+def test_a_wrong_registry_is_one_line_and_a_hint(run: Run, tmp_path: Path) -> None:
+    registry = tmp_path / "mine.yaml"
+    registry.write_text("mine:\n  source: a/b\n  contxt: 3\n")
+    for command in (["list"], ["show", "mine"], ["check", "mine"]):
+        said = run(*command, "--models", registry)
+        assert (said.code, said.out) == (2, "")
+        assert "line 3: mine.contxt: no such key" in said.err

@@ -1,0 +1,202 @@
+"""Rating sheets: what people see, what they don't, and that what they fill in comes back to the right cases."""
+
+import csv
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from rated_run import TINY, cases, judged_run, scores_of
+
+from pathway_local.cases_given import Given
+from pathway_local.errors import OutputExists, RatingsError, RunFileError, UnknownName, UsageError
+from pathway_local.ratings import RatingsFile, import_ratings
+from pathway_local.run_file import RunFile
+from pathway_local.samples import inclusions, samples
+from pathway_local.sampling import Drawn, SamplePlan, sample
+
+NAMES = tuple(f"s-{number}" for number in range(1, 31))
+
+
+@pytest.fixture
+def sheet(tmp_path: Path) -> Path:
+    """A cases file with 30 cases, a third of them of staff."""
+    path = tmp_path / "cases.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "question", "answer", "audience"])
+        for place, case in enumerate(cases(ids=NAMES)):
+            writer.writerow([case.id, *case.inputs.values(), "staff" if place % 3 == 0 else "student"])
+    return path
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    path = tmp_path / "may.run"
+    judged_run(path, rows=cases(ids=NAMES)).close()
+    return path
+
+
+def drawn(run: Path, sheet: Path, size: int = 9, out: str = "rate.xlsx", **options: Any) -> Drawn:
+    plan = SamplePlan(
+        Given(run, sheet, options.pop("rubric", None)), size, options.pop("seed", 1), sheet.parent / out, **options
+    )
+    return sample(plan, ["sample"])
+
+
+def pages(path: Path) -> dict[str, list[list[Any]]]:
+    book = openpyxl.load_workbook(path)
+    return {page.title: [[cell.value for cell in row] for row in page.iter_rows()] for page in book}
+
+
+def fill(path: Path, choose: Callable[[dict[str, Any], str], Any]) -> None:
+    """Rate every row of every sheet as `choose` says, from the row's cells and the sheet's title."""
+    book = openpyxl.load_workbook(path)
+    for page in book.worksheets[:-1]:
+        header = [cell.value for cell in page[1]]
+        for row in page.iter_rows(min_row=2):
+            cells = dict(zip(header, (cell.value for cell in row), strict=True))
+            row[header.index("score")].value = choose(cells, page.title)
+    book.save(path)
+
+
+def test_the_sheet_shows_texts_and_levels_and_nothing_else(run: Path, sheet: Path, tmp_path: Path) -> None:
+    found = drawn(run, sheet, raters=["Ann", "Bob"])
+    assert (found.cases, found.drawn, found.in_sheet, found.cut) == (30, 9, 9, 0)
+    path = tmp_path / "rate.xlsx"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    shown = pages(path)
+    assert list(shown) == ["1 Ann", "2 Bob", "scale"]
+    assert shown["1 Ann"][0] == ["rating_id", "question", "answer", "score", "notes"]
+    assert shown["scale"] == [["score"], ["5 – Best"], ["4 – Good"], ["3 – Not asked"], ["2 – Poor"], ["1 – Bad"]]
+    ann, bob = ([row[2] for row in shown[title][1:]] for title in ("1 Ann", "2 Bob"))
+    assert sorted(ann) == sorted(bob)
+    assert ann != bob
+    ids = [row[0] for title in ("1 Ann", "2 Bob") for row in shown[title][1:]]
+    assert len(set(ids)) == 18
+    assert all(row[3:] == [None, None] for title in ("1 Ann", "2 Bob") for row in shown[title][1:])
+    assert "staff" not in str(shown)
+    assert not any(name == row[0] for name in NAMES for row in shown["1 Ann"])
+    (levels,) = openpyxl.load_workbook(path)["2 Bob"].data_validations.dataValidation
+    assert (levels.type, levels.formula1, str(levels.sqref)) == ("list", "scale!$A$2:$A$6", "D2:D10")
+
+
+def test_what_is_filled_in_comes_back(run: Path, sheet: Path, tmp_path: Path) -> None:
+    drawn(run, sheet, raters=["Ann", "Bob"])
+    path = tmp_path / "rate.xlsx"
+
+    def choose(cells: dict[str, Any], title: str) -> Any:
+        number = int(cells["answer"].removeprefix("the answer of s-"))
+        if title == "1 Ann":
+            return ["5 – Best", "4 – Good", 2][number % 3]
+        return None if number % 2 else 1
+
+    fill(path, choose)
+    with RunFile.open(run) as opened:
+        chosen = {each.case_id for each in inclusions(opened, samples(opened, "tiny")[0].id) if each.drawn}
+        found = import_ratings(opened, RatingsFile(path, "human"), ["import"])
+        wanted = {name: [5, 4, 2][int(name[2:]) % 3] for name in chosen}
+        assert scores_of(opened, "Ann") == wanted
+        assert scores_of(opened, "Bob") == {name: 1 for name in chosen if int(name[2:]) % 2 == 0}
+        assert found.blanks == sum(int(name[2:]) % 2 for name in chosen)
+        assert found.notices == ()
+
+
+def test_a_wrong_level_names_the_sheet_and_the_row(run: Path, sheet: Path, tmp_path: Path) -> None:
+    drawn(run, sheet, raters=["Ann", "Bob"])
+    fill(tmp_path / "rate.xlsx", lambda cells, title: 9 if title == "2 Bob" else 4)
+    with RunFile.open(run) as opened, pytest.raises(RatingsError) as caught:
+        import_ratings(opened, RatingsFile(tmp_path / "rate.xlsx", "human"), ["import"])
+    assert caught.value.problems[0] == "2 Bob, row 2: the rater's score: 9 is off the scale 1 to 5"
+    assert len(caught.value.problems) == 9
+
+
+def test_copies_of_one_sheet_go_to_several_people(run: Path, sheet: Path, tmp_path: Path) -> None:
+    drawn(run, sheet)
+    path = tmp_path / "rate.xlsx"
+    assert list(pages(path)) == ["ratings", "scale"]
+    with RunFile.open(run) as opened:
+        for rater, score in (("Ann", 4), ("Bob", 5)):
+            fill(path, lambda cells, title, score=score: score)  # type: ignore[misc]
+            import_ratings(opened, RatingsFile(path, "human", rater), ["import"])
+        assert set(scores_of(opened, "Ann").values()) == {4}
+        assert set(scores_of(opened, "Bob").values()) == {5}
+
+
+def test_probabilities_by_stratum(run: Path, sheet: Path) -> None:
+    found = drawn(run, sheet, strata="audience")
+    assert found.strata == 2
+    with RunFile.read(run) as opened:
+        every = inclusions(opened, samples(opened, "tiny")[0].id)
+        assert {(each.stratum, each.probability) for each in every} == {("staff", 0.3), ("student", 0.3)}
+        assert sum(each.drawn for each in every if each.stratum == "staff") == 3
+        assert [each.case_id for each in every] == list(NAMES)
+        assert opened.jobs()[-1].facts["sample"] == {"size": 9, "seed": 1, "strata": "audience", "raters": []}
+
+
+def test_a_larger_sample_adds_to_the_smaller(run: Path, sheet: Path, tmp_path: Path) -> None:
+    drawn(run, sheet)
+    more = drawn(run, sheet, 15, "more.xlsx")
+    assert (more.before, more.in_sheet) == (9, 6)
+    first, second = ({row[2] for row in pages(tmp_path / name)["ratings"][1:]} for name in ("rate.xlsx", "more.xlsx"))
+    assert not first & second
+    with RunFile.read(run) as opened:
+        (kept,) = samples(opened, "tiny")
+        assert sum(each.drawn for each in inclusions(opened, kept.id)) == 15
+    with pytest.raises(UsageError, match="15 cases were drawn already"):
+        drawn(run, sheet, 10, "less.xlsx")
+    assert drawn(run, sheet, 15, "lost.xlsx").in_sheet == 15
+
+
+def test_a_new_run_is_made_only_for_a_draw_that_holds(sheet: Path, tmp_path: Path) -> None:
+    rubric = tmp_path / "tiny.prompty"
+    rubric.write_text(TINY.text)
+    new = tmp_path / "new.run"
+    with pytest.raises(UsageError, match="there are 30"):
+        drawn(new, sheet, 31, rubric=str(rubric))
+    assert not new.exists()
+    drawn(new, sheet, 5, rubric=str(rubric))
+    fill(tmp_path / "rate.xlsx", lambda cells, title: "Best")
+    with RunFile.open(new) as opened:
+        import_ratings(opened, RatingsFile(tmp_path / "rate.xlsx", "human", "Ann"), ["import"])
+        assert list(scores_of(opened, "Ann").values()) == [5] * 5
+
+
+def test_what_can_not_be_drawn_changes_nothing(run: Path, sheet: Path, tmp_path: Path) -> None:
+    before = run.read_bytes()
+    with pytest.raises(UnknownName):
+        drawn(run, sheet, strata="faculty")
+    with pytest.raises(UsageError, match="column of the ids"):
+        drawn(run, sheet, strata="id")
+    with pytest.raises(UsageError, match="no XLSX"):
+        drawn(run, sheet, out="rate.csv")
+    with pytest.raises(UsageError, match="named twice"):
+        drawn(run, sheet, raters=["Ann", "Ann"])
+    (tmp_path / "rate.xlsx").write_text("mine")
+    with pytest.raises(OutputExists):
+        drawn(run, sheet)
+    assert run.read_bytes() == before
+
+
+def test_a_sheet_that_can_not_be_written_leaves_no_sample(
+    run: Path, sheet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> int:
+        raise RunFileError("no space is left")
+
+    monkeypatch.setattr("pathway_local.sampling.write_rating_sheet", failing)
+    with pytest.raises(RunFileError):
+        drawn(run, sheet)
+    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".xlsx"] == []
+    with RunFile.read(run) as opened:
+        assert samples(opened, "tiny") == []
+        assert opened.database.rows("SELECT 1 FROM handouts") == []
+
+
+def test_cases_that_lack_an_input_are_left_out(run: Path, sheet: Path) -> None:
+    with sheet.open("a", encoding="utf-8") as file:
+        file.write("s-31,what?,,student\ns-32,too,many,cells,here\n")
+    found = drawn(run, sheet, 30)
+    assert (found.cases, found.left_out) == (30, 2)
