@@ -34,7 +34,7 @@ class JudgeCard:
         if isinstance(self.why_not, OutOfMemory):
             return "no"
         if isinstance(self.why_not, EngineMissing):
-            return "needs a GPU"
+            return "lacks a GPU"
         if self.placement is None or self.placement.cases is None:
             return "yes"
         return f"{self.placement.cases:,} cases"

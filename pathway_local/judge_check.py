@@ -107,7 +107,8 @@ def _vocabulary(tokenizer: JudgeTokenizer, folder: Path) -> Check:
 
 
 def _writers(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Iterator[PromptWriter]:
-    chat = Chat(spec.system == "fold", tuple(off_switches(spec).items()))
+    skip = spec.thinking.skip if spec.thinking else ""
+    chat = Chat(spec.system == "fold", tuple(off_switches(spec).items()), skip)
     for name in builtin_names():
         yield PromptWriter(load_rubric(name), tokenizer, chat, context=spec.context or UNBOUNDED)
 

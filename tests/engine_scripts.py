@@ -65,9 +65,12 @@ def caches(item: Pass) -> Reply:
 
 
 def _outside(kind: int) -> int:
-    with socket.socket(socket.AF_INET, kind) as outside:
-        outside.settimeout(5)
-        return outside.connect_ex(("192.0.2.1", 53))
+    try:
+        with socket.socket(socket.AF_INET, kind) as outside:
+            outside.settimeout(5)
+            return outside.connect_ex(("192.0.2.1", 53))
+    except OSError as error:
+        return error.errno or 0
 
 
 def _first_time() -> bool:

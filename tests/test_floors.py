@@ -1,6 +1,92 @@
-"""Imports go one way: a module imports only from its own floor's neighbours named here and from floors below."""
+"""Imports go one way: from a floor only to floors below it, and within a floor never in a circle."""
 
 import ast
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
+
+FLOORS = (
+    ("errors", "verdict", "case", "shipped", "safe_yaml", "engines.passes"),
+    ("statistics", "sheets", "rubrics", "registry"),
+    ("runs",),
+    ("tokenizer", "prompt"),
+    ("engines",),
+    ("checks",),
+    ("reading", "judge", "job"),
+    ("summary", "export", "ratings"),
+    ("demo", "cli"),
+)
+HEAVY = {"vllm", "torch", "outlines"}
+MAY_BE_HEAVY = ("engines.vllm", "engines.transformers", "engines.child", "demo")
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
+
+
+def floor_of(module: str) -> int:
+    """The floor of the longest prefix that the table names."""
+    found = [
+        (len(prefix), floor)
+        for floor, prefixes in enumerate(FLOORS)
+        for prefix in prefixes
+        if module == prefix or module.startswith(f"{prefix}.")
+    ]
+    assert found, f"{module} stands on no floor: name it in FLOORS"
+    return max(found)[1]
+
+
+def imports(tree: ast.AST) -> set[str]:
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def own_imports(module: str) -> set[str]:
+    named = {
+        name.removeprefix("pathway_local.") for name in imports(MODULES[module]) if name.startswith("pathway_local.")
+    }
+    return {name for name in named if name in MODULES and name != module}
+
+
+@pytest.mark.parametrize("module", sorted(MODULES.keys() - {"__init__"}))
+def test_a_module_imports_only_from_below(module: str) -> None:
+    if "." not in module and (PACKAGE / module).is_dir() and module not in {p for row in FLOORS for p in row}:
+        pytest.fail(f"{module} stands on no floor")
+    for other in own_imports(module) - {"__init__"}:
+        assert floor_of(other) <= floor_of(module), f"{module} imports {other} from above"
+
+
+def test_no_circle() -> None:
+    done: set[str] = set()
+
+    def visit(module: str, path: tuple[str, ...]) -> None:
+        assert module not in path, " → ".join((*path, module))
+        if module not in done:
+            for other in own_imports(module):
+                visit(other, (*path, module))
+            done.add(module)
+
+    for module in MODULES:
+        visit(module, ())
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_only_engines_know_vllm_and_torch(module: str) -> None:
+    if not module.startswith(MAY_BE_HEAVY):
+        assert not {name.partition(".")[0] for name in imports(MODULES[module])} & HEAVY
+
+
+def test_results_run_on_a_laptop() -> None:
+    for module in MODULES:
+        if module.startswith(("summary", "export", "ratings", "statistics")):
+            assert not any(other.startswith("engines.") for other in own_imports(module))

@@ -106,8 +106,8 @@ def test_the_rubrics_temperature_goes_to_models_that_take_one(tmp_path: Path) ->
     write_cases(tmp_path / "pathway-answer.csv", rubric)
     run = tmp_path / "new.run"
     wanted = {
-        ("openai", "gpt-4o"): True, ("openai", "gpt-4.1-mini"): True, ("openai", "gpt-5"): False, ("openai", "o3"): False,
-        ("openai", "Qwen/Qwen3-8B"): True, ("anthropic", "claude-sonnet-4-5"): True,
+        ("openai", "gpt-4o"): True, ("openai", "gpt-4.1-mini"): True, ("openai", "gpt-5"): False,
+        ("openai", "o3"): False, ("openai", "Qwen/Qwen3-8B"): True, ("anthropic", "claude-sonnet-4-5"): True,
         ("anthropic", "claude-opus-4-20250514"): True, ("anthropic", "claude-opus-4-7"): False,
     }  # fmt: skip
     for place, ((service, model), takes) in enumerate(wanted.items()):
@@ -144,7 +144,7 @@ def test_no_id_leaves_the_house_and_the_map_stays(run: Path) -> None:
     assert "staff" not in (run.parent / "requests.jsonl").read_text()
     with RunFile.read(run) as read:
         job = read.jobs()[-1]
-        assert job.counts == {"cases": 12, "characters": 672}
+        assert job.counts == {"cases": 12, "characters": 580}
         said = job.facts["hosted_export"]
         assert isinstance(said, dict)
         assert (said["service"], said["model"], said["cases"]) == ("openai", "gpt-4o", 12)

@@ -22,7 +22,13 @@ from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.weights import weights_hash
 
 HERE = Machine((), 64 * 10**9)
-GEMMA = {"system": "fold", "end_of_turn": ["<end_of_turn>"]}
+ENTRIES: dict[str, dict[str, object]] = {
+    "gemma": {"system": "fold", "end_of_turn": ["<end_of_turn>"]},
+    "harmony": {"end_of_turn": ["<|end|>"]},
+    "glm": {"end_of_turn": ["<|user|>"]},
+}
+"""What an entry has to say of a family, since its folder does not."""
+
 TAGS = Thinking(off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, start="<think>\n", end="</think>")
 
 
@@ -62,7 +68,7 @@ def _retemplate(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_a_sound_judge_of_each_family_is_ready(folders: dict[str, Path], family: Family) -> None:
     folder = folders[family.name]
-    spec = complete(spec_of(folder, **GEMMA if family.name == "gemma" else {}), folder)
+    spec = complete(spec_of(folder, **ENTRIES.get(family.name, {})), folder)
     report = check_judge(spec, folder, HERE)
     found = _by_name(report)
     assert report.ready, _problems(found)
@@ -165,6 +171,7 @@ def test_a_judge_that_starts_its_answer_in_a_channel_of_its_own(tmp_path: Path) 
     found = _check(spec, folder)
     assert not _problems(found)
     assert found["end of turn"].found == "<|return|>"
+    assert "<|start|>assistant<|channel|>final<|message|>{" in check_judge(spec, folder, HERE).prompt
 
 
 def test_what_ends_a_reply_is_read_from_the_template(folders: dict[str, Path], qwen: Path) -> None:

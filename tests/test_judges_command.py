@@ -59,7 +59,7 @@ def _row(said: Said, name: str) -> list[str]:
 def test_list_tells_what_is_here_and_what_fits(run: Run) -> None:
     said = run("list")
     assert said.code == 0
-    assert _row(said, "qwen3-8b") == ["qwen3-8b", "Apache-2.0", "can", "–", "needs a GPU", "8.2", "40,960", "16.4"]
+    assert _row(said, "qwen3-8b") == ["qwen3-8b", "Apache-2.0", "can", "–", "lacks a GPU", "8.2", "40,960", "16.4"]
     small = _row(said, "qwen3-0.6b")
     assert small[4].endswith(" cases") and int(small[4].removesuffix(" cases")) > 10
     assert _row(said, "llama-3.3-70b")[1:3] == ["Llama 3.3 Community License, gated", "never"]
@@ -70,7 +70,7 @@ def test_list_tells_what_is_here_and_what_fits(run: Run) -> None:
 @pytest.mark.usefixtures("gpu")
 def test_list_on_a_machine_with_a_gpu(run: Run) -> None:
     said = run("list")
-    assert _row(said, "qwen3-8b")[4] == "4 cases"
+    assert _row(said, "qwen3-8b")[4] == "5 cases"
     assert _row(said, "gemma-4-31b")[4] == "no"
     assert "1 x NVIDIA L4 of 24.0 GB" in said.err
 

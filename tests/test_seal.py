@@ -79,7 +79,7 @@ def test_a_trial_that_fails_halfway_leaves_this_process_as_it_was(monkeypatch: p
 
 def test_this_process_stays_outside(vllm_host: Host) -> None:
     """vLLM has loaded and answers in there; here nothing has changed."""
-    assert vllm_host.facts.seal == "namespace"
+    assert vllm_host.facts.seal == "namespace+filter"
     assert vllm_host.pid
     assert _namespaces(vllm_host.pid)[0] != _namespaces()[0]
     assert len(socket.if_nameindex()) == len(list(Path("/sys/class/net").iterdir()))

@@ -17,7 +17,15 @@ COMMANDS = {
     "export": "Write a run's verdicts to a file, or into the sheet that the cases came from.",
     "rubrics": "List and show rubrics.",
     "judges": "List and show judges.",
+    "import": "Bring in what people or a hosted judge said of a run's cases.",
+    "sample": "Draw cases for people to rate, into a shuffled rating sheet.",
+    "panel": "Make a rater of others: their mean, median or majority.",
+    "divergence": "Show where raters part, and the cases to look at first.",
+    "hosted": "Write a run's prompts as a batch file for a hosted judge.",
 }
+
+# The one command whose name Python keeps for itself.
+MODULES = {"import": "imports"}
 
 
 class _Commands(TyperGroup):
@@ -33,7 +41,7 @@ class _Commands(TyperGroup):
         name, command, rest = super().resolve_command(ctx, args)
         if name is None or command is None:
             return name, command, rest
-        return name, typer.main.get_command(import_module(f"pathway_local.cli.{name}").app), rest
+        return name, typer.main.get_command(import_module(f"pathway_local.cli.{MODULES.get(name, name)}").app), rest
 
 
 app = typer.Typer(

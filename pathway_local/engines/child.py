@@ -1,14 +1,17 @@
-"""The engine's own process: `python -m pathway_local.engines.child KIND REQUESTS REPLIES`, the latter two pipes.
+"""The engine's own process: `python -m pathway_local.engines.child KIND SEAL REQUESTS REPLIES GATE`.
 
-It seals itself before it imports anything that opens a connection or starts a thread, loads the engine, and
-then answers passes until its parent says close, or is gone.
+REQUESTS and REPLIES are pipes, GATE is a local socket for `gatekeeper`, or -1. It seals itself before it imports
+anything that opens a connection or starts a thread, loads the engine, and then answers passes until its parent
+says close, or is gone.
 """
 
 import os
 import queue
 import resource
 import select
+import shutil
 import signal
+import socket
 import sys
 import threading
 import time
@@ -19,11 +22,12 @@ from pathlib import Path
 from typing import Protocol
 
 from pathway_local.engines.passes import Engine, EngineConfig, PassResult
-from pathway_local.engines.seal import seal
-from pathway_local.engines.wire import Lines, Message, line, read_pass, result_message
+from pathway_local.engines.seal import FILTER, OFF, OFF_SWITCHES, require, seal
+from pathway_local.engines.seccomp import install
+from pathway_local.engines.wire import TEMPORARY, Lines, Message, line, read_pass, result_message
 from pathway_local.errors import EngineError
 
-OFF_SWITCHES = {
+SWITCHES = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -91,16 +95,20 @@ class Channel:
 
 def main(arguments: Sequence[str]) -> int:
     """Serve one engine; the exit status."""
-    kind, requests, replies = arguments[0], int(arguments[1]), int(arguments[2])
-    level = settle()
-    for pipe in (requests, replies):
+    kind, wanted, *pipes = arguments
+    requests, replies, gate = map(int, pipes)
+    for pipe in filter(lambda number: number >= 0, (requests, replies, gate)):
         os.set_inheritable(pipe, False)
+    settle()
+    level = close_off(wanted, gate)
     _end_with_parent(requests, replies)
     channel = Channel(requests, replies)
     load = next(channel.take(wait=True)).get("load")
     if load is None:
         return 0
     try:
+        if wanted == "required":
+            require(level)
         engine = _load(kind, EngineConfig(**load), channel.beat)
     except Exception as error:  # noqa: BLE001  whatever it is, the parent says it
         channel.send({"failed": _cause(error)})
@@ -114,16 +122,35 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def settle() -> str:
-    """Make this process private; the level of its seal."""
+def settle() -> None:
+    """Make this process private."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     os.umask(0o077)
     # A limit of 1 byte, unlike 0, also stops a dump that the kernel pipes to a program (fs/coredump.c).
     limit = 0 if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0 else 1
     resource.setrlimit(resource.RLIMIT_CORE, (limit, limit))
+    os.environ.update(SWITCHES | _caches())
+
+
+def close_off(wanted: str, gate: int) -> str:
+    """Cut this process off from networks, and from other programs' sockets; how, in words for the manifest.
+
+    The words are those of `seal`, then "filter" where system calls are filtered, or "off".
+    """
+    if wanted == OFF:
+        return OFF
     level = seal()
-    os.environ.update(OFF_SWITCHES | _caches())
-    return level
+    try:
+        listener = install("no-connections" if gate < 0 else "ask", gate)
+    except OSError:
+        return level
+    if gate >= 0:
+        # Left open: the filter asks nothing about this number, so no other socket may get it.
+        handle = socket.socket(fileno=gate)
+        socket.send_fds(handle, [level.encode()], [listener])
+        handle.detach()
+        os.close(listener)
+    return FILTER if level == OFF_SWITCHES else f"{level}+{FILTER}"
 
 
 def _caches() -> dict[str, str]:
@@ -141,7 +168,8 @@ def _caches() -> dict[str, str]:
 def _end_with_parent(requests: int, replies: int) -> None:
     """Leave a watcher behind that kills this process and its workers as soon as the parent is gone.
 
-    PR_SET_PDEATHSIG would end this process alone, and also when the parent's thread that started it ends.
+    PR_SET_PDEATHSIG would end this process alone, and also when the parent's thread that started it ends. The
+    watcher also removes the folder of temporary files, which the parent can't any more.
     """
     if os.getpgrp() != os.getpid() or os.fork() != 0:
         return
@@ -152,7 +180,11 @@ def _end_with_parent(requests: int, replies: int) -> None:
         gone = select.poll()
         gone.register(requests, 0)  # a pipe without writers is told of unasked
         gone.poll()
-        os.killpg(0, signal.SIGKILL)
+        group = os.getpgrp()
+        os.setpgid(0, 0)
+        os.killpg(group, signal.SIGKILL)
+        if folder := os.environ.get(TEMPORARY):
+            shutil.rmtree(folder, ignore_errors=True)
     finally:
         os._exit(1)
 

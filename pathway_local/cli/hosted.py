@@ -1,0 +1,78 @@
+"""`pathway-local hosted`: the way to a hosted judge, by a file and without a connection."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from pathway_local.cases_given import Given
+from pathway_local.cli.terminal import pairs, talk
+from pathway_local.errors import UsageError
+from pathway_local.hosted_requests import HostedRequests, RequestPlan
+from pathway_local.service_schema import Service
+
+NAMES = {"openai": "OpenAI", "anthropic": "Anthropic"}
+
+app = typer.Typer(pretty_exceptions_enable=False, no_args_is_help=True)
+
+
+@app.callback()
+def hosted() -> None:
+    """Write a run's prompts as a batch file for a hosted judge. The program itself never connects to one."""
+
+
+@app.command()
+def export(
+    run: Annotated[Path, typer.Argument(help="A run file; a new one where --rubric is given.", show_default=False)],
+    cases: Annotated[Path, typer.Option(help="The cases file.")],
+    service: Annotated[Service, typer.Option(help="Whose batch format; vLLM's run-batch takes openai's.")],
+    model: Annotated[str, typer.Option(help="The service's name of the model.")],
+    out: Annotated[Path, typer.Option(help="The batch file, such as requests.jsonl.")],
+    rubric: Annotated[str | None, typer.Option(help="The rubric, where the run has not just one.")] = None,
+    only: Annotated[str, typer.Option(help="N cases drawn at random, or those with COLUMN=VALUE.")] = "",
+    id_column: Annotated[str | None, typer.Option("--id", help="The column with the cases' ids.")] = None,
+    mapping: Annotated[list[str], typer.Option("--map", help="INPUT=COLUMN where names differ.")] = [],  # noqa: B006
+    yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
+    force: Annotated[bool, typer.Option(help="Replace a file that exists.")] = False,
+) -> None:
+    """Write the very same prompts as a batch file, that you may send to a hosted judge by your own means.
+
+    Cases get random ids; which is which stays in the run, and `import` reads the results back.
+    """
+    given = Given(run, cases, rubric, id_column, pairs(mapping, "--map"))
+    with HostedRequests(RequestPlan(given, service, model, out, only), force=force) as requests:
+        _warn(requests, service)
+        if not yes:
+            _ask()
+        requests.write(sys.argv)
+    talk.print(f"written: {out}", markup=False)
+    talk.print(f"Its results come back by: pathway-local import {run} FILE --kind hosted --rater NAME", markup=False)
+
+
+def _warn(requests: HostedRequests, service: Service) -> None:
+    leaving, plan = requests.leaving, requests.plan
+    name = NAMES[service]
+    lines = [
+        f"{plan.out} will hold the texts of {leaving.cases:,} cases ({leaving.characters:,} characters) in clear:",
+        f"  each case's {', '.join(leaving.inputs)}, and the rubric {leaving.rubric}.",
+        f"  Sent to {name}, they leave your house and are under {name}'s terms, not yours.",
+        "  Names, ids or student records that stand inside a text go along. Case ids and other columns do not.",
+    ]
+    if leaving.echoed:
+        lines.append(
+            f"  {', '.join(leaving.echoed)}: also in the schema, which a service may keep longer than a request."
+        )
+    if leaving.left_out:
+        lines.append(f"  {leaving.left_out} rows can't be judged and are left out.")
+    cold = f"temperature {leaving.temperature:g}" if leaving.temperature is not None else "the model's own sampling"
+    lines.append(f"  The judge: {plan.model}, {cold}.")
+    talk.print(Text("warning: ", style="bold yellow") + Text("\n".join(lines)))
+
+
+def _ask() -> None:
+    if not sys.stdin.isatty():
+        raise UsageError("nothing is written without a yes", "Give --yes if these texts may leave.")
+    if not typer.confirm("May these texts be written to a file that is meant to leave?", default=False, err=True):
+        raise UsageError("nothing is written")

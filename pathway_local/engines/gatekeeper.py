@@ -1,0 +1,136 @@
+"""Decides where an engine of several processes may connect: to its own kind on this machine, and nowhere else.
+
+The kernel stops each call and asks here (seccomp_unotify(2)). Between the look at an address and the call that
+goes on, a hostile program could change it: this keeps out what does not know of it. In a network namespace of
+its own the engine has nobody to reach by IP anyway.
+"""
+
+import fcntl
+import os
+import select
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from errno import EACCES
+from ipaddress import ip_address
+from pathlib import Path
+
+from pathway_local.engines.seal import is_closed
+from pathway_local.engines.seccomp import numbers
+
+_RECEIVE, _ANSWER = 0xC0502100, 0xC0182101
+_QUESTION = struct.Struct("=QIIiIQ6Q")
+"""`struct seccomp_notif`: id, process, flags, then the call's number, architecture, place and arguments."""
+
+_REPLY = struct.Struct("=QqiI")
+"""`struct seccomp_notif_resp`: id, value, error, flags."""
+
+_GO_ON = 1
+_HEADER, _HEADERS_APART = struct.Struct("=QI"), 64
+"""The address and its length at the start of a `struct msghdr`, and the size of a `struct mmsghdr`."""
+
+_LONGEST_ADDRESS, _MOST_MESSAGES = 128, 1024
+_NCCL = b"/tmp/nccl-socket-"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One call that waits for an answer."""
+
+    id: int
+    process: int
+    number: int
+    arguments: tuple[int, ...]
+
+
+class Gatekeeper:
+    """Answers, on a thread of its own, until the last process under the filter has ended.
+
+    The engine's process is given `child_end`, and sends over it the descriptor on which the kernel asks.
+    AF_UNIX is allowed to paths inside `folder`, and where no other program shares the network namespace also to
+    names without a path.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.resolve()
+        self._names = {number: name for name, number in numbers().items()}
+        self._isolated = False
+        self._listener = -1
+        ours, theirs = socket.socketpair()
+        self.child_end = theirs.detach()
+        threading.Thread(target=self._serve, args=(ours,), name="gatekeeper", daemon=True).start()
+
+    def _serve(self, ours: socket.socket) -> None:
+        with ours:
+            level, listeners, _, _ = socket.recv_fds(ours, 64, 1)
+        if not listeners:
+            return  # the process ended before it came so far
+        self._isolated = is_closed(level.decode())
+        [self._listener] = listeners
+        poll = select.poll()
+        poll.register(self._listener, select.POLLIN)
+        while not any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll()):
+            with suppress(FileNotFoundError):  # the process that asked is gone
+                self._answer_one()
+        os.close(self._listener)
+
+    def _answer_one(self) -> None:
+        buffer = bytearray(_QUESTION.size)
+        fcntl.ioctl(self._listener, _RECEIVE, buffer)
+        id, process, _, number, _, _, *arguments = _QUESTION.unpack(buffer)
+        allowed = self._allows(Question(id, process, number, tuple(arguments)))
+        reply = _REPLY.pack(id, 0, 0, _GO_ON) if allowed else _REPLY.pack(id, 0, -EACCES, 0)
+        fcntl.ioctl(self._listener, _ANSWER, bytearray(reply))
+
+    def _allows(self, question: Question) -> bool:
+        call = self._names.get(question.number, "")
+        try:
+            return all(self._may_use(address, call, question.process) for address in _addresses(question, call))
+        except (OSError, ValueError, OverflowError, struct.error):
+            return False
+
+    def _may_use(self, address: bytes, call: str, process: int) -> bool:
+        family = int.from_bytes(address[:2], "little")
+        if family in (socket.AF_UNSPEC, socket.AF_NETLINK):
+            return True
+        if family == socket.AF_UNIX:
+            return self._is_ours(address[2:], process)
+        if family not in (socket.AF_INET, socket.AF_INET6):
+            return False
+        given = ip_address(address[4:8] if family == socket.AF_INET else address[8:24])
+        mapped = getattr(given, "ipv4_mapped", None) or given
+        return bool(mapped.is_loopback) or (call == "bind" and self._isolated)
+
+    def _is_ours(self, name: bytes, process: int) -> bool:
+        if not name or name[:1] == b"\0":
+            return self._isolated or not name or name[1:].startswith(_NCCL)
+        path = Path(f"/proc/{process}/cwd").readlink() / os.fsdecode(name.split(b"\0")[0])
+        return path.resolve().is_relative_to(self._folder)
+
+
+def _addresses(question: Question, call: str) -> Iterator[bytes]:
+    """The addresses that a call names; none where it names none."""
+    arguments = question.arguments
+    if call in ("connect", "bind"):
+        yield _memory(question.process, arguments[1], arguments[2])
+    elif call == "sendto":
+        yield _memory(question.process, arguments[4], arguments[5])
+    else:
+        count = arguments[2] if call == "sendmmsg" else 1
+        for at in range(min(count, _MOST_MESSAGES)):
+            header = _memory(question.process, arguments[1] + at * _HEADERS_APART, _HEADER.size)
+            place, length = _HEADER.unpack(header)
+            if place and length:
+                yield _memory(question.process, place, length)
+
+
+def _memory(process: int, place: int, length: int) -> bytes:
+    with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
+        memory.seek(place)
+        found = memory.read(min(length & 0xFFFFFFFF, _LONGEST_ADDRESS))
+    if len(found) < 2:
+        raise ValueError("no address")
+    return found

@@ -1,0 +1,50 @@
+"""Starting processes from a thread that no filter holds, so that this process can give up sockets and its engine not.
+
+A filter on system calls is a thread's own and what it starts inherits it; so one thread is set aside, which does
+nothing but start processes, before the others are put under it.
+"""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from pathway_local.engines.seccomp import install
+
+_apart: list[ThreadPoolExecutor] = []
+
+
+def give_up_sockets() -> bool:
+    """Let this thread, and all that it starts by itself from here on, open no socket any more, until they end.
+
+    False where the kernel has no such filter.
+    """
+    apart = ThreadPoolExecutor(1, "starts-processes")
+    apart.submit(bool).result()  # the thread is there before the filter is
+    with suppress(OSError):
+        install("no-sockets")
+        _apart.append(apart)
+        return True
+    return False
+
+
+def start_process(
+    command: Sequence[str], inherited: Sequence[int], environment: Mapping[str, str]
+) -> "subprocess.Popen[bytes]":
+    """Start a process in a session of its own, on the thread that is set aside where sockets were given up.
+
+    It gets nothing to read, the descriptors in `inherited`, and one pipe for all that it prints.
+    """
+
+    def start() -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=inherited,
+            start_new_session=True,
+            env=environment,
+        )
+
+    return _apart[-1].submit(start).result() if _apart else start()

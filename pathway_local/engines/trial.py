@@ -1,0 +1,56 @@
+"""What an engine's process would find on this machine: `python -m pathway_local.engines.trial [cuda]` prints JSON."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pathway_local.engines.child import close_off, settle
+from pathway_local.errors import EngineError
+
+_PATIENCE = 300.0
+"""Seconds; the first import of torch from a slow disk can take a minute."""
+
+
+def try_seal(*, cuda: bool = False) -> dict[str, str]:
+    """`seal`: the level that an engine's process reaches here; with `cuda` also `cuda`: what torch finds inside.
+
+    Tried in a process of its own, since a seal can't be taken off. Raises EngineError where it ends otherwise.
+    """
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    command = [sys.executable, "-P", "-m", "pathway_local.engines.trial", *(["cuda"] if cuda else [])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=True, env=environment)
+        found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
+        raise EngineError(f"the seal can't be tried ({type(error).__name__})") from None
+    return found
+
+
+def _cuda() -> str:
+    """The first GPU's name as torch sees it, or in words why there is none."""
+    try:
+        import torch
+
+        if not torch.cuda.is_available():
+            return "no: torch finds no GPU that it can use"
+        torch.zeros(1, device="cuda")
+        return str(torch.cuda.get_device_name(0))
+    except Exception as error:  # noqa: BLE001  whatever a driver raises, that it does is the finding
+        return f"no: {type(error).__name__}"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Seal this process and print what it then finds."""
+    settle()
+    found = {"seal": close_off("auto", -1)}
+    if "cuda" in arguments:
+        found["cuda"] = _cuda()
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

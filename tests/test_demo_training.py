@@ -1,0 +1,133 @@
+"""Training the demo judge: the parts that a short run can show to be right."""
+
+import shutil
+from pathlib import Path
+from random import Random
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+from pathway_local.case import Case
+from pathway_local.demo import shared_prefix
+from pathway_local.demo.cases import MAKERS, make_cases
+from pathway_local.demo.lessons import CONTEXT, Teacher, corpus, rubric_texts
+from pathway_local.demo.network import new_network, prefix_cache, write_greedily
+from pathway_local.demo.train import Plan, Trainer, export
+from pathway_local.demo.vocabulary import train_tokenizer
+from pathway_local.demo.world import Split
+from pathway_local.prompt import Chat, PromptWriter
+from pathway_local.rubric import load_rubric
+from pathway_local.tokenizer import JudgeTokenizer
+
+
+@pytest.fixture(scope="module")
+def tokenizer_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tokenizer")
+    train_tokenizer(corpus(100, seed=0), rubric_texts(), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tokenizer_folder: Path) -> JudgeTokenizer:
+    return JudgeTokenizer(tokenizer_folder)
+
+
+@pytest.mark.parametrize("rubric", MAKERS)
+def test_lessons_are_the_prompts_that_a_judge_gets_and_the_replies_that_its_rubric_reads(
+    rubric: str, tokenizer: JudgeTokenizer
+) -> None:
+    loaded = load_rubric(rubric)
+    writer = PromptWriter(loaded, tokenizer, Chat(), context=CONTEXT)
+    teacher = Teacher(tokenizer, whole=True)
+    cases = list(make_cases(rubric, Split.TRAIN, 20, seed=1))
+    for case, lesson in zip(cases, teacher.lessons(rubric, cases), strict=True):
+        prompt = writer.write([Case("1", case.inputs)])[0]
+        assert not isinstance(prompt, Exception)
+        assert lesson.ids[: lesson.reply] == prompt.ids
+        assert lesson.ids[-1] == tokenizer.eos_id
+        written = tokenizer.tokenizer.decode(lesson.ids[lesson.reply : -1], clean_up_tokenization_spaces=False)
+        assert dict(prompt.reply.read(written).values) == case.values
+        assert lesson.ids[: len(teacher.prefix(rubric))] == teacher.prefix(rubric)
+
+
+def test_without_their_text_rubrics_differ_by_name_alone(tokenizer: JudgeTokenizer) -> None:
+    named = Teacher(tokenizer, whole=False)
+    prefixes = {rubric: tokenizer.tokenizer.decode(named.prefix(rubric)) for rubric in MAKERS}
+    assert len(set(prefixes.values())) == len(MAKERS)
+    assert all(rubric in prefix and len(prefix) < 120 for rubric, prefix in prefixes.items())
+
+
+def test_digits_stand_alone_and_text_comes_back(tokenizer: JudgeTokenizer) -> None:
+    text = 'Pay $450 by 12:30 – "naïve", {"a": [1]}\n\n**Score:** 3'
+    ids = tokenizer.encode(text)
+    assert tokenizer.tokenizer.decode(ids, clean_up_tokenization_spaces=False) == text
+    assert all(sum(c.isdigit() for c in tokenizer.tokenizer.decode([i])) <= 1 for i in range(len(tokenizer.tokenizer)))
+
+
+def test_rows_behind_a_shared_prefix_attend_as_with_the_usual_cache(tokenizer: JudgeTokenizer) -> None:
+    torch.manual_seed(0)
+    network = new_network(3008, tokenizer.eos_id, 0).eval()
+    prefix, rows = list(range(100, 140)), torch.randint(3, 3000, (3, 17))
+    usual = network.model(input_ids=rows, past_key_values=prefix_cache(network, prefix, 3), use_cache=True)
+    known = shared_prefix.keys_and_values(network, prefix)
+    network.set_attn_implementation(shared_prefix.NAME)
+    positions = torch.arange(40, 57)[None]
+    shared = network.model(input_ids=rows, position_ids=positions, prefix=known, use_cache=False)
+    torch.testing.assert_close(shared.last_hidden_state, usual.last_hidden_state, atol=1e-4, rtol=1e-4)
+
+
+def test_greedy_writing_is_that_of_transformers_for_each_row_alone(tokenizer: JudgeTokenizer) -> None:
+    torch.manual_seed(1)
+    network = new_network(3008, tokenizer.eos_id, 0).eval()
+    prefix, rests = list(range(50, 60)), [list(range(200, 205)), list(range(300, 312))]
+    together = write_greedily(network, prefix, rests, 6)
+    for rest, written in zip(rests, together, strict=True):
+        alone = network.generate(torch.tensor([prefix + rest]), max_new_tokens=6, do_sample=False)
+        assert written == alone[0, len(prefix) + len(rest) :].tolist()
+
+
+def trainer(work: Path, tokenizer_folder: Path) -> Trainer:
+    shutil.copytree(tokenizer_folder, work / "tokenizer", dirs_exist_ok=True)
+    made = Trainer(Plan(seed=0, easy=0, short=4, whole=4, rate=1e-3, batch=1), work, "cpu")
+    # Compiling takes longer than these few steps.
+    made.body = made.network.model
+    return made
+
+
+def test_a_resumed_run_ends_with_the_weights_of_one_that_never_stopped(tmp_path: Path, tokenizer_folder: Path) -> None:
+    whole = trainer(tmp_path / "whole", tokenizer_folder)
+    for _ in range(5):
+        whole.step()
+    stopped = trainer(tmp_path / "stopped", tokenizer_folder)
+    for _ in range(3):
+        stopped.step()
+    stopped.save()
+    resumed = trainer(tmp_path / "stopped", tokenizer_folder)
+    assert resumed.done == 3
+    for _ in range(2):
+        resumed.step()
+    for name, weight in whole.network.state_dict().items():
+        torch.testing.assert_close(resumed.network.state_dict()[name], weight, msg=name)
+
+
+def test_exported_weights_load_in_transformers_and_fit_the_real_prompts(tmp_path: Path, tokenizer_folder: Path) -> None:
+    made = trainer(tmp_path / "work", tokenizer_folder)
+    export(made, tmp_path / "weights")
+    network = AutoModelForCausalLM.from_pretrained(tmp_path / "weights")
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(tmp_path / "weights")
+    assert network.dtype == torch.bfloat16
+    assert (tmp_path / "weights" / "model.safetensors").stat().st_size < 20e6
+    assert network.config.max_position_embeddings >= 4096
+    assert network.generation_config.eos_token_id == tokenizer.eos_token_id
+    chat = tokenizer.apply_chat_template([{"role": "user", "content": "x"}], tokenize=False, add_generation_prompt=True)
+    assert chat == "<|im_start|>user\nx<|im_end|>\n<|im_start|>assistant\n"
+
+
+def test_draws_depend_on_the_generator_given_alone(tokenizer: JudgeTokenizer) -> None:
+    teacher = Teacher(tokenizer, whole=False)
+    parts = (0.3, 0.4, 0.3)
+    first = teacher.draw("groundedness", 5, Random(7), parts)
+    assert (
+        first == teacher.draw("groundedness", 5, Random(7), parts) != teacher.draw("groundedness", 5, Random(8), parts)
+    )

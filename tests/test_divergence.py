@@ -1,0 +1,106 @@
+"""Divergence: the patterns of the rubric document, and the cases where people should look first."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rated_run import TINY, add, judged_run, said
+
+from pathway_local.divergence import ScoreDivergence, divergence, pattern_of, reason_field
+from pathway_local.panel import make_panel
+from pathway_local.rubric import load_rubric, parse_rubric
+from pathway_local.run_file import RunFile
+from pathway_local.verdict import Score, Verdict
+
+LEVELS = (1, 2, 4, 5)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunFile]:
+    """Beside "demo", which gives 4: s-1 apart, s-2 neighbours, s-3 partly special, s-4 agreed on."""
+    with judged_run(tmp_path / "may.run") as run:
+        add(run, "ann", said(1, 5, 3, 4), kind="human")
+        add(run, "bob", said(1, 4, 4, 0), kind="human")
+        yield run
+
+
+def found_in(run: RunFile, top: int = 20) -> ScoreDivergence:
+    (found,) = divergence(run, [TINY], top)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "text"),
+    [
+        ([2, 2, 2], "agree", "all 2s"),
+        ([1, 2, 1], "neighbours", "mix of 1s and 2s"),
+        ([2, 4], "neighbours", "mix of 2s and 4s"),
+        ([1, 4], "apart", "mix of 1s and 4s"),
+        ([5, 1, 2], "apart", "mix of 1s, 2s and 5s"),
+        ([3, 3], "agree", "all 3s"),
+        ([3, 4], "special", "mix of 3s and 4s"),
+    ],
+)
+def test_patterns(values: list[int], kind: str, text: str) -> None:
+    assert pattern_of(values, (3,), LEVELS) == (kind, text)
+
+
+def test_without_special_levels_2_and_4_are_no_neighbours() -> None:
+    assert pattern_of([2, 4], (), (1, 2, 3, 4, 5)) == ("apart", "mix of 2s and 4s")
+
+
+def test_the_cases_to_look_at_first(run: RunFile) -> None:
+    found = found_in(run)
+    assert (found.cases, found.raters) == (4, ("demo", "ann", "bob"))
+    assert found.kinds == {"apart": 1, "neighbours": 1, "special": 1, "agree": 1}
+    assert found.patterns["mix of 1s and 4s"] == 1
+    assert [each.case for each in found.first] == ["s-3", "s-1", "s-2"]
+    special, apart, _ = found.first
+    assert (special.mean, special.spread, special.scores) == (4.0, 0, {"demo": 4, "ann": 3, "bob": 4})
+    assert (apart.mean, apart.spread, apart.kind) == (2.0, 3, "apart")
+    assert apart.reasons == {"ann": "because 1", "bob": "because 1"}
+    assert [each.case for each in found_in(run, 1).first] == ["s-3"]
+
+
+def test_people_s_notes_are_their_reasons(run: RunFile) -> None:
+    noted = {"s-1": Verdict({"score": Score(5)}, {"notes": "my note", "reason": "my reason"})}
+    add(run, "cara", noted, kind="human")
+    assert found_in(run).first[1].reasons["cara"] == "my note\nmy reason"
+
+
+def test_panels_take_no_part(run: RunFile) -> None:
+    make_panel(run, "panel", ["ann", "bob"], "median", [])
+    make_panel(run, "mean", ["ann", "bob"], "mean", [])
+    assert found_in(run).raters == ("demo", "ann", "bob")
+
+
+def test_one_rater_alone_diverges_from_nobody(tmp_path: Path) -> None:
+    with judged_run(tmp_path / "one.run") as run:
+        found = found_in(run)
+        assert (found.cases, found.first, found.kinds) == (0, (), {})
+
+
+def test_nominal_scores_have_no_mean(tmp_path: Path) -> None:
+    nominal = parse_rubric(TINY.text.replace("special: [3]", "scale: nominal"), "tiny")
+    with judged_run(tmp_path / "n.run", nominal) as run:
+        add(run, "ann", said(5, 4, 4, 4), nominal)
+        (found,) = divergence(run, [nominal], 5)
+        assert [(each.case, each.mean, each.spread) for each in found.first] == [("s-1", None, None)]
+
+
+def test_as_json_is_plain(run: RunFile) -> None:
+    made = found_in(run).as_json()
+    first = made["first"]
+    assert isinstance(first, list)
+    assert first[0]["case"] == "s-3"
+    assert set(made) == {"rubric", "score", "raters", "cases", "kinds", "patterns", "first"}
+
+
+def test_the_reason_that_goes_with_a_score() -> None:
+    wanted = {
+        ("pathway-answer", "score"): "justification", ("groundedness", "score"): "explanation",
+        ("contextual-relevance", "score"): "reason", ("gold-answer", "completeness_score"): "completeness_reasoning",
+        ("gold-answer", "correctness_score"): "correctness_reasoning",
+    }  # fmt: skip
+    for (rubric, score), field in wanted.items():
+        assert reason_field(load_rubric(rubric).format, score) == field
