@@ -49,7 +49,8 @@ def _openai(row: Row, custom_id: str, response: dict[str, Any]) -> HostedResult:
     status = response.get("status_code")
     error = _loaded(row, "error") or _object(body, "error")
     if error or status not in (200, None) or not body:
-        code = _word(error, "code") or _word(error, "type") or "no reply"
+        told = _object(error, "error") or error
+        code = _word(told, "code") or _word(told, "type") or "no reply"
         return HostedResult(
             custom_id, service, model, failure=Failure("hosted-error", f"status {_status(status)}: {code}")
         )

@@ -7,9 +7,10 @@ from itertools import takewhile
 import llguidance
 
 from pathway_local.case import Case
+from pathway_local.chat import Chat
 from pathway_local.errors import CaseError, FormatError, RubricError
 from pathway_local.output_format import Detail, OutputFormat
-from pathway_local.prompt import Chat, PromptWriter
+from pathway_local.prompt import PromptWriter
 from pathway_local.rubric import Rubric
 from pathway_local.tokenizer import JudgeTokenizer
 

@@ -14,14 +14,21 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from pathway_local import __version__
 from pathway_local.case import BadRow, Case
+from pathway_local.chat import chat_of, think_budget, thinking_of
+from pathway_local.engine_settings import resolve
 from pathway_local.engines.host import engine_kind, start
 from pathway_local.engines.passes import Engine, EngineConfig, EngineFacts, Sampling
 from pathway_local.engines.pool import Pool
+from pathway_local.engines.seal import Wanted
 from pathway_local.errors import CasesError, UnknownName, UsageError
+from pathway_local.installed_engine import check_architecture
 from pathway_local.judge import Judging, LocalRater, Tally
+from pathway_local.judge_check import check_room
 from pathway_local.judge_spec import JudgeSpec
+from pathway_local.machine import this_machine
 from pathway_local.output_format import Detail
-from pathway_local.prompt import Chat, PromptWriter, Thinking
+from pathway_local.placement import check_fits_here
+from pathway_local.prompt import PromptWriter
 from pathway_local.rater import Rater
 from pathway_local.readers import CasesFile
 from pathway_local.registry import Registry, load_registry, weights_folder
@@ -30,7 +37,8 @@ from pathway_local.run_cases import cases_of, remember, rubrics_of
 from pathway_local.run_file import RunFile
 from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.verdict import Value
-from pathway_local.weights import weights_hash
+from pathway_local.weights import read_json
+from pathway_local.weights_check import checked_hash
 
 MOST_CONTEXT = 32_768
 """Tokens of context to reserve at most: judges that could take more would need a GPU's memory for one case."""
@@ -62,6 +70,7 @@ class Plan:
     truncate: str | None = None
     think: str = "0"
     engine: str = "auto"
+    seal: Wanted = "auto"
     strict: bool = False
 
 
@@ -167,7 +176,7 @@ def _resumed(rater: Rater, rubric: Rubric, registry: Registry) -> _Part:
     """The part that a run's rater stands for; its weights are what lies on the disk now."""
     settings = Settings.model_validate(rater.spec)
     judge = registry.get(settings.judge)
-    now = settings.model_copy(update={"weights": weights_hash(weights_folder(judge))})
+    now = settings.model_copy(update={"weights": checked_hash(judge, weights_folder(judge))})
     return _Part(rater.name, judge, rubric, now)
 
 
@@ -179,7 +188,7 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> _Part:
     top_p, top_k = rubric.sampling.get("top_p", 1.0), int(rubric.sampling.get("top_k", 0))
     settings = Settings(
         judge=judge.key,
-        weights=weights_hash(weights_folder(judge)),
+        weights=checked_hash(judge, weights_folder(judge)),
         rubric=rubric.sha256,
         detail=plan.detail,
         samples=plan.samples,
@@ -187,28 +196,48 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> _Part:
         engine=engine_kind(plan.engine),
         dtype=judge.dtype,
         think=think_budget(plan.think, judge),
-        options=dict(judge.engine),
+        options=_options(judge, engine_kind(plan.engine)),
     )
     return _Part(plan.rater or judge.name, judge, rubric, settings)
+
+
+def _options(judge: JudgeSpec, engine: str) -> dict[str, JsonValue]:
+    """The engine's settings with what this machine decides of them: they can change a score."""
+    if engine != "vllm":
+        return dict(judge.engine)
+    config = read_json(weights_folder(judge) / "config.json")
+    return dict(resolve(judge.engine, this_machine(), config, judge.name))  # type: ignore[arg-type]
+
+
+def _context(judge: JudgeSpec, settings: Settings) -> int:
+    """Tokens for prompt and reply that this judge has on this machine. Raises EngineMissing, OutOfMemory."""
+    if settings.engine == "scripted":
+        return judge.context or MOST_CONTEXT
+    if settings.engine == "vllm":
+        check_architecture(read_json(weights_folder(judge) / "config.json"))
+    place = check_fits_here(judge, this_machine(), settings.options)
+    return min(known for known in (judge.context, place.context, MOST_CONTEXT) if known)
 
 
 def _judge(run: RunFile, own: Sequence[tuple[int, _Part]], plan: Plan, cases: CasesFile, watcher: Watcher) -> Tally:
     judge, settings = own[0][1].judge, own[0][1].settings
     folder = weights_folder(judge)
     tokenizer = JudgeTokenizer(folder, judge.end_of_turn)
-    context = min(judge.context or MOST_CONTEXT, MOST_CONTEXT)
+    context = _context(judge, settings)
     config = EngineConfig(str(folder), settings.dtype, context, settings.options)
     for _, part in own:
         run.set_setting(f"label:{part.name}", judge.label)
 
     def load() -> Engine:
-        engine = start(settings.engine, config, notify=watcher.notice)
+        engine = start(settings.engine, config, seal=plan.seal, notify=watcher.notice)
         run.set_setting(f"engine:{judge.name}", dict(asdict(engine.facts)))
         _tell_engine(engine.facts, watcher)
         return engine
 
     with closing(Pool(load, tokenizer, context)) as pool:
         raters = [_local(rater_id, part, tokenizer, context, plan) for rater_id, part in own]
+        for rater in raters:
+            check_room(rater.writer)
         judging = Judging(
             run,
             raters,
@@ -235,38 +264,6 @@ def _local(rater_id: int, part: _Part, tokenizer: JudgeTokenizer, context: int, 
         thinking=thinking_of(part.judge, settings.think, tokenizer, settings.sampling.seed),
     )
     return LocalRater(rater_id, writer, settings.sampling, settings.samples)
-
-
-def think_budget(wanted: str, judge: JudgeSpec) -> int:
-    """The tokens that the judge may think; `wanted` is a number or "auto" for the judge's own budget."""
-    if wanted == "0":
-        return 0
-    if judge.thinking is None:
-        raise UsageError(f"{judge.name} is no thinking judge", "Leave --think out, or take another judge.")
-    if wanted == "auto":
-        return judge.thinking.budget
-    if not wanted.isdecimal():
-        raise UsageError(f"--think {wanted} is neither a number of tokens nor auto", "Such as --think 1024.")
-    return int(wanted)
-
-
-def chat_of(judge: JudgeSpec, budget: int) -> Chat:
-    """How the judge takes its turns, with `budget` tokens to think or none."""
-    how = judge.thinking
-    folds = judge.system == "fold"
-    if how is None:
-        return Chat(folds)
-    switches, opening = (how.on_by, how.start) if budget else (how.off_by, how.skip)
-    return Chat(folds, tuple(switches.items()), opening)
-
-
-def thinking_of(judge: JudgeSpec, budget: int, tokenizer: JudgeTokenizer, seed: int) -> Thinking | None:
-    """How the judge thinks before its reply; None where it does not."""
-    how = judge.thinking
-    if how is None or not budget:
-        return None
-    sampling = Sampling(how.sampling.temperature or 0.0, how.sampling.top_p or 1.0, how.sampling.top_k or 0, seed)
-    return Thinking(budget, tokenizer.id_of(how.end), tokenizer.encode(how.closing), sampling)
 
 
 def _strict(cases: CasesFile) -> Iterator[Case | BadRow]:

@@ -10,13 +10,14 @@ import llguidance
 
 from pathway_local.architecture import text_config, whole
 from pathway_local.case import Case
+from pathway_local.chat import Chat
 from pathway_local.chat_check import SYSTEM_TURN, chat_checks, off_switches
 from pathway_local.check import Check, checked
 from pathway_local.errors import CaseError, EngineError, PromptTooLong
 from pathway_local.judge_spec import JudgeSpec
 from pathway_local.machine import Machine
 from pathway_local.output_format import Detail
-from pathway_local.prompt import Chat, Prompt, PromptWriter
+from pathway_local.prompt import Prompt, PromptWriter
 from pathway_local.rubric import Rubric, builtin_names, load_rubric
 from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.weights import read_json

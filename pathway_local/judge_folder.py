@@ -1,5 +1,6 @@
 """Completes a judge's entry from its folder: config, chat template, size of the weights."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -139,7 +140,9 @@ def _template(spec: JudgeSpec, template: str) -> dict[str, tuple[Any, str]]:
     told: dict[str, tuple[Any, str]] = {}
     if not template:
         return told
-    knows_system = "system" in template and "system role not supported" not in template.lower()
+    # Either a system turn is spoken of, or every turn is written under its own role's name.
+    speaks = "system" in template or re.search(r"\{\{[^}]*role", template)
+    knows_system = speaks and "system role not supported" not in template.lower()
     if "system" not in spec.model_fields_set and not knows_system:
         told["system"] = "fold", "no system turn in the chat template: its text goes into the user's turn"
     if "thinking" in spec.model_fields_set:

@@ -9,32 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.case import Case
-from pathway_local.engines.passes import GREEDY, Sampling
+from pathway_local.chat import Chat, Thinking
 from pathway_local.errors import CaseError, EngineError, PromptTooLong
 from pathway_local.output_format import Detail, Reply
 from pathway_local.prompty import Turn
 from pathway_local.rubric import Rubric
 from pathway_local.tokenizer import JudgeTokenizer
-
-
-@dataclass(frozen=True, slots=True)
-class Chat:
-    """How a judge takes its turns: whether it knows a system turn, its chat template's switches, and what of ours
-    opens its reply before the reply's own start."""
-
-    folds_system: bool = False
-    switches: tuple[tuple[str, object], ...] = ()
-    opening: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Thinking:
-    """Free thinking before the reply: the token `end_id` or `budget` ends it, then come the ids of `closing`."""
-
-    budget: int
-    end_id: int
-    closing: tuple[int, ...]
-    sampling: Sampling = GREEDY
 
 
 @dataclass(frozen=True, slots=True)

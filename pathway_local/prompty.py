@@ -43,6 +43,11 @@ SYNTAXES: Mapping[str, Syntax] = {
     "f-string": "braces",
     "none": "none",
 }
+LIMIT = 400_000
+"""Characters of a rubric's file; the longest prompts of judges have some ten thousand."""
+
+MOST_INPUTS = 64
+
 REFERENCE = re.compile(r"\$\{(env|file):[^}\n]*\}", re.IGNORECASE)
 SERVERS = ("configuration", "connection")
 """What stands under these keys of `model:` is never read: no server is called."""
@@ -117,6 +122,7 @@ def parse_prompty(text: str, where: str) -> Prompty:
 
 def split_front_matter(text: str, where: str) -> tuple[str, str, int]:
     """Front matter, body and the line number of the body's first line."""
+    check_length(text, where)
     found = re.match(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", text, re.DOTALL | re.MULTILINE)
     if not found:
         raise RubricError(
@@ -124,6 +130,12 @@ def split_front_matter(text: str, where: str) -> tuple[str, str, int]:
             "Make a rubric of a plain prompt with `pathway-local rubrics adopt FILE -o NEW.prompty`.",
         )
     return found.group(1), text[found.end() :].removeprefix("\ufeff"), found.group().count("\n") + 1
+
+
+def check_length(text: str, where: str) -> None:
+    """Raises RubricError for a file that is longer than any judge could read."""
+    if len(text) > LIMIT:
+        raise RubricError(f"{where}: {len(text):,} characters are too many for a prompt", f"The limit is {LIMIT:,}.")
 
 
 def split_turns(body: str, where: str, first_line: int) -> tuple[Turn, ...]:
@@ -224,6 +236,8 @@ def _inputs(front: Mapping[str, object], places: Places) -> dict[str, object]:
     if not isinstance(declared, Mapping) or not all(isinstance(name, str) for name in declared):
         hint = "Such as inputs: {question: {type: string}}."
         raise RubricError(f"{places.of(key)}: {key} must map names to their descriptions", hint)
+    if len(declared) > MOST_INPUTS:
+        raise RubricError(f"{places.of(key)}: {len(declared)} inputs are too many", f"The limit is {MOST_INPUTS}.")
     return dict(cast(Mapping[str, object], declared))
 
 

@@ -49,6 +49,12 @@ class Problem:
     def __str__(self) -> str:
         return f"{self.where}: {self.reason}"
 
+    @property
+    def place(self) -> tuple[str, int]:
+        """For putting problems in the order of the file."""
+        before, _, number = self.where.rpartition(" ")
+        return before, int(number)
+
 
 class RatingRows:
     """Reads the rows of one sheet under a rubric; `key` is the run's. `blanks` counts cells without a rating."""

@@ -86,9 +86,7 @@ def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> I
     reading = _Reading(run, file)
     ratings = reading.ratings()
     named = [(reading.rater_of(rating), rating) for rating in ratings]
-    _refuse(file.path, reading.problems)
     joined = _joined(KnownCases(run, reading.rubric.name), reading, named)
-    _refuse(file.path, reading.problems)
     raters = _raters(file, reading, named)
     return _Storing(run, file, reading, raters).store(joined, command)
 
@@ -219,6 +217,7 @@ def _rating_sheet(path: Path, title: str) -> WorkbookSheet | None:
 
 def _refuse(path: Path, problems: Sequence[Problem]) -> None:
     if problems:
+        problems = sorted(problems, key=lambda problem: problem.place)
         first = "; ".join(map(str, problems[:SHOWN_PROBLEMS]))
         more = f"; and {len(problems) - SHOWN_PROBLEMS} more" if len(problems) > SHOWN_PROBLEMS else ""
         raise RatingsError(

@@ -34,7 +34,7 @@ def load_yaml(text: str, where: str, error: type[PathwayError], first_line: int 
     if len(text) > LIMIT:
         raise error(f"{where}: {len(text)} characters are too many for such a file", f"The limit is {LIMIT}.")
     try:
-        return yaml.load(text, _Loader)  # noqa: S506 (the loader is a safe one)
+        return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark
         at = f" line {mark.line + first_line}, column {mark.column + 1}" if mark else ""

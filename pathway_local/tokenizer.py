@@ -9,10 +9,12 @@ import llguidance
 import llguidance.hf
 import llguidance.numpy
 import numpy as np
+from jinja2 import TemplateError
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from pathway_local.errors import EngineError
+from pathway_local.weights import read_json
 
 
 class JudgeTokenizer:
@@ -24,7 +26,7 @@ class JudgeTokenizer:
             raise EngineError(f"{folder} holds no tokenizer.json", hint)
         try:
             self.tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except Exception as error:  # noqa: BLE001 (the tokenizer library raises bare Exception for a broken file)
             raise EngineError(f"the tokenizer in {folder} can't be read ({type(error).__name__})") from None
         if self.tokenizer.eos_token_id is None:
             raise EngineError(
@@ -38,10 +40,17 @@ class JudgeTokenizer:
     def chat(self, messages: Sequence[Mapping[str, str]], switches: Mapping[str, object]) -> str:
         """The prompt text of a conversation, up to where the judge's reply begins."""
         if not self.tokenizer.chat_template:
-            raise EngineError("the judge's tokenizer has no chat template", "Add chat_template.jinja to its folder.")
-        rendered = self.tokenizer.apply_chat_template(
-            list(messages), tokenize=False, add_generation_prompt=True, **switches
-        )
+            raise EngineError(
+                "the judge's tokenizer has no chat template",
+                "`pathway-local judges check NAME` names the template that its tokens suggest.",
+            )
+        try:
+            rendered = self.tokenizer.apply_chat_template(
+                list(messages), tokenize=False, add_generation_prompt=True, **switches
+            )
+        except (TemplateError, TypeError, ValueError, KeyError) as error:
+            hint = "`pathway-local judges check NAME` shows what it takes; system: fold in its entry may help."
+            raise EngineError(f"the judge's chat template refuses these turns ({type(error).__name__})", hint) from None
         return str(rendered)
 
     def id_of(self, token: str) -> int:
@@ -91,9 +100,9 @@ class JudgeTokenizer:
             raise EngineError(f"the tokenizer in {folder} lacks one of the end-of-turn tokens {', '.join(end_of_turn)}")
         path = folder / "generation_config.json"
         if path.is_file():
-            declared = json.loads(path.read_text(encoding="utf-8")).get("eos_token_id") or []
+            declared = read_json(path).get("eos_token_id") or []
             ids |= set(declared if isinstance(declared, list) else [declared])
-        return tuple(sorted(ids - {self.eos_id}))
+        return tuple(sorted({i for i in ids if isinstance(i, int)} - {self.eos_id}))
 
 
 def _without_added_tokens(tokenizer: Tokenizer) -> Tokenizer:

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from tiny_judge import make_tiny_judge
+from walks import Walker
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is imported: see engines/vllm.py
 
 from pathway_local.engines.host import Host, start
 from pathway_local.engines.passes import EngineConfig
+from pathway_local.tokenizer import JudgeTokenizer
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +27,9 @@ def vllm_host(tiny_judge: Path) -> Iterator[Host]:
     """Real vLLM in its sealed process, with the tiny judge in float32."""
     with closing(start("vllm", EngineConfig(str(tiny_judge), "float32", 2048))) as host:
         yield host
+
+
+@pytest.fixture(scope="session")
+def walker(tiny_judge: Path) -> Walker:
+    """Walks grammars over the tiny judge's vocabulary."""
+    return Walker(JudgeTokenizer(tiny_judge).grammar_tokenizer)

@@ -7,11 +7,12 @@ import pytest
 from walks import Walker
 
 from pathway_local.case import Case
+from pathway_local.chat import Chat
 from pathway_local.engines.host import Host
 from pathway_local.engines.passes import GREEDY, Pass, Sampling
 from pathway_local.engines.pool import Completion, Pool, Request
 from pathway_local.output_format import Detail
-from pathway_local.prompt import Chat, Prompt, PromptWriter
+from pathway_local.prompt import Prompt, PromptWriter
 from pathway_local.rubric import Rubric, builtin_names, load_rubric, parse_rubric
 from pathway_local.tokenizer import JudgeTokenizer
 

@@ -10,12 +10,13 @@ import pytest
 from families import FAMILIES, write_tokenizer
 
 from pathway_local.case import BadRow, Case
+from pathway_local.chat import Chat
 from pathway_local.engines.passes import Pass, PassResult, Sampling
 from pathway_local.engines.pool import Pool
 from pathway_local.engines.scripted import ScriptedEngine
 from pathway_local.errors import RunFileError
 from pathway_local.judge import Judging, LocalRater, Tally
-from pathway_local.prompt import Chat, PromptWriter
+from pathway_local.prompt import PromptWriter
 from pathway_local.rater import Rater
 from pathway_local.rubric import Rubric, parse_rubric
 from pathway_local.run_file import Record, RunFile

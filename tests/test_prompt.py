@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathway_local.case import Case
+from pathway_local.chat import Chat
 from pathway_local.errors import MissingInput, PromptTooLong, RubricError
-from pathway_local.prompt import Chat, Prompt, PromptWriter
+from pathway_local.prompt import Prompt, PromptWriter
 from pathway_local.rubric import Rubric, builtin_names, load_rubric, parse_rubric
 from pathway_local.tokenizer import JudgeTokenizer
 
@@ -152,7 +153,7 @@ def test_a_long_prompt_fails_with_both_numbers_or_is_cut_and_marked(judge: tuple
     ],
 )
 def test_a_template_that_changes_an_input_is_refused_with_its_line(template: str) -> None:
-    with pytest.raises(RubricError, match="branching.prompty line 11"):
+    with pytest.raises(RubricError, match=r"branching\.prompty line 11"):
         parse_rubric(BRANCHING.replace("{{ question }}", template), "branching.prompty")
 
 

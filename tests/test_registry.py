@@ -189,7 +189,7 @@ def test_any_bytes_are_a_registry_or_a_clean_error(tmp_path: Path, data: bytes) 
 def test_unknown_names_list_the_nearest_first() -> None:
     with pytest.raises(UnknownName) as error:
         load_registry().get("qwen3-9b")
-    assert error.value.hint.startswith("there are: qwen3.5-9b, qwen3-8b")
+    assert error.value.hint.startswith("There are: qwen3.5-9b, qwen3-8b")
 
 
 def test_variants_and_hub_ids() -> None:

@@ -7,14 +7,14 @@ import pytest
 from families import FAMILIES, Family, write_tokenizer
 
 from pathway_local.case import Case
+from pathway_local.chat import Thinking, chat_of, think_budget, thinking_of
 from pathway_local.engines.host import Host
 from pathway_local.engines.passes import Pass, PassResult, Sampling
 from pathway_local.engines.pool import Completion, Pool, Request
 from pathway_local.engines.scripted import ScriptedEngine
 from pathway_local.errors import UsageError
-from pathway_local.job import chat_of, think_budget, thinking_of
 from pathway_local.judge_spec import JudgeSpec
-from pathway_local.prompt import Prompt, PromptWriter, Thinking
+from pathway_local.prompt import Prompt, PromptWriter
 from pathway_local.rubric import load_rubric
 from pathway_local.tokenizer import JudgeTokenizer
 

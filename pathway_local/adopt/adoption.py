@@ -14,7 +14,7 @@ from pathway_local.adopt.questions import Ask, asked_format, asked_inputs
 from pathway_local.adopt.schemas import schema_candidates
 from pathway_local.adopt.score_line import closing, score_line
 from pathway_local.errors import RubricError, UsageError
-from pathway_local.prompty import ROLE, SYNTAXES, split_front_matter
+from pathway_local.prompty import MOST_INPUTS, ROLE, SYNTAXES, check_length, split_front_matter
 from pathway_local.safe_yaml import load_yaml
 
 INPUT_KEYS = {"inputs", "inputSchema", "sample"}
@@ -97,6 +97,7 @@ def _read(data: bytes, where: str) -> _Prompt:
     except UnicodeDecodeError as error:
         said = f"{where}: byte {error.start + 1} is no UTF-8 text"
         raise RubricError(said, "Save the prompt as UTF-8 text.") from None
+    check_length(text, where)
     head, body, first_line, front = "", text, 1, {}
     if re.match(r"\ufeff?---[ \t]*\r?\n", text):
         matter, body, first_line = split_front_matter(text, where)
@@ -107,6 +108,8 @@ def _read(data: bytes, where: str) -> _Prompt:
         front = {str(key): value for key, value in read.items()}
     source = Source(body.replace("\r\n", "\n"), first_line)
     found = find_placeholders(source)
+    if len(found.rows) > MOST_INPUTS:
+        raise RubricError(f"{where}: {len(found.rows)} places in braces are too many", f"The limit is {MOST_INPUTS}.")
     declared = front.get("template")
     named = str(declared.get("format", "")) if isinstance(declared, Mapping) else str(declared or "")
     if named in SYNTAXES:

@@ -12,8 +12,8 @@ from pathway_local.adopt.short_replies import short_candidates
 from pathway_local.adopt.skeletons import skeleton_candidates
 from pathway_local.adopt.tags import tag_candidates
 
-LIMIT = 400_000
-"""Characters of a prompt that are searched; the longest prompts of judges have some ten thousand."""
+MOST = 60
+"""Fields of a format; what has more is something else."""
 
 RANKS = {
     "schema": 6,
@@ -78,21 +78,21 @@ class FoundFormat:
 
 def find_format(source: Source, inputs: Collection[str], extra: Sequence[Candidate] = ()) -> FoundFormat | None:
     """The format, or None where the prompt asks for none that holds a score."""
-    searched = Source(source.text[:LIMIT], source.first_line)
-    scales = Scales(searched)
+    scales = Scales(source)
     found = [
         *extra,
-        *tag_candidates(searched),
-        *label_candidates(searched),
-        *skeleton_candidates(searched),
-        *key_list_candidates(searched),
-        *short_candidates(searched),
+        *tag_candidates(source),
+        *label_candidates(source),
+        *skeleton_candidates(source),
+        *key_list_candidates(source),
+        *short_candidates(source),
     ]
+    found = [candidate for candidate in found if len(candidate.places) <= MOST]
     for candidate in sorted(found, key=lambda one: (RANKS[one.kind], one.row), reverse=True):
         fields = _declared(candidate, scales, inputs)
         if any(declared.field["type"] == "score" for declared in fields.values()):
-            doubts = (*candidate.doubts, *_rivals(candidate, found, searched))
-            return FoundFormat(candidate.layout, fields, tuple(_findings(candidate, fields, searched, doubts)), doubts)
+            doubts = (*candidate.doubts, *_rivals(candidate, found, source))
+            return FoundFormat(candidate.layout, fields, tuple(_findings(candidate, fields, source, doubts)), doubts)
     return None
 
 

@@ -8,15 +8,17 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from pathway_local import __version__
+from pathway_local.cli.faults import FAULT, keep_texts_out_of_tracebacks, tell_fault
 from pathway_local.cli.terminal import complain
 from pathway_local.errors import PathwayError
+from pathway_local.private_process import make_private
 
 COMMANDS = {
     "judge": "Judge the cases of a file under one or more rubrics.",
     "summary": "Show what a run found: scores, confidence, failures.",
     "export": "Write a run's verdicts to a file, or into the sheet that the cases came from.",
     "rubrics": "List and show rubrics.",
-    "judges": "List and show judges.",
+    "judges": "List, show, fit, check and fetch judges.",
     "import": "Bring in what people or a hosted judge said of a run's cases.",
     "sample": "Draw cases for people to rate, into a shuffled rating sheet.",
     "panel": "Make a rater of others: their mean, median or majority.",
@@ -51,7 +53,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Score chatbot answers on your own machine with an open-weight judge.",
     epilog="Exit codes: 0 all judged, 1 some cases failed, 2 usage or rubric, 3 cases file, 4 run file, 5 judge or "
-    "engine, 130 interrupted.",
+    "engine, 70 a fault of the program, 130 interrupted.",
 )
 
 
@@ -70,6 +72,8 @@ def _main(
 
 def main() -> None:
     """Run the command line; an error becomes one line with a hint, and its exit code."""
+    make_private()
+    keep_texts_out_of_tracebacks()
     try:
         app(prog_name="pathway-local")
     except PathwayError as error:
@@ -79,3 +83,6 @@ def main() -> None:
         # The reader of a pipe, such as `head`, has seen enough.
         sys.stderr.close()
         sys.exit(0)
+    except Exception as error:  # noqa: BLE001  whatever it is, its own words may quote a case
+        tell_fault(error)
+        sys.exit(FAULT)

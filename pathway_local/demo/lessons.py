@@ -6,11 +6,12 @@ from itertools import chain
 from random import Random
 
 from pathway_local.case import Case
+from pathway_local.chat import Chat
 from pathway_local.demo.cases import MAKERS, make_case
 from pathway_local.demo.made_case import MadeCase
 from pathway_local.demo.world import Split
 from pathway_local.errors import CaseError
-from pathway_local.prompt import Chat, PromptWriter
+from pathway_local.prompt import PromptWriter
 from pathway_local.prompty import Turn
 from pathway_local.rubric import Rubric, load_rubric
 from pathway_local.tokenizer import JudgeTokenizer

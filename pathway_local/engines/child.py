@@ -7,7 +7,6 @@ says close, or is gone.
 
 import os
 import queue
-import resource
 import select
 import shutil
 import signal
@@ -26,6 +25,7 @@ from pathway_local.engines.seal import FILTER, OFF, OFF_SWITCHES, require, seal
 from pathway_local.engines.seccomp import install
 from pathway_local.engines.wire import TEMPORARY, Lines, Message, line, read_pass, result_message
 from pathway_local.errors import EngineError
+from pathway_local.private_process import make_private
 
 SWITCHES = {
     "HF_HUB_OFFLINE": "1",
@@ -125,10 +125,7 @@ def main(arguments: Sequence[str]) -> int:
 def settle() -> None:
     """Make this process private."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
-    os.umask(0o077)
-    # A limit of 1 byte, unlike 0, also stops a dump that the kernel pipes to a program (fs/coredump.c).
-    limit = 0 if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0 else 1
-    resource.setrlimit(resource.RLIMIT_CORE, (limit, limit))
+    make_private()
     os.environ.update(SWITCHES | _caches())
 
 

@@ -4,13 +4,14 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 
+from pathway_local.chat import Thinking
 from pathway_local.engines.passes import GREEDY, Engine, Pass, PassResult, Sampling
 from pathway_local.engines.probe import Probe
 from pathway_local.engines.replay import Replay
 from pathway_local.errors import CaseError, ReplyUnfinished, RequestRefused
 from pathway_local.fields import Score
 from pathway_local.output_format import Reading, Reply, Slot
-from pathway_local.prompt import Prompt, Thinking
+from pathway_local.prompt import Prompt
 from pathway_local.tokenizer import JudgeTokenizer
 
 

@@ -125,22 +125,21 @@ def _code(policy: Policy, spared: int) -> Code:
 def _rules(policy: Policy, spared: int) -> dict[str, Code]:
     """What is done about each call; a body that runs through allows it."""
     no = _refuse(errno.EACCES)
-    rules = {"io_uring_setup": _refuse(errno.ENOSYS), "connect": no, "accept": no, "accept4": no}
-    if policy == "no-sockets":
-        return rules | {"socket": no, "bind": no, "socketpair": _unless(1, (_STREAM,), no, mask=_TYPE)}
+    judged = [(_RETURN, 0, 0, _ASK)] if policy == "ask" else no
+    local = (_STREAM, _DATAGRAM) if policy == "ask" else (_STREAM,)
     fast_open = {"sendto": 3, "sendmsg": 2, "sendmmsg": 3}
-    rules |= {name: _if_any_bit(flags, _FAST_OPEN, no) for name, flags in fast_open.items()}
-    judged = no if policy == "no-connections" else [(_RETURN, 0, 0, _ASK)]
+    rules = {name: _if_any_bit(flags, _FAST_OPEN, no) for name, flags in fast_open.items()}
     rules["sendto"] += _with_address(judged)
-    local = (_STREAM,) if policy == "no-connections" else (_STREAM, _DATAGRAM)
+    rules |= {"io_uring_setup": _refuse(errno.ENOSYS), "connect": judged}
     rules["socketpair"] = _unless(1, local, no, mask=_TYPE)
+    if policy == "no-sockets":
+        return rules | {"socket": no, "bind": no, "accept": no, "accept4": no}
     rules["socket"] = _socket(local, no)
-    if policy == "ask":
-        del rules["accept"], rules["accept4"]
-        rules |= {"connect": judged, "bind": judged}
-        rules["sendmmsg"] += judged
-        rules["sendmsg"] += _unless(0, (spared,), judged)
-    return rules
+    if policy == "no-connections":
+        return rules | {"accept": no, "accept4": no}
+    rules["sendmmsg"] += judged
+    rules["sendmsg"] += _unless(0, (spared,), judged)
+    return rules | {"bind": judged}
 
 
 def _socket(local: Sequence[int], no: Code) -> Code:

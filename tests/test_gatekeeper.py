@@ -1,0 +1,151 @@
+"""Where an engine of several processes may connect: to its own kind, with and without a namespace of its own."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pathway_local.engines.gatekeeper import Gatekeeper
+
+ENGINE = """
+import errno, json, os, socket, subprocess, sys, threading
+from pathlib import Path
+from pathway_local.engines import child
+
+folder, elsewhere, gate, shared = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "shared"
+if shared:
+    child.seal = lambda: "off-switches"
+level = child.close_off("auto", gate)
+
+def tried(call, *arguments):
+    try:
+        call(*arguments)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return "ok"
+
+def local(kind=socket.SOCK_STREAM):
+    return socket.socket(socket.AF_UNIX, kind)
+
+found = {"level": level}
+with local() as server, local() as client:
+    found["bind own path"] = tried(server.bind, str(folder / "own"))
+    server.listen()
+    found["own path"] = tried(client.connect, str(folder / "own"))
+os.chdir(folder)
+found["own relative path"] = tried(local().bind, "relative")
+found["foreign path"] = tried(local().connect, elsewhere)
+found["foreign by dots"] = tried(local().connect, str(folder / ".." / Path(elsewhere).name))
+(folder / "link").symlink_to(elsewhere)
+found["foreign by link"] = tried(local().connect, str(folder / "link"))
+found["bind foreign path"] = tried(local().bind, elsewhere + ".new")
+found["name"] = tried(local().bind, "\\0pathway-test-name-%d" % os.getpid())
+found["datagram to foreign path"] = tried(local(socket.SOCK_DGRAM).sendto, b"x", elsewhere)
+found["message to foreign path"] = tried(local(socket.SOCK_DGRAM).sendmsg, [b"x"], [], 0, elsewhere)
+with local(socket.SOCK_DGRAM) as post:
+    post.bind(str(folder / "post"))
+    found["message to own path"] = tried(local(socket.SOCK_DGRAM).sendmsg, [b"x"], [], 0, str(folder / "post"))
+with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as client:
+    found["loopback"] = tried(client.connect, server.getsockname())
+    found["accept"] = tried(server.accept)
+with socket.create_server(("::1", 0), family=socket.AF_INET6) as server, socket.socket(socket.AF_INET6) as client:
+    found["loopback 6"] = tried(client.connect, server.getsockname()[:2])
+found["outside"] = tried(socket.socket().connect, ("192.0.2.1", 80))
+found["outside 6"] = tried(socket.socket(socket.AF_INET6).connect, ("2001:db8::1", 80))
+found["mapped outside"] = tried(socket.socket(socket.AF_INET6).connect, ("::ffff:192.0.2.1", 80))
+found["bind all"] = tried(socket.socket().bind, ("0.0.0.0", 0))
+found["udp"] = tried(socket.socket, socket.AF_INET, socket.SOCK_DGRAM)
+found["lookup"] = "ok"
+try:
+    socket.getaddrinfo("example.org", 80)
+except socket.gaierror:
+    found["lookup"] = "no"
+far = "import socket\\ntry: socket.socket().connect(('192.0.2.1', 80))\\nexcept PermissionError: print('refused')"
+found["worker"] = subprocess.run([sys.executable, "-c", far], capture_output=True, text=True).stdout.strip()
+def in_thread():
+    found["thread"] = tried(socket.socket().connect, ("192.0.2.1", 80))
+thread = threading.Thread(target=in_thread)
+thread.start(); thread.join()
+print(json.dumps(found))
+"""
+
+OWN = {"bind own path", "own path", "own relative path", "loopback", "loopback 6", "accept", "message to own path"}
+NEVER = {
+    "foreign path",
+    "foreign by dots",
+    "foreign by link",
+    "bind foreign path",
+    "datagram to foreign path",
+    "message to foreign path",
+    "outside",
+    "outside 6",
+    "mapped outside",
+    "udp",
+    "thread",
+}
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="gate-"))
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture
+def elsewhere(folder: Path) -> Iterator[str]:
+    """A socket of another program's, beside our folder."""
+    path = f"{folder}.daemon"
+    with socket.socket(socket.AF_UNIX) as daemon:
+        daemon.bind(path)
+        daemon.listen()
+        Path(path).chmod(0o777)
+        yield path
+    Path(path).unlink()
+
+
+def _engine(folder: Path, elsewhere: str, *, shared: bool) -> dict[str, str]:
+    gate = Gatekeeper(folder)
+    command = [sys.executable, "-c", ENGINE, str(folder), elsewhere, str(gate.child_end), "shared" if shared else ""]
+    try:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, pass_fds=[gate.child_end]
+        )
+    finally:
+        os.close(gate.child_end)
+    out, err = process.communicate(timeout=60)
+    assert not process.returncode, err
+    found: dict[str, str] = json.loads(out)
+    return found
+
+
+def test_in_a_namespace_only_its_own_kind_is_reached(folder: Path, elsewhere: str) -> None:
+    found = _engine(folder, elsewhere, shared=False)
+    assert found.pop("level") == "namespace+filter"
+    assert {name for name, outcome in found.items() if outcome == "ok"} == OWN | {"name", "bind all"}
+    assert {name for name, outcome in found.items() if outcome == "EACCES"} == NEVER
+    assert (found["lookup"], found["worker"]) == ("no", "refused")
+
+
+def test_where_the_network_is_shared_the_same_holds_and_no_names_without_a_path(folder: Path, elsewhere: str) -> None:
+    found = _engine(folder, elsewhere, shared=True)
+    assert found.pop("level") == "filter"
+    assert {name for name, outcome in found.items() if outcome == "ok"} == OWN
+    assert {name for name, outcome in found.items() if outcome == "EACCES"} == NEVER | {"name", "bind all"}
+    assert (found["lookup"], found["worker"]) == ("no", "refused")
+
+
+def test_it_ends_with_the_last_process_that_could_ask(folder: Path, elsewhere: str) -> None:
+    before = {thread for thread in threading.enumerate() if thread.name == "gatekeeper"}
+    _engine(folder, elsewhere, shared=True)
+    for thread in {thread for thread in threading.enumerate() if thread.name == "gatekeeper"} - before:
+        thread.join(timeout=10)
+        assert not thread.is_alive()
