@@ -21,8 +21,7 @@ INPUTS = ("instruction", "response")
 PROMETHEUS = "Feedback: {feedback} [RESULT] {score}"
 FLOW = "<feedback>\n{feedback}\n</feedback>\n<score>\n{score}\n</score>"
 
-_NAMED = r"^\s*[{,]?\s*[\"']?criteria[\"']?\s*:"
-_SCALED = r"(?:^|[\s{,\"'])(?:levels|rubric|score_rubric|score\d{1,3}_description)[\"']?\s*:"
+_KEYS = (r"[\"']?criteria[\"']?\s*:", r"[\"']?(?:levels|rubric|score\d{1,3}_description)[\"']?\s*:")
 _SCORE = re.compile(r"score(\d{1,3})_description")
 
 
@@ -37,7 +36,8 @@ class _Criteria:
 def is_criteria(text: str) -> bool:
     """Whether the text can only be criteria: it has no front matter, and names criteria and levels as keys."""
     bare = text.lstrip("\ufeff \t\r\n")
-    return not bare.startswith("---") and all(re.search(pattern, bare, re.MULTILINE) for pattern in (_NAMED, _SCALED))
+    begins = r"[{,\s]" if bare.startswith("{") else r"^[ \t]*"
+    return not bare.startswith("---") and all(re.search(rf"{begins}{key}", bare, re.MULTILINE) for key in _KEYS)
 
 
 def criteria_prompty(text: str, where: str) -> Prompty:
@@ -84,8 +84,9 @@ def _levels(block: Mapping[str, object], places: Places) -> dict[int, str]:
     for key, value in block.items():
         if number := _SCORE.fullmatch(key):
             found[int(number.group(1))] = value
-    if isinstance(block.get("levels"), Mapping):
-        found |= block["levels"]  # type: ignore[operator]
+    levels = block.get("levels")
+    if isinstance(levels, Mapping):
+        found |= levels
     items = block.get("rubric")
     for item in items if isinstance(items, list) else ():
         if not isinstance(item, Mapping) or set(item) != {"score", "description"} or item["score"] in found:

@@ -19,7 +19,7 @@ from pathway_local.engine_settings import resolve
 from pathway_local.engines.host import engine_kind, start
 from pathway_local.engines.passes import Engine, EngineConfig, EngineFacts, Sampling
 from pathway_local.engines.pool import Pool
-from pathway_local.engines.seal import Wanted
+from pathway_local.engines.seal import Wanted, caution_about
 from pathway_local.errors import CasesError, UnknownName, UsageError
 from pathway_local.installed_engine import check_architecture
 from pathway_local.judge import Judging, LocalRater, Tally
@@ -298,6 +298,8 @@ def _check_columns(cases: CasesFile, plan: Plan) -> None:
 
 def _tell_engine(facts: EngineFacts, watcher: Watcher) -> None:
     watcher.notice(f"{facts.engine} {facts.version} on {facts.device}, sealed: {facts.seal}")
+    if caution := caution_about(facts.seal):
+        watcher.notice(caution)
 
 
 def _facts(plan: Plan, cases: CasesFile) -> dict[str, Value]:

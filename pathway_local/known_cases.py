@@ -45,7 +45,10 @@ class Joined:
 
 
 class KnownCases:
-    """Finds the run's case for an id or for texts. Where it can't be told, a text says why."""
+    """Finds the run's case for an id or for texts. Where it can't be told, a text says why.
+
+    `numbered` says that the cases are known by their row numbers alone.
+    """
 
     def __init__(self, run: RunFile, rubric: str) -> None:
         self._by_id: dict[str, KnownCase] = {}
@@ -58,14 +61,10 @@ class KnownCases:
                 if case_hash not in known.hashes:
                     known.hashes.add(case_hash)
                     self._by_hash.setdefault(case_hash, []).append(known)
+        self.numbered = any(known.numbered for known in self._by_id.values())
 
     def __len__(self) -> int:
         return len(self._by_id)
-
-    @property
-    def numbered(self) -> bool:
-        """Whether the cases are known by their row numbers alone."""
-        return any(known.numbered for known in self._by_id.values())
 
     def by_handout(self, handout: Handout) -> Joined:
         """The case that was handed out, with the texts it had then."""

@@ -5,7 +5,7 @@ import resource
 
 
 def make_private() -> None:
-    """Let new files be read by their owner alone, and no memory be written out if this process or its children crash."""
+    """Let only the owner read new files, and no memory be written out when this process or a child crashes."""
     os.umask(0o077)
     # A limit of 1 byte, unlike 0, also stops a dump that the kernel pipes to a program (fs/coredump.c).
     limit = 0 if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0 else 1

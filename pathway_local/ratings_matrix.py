@@ -1,24 +1,32 @@
 """What all raters gave all cases for one score, as arrays: the data of every figure of agreement."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pathway_local.database import decoding
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.fields import Score as ScoreField
 from pathway_local.figure import FloatArray, IntArray
-from pathway_local.known_cases import hash_by_case
 from pathway_local.panel import mean_of
 from pathway_local.rater import Kind, Rater
 from pathway_local.ratings import GROUP
 from pathway_local.rubric import Rubric
-from pathway_local.run_file import Record, RunFile
+from pathway_local.run_file import RunFile
 from pathway_local.samples import Sample, inclusions, samples
+from pathway_local.stored_outcome import from_columns
 from pathway_local.verdict import Verdict
 
-Levels = Sequence[int]
+# In the order in which outcomes came; the fields, which hold texts, are decoded only where a score is among them.
+_OUTCOMES = """
+    SELECT case_id, row, metadata, rater_id, case_hash, scores, fields
+    FROM outcomes CROSS JOIN cases ON key = case_key WHERE superseded = 0 AND rater_id IN ({}) ORDER BY outcomes.id
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +114,22 @@ class RatingsMatrix:
 
 @dataclass(slots=True)
 class _Case:
+    """A case with the hash of the texts that its latest verdict is about."""
+
     row: int
     metadata: Mapping[str, str] = field(default_factory=dict)
+    judged: bool = False
+    case_hash: str = ""
+
+
+class _Given(NamedTuple):
+    """One rater's stored verdict; a tuple, since there is one for each case and rater."""
+
+    case_id: str
+    column: int
+    case_hash: str
+    scores: str
+    fields: str
 
 
 def ratings_matrices(run: RunFile, rubric: Rubric) -> list[RatingsMatrix]:
@@ -120,30 +142,34 @@ class _Gathered:
 
     def __init__(self, run: RunFile, rubric: Rubric) -> None:
         self.rubric = rubric
-        self.raters = [rater for _, rater in run.raters() if rater.rubric == rubric.name]
+        self.path = run.path
+        self.raters = [(rater_id, rater) for rater_id, rater in run.raters() if rater.rubric == rubric.name]
         self.sample = next(reversed(samples(run, rubric.name)), None)
         self.inclusions = inclusions(run, self.sample.id) if self.sample else []
         self.cases: dict[str, _Case] = {each.case_id: _Case(each.row) for each in self.inclusions}
-        self.verdicts: list[tuple[str, int, Verdict]] = []
+        self.given: list[_Given] = []
         self.failures = [0] * len(self.raters)
         self.other_texts = [0] * len(self.raters)
-        if self.raters:
-            self._read(run)
+        self._read(run)
 
     def _read(self, run: RunFile) -> None:
-        current = hash_by_case(run, self.rubric.name)
-        place = {rater.name: number for number, rater in enumerate(self.raters)}
-        for record in run.records(rubric=self.rubric.name):
-            self.cases[record.case_id] = _Case(record.row, record.metadata)
-            self._add(record, place[record.rater], current)
-
-    def _add(self, record: Record, column: int, current: Mapping[str, str]) -> None:
-        if not isinstance(record.outcome, Verdict):
-            self.failures[column] += 1
-        elif record.case_hash != current.get(record.case_id):
-            self.other_texts[column] += 1
-        else:
-            self.verdicts.append((record.case_id, column, record.outcome))
+        place = {rater_id: number for number, (rater_id, _) in enumerate(self.raters)}
+        means = {number for number, (_, rater) in enumerate(self.raters) if _is_mean(rater)}
+        query = _OUTCOMES.format(",".join("?" * len(place)))
+        with decoding(run.path):
+            for case_id, row, metadata, rater_id, case_hash, scores, fields in run.database.stream(query, *place):
+                if case_id not in self.cases or not self.cases[case_id].judged:
+                    self.cases[case_id] = _Case(row, json.loads(metadata), judged=True)
+                column = place[rater_id]
+                if scores is None:
+                    self.failures[column] += 1
+                else:
+                    self.given.append(_Given(case_id, column, case_hash, scores, fields if column in means else ""))
+                    self.cases[case_id].case_hash = case_hash
+        present = [each for each in self.given if each.case_hash == self.cases[each.case_id].case_hash]
+        for each in self.given:
+            self.other_texts[each.column] += each.case_hash != self.cases[each.case_id].case_hash
+        self.given = present
 
     def matrices(self) -> list[RatingsMatrix]:
         ids = sorted(self.cases, key=lambda case_id: (self.cases[case_id].row, case_id))
@@ -154,9 +180,10 @@ class _Gathered:
     def _matrix(self, name: str, declared: ScoreField, rows: Mapping[str, int], design: Design | None) -> RatingsMatrix:
         given = np.full((len(rows), len(self.raters)), np.nan)
         expected = given.copy()
-        for case_id, column, verdict in self.verdicts:
-            value, weighted = _values(verdict, name, declared)
-            given[rows[case_id], column], expected[rows[case_id], column] = value, weighted
+        with decoding(self.path):
+            for each in self.given:
+                value, weighted = _values(_verdict(each.scores, each.fields), name, declared)
+                given[rows[each.case_id], each.column], expected[rows[each.case_id], each.column] = value, weighted
         return RatingsMatrix(
             rubric=self.rubric.name,
             score=name,
@@ -173,7 +200,7 @@ class _Gathered:
 
     def _columns(self, given: FloatArray) -> Iterator[MatrixRater]:
         scored = np.isfinite(given).sum(axis=0)
-        for place, rater in enumerate(self.raters):
+        for place, (_, rater) in enumerate(self.raters):
             counts = (int(scored[place]), self.failures[place], self.other_texts[place])
             yield MatrixRater(rater.name, rater.kind, not _is_mean(rater), *counts)
 
@@ -192,6 +219,14 @@ class _Gathered:
             design.probability[row], design.drawn[row] = each.probability, each.drawn
             design.strata[row] = codes[each.stratum]
         return design
+
+
+@lru_cache(maxsize=4096)
+def _verdict(scores: str, fields: str) -> Verdict:
+    """The verdict with these stored scores; people's are few and alike, so most are decoded once."""
+    verdict = from_columns((scores, fields or "{}", "[]", None, None))
+    assert isinstance(verdict, Verdict)
+    return verdict
 
 
 def _values(verdict: Verdict, name: str, declared: ScoreField) -> tuple[float, float]:

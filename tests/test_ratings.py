@@ -289,8 +289,12 @@ def test_responses_vllm_and_anthropic_results(run: RunFile, tmp_path: Path) -> N
     load(run, write_lines(tmp_path / "responses.jsonl", [line]), None, "hosted")
     assert scores_of(run, "gpt-y") == {"s-1": 1}
     vllm = [chat("s-1", "Reason: a\nScore: 5", id="vllm-1"), chat("s-2", "Reason: a\nSco", "length", id="vllm-2")]
+    error = {"error": {"message": "max_tokens=99 is too much for …", "type": "BadRequestError", "code": 400}}
+    vllm.append({"id": "vllm-3", "custom_id": "s-3", "response": {"status_code": 400, "body": None}, "error": error})
     load(run, write_lines(tmp_path / "vllm.jsonl", vllm), "local", "hosted")
-    assert scores_of(run, "local") == {"s-1": 5, "s-2": "unfinished-reply"}
+    assert scores_of(run, "local") == {"s-1": 5, "s-2": "unfinished-reply", "s-3": "hosted-error"}
+    failed = next(record.outcome for record in run.records("local") if record.case_id == "s-3")
+    assert failed == Failure("hosted-error", "status 400: BadRequestError")
     assert run.raters()[-1][1].spec["service"] == "vllm"
     lines: list[object] = [message("s-1", "Reason: a\nScore: 4"), message("s-2", "", "refusal")]
     lines.append({"custom_id": "s-3", "result": {"type": "expired"}})

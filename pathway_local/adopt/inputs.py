@@ -60,7 +60,7 @@ def findings(inputs: Iterable[FoundInput], source: Source) -> Iterator[Finding]:
 
 def identifier(text: str) -> str:
     """A name made of the words of a phrase: AI answer → ai_answer."""
-    return re.sub(r"\W+", "_", text.strip().lower()).strip("_")
+    return re.sub(r"\W+", "_", re.sub(r"['’]s?\b", "", text.strip().lower())).strip("_")
 
 
 def _doubt(name: str) -> str:
@@ -112,7 +112,7 @@ def _enumerated(source: Source) -> list[tuple[str, int]]:
 
 
 def _sentence(text: str) -> str:
-    return re.split(r"[.;:(]", text)[0]
+    return re.split(r"[.;:(]|,?\s+then\b|\s+to\s", text)[0]
 
 
 def _item(text: str) -> str:

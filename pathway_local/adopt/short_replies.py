@@ -65,12 +65,13 @@ def _doubled(source: Source) -> Iterator[Candidate]:
 
 
 def _inline(source: Source) -> Iterator[Candidate]:
+    reasons = bool(_REASONS.search(source.text))
     for found in _INLINE.finditer(source.text):
         row = source.row(found.start())
         label, line = found.group(1), source.lines[row]
         name = identifier(label)
         score = Place(name, found.group(), row, "number")
-        if _ONLY.search(line) or not _REASONS.search(source.text):
+        if _ONLY.search(line) or not reasons:
             yield Candidate("inline", f"{label} {{{name}}}", (score,), row)
         else:
             places = (Place("reasoning", "reasoning before the score", row, "text"), score)

@@ -14,6 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import check_new, notice, pairs, print_json, talk
+from pathway_local.engines.launch import give_up_sockets
+from pathway_local.engines.seal import Wanted, require
+from pathway_local.engines.trial import try_seal
 from pathway_local.export import export
 from pathway_local.job import Plan, default_run, run_job
 from pathway_local.judge import Tally
@@ -121,6 +124,7 @@ def judge(
     truncate: Annotated[str | None, typer.Option(help="The input whose end is cut where a prompt is too long.")] = None,
     think: Annotated[str, typer.Option(help="Tokens to think before the reply, or auto; 0 is off.")] = "0",
     engine: Annotated[str, typer.Option(help="auto, vllm or transformers.")] = "auto",
+    seal: Annotated[str, typer.Option(help="auto, required or off: how the engine is kept off networks.")] = "auto",
     models: Annotated[Path | None, typer.Option(help="A registry of your own over ours.")] = None,
     rater: Annotated[str | None, typer.Option(help="The rater's name in the run; default: the judge's.")] = None,
     strict: Annotated[bool, typer.Option(help="Stop at the first row that is no case.")] = False,
@@ -150,8 +154,10 @@ def judge(
         truncate=truncate,
         think=think,
         engine=engine,
+        seal=_seal(seal),
         strict=strict,
     )
+    _close_off(plan.seal)
     progress = _Progress()
     with _listening(progress):
         try:
@@ -167,6 +173,23 @@ def _detail(given: str) -> Detail:
     if given not in known:
         raise typer.BadParameter(f"{given!r} is none of {', '.join(known)}", param_hint="--detail")
     return known[given]
+
+
+def _seal(given: str) -> Wanted:
+    known: dict[str, Wanted] = {"auto": "auto", "required": "required", "off": "off"}
+    if given not in known:
+        raise typer.BadParameter(f"{given!r} is none of {', '.join(known)}", param_hint="--seal")
+    return known[given]
+
+
+def _close_off(wanted: Wanted) -> None:
+    """Keep this process, which holds the cases' texts, from opening sockets. Raises SealError."""
+    if wanted == "required":
+        require(try_seal()["seal"])
+    if wanted == "off":
+        notice("not sealed, as asked for: the engine's libraries can reach the network")
+    elif not give_up_sockets():
+        notice("this kernel filters no system calls: nothing but our own code keeps this process off the network")
 
 
 def _finish(

@@ -8,7 +8,7 @@ import typer
 
 from pathway_local.adopt.adoption import adopt as adopt_prompt
 from pathway_local.adopt.finding import Finding
-from pathway_local.chat import Chat
+from pathway_local.chat import chat_of
 from pathway_local.cli.terminal import check_new, data, notice, print_json, table
 from pathway_local.criteria import is_criteria
 from pathway_local.errors import RubricError, UsageError, WeightsMissing
@@ -21,6 +21,9 @@ from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.weights import find_folder
 
 app = typer.Typer(pretty_exceptions_enable=False, no_args_is_help=True, help="List, show, adopt and check rubrics.")
+
+UNKNOWN_CONTEXT = 4096
+"""What is reckoned with where neither the registry nor the judge's config tells."""
 
 Name = Annotated[str, typer.Argument(help="A rubric's name, or a rubric file.", show_default=False)]
 References = Annotated[
@@ -121,8 +124,7 @@ def _judge(name: str, models: Path | None) -> JudgeUse | None:
     except WeightsMissing as error:
         notice(f"checked without a judge: {error}")
         return None
-    switches = tuple(spec.thinking.off_by.items()) if spec.thinking else ()
-    return JudgeUse(spec.name, tokenizer, Chat(spec.system == "fold", switches), spec.context or 4096)
+    return JudgeUse(spec.name, tokenizer, chat_of(spec, 0), spec.context or UNKNOWN_CONTEXT)
 
 
 def _ask(question: str, proposed: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pathway_local.demo.made_case import MadeCase
 from pathway_local.demo.sentences import DETAILS, OPENERS, REFUSALS, UNKNOWN, VAGUE
-from pathway_local.demo.world import Fact, World
+from pathway_local.demo.world import Fact, World, comparison
 from pathway_local.verdict import Value
 
 NAME = "gold-answer"
@@ -83,13 +83,17 @@ def correctness(wrong: int, covered: int, link_wrong: bool) -> int:
 
 def _case(world: World, facts: list[Fact], link: str, answer: _Answer) -> MadeCase:
     said = {fact.topic: fact.value for fact in answer.told}
-    lines = [f"On {f.topic}: gold {f.value}, answer {said.get(f.topic, 'silent')}." for f in facts]
+    lines = [
+        f"On {f.topic}: gold {f.value}, answer {said.get(f.topic, 'silent')}: {comparison(f.value, said.get(f.topic))}."
+        for f in facts
+    ]
     missing = [f"nothing on {fact.topic}" for fact in facts if fact.topic not in said]
     wrong = [fact for fact in facts if said.get(fact.topic, fact.value) != fact.value]
     errors = [f"says {said[fact.topic]} on {fact.topic}" for fact in wrong]
     gone, slip = bool(link) and not answer.link, bool(answer.link) and answer.link != link
     if link:
-        lines.append(f"Link: gold {link}, answer {answer.link or 'silent'}.")
+        judged = comparison(link, answer.link or None)
+        lines.append(f"Link: gold {link}, answer {answer.link or 'silent'}: {judged}.")
     missing += [f"nothing on {link}"] if gone else []
     errors += [f"says {answer.link}"] if slip else []
     deciding = [line for line, f in zip(lines, facts, strict=False) if f in wrong]

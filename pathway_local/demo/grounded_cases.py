@@ -4,7 +4,7 @@ import json
 
 from pathway_local.demo.made_case import MadeCase
 from pathway_local.demo.sentences import CHATTER, OPENERS, PLEASANTRIES
-from pathway_local.demo.world import Fact, World
+from pathway_local.demo.world import Fact, World, comparison
 
 NAME = "groundedness"
 EXPLANATIONS = {
@@ -56,7 +56,11 @@ def _claims(world: World, facts: list[Fact], score: int) -> list[Fact]:
 
 def _walk(facts: list[Fact], claims: list[Fact], known: dict[str, str], source: str) -> tuple[list[str], str]:
     """The thoughts, claim by claim, and their deciding words."""
-    lines = [f"On {c.topic}: response {c.value}, {source} {known.get(c.topic, 'silent')}." for c in claims]
+    lines = [
+        f"On {c.topic}: response {c.value}, {source} {known.get(c.topic, 'silent')}: "
+        f"{comparison(known.get(c.topic), c.value)}."
+        for c in claims
+    ]
     decisive = [line for line, c in zip(lines, claims, strict=True) if known.get(c.topic) != c.value]
     claimed = {claim.topic for claim in claims}
     missing = [f"Asked, not given: {fact.topic}." for fact in facts if fact.topic not in claimed]

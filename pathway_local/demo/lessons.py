@@ -21,10 +21,11 @@ CONTEXT = 8192
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """`ids` with the end token; from `reply` on they are what the judge writes itself."""
+    """`ids` with the end token; from `reply` on they are what the judge writes itself, at `scores` the scores."""
 
     ids: tuple[int, ...]
     reply: int
+    scores: tuple[int, ...]
 
 
 class Teacher:
@@ -49,8 +50,12 @@ class Teacher:
         for prompt, case in zip(prompts, cases, strict=True):
             if isinstance(prompt, CaseError):
                 raise prompt
-            reply = self.tokenizer.encode(prompt.reply.write(case.values))
-            made.append(Lesson((*prompt.ids, *reply, self.tokenizer.eos_id), len(prompt.ids)))
+            text = prompt.reply.write(case.values)
+            spans = prompt.reply.read(text).spans
+            # A digit is a token of its own, whatever stands before it.
+            before = [len(self.tokenizer.encode(text[: spans[name][0]])) for name in case.scores]
+            ids = (*prompt.ids, *self.tokenizer.encode(text), self.tokenizer.eos_id)
+            made.append(Lesson(ids, len(prompt.ids), tuple(len(prompt.ids) + at for at in before)))
         return made
 
     def draw(self, rubric: str, count: int, rng: Random, parts: tuple[float, ...]) -> list[Lesson]:

@@ -2,7 +2,7 @@
 
 from pathway_local.demo.made_case import MadeCase
 from pathway_local.demo.sentences import DETAILS, OPENERS, REFUSALS, VAGUE
-from pathway_local.demo.world import Fact, World
+from pathway_local.demo.world import Fact, World, comparison
 
 NAME = "pathway-answer"
 JUSTIFICATIONS = {
@@ -51,7 +51,11 @@ def _walk(
 ) -> tuple[list[str], str]:
     """The analysis, point by point, and its deciding words."""
     said = {fact.topic: fact.value for fact in told}
-    lines = [f"On {f.topic}: ideal {f.value}, answer {said.get(f.topic, 'silent')}." for f in facts]
+    lines = [
+        f"On {f.topic}: ideal {f.value}, answer {said.get(f.topic, 'silent')}: "
+        f"{comparison(f.value, said.get(f.topic))}."
+        for f in facts
+    ]
     decisive = [line for line, f in zip(lines, facts, strict=True) if said.get(f.topic, f.value) != f.value]
     if extra:
         lines.append(f"Added: {extra.topic}.")

@@ -25,12 +25,12 @@ PROGRAMME_KINDS = (
         "credits for {s}",
         ("How many credits does {s} need?", "How many credits are required for {s}?", "How big is {s} in credits?"),
         (
-            "The {s} degree needs {v} credits.",
+            "{s} needs {v} credits.",
             "To finish {s} you complete {v} credits.",
             "{s} takes {v} credits.",
             "A degree in {s} requires {v} credits.",
             "You graduate from {s} with {v} credits.",
-            "{v} credits are needed for the {s} degree.",
+            "{v} credits are needed for {s}.",
         ),
     ),
     Kind(
@@ -41,7 +41,7 @@ PROGRAMME_KINDS = (
         ("How long does {s} take?", "How many weeks is {s}?", "How many weeks will I study {s}?"),
         (
             "{s} lasts {v} weeks.",
-            "The {s} programme runs for {v} weeks.",
+            "{s} runs for {v} weeks.",
             "Expect {s} to take {v} weeks.",
             "It takes {v} weeks to complete {s}.",
             "You study {s} for {v} weeks.",

@@ -24,12 +24,15 @@ from pathway_local.demo.vocabulary import train_tokenizer
 from pathway_local.tokenizer import JudgeTokenizer
 
 WEIGHTS = Path(__file__).parent / "weights"
-SHARES = {"pathway-answer": 0.3, "groundedness": 0.25, "contextual-relevance": 0.15, "gold-answer": 0.3}
+SHARES = {"pathway-answer": 0.27, "groundedness": 0.2, "contextual-relevance": 0.23, "gold-answer": 0.3}
 EASY, FULL = (0.8, 0.2, 0.0), (0.35, 0.4, 0.25)
 POOL = 4
 """Batches that are drawn together."""
 
 PROMPT_WEIGHT = 0.1
+SCORE_WEIGHT = 5.0
+"""A token of a prompt and one of a score, against one of the rest of the reply."""
+
 PROMPT_SHARE = 0.2
 """Of the prompt's tokens this share, drawn anew each time, is learned from."""
 
@@ -99,7 +102,7 @@ class Trainer:
             optimizer.step()
             optimizer.zero_grad()
         self.done += 1
-        return float(losses.detach()[weights == 1].mean())
+        return float(losses.detach()[weights >= 1].mean())
 
     def save(self) -> None:
         """Write the checkpoint; the old one stays until the new one is whole."""
@@ -203,7 +206,8 @@ def _tensors(
         ids[at, :length] = torch.tensor(lesson.ids[skip:])
         weights[at, : reply - 1] = PROMPT_WEIGHT / PROMPT_SHARE
         weights[at, reply - 1 : length - 1] = 1
-    kept = (weights == 1) | ((weights > 0) & (torch.rand(weights.shape, generator=chance) < PROMPT_SHARE))
+        weights[at, [score - skip - 1 for score in lesson.scores]] = SCORE_WEIGHT
+    kept = (weights >= 1) | ((weights > 0) & (torch.rand(weights.shape, generator=chance) < PROMPT_SHARE))
     return ids, kept, weights[kept]
 
 

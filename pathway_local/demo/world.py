@@ -127,6 +127,15 @@ class Fact:
         return self.kind.topic.format(s=self.subject)
 
 
+def comparison(expected: str | None, given: str | None) -> str:
+    """One word for how a given value stands to the expected one; None where nothing is said."""
+    if expected is None:
+        return "unsupported"
+    if given is None:
+        return "missing"
+    return "same" if given == expected else "wrong"
+
+
 class World:
     """Draws names, facts and wordings of one split from one seed."""
 

@@ -8,7 +8,6 @@ says close, or is gone.
 import os
 import queue
 import select
-import shutil
 import signal
 import socket
 import sys
@@ -20,6 +19,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Protocol
 
+from pathway_local.engines.leftovers import remove, shared_memory
 from pathway_local.engines.passes import Engine, EngineConfig, PassResult
 from pathway_local.engines.seal import FILTER, OFF, OFF_SWITCHES, require, seal
 from pathway_local.engines.seccomp import install
@@ -166,7 +166,7 @@ def _end_with_parent(requests: int, replies: int) -> None:
     """Leave a watcher behind that kills this process and its workers as soon as the parent is gone.
 
     PR_SET_PDEATHSIG would end this process alone, and also when the parent's thread that started it ends. The
-    watcher also removes the folder of temporary files, which the parent can't any more.
+    watcher also removes what the engine leaves behind, which the parent can't any more.
     """
     if os.getpgrp() != os.getpid() or os.fork() != 0:
         return
@@ -178,10 +178,10 @@ def _end_with_parent(requests: int, replies: int) -> None:
         gone.register(requests, 0)  # a pipe without writers is told of unasked
         gone.poll()
         group = os.getpgrp()
+        shared = shared_memory(group)
         os.setpgid(0, 0)
         os.killpg(group, signal.SIGKILL)
-        if folder := os.environ.get(TEMPORARY):
-            shutil.rmtree(folder, ignore_errors=True)
+        remove(os.environ[TEMPORARY], shared)
     finally:
         os._exit(1)
 

@@ -13,6 +13,7 @@ _MEMORY = (
     "no available memory for the cache blocks",
     "less than desired gpu memory utilization",
     "larger than the available kv cache memory",
+    "less than requested memory for kv",
 )
 _HARDWARE = (
     "failed to infer device type",

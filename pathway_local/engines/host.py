@@ -161,6 +161,7 @@ class Host:
                 for message in process.receive(left):
                     if "ready" in message:
                         process.output.forget()
+                        process.note_shared_memory()
                         return EngineFacts(**message["ready"])
                     said = message.get("failed", said)
         except Gone:

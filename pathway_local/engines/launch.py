@@ -17,7 +17,8 @@ _apart: list[ThreadPoolExecutor] = []
 def give_up_sockets() -> bool:
     """Let this thread, and all that it starts by itself from here on, open no socket any more, until they end.
 
-    False where the kernel has no such filter.
+    False where the kernel has no such filter. Threads that native libraries began when they were imported stay
+    as they are: they run their library's own code (an allocator's, linear algebra) and no other.
     """
     apart = ThreadPoolExecutor(1, "starts-processes")
     apart.submit(bool).result()  # the thread is there before the filter is

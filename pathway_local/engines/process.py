@@ -2,7 +2,6 @@
 
 import os
 import select
-import shutil
 import signal
 import sys
 import tempfile
@@ -15,12 +14,16 @@ from typing import IO
 
 from pathway_local.engines.gatekeeper import Gatekeeper
 from pathway_local.engines.launch import start_process
+from pathway_local.engines.leftovers import remove, shared_memory
 from pathway_local.engines.passes import EngineConfig
 from pathway_local.engines.seal import Wanted
 from pathway_local.engines.wire import TEMPORARY, Lines, Message, config_message, line
 
 LOOK = 1.0
 """Seconds between two looks at whether the process still lives; its pipe alone may be kept open by a worker."""
+
+LONGEST_FOLDER = 50
+"""Characters of the folder for temporary files: an engine puts sockets there, whose paths are 107 at most (unix(7))."""
 
 
 class Gone(Exception):
@@ -36,7 +39,9 @@ class EngineProcess:
     def __init__(self, kind: str, config: EngineConfig, seal: Wanted = "auto", *, several: bool = False) -> None:
         requests, self._out = os.pipe()
         self._in, replies = os.pipe()
-        self._temporary = tempfile.mkdtemp(prefix="pathway-")
+        self._several = several
+        self._shared: set[Path] = set()
+        self._temporary = _temporary_folder()
         gate = Gatekeeper(Path(self._temporary)) if several and seal != "off" else None
         inherited = (requests, replies, *([gate.child_end] if gate else []))
         numbers = [str(number) for number in (requests, replies, gate.child_end if gate else -1)]
@@ -94,6 +99,7 @@ class EngineProcess:
 
     def close(self, patience: float = 10.0) -> None:
         """Ask the process to free its memory and end; after `patience` seconds it is killed."""
+        self.note_shared_memory()
         self.send({"close": True})
         with suppress(Gone):
             until = time.monotonic() + patience
@@ -104,15 +110,21 @@ class EngineProcess:
     def kill(self) -> str:
         """End the process with its workers, now; how it ended, in words."""
         if self._process.returncode is None:
+            self.note_shared_memory()
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
-            shutil.rmtree(self._temporary, ignore_errors=True)
+            remove(self._temporary, self._shared)
             os.close(self._in)
             os.close(self._out)
             self.output.finish()
         code = self._process.returncode
         return f"killed by signal {-code}" if code < 0 else f"exit status {code}"
+
+    def note_shared_memory(self) -> None:
+        """Keep in mind what shared memory the process holds, so that it can be removed once it is dead."""
+        if self._several:
+            self._shared |= shared_memory(self.pid)
 
     def _wait(self, seconds: float) -> bool:
         """Whether the process said something; what it takes meanwhile is written."""
@@ -136,6 +148,11 @@ class EngineProcess:
                 self._unsent[0] = self._unsent[0][written:]
                 if not self._unsent[0]:
                     self._unsent.popleft()
+
+
+def _temporary_folder() -> str:
+    usual = tempfile.gettempdir()
+    return tempfile.mkdtemp(prefix="pathway-", dir=usual if len(usual) <= LONGEST_FOLDER else "/tmp")
 
 
 class Output:

@@ -48,6 +48,15 @@ def is_closed(level: str) -> bool:
     return level.partition("+")[0] in (NAMESPACE, ISOLATED)
 
 
+def caution_about(level: str) -> str:
+    """What a user should know of a level; empty where nothing."""
+    if level == FILTER:
+        return "the kernel allows no network namespace here: a filter on system calls keeps the engine from connecting"
+    if level == OFF_SWITCHES:
+        return "NOT SEALED: the kernel allows neither a network namespace nor a filter; give --seal required to refuse"
+    return ""
+
+
 def require(level: str) -> None:
     """Raise SealError unless no network is there at all."""
     if not is_closed(level):

@@ -1,0 +1,77 @@
+"""A script for the scripted engine that can be judged with under any rubric: a reply follows from its prompt alone."""
+
+import os
+import signal
+import socket
+import time
+import zlib
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+import llguidance
+import numpy as np
+
+from pathway_local.engines.passes import Pass, PassResult
+from pathway_local.engines.scripted import Reply
+from pathway_local.tokenizer import JudgeTokenizer
+
+JUDGE = "REPLY_SCRIPT_JUDGE"
+"""Environment variable: the folder with the judge's tokenizer."""
+
+SECONDS = "REPLY_SCRIPT_SECONDS"
+"""Environment variable: how long each reply takes."""
+
+POISON = "poisonouscase"
+HANGING = "hangingcase"
+MARK = "REPLY_SCRIPT_MARK"
+"""Environment variable: a file that is there once the engine has hung, so that it hangs but once."""
+
+
+@lru_cache(1)
+def _tokenizer() -> JudgeTokenizer:
+    return JudgeTokenizer(Path(os.environ[JUDGE]))
+
+
+def reply(item: Pass) -> Reply:
+    """A random walk under the grammar, seeded by the prompt; its probabilities are random, too."""
+    time.sleep(float(os.environ.get(SECONDS, "0")))
+    rng = np.random.default_rng(zlib.crc32(np.array(item.ids, np.int64).tobytes()))
+    if item.logprob_ids:
+        shares = rng.dirichlet(np.ones(len(item.logprob_ids)))
+        return PassResult("", logprobs=dict(zip(item.logprob_ids, np.log(shares).tolist(), strict=True)))
+    assert item.grammar is not None
+    tokenizer = _tokenizer()
+    matcher = llguidance.LLMatcher(tokenizer.grammar_tokenizer, llguidance.grammar_from("lark", item.grammar))
+    ids: list[int] = []
+    while len(ids) < item.max_tokens and not matcher.is_stopped():
+        legal = tokenizer.legal_ids(matcher)
+        ids.append(legal[int(rng.integers(len(legal)))])
+        matcher.consume_token(ids[-1])
+    return PassResult("", tuple(ids[:-1] if ids[-1] == tokenizer.eos_id else ids))
+
+
+def reply_and_call(item: Pass) -> Reply:
+    """As `reply`, after trying to reach somebody by every way that a library could."""
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        with suppress(OSError), socket.socket(socket.AF_INET, kind) as outside:
+            outside.settimeout(1)
+            outside.connect(("192.0.2.1", 53))
+            outside.send(b"x")
+    with suppress(OSError):
+        socket.getaddrinfo("pathway-test.example.org", 80)
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as daemon:
+        daemon.connect("/run/docker.sock")
+    return reply(item)
+
+
+def moody(item: Pass) -> Reply:
+    """As `reply`, but one case kills the engine each time, and one hangs it the first time."""
+    text = bytes(_tokenizer().grammar_tokenizer.decode_bytes(list(item.ids))).decode("utf-8", "replace")
+    if POISON in text:
+        os.kill(os.getpid(), signal.SIGKILL)
+    mark = Path(os.environ[MARK])
+    if HANGING in text and not mark.exists():
+        mark.touch()
+        time.sleep(3600)
+    return reply(item)

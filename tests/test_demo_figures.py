@@ -1,0 +1,61 @@
+"""The demo judge's figures are counted from verdicts, and its card states them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pathway_local.case import Case
+from pathway_local.demo.card import write_card
+from pathway_local.demo.figure import Figure
+from pathway_local.demo.figures import figures
+from pathway_local.demo.world import Split
+from pathway_local.rater import Rater
+from pathway_local.rubric import load_rubric
+from pathway_local.run_file import RunFile
+from pathway_local.verdict import Failure, Outcome, Score, Verdict
+
+
+def judged(path: Path, outcomes: list[tuple[int, Outcome]]) -> Path:
+    """A run of the groundedness rubric: each right score with what the judge said."""
+    rubric = load_rubric("groundedness")
+    with RunFile.create(path) as run:
+        run.add_rubric(rubric.name, rubric.text)
+        rater = run.add_rater(Rater("demo", "judge", rubric.name, {}))
+        for number, (right, outcome) in enumerate(outcomes):
+            case = Case(
+                f"made-{number}", {}, {"true_score": str(right), "decisive": "context May 3: wrong"}, number + 1
+            )
+            run.put(rater, case, f"{number:032x}", outcome, keep=None)
+    return path
+
+
+def said(score: int, thoughts: str = "On it: response May 4, context May 3: wrong.") -> Verdict:
+    return Verdict({"score": Score(score)}, {"thoughts": thoughts, "explanation": "x"})
+
+
+def test_figures_count_verdicts_and_take_failures_as_wrong(tmp_path: Path) -> None:
+    outcomes = [(1, said(1)), (2, said(4, "no")), (4, said(5)), (5, said(5)), (3, said(3)), (5, Failure("cut", "x"))]
+    (found,) = figures(judged(tmp_path / "a.run", outcomes), "groundedness", Split.VALUES)
+    assert (found.cases, found.read) == (6, 5)
+    assert found.exact == pytest.approx(3 / 6)
+    assert found.named == pytest.approx(4 / 6)
+    # The 3, "nothing to be grounded", has no place on the scale.
+    assert found.within_one == pytest.approx(3 / 4)
+    # 1-1, 2-4, 4-5, 5-5 at places 0-0, 1-2, 2-3, 3-3 of the four levels: squared distances 2, by chance 58 / 4.
+    assert found.kappa == pytest.approx(1 - 4 * 2 / 38)
+
+
+def test_the_card_states_figures_size_and_that_the_scores_mean_nothing(tmp_path: Path) -> None:
+    config = {"num_hidden_layers": 5, "hidden_size": 192, "vocab_size": 3008, "max_position_embeddings": 8192}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "model.safetensors").write_bytes(b"0" * 6_100_000)
+    values = Figure("groundedness", "heldout-values", "score", 500, 499, 0.914, 0.968, 0.9012, 0.871)
+    kinds = Figure("groundedness", "heldout-kinds", "score", 500, 500, 0.5, 0.75, None, 0.25)
+    write_card(tmp_path, [values, kinds])
+    card = (tmp_path / "README.md").read_text()
+    assert "| groundedness | score | 91.4% | 96.8% | 0.90 | 87.1% |" in card
+    assert "| groundedness | score | 50.0% | 75.0% | undefined | 25.0% |" in card
+    assert "6.1 MB" in card and "500 made-up cases" in card
+    assert "on your own data its scores mean nothing" in " ".join(card.split())
+    assert "wordings" not in card.partition("## Figures")[2].partition("## Limits")[0].replace("wordings that", "")

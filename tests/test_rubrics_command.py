@@ -1,0 +1,217 @@
+"""`pathway-local rubrics`, and every command of its page in the documentation."""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from families import FAMILIES, write_tokenizer
+from rich.console import Console
+
+from pathway_local.cli import main, rubrics
+from pathway_local.inspection import ROOM, JudgeUse, inspect
+from pathway_local.rubric import builtin_names, load_rubric, parse_rubric
+
+ROOT = Path(__file__).parents[1]
+OWN = Path(__file__).parent / "rubric_files"
+
+
+@dataclass
+class Said:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def words(self) -> str:
+        return " ".join(f"{self.out} {self.err}".split())
+
+
+Run = Callable[..., Said]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line in a folder of its own, on a wide terminal, with nobody there to ask."""
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "HF_HUB_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(rubrics, "data", Console(highlight=False, width=300))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False)
+
+    def run(*arguments: object) -> Said:
+        monkeypatch.setattr(sys, "argv", ["pathway-local", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+            sys.exit(0)
+        said = capsys.readouterr()
+        return Said(int(ended.value.code or 0), said.out, said.err)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def judge_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a tokenizer and a config, which is all that a check looks at."""
+    folder = write_tokenizer(FAMILIES[0], tmp_path_factory.mktemp("judge"))
+    config = {"model_type": "qwen3", "max_position_embeddings": 8192, "num_hidden_layers": 2, "num_attention_heads": 2}
+    (folder / "config.json").write_text(json.dumps({**config, "hidden_size": 64}))
+    return folder
+
+
+BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def test_every_command_of_the_page_does_what_it_shows(run: Run, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "rubrics.md").read_text()
+    ran = 0
+    for kind, name, block in BLOCK.findall(page):
+        if name:
+            (tmp_path / name).write_text(block)
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:] if kind == "console" else ():
+            command, *shown = part.splitlines()
+            assert command.startswith("pathway-local rubrics "), command
+            said = run(*command.split()[1:])
+            failed = any(line.startswith("error:") for line in shown)
+            assert (said.code != 0) is failed, (command, said)
+            for line in shown:
+                assert " ".join(line.split()) in said.words, (command, line, said.out, said.err)
+            ran += 1
+    assert ran == page.count("\n$ ")
+    for command in re.findall(r"`pathway-local rubrics (\w+)", page):
+        assert command in {"list", "show", "adopt", "check"}
+
+
+def test_check_counts_as_the_judge_does(run: Run, judge_folder: Path) -> None:
+    for name in builtin_names():
+        said = run("rubrics", "check", name, "--judge", judge_folder)
+        assert said.code == 0, said
+        own, shared = (int(re.search(rf"{what} +([\d,]+)", said.out).group(1).replace(",", "")) for what in ("own text", "all prompts"))  # type: ignore[union-attr]  # noqa: E501  # fmt: skip
+        assert 0.8 * own < shared < own
+        assert "left for the case" in said.out
+        assert "<|im_start|>system" in said.out
+        assert "move it" not in said.err
+
+
+def test_check_tells_what_breaks_the_prefix_cache(run: Run, tmp_path: Path, judge_folder: Path) -> None:
+    body = (
+        "user:\nJudge {{answer}}.\n" + "A long rubric comes behind the case. " * 60 + "Answer only with Pass or Fail.\n"
+    )
+    path = tmp_path / "late.prompty"
+    path.write_text("---\ninputs: {answer: {}}\n---\n" + body)
+    said = run("rubrics", "check", path, "--judge", judge_folder)
+    found = re.search(r"the case's text starts at token (\d+) of ([\d,]+): move it behind the rubric", said.err)
+    assert found is not None, said
+    assert int(found.group(1)) < 20
+    assert int(found.group(2).replace(",", "")) > 300
+
+
+def test_a_condition_before_the_rubric_breaks_the_prefix_too(judge_folder: Path) -> None:
+    text = (
+        "---\ninputs: {context: {empty: judge}, answer: {}}\n"
+        "outputs: {layout: '{score}', fields: {score: {type: score, min: 1, max: 5}}}\n---\n"
+        "user:\n{% if context %}There is a context.{% else %}Nothing was found.{% endif %}\n"
+        + "This is the rubric. " * 80
+        + "\n{{context}}\n{{answer}}"
+    )
+    spec = rubrics._judge(str(judge_folder), None)
+    assert isinstance(spec, JudgeUse)
+    found = inspect(parse_rubric(text, "x.prompty"), spec)
+    assert found.lengths is not None
+    assert found.lengths.shared < 20
+    assert any("starts at token" in said for said in found.advice)
+
+
+def test_check_refuses_what_does_not_fit_the_context(judge_folder: Path) -> None:
+    spec = rubrics._judge(str(judge_folder), None)
+    assert isinstance(spec, JudgeUse)
+    rubric = load_rubric("groundedness")
+    lengths = inspect(rubric, spec).lengths
+    assert lengths is not None
+    needed = lengths.own + rubric.format.reply({}).plan
+    tight = JudgeUse(spec.name, spec.tokenizer, spec.chat, needed + ROOM - 1)
+    assert any(f"only {ROOM - 1} of" in said for said in inspect(rubric, tight).advice)
+    with pytest.raises(Exception, match=f"takes {needed} together"):
+        inspect(rubric, JudgeUse(spec.name, spec.tokenizer, spec.chat, needed))
+
+
+def test_check_without_the_judges_weights_says_so(run: Run) -> None:
+    said = run("rubrics", "check", "gold-answer", "--judge", "qwen3-8b")
+    assert said.code == 0
+    assert "checked without a judge" in said.err
+    assert run("rubrics", "check", "gold-answer", "--judge", "qwen33").code == 2
+
+
+def test_check_prints_grammar_and_schema_alone(run: Run) -> None:
+    grammar = run("rubrics", "check", "pathway-answer", "--grammar").out
+    assert grammar == load_rubric("pathway-answer").format.reply({}).grammar()
+    schema = json.loads(run("rubrics", "check", "pathway-answer", "--schema").out)
+    assert list(schema["properties"]) == ["analysis", "score", "justification"]
+
+
+def test_check_shows_the_files_own_sample(run: Run) -> None:
+    said = run("rubrics", "check", OWN / "tags.prompty")
+    assert "QUERY: When does the library open?" in said.out
+    assert said.out.rstrip().endswith("<S0>Step by step:")
+
+
+def test_check_names_line_column_and_fix(run: Run) -> None:
+    said = run("rubrics", "check", OWN / "mismatch.prompty")
+    assert said.code == 2
+    assert "mismatch.prompty line 10, column 11" in said.err
+    assert "tool_definitions" in said.err.splitlines()[1]
+
+
+def test_what_is_not_settled_is_refused_until_it_is(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "open.txt").write_text('Judge {answer}. Return JSON: {"clear_score": 0, "why": "<why>"}\n')
+    said = run("rubrics", "adopt", "open.txt", "-o", "open.prompty")
+    assert said.code == 0
+    assert "1 point(s) are not settled" in said.err
+    assert run("rubrics", "check", "open.prompty").code == 2
+    made = (tmp_path / "open.prompty").read_text()
+    (tmp_path / "open.prompty").write_text(re.sub(r" *# UNSETTLED.*\n", "", made))
+    assert run("rubrics", "check", "open.prompty").code == 0
+
+
+def test_a_terminal_is_asked(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "open.txt").write_text('Judge {answer}. Return JSON: {"clear_score": 0, "why": "<why>"}\n')
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(rubrics.typer, "prompt", lambda question, **_: "0-10")
+    assert run("rubrics", "adopt", "open.txt", "-o", "open.prompty").code == 0
+    assert load_rubric("open.prompty").format.scores["clear_score"].values == tuple(range(11))
+
+
+def test_adopt_overwrites_nothing_unless_told(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "there.prompty").write_text("mine")
+    assert run("rubrics", "adopt", OWN / "labels.txt", "-o", "there.prompty").code == 2
+    assert (tmp_path / "there.prompty").read_text() == "mine"
+    assert run("rubrics", "adopt", OWN / "labels.txt", "-o", "there.prompty", "--force").code == 0
+    assert load_rubric("there.prompty").format.scores
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("adopt", "gone.txt"), "can't be read"),
+        (("adopt", OWN / "levels.yaml"), "is a rubric already"),
+        (("adopt", OWN / "labels.txt", "--layout", "xml"), "no layout 'xml'"),
+        (("show", "gold-anser"), "gold-answer"),
+    ],
+)
+def test_what_can_not_be_done_is_told(run: Run, arguments: tuple[object, ...], said: str) -> None:
+    found = run("rubrics", *arguments)
+    assert found.code == 2
+    assert said in found.err
+    assert "Traceback" not in found.err
+
+
+def test_references_are_looked_up_by_flag(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (OWN / "stars.prompty").read_text().replace("name: Likeness", "name: ${env:RUBRIC}")
+    (tmp_path / "mine.prompty").write_text(text)
+    monkeypatch.setenv("RUBRIC", "looked-up")
+    assert run("rubrics", "show", "mine.prompty").code == 2
+    assert run("rubrics", "show", "mine.prompty", "--allow-references").out.startswith("looked-up:")
