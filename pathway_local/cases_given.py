@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from pathway_local.case import Case
-from pathway_local.errors import CaseError
+from pathway_local.errors import CaseError, UsageError
 from pathway_local.readers import CasesFile
 from pathway_local.rubric import Rubric, load_rubric
 from pathway_local.run_cases import cases_of, remember
@@ -74,7 +74,9 @@ class CasesGiven:
         name = self._given.rubric
         if self._run is not None and (name is None or name in self._run.rubrics()):
             return rubric_of(self._run, name)
-        return load_rubric(name or "")
+        if name is None:
+            raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows ours.")
+        return load_rubric(name)
 
     def _whole(self, case: Case) -> bool:
         try:

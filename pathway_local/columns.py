@@ -114,6 +114,11 @@ class _Matching:
         return f"{needs}; the file has {has}" + (f" and {more:,} more columns." if more > 0 else ".")
 
 
+def has_column(name: str, columns: Sequence[str]) -> bool:
+    """Whether one of the columns has that name, in any spelling of it."""
+    return any(_is_same(name, column) or _is_spelled_alike(name, column) for column in columns)
+
+
 def _is_same(name: str, column: str) -> bool:
     return column == name
 

@@ -89,12 +89,15 @@ def _levels(block: Mapping[str, object], places: Places) -> dict[int, str]:
         found |= levels
     items = block.get("rubric")
     for item in items if isinstance(items, list) else ():
-        if not isinstance(item, Mapping) or set(item) != {"score", "description"} or item["score"] in found:
+        plain = isinstance(item, Mapping) and set(item) == {"score", "description"} and isinstance(item["score"], int)
+        if not plain or item["score"] in found:
             hint = "Such as - {score: 1, description: Wrong.}"
             raise RubricError(f"{places.of('rubric')}: each entry needs a score of its own and a description", hint)
         found[item["score"]] = item["description"]
     levels = {
-        number: text.strip() for number, text in found.items() if isinstance(number, int) and isinstance(text, str)
+        number: text.strip()
+        for number, text in found.items()
+        if isinstance(number, int) and not isinstance(number, bool) and isinstance(text, str)
     }
     numbers = sorted(levels)
     if len(levels) != len(found) or len(levels) < 2 or numbers != list(range(numbers[0], numbers[-1] + 1)):

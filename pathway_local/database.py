@@ -121,7 +121,7 @@ class Database:
             _need_file(path)
             lock = WriterLock(path)
             undo.callback(lock.release)
-            connection = _connect(path, "rw")
+            connection = connect(path, "rw")
             undo.callback(connection.close)
             _check(path, connection)
             migrate(connection)
@@ -193,6 +193,27 @@ class Database:
             self._undo()
             raise
 
+    @contextmanager
+    def shredding(self) -> Iterator[None]:
+        """All that is removed in this block is overwritten in the file, which then shrinks; nothing stays beside it.
+
+        RunLocked where another process has the file open: what it still reads could not be removed.
+        """
+        self.commit()
+        with self._mutex, self._explained:
+            # A log beside the file would keep removed pages for readers; without one nobody may be reading.
+            self._connection.execute("PRAGMA journal_mode = DELETE")
+            self._connection.execute("PRAGMA secure_delete = ON")
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("VACUUM")
+
     def _undo(self) -> None:
         with self._mutex:
             self._held = False
@@ -230,12 +251,13 @@ def _connect_reader(path: Path) -> sqlite3.Connection:
     # SQLite reads a WAL file with a -wal and a -shm beside it. Where the folder takes none and no writer left
     # any, the file alone is whole. Read-write otherwise: a read-only connection leaves both files behind.
     alone = not os.access(path.parent, os.W_OK, effective_ids=True) and not Path(f"{path}-wal").exists()
-    db = _connect(path, "ro&immutable=1" if alone else "rw")
+    db = connect(path, "ro&immutable=1" if alone else "rw")
     db.execute("PRAGMA query_only = ON")
     return db
 
 
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection to a file that is there; `mode` is "rw", or another of SQLite's with its parameters."""
     db = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,

@@ -13,6 +13,7 @@ PathwayError                 one line that says what is wrong, and a hint that s
 ├── RunFileError             exit 4: a run file can't be used
 │   ├── RunLocked            another process writes to it
 │   ├── RunDamaged           it is not a whole run file
+│   ├── TrailChanged         its audit trail is not what was recorded
 │   └── RaterChanged         it holds verdicts of another rater under this name
 ├── EngineError              exit 5: the judge can't be run
 │   ├── WeightsMissing       its weights are not on this disk
@@ -111,6 +112,10 @@ class RunLocked(RunFileError):
 
 class RunDamaged(RunFileError):
     """The file is not a whole run file."""
+
+
+class TrailChanged(RunFileError):
+    """The run's audit trail is not what was recorded."""
 
 
 class RaterChanged(RunFileError):

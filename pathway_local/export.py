@@ -1,8 +1,9 @@
 """A run's verdicts as a table: a file of its own, or columns beside the user's own sheet."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from pathway_local.audit import file_facts, note
 from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.rater import Rater
@@ -72,6 +73,12 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
 
 def _remarks(written: Written) -> list[str]:
     return [f"{written.cut_cells} cells were cut: a workbook's cell ends there"] if written.cut_cells else []
+
+
+def record_export(run: Path, target: Path, command: Sequence[str]) -> bool:
+    """Note in a run's audit trail that verdicts were written to `target`; False where the run can't be written."""
+    facts: dict[str, Value] = {"file": "-"} if str(target) == "-" else file_facts(target)
+    return note(run, "export", {"command": list(command), **facts})
 
 
 def _refuse_moved(case: Case) -> None:

@@ -72,6 +72,7 @@ class Plan:
     engine: str = "auto"
     seal: Wanted = "auto"
     strict: bool = False
+    allow_references: bool = False
 
 
 class Watcher(Protocol):
@@ -130,6 +131,9 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str]) -> dict[str, T
         rubrics = _rubrics(plan, existing)
         cases = cases_of(plan.cases, rubrics.values(), existing, plan.id_column, plan.mapping)
         _check_columns(cases, plan)
+        for rubric in rubrics.values():
+            for said in rubric.notices:
+                watcher.notice(f"rubric {rubric.name}: {said}")
         _tell(cases, plan, watcher)
         parts = _parts(plan, existing, rubrics, registry)
         run = existing or stack.enter_context(RunFile.create(plan.run))
@@ -137,13 +141,13 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str]) -> dict[str, T
             run.add_rubric(part.rubric.name, part.rubric.text)
         ids = [run.add_rater(part.rater) for part in parts]
         remember(run, cases, plan.mapping)
-        job = run.begin_job(command, _facts(plan, cases))
+        job = run.begin_job(command, _facts(plan, cases, parts))
         tallies: dict[str, Tally] = {}
         status = "failed"
         try:
             for judge in dict.fromkeys(part.judge.name for part in parts):
                 own = [(rater, part) for rater, part in zip(ids, parts, strict=True) if part.judge.name == judge]
-                tallies[judge] = _judge(run, own, plan, cases, watcher)
+                tallies[judge] = _judge(run, own, plan, cases, watcher, job)
             status = "stopped" if watcher.stopped() else "done"
         finally:
             run.end_job(job, status, _counts(tallies))
@@ -152,7 +156,8 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str]) -> dict[str, T
 
 def _rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
     if plan.rubrics:
-        return {rubric.name: rubric for rubric in map(load_rubric, plan.rubrics)}
+        named = [load_rubric(name, references=plan.allow_references) for name in plan.rubrics]
+        return {rubric.name: rubric for rubric in named}
     if run is None or not _own_raters(run):
         raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows ours.")
     judged = {rater.rubric for rater in _own_raters(run)}
@@ -219,7 +224,9 @@ def _context(judge: JudgeSpec, settings: Settings) -> int:
     return min(known for known in (judge.context, place.context, MOST_CONTEXT) if known)
 
 
-def _judge(run: RunFile, own: Sequence[tuple[int, _Part]], plan: Plan, cases: CasesFile, watcher: Watcher) -> Tally:
+def _judge(
+    run: RunFile, own: Sequence[tuple[int, _Part]], plan: Plan, cases: CasesFile, watcher: Watcher, job: int
+) -> Tally:
     judge, settings = own[0][1].judge, own[0][1].settings
     folder = weights_folder(judge)
     tokenizer = JudgeTokenizer(folder, judge.end_of_turn)
@@ -230,7 +237,9 @@ def _judge(run: RunFile, own: Sequence[tuple[int, _Part]], plan: Plan, cases: Ca
 
     def load() -> Engine:
         engine = start(settings.engine, config, seal=plan.seal, notify=watcher.notice)
-        run.set_setting(f"engine:{judge.name}", dict(asdict(engine.facts)))
+        facts: dict[str, Value] = dict(asdict(engine.facts))
+        run.set_setting(f"engine:{judge.name}", facts)
+        run.learn(job, {"engine": {"judge": judge.name, **facts}})
         _tell_engine(engine.facts, watcher)
         return engine
 
@@ -302,8 +311,14 @@ def _tell_engine(facts: EngineFacts, watcher: Watcher) -> None:
         watcher.notice(caution)
 
 
-def _facts(plan: Plan, cases: CasesFile) -> dict[str, Value]:
+def _facts(plan: Plan, cases: CasesFile, parts: Sequence[_Part]) -> dict[str, Value]:
+    raters: list[Value] = [
+        {"rater": part.name, "rubric": part.rubric.name, "sha256": part.rubric.sha256, "weights": part.settings.weights}
+        for part in parts
+    ]
     return {
+        "seal": plan.seal,
+        "raters": raters,
         "pathway_local": __version__,
         "python": platform.python_version(),
         "packages": {name: found for name in PACKAGES if (found := _version(name))},

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from pathway_local.case import BadRow, Case, fingerprint
+from pathway_local.consistency import broken_rules
 from pathway_local.engines.passes import GREEDY, Sampling
 from pathway_local.engines.pool import NO_TOKENS, Completion, Pool, Request, Tokens
 from pathway_local.errors import CaseError, RunFileError
@@ -145,7 +146,11 @@ class Judging:
                 drawing = self._drawings.pop(completion.id)
                 drawing.completions.append(completion)
                 if len(drawing.completions) == drawing.rater.samples:
-                    outcome = verdict_of(drawing.completions, drawing.rater.writer.rubric.format, drawing.prompt.marks)
+                    rubric = drawing.rater.writer.rubric
+                    outcome = verdict_of(drawing.completions, rubric.format, drawing.prompt.marks)
+                    if isinstance(outcome, Verdict):
+                        broken = broken_rules(rubric.rules, rubric.inputs_of(drawing.case), outcome)
+                        outcome = replace(outcome, marks=(*outcome.marks, *broken))
                     self._store(drawing.rater, drawing.case, drawing.case_hash, outcome, drawing.completions)
 
     def _store(

@@ -98,10 +98,14 @@ class KnownCases:
 
 
 def hash_by_case(run: RunFile, rubric: str) -> Mapping[str, str]:
-    """For each case under a rubric the hash of the texts that the latest outcome is about."""
+    """For each case under a rubric the hash of its present texts: those of the latest judge's outcome, else of any.
+
+    Judges read the cases as they are now, while people's and hosted judges' ratings may come back about texts
+    that have changed since.
+    """
     query = """
         SELECT case_id, case_hash FROM outcomes JOIN cases ON key = case_key JOIN raters ON raters.id = rater_id
         JOIN rubrics ON rubrics.id = rubric_id
-        WHERE superseded = 0 AND case_hash <> '' AND rubrics.name = ? ORDER BY outcomes.id
+        WHERE superseded = 0 AND case_hash <> '' AND rubrics.name = ? AND (kind = 'judge') = ? ORDER BY outcomes.id
     """
-    return dict(run.database.rows(query, rubric))
+    return {**dict(run.database.rows(query, rubric, False)), **dict(run.database.rows(query, rubric, True))}

@@ -100,7 +100,18 @@ HANDOUTS_AND_SAMPLES = (
     ) WITHOUT ROWID""",
 )
 
-MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES)
+# Entries are added at the end and stay as they are; a REPLACE deletes without asking a trigger, so the number
+# of a new entry is checked as well.
+AUDIT = (
+    "CREATE TABLE audit (id INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL)",
+    "CREATE TRIGGER audit_keeps BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END",
+    "CREATE TRIGGER audit_stays BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END",
+    """CREATE TRIGGER audit_grows BEFORE INSERT ON audit
+        WHEN NEW.id IS NOT (SELECT COALESCE(MAX(id), 0) + 1 FROM audit)
+        BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END""",
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES, AUDIT)
 
 
 def schema_version(db: sqlite3.Connection) -> int:

@@ -160,7 +160,7 @@ def _owner_of(column: str, score: str, rubric: Rubric) -> str:
 def _owner(column: str, word: str) -> str:
     """What a header says beside a word: Ann of "Ann score", "Ann_score" or "score (Ann)"."""
     w = r"[\s_\-]*".join(re.escape(part) for part in re.split(r"[\s_\-]+", word))
-    found = re.fullmatch(rf"(.+?){_SEPARATOR}{w}|{w}{_SEPARATOR}(.+?)|{w}\s*\((.+)\)", column.strip(), re.IGNORECASE)
+    found = re.fullmatch(rf"{w}\s*\((.+)\)|(.+?){_SEPARATOR}{w}|{w}{_SEPARATOR}(.+?)", column.strip(), re.IGNORECASE)
     return next((part.strip() for part in found.groups() if part), "") if found else ""
 
 
@@ -195,9 +195,10 @@ def _note(column: str, owner: str, rubric: Rubric) -> str:
     """Under which name an evaluator's verdicts keep what the column holds; empty for none of their notes."""
     if owner and any(_folded(_owner(column, word)) == _folded(owner) for word in NOTES):
         return "notes"
-    if _folded(column) in NOTES:
-        return "shared_notes" if owner else "notes"
-    return next((name for name in rubric.format.fields if _folded(name) == _folded(column)), "")
+    own = next((name for name in rubric.format.fields if _folded(name) == _folded(column)), "")
+    if own or _folded(column) not in NOTES:
+        return own
+    return "shared_notes" if owner else "notes"
 
 
 def _inputs(rubric: Rubric, columns: Sequence[str]) -> Mapping[str, str]:

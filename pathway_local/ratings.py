@@ -86,7 +86,10 @@ def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> I
     reading = _Reading(run, file)
     ratings = reading.ratings()
     named = [(reading.rater_of(rating), rating) for rating in ratings]
-    joined = _joined(KnownCases(run, reading.rubric.name), reading, named)
+    known = KnownCases(run, reading.rubric.name)
+    if not known and not reading.handouts:
+        raise UsageError(f"{run.path.name} has no cases yet", "Judge them, or draw a sample of them, first.")
+    joined = _joined(known, reading, named)
     raters = _raters(file, reading, named)
     return _Storing(run, file, reading, raters).store(joined, command)
 

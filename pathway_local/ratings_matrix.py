@@ -1,10 +1,11 @@
 """What all raters gave all cases for one score, as arrays: the data of every figure of agreement."""
 
 import json
-from collections.abc import Iterator, Mapping
+import math
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,11 @@ from pathway_local.samples import Sample, inclusions, samples
 from pathway_local.stored_outcome import from_columns
 from pathway_local.verdict import Verdict
 
-# In the order in which outcomes came; the fields, which hold texts, are decoded only where a score is among them.
+# The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are
+# decoded only where a score is among them.
 _OUTCOMES = """
     SELECT case_id, row, metadata, rater_id, case_hash, scores, fields
-    FROM outcomes CROSS JOIN cases ON key = case_key WHERE superseded = 0 AND rater_id IN ({}) ORDER BY outcomes.id
+    FROM outcomes CROSS JOIN cases ON key = case_key WHERE superseded = 0 AND rater_id IN ({}) ORDER BY outcomes.id DESC
 """
 
 
@@ -114,22 +116,13 @@ class RatingsMatrix:
 
 @dataclass(slots=True)
 class _Case:
-    """A case with the hash of the texts that its latest verdict is about."""
+    """A case with its place in the order in which cases were met, and the hash of its latest texts."""
 
+    place: int
     row: int
     metadata: Mapping[str, str] = field(default_factory=dict)
-    judged: bool = False
+    known: bool = False
     case_hash: str = ""
-
-
-class _Given(NamedTuple):
-    """One rater's stored verdict; a tuple, since there is one for each case and rater."""
-
-    case_id: str
-    column: int
-    case_hash: str
-    scores: str
-    fields: str
 
 
 def ratings_matrices(run: RunFile, rubric: Rubric) -> list[RatingsMatrix]:
@@ -142,48 +135,71 @@ class _Gathered:
 
     def __init__(self, run: RunFile, rubric: Rubric) -> None:
         self.rubric = rubric
-        self.path = run.path
         self.raters = [(rater_id, rater) for rater_id, rater in run.raters() if rater.rubric == rubric.name]
         self.sample = next(reversed(samples(run, rubric.name)), None)
         self.inclusions = inclusions(run, self.sample.id) if self.sample else []
-        self.cases: dict[str, _Case] = {each.case_id: _Case(each.row) for each in self.inclusions}
-        self.given: list[_Given] = []
+        self.cases: dict[str, _Case] = {}
         self.failures = [0] * len(self.raters)
         self.other_texts = [0] * len(self.raters)
+        scores = list(rubric.format.scores)
+        # Two numbers for each score and rater of each case, in the order in which cases are met.
+        self._blank = [math.nan] * (2 * len(scores) * len(self.raters))
+        self.numbers = array("d")
+        for each in self.inclusions:
+            self._case(each.case_id, each.row)
         self._read(run)
 
+    def _case(self, case_id: str, row: int) -> _Case:
+        if case_id not in self.cases:
+            self.cases[case_id] = _Case(len(self.cases), row)
+            self.numbers.extend(self._blank)
+        return self.cases[case_id]
+
     def _read(self, run: RunFile) -> None:
-        place = {rater_id: number for number, (rater_id, _) in enumerate(self.raters)}
-        means = {number for number, (_, rater) in enumerate(self.raters) if _is_mean(rater)}
-        query = _OUTCOMES.format(",".join("?" * len(place)))
+        """Judges first: they read a case's present texts, while ratings may come back about earlier ones."""
+        judges = [place for place, (_, rater) in enumerate(self.raters) if rater.kind == "judge"]
+        others = [place for place, (_, rater) in enumerate(self.raters) if rater.kind != "judge"]
         with decoding(run.path):
-            for case_id, row, metadata, rater_id, case_hash, scores, fields in run.database.stream(query, *place):
-                if case_id not in self.cases or not self.cases[case_id].judged:
-                    self.cases[case_id] = _Case(row, json.loads(metadata), judged=True)
-                column = place[rater_id]
-                if scores is None:
-                    self.failures[column] += 1
-                else:
-                    self.given.append(_Given(case_id, column, case_hash, scores, fields if column in means else ""))
-                    self.cases[case_id].case_hash = case_hash
-        present = [each for each in self.given if each.case_hash == self.cases[each.case_id].case_hash]
-        for each in self.given:
-            self.other_texts[each.column] += each.case_hash != self.cases[each.case_id].case_hash
-        self.given = present
+            for places in (judges, others):
+                self._read_raters(run, {self.raters[place][0]: place for place in places})
+
+    def _read_raters(self, run: RunFile, places: Mapping[int, int]) -> None:
+        means = {place for place in places.values() if _is_mean(self.raters[place][1])}
+        query = _OUTCOMES.format(",".join("?" * len(places)))
+        for case_id, row, metadata, rater_id, case_hash, scores, fields in run.database.stream(query, *places):
+            case, column = self._case(case_id, row), places[rater_id]
+            if not case.known:
+                case.row, case.metadata, case.known = row, json.loads(metadata), True
+            case.case_hash = case.case_hash or case_hash
+            if scores is None:
+                self.failures[column] += 1
+            elif case_hash != case.case_hash:
+                self.other_texts[column] += 1
+            else:
+                self._put(case, column, _verdict(scores, fields if column in means else ""))
+
+    def _put(self, case: _Case, column: int, verdict: Verdict) -> None:
+        size = len(self.raters)
+        for number, (name, declared) in enumerate(self.rubric.format.scores.items()):
+            at = case.place * len(self._blank) + 2 * number * size + column
+            self.numbers[at], self.numbers[at + size] = _values(verdict, name, declared)
 
     def matrices(self) -> list[RatingsMatrix]:
         ids = sorted(self.cases, key=lambda case_id: (self.cases[case_id].row, case_id))
-        rows = {case_id: number for number, case_id in enumerate(ids)}
-        design = self._design(rows)
-        return [self._matrix(name, declared, rows, design) for name, declared in self.rubric.format.scores.items()]
+        order = np.array([self.cases[case_id].place for case_id in ids], dtype=np.int64)
+        scores = self.rubric.format.scores
+        shape = (len(ids), len(scores), 2, len(self.raters))
+        numbers = np.array(self.numbers, dtype=np.float64).reshape(shape)[order]
+        design = self._design({case_id: number for number, case_id in enumerate(ids)})
+        return [
+            self._matrix(name, declared, ids, numbers[:, number], design)
+            for number, (name, declared) in enumerate(scores.items())
+        ]
 
-    def _matrix(self, name: str, declared: ScoreField, rows: Mapping[str, int], design: Design | None) -> RatingsMatrix:
-        given = np.full((len(rows), len(self.raters)), np.nan)
-        expected = given.copy()
-        with decoding(self.path):
-            for each in self.given:
-                value, weighted = _values(_verdict(each.scores, each.fields), name, declared)
-                given[rows[each.case_id], each.column], expected[rows[each.case_id], each.column] = value, weighted
+    def _matrix(
+        self, name: str, declared: ScoreField, ids: Sequence[str], numbers: FloatArray, design: Design | None
+    ) -> RatingsMatrix:
+        given, expected = np.ascontiguousarray(numbers[:, 0]), np.ascontiguousarray(numbers[:, 1])
         return RatingsMatrix(
             rubric=self.rubric.name,
             score=name,
@@ -191,10 +207,10 @@ class _Gathered:
             levels=tuple(value for value in declared.values if value not in declared.special),
             special=declared.special,
             raters=tuple(self._columns(given)),
-            case_ids=tuple(rows),
+            case_ids=tuple(ids),
             given=given,
             expected=expected,
-            metadata=tuple(self.cases[case_id].metadata for case_id in rows),
+            metadata=tuple(self.cases[case_id].metadata for case_id in ids),
             design=design,
         )
 

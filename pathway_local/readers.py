@@ -2,11 +2,11 @@
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pathway_local.case import BadRow, Case
-from pathway_local.columns import match_columns
+from pathway_local.columns import has_column, match_columns
 from pathway_local.errors import CasesError, UnknownName
 from pathway_local.sheets import open_sheet
 from pathway_local.sheets.row import Row, flaw, shown
@@ -18,10 +18,10 @@ class CasesFile:
     """A CSV, TSV, JSONL, Parquet or XLSX file of cases; iterating reads it from the start, a row at a time.
 
     `needed` has the inputs of each rubric by its name, `mapping` the columns that were given for inputs,
-    `id_column` the column of the ids; without it a column named id or case_id is taken, and where there is
-    none, rows are numbered. After that, `inputs` has the column of each input, `aliases_used` those that were
-    found under another name, `id_column` what ids are read from (None: numbers), `columns` all columns, and
-    `notes` what else was decided, for people to read.
+    `optional` the inputs that may have no column, `id_column` the column of the ids; without it a column named
+    id or case_id is taken, and where there is none, rows are numbered. After that, `inputs` has the column of
+    each input, `aliases_used` those that were found under another name, `id_column` what ids are read from
+    (None: numbers), `columns` all columns, and `notes` what else was decided, for people to read.
     Raises CasesError where the file can't be read, ColumnsError where its columns don't match, UnknownName
     where `mapping` or `id_column` name what is not there.
     """
@@ -32,13 +32,19 @@ class CasesFile:
         needed: Mapping[str, Sequence[str]],
         mapping: Mapping[str, str] | None = None,
         id_column: str | None = None,
+        optional: Collection[str] = (),
     ) -> None:
         self.path = path
         self.blank_rows = 0
         self.sheet = open_sheet(path)
         self.columns = self.sheet.columns
         self.notes = self.sheet.notes
-        match = match_columns(needed, self.columns, mapping or {}, path.name)
+        there = {name for name in optional if name in (mapping or {}) or has_column(name, self.columns)}
+        wanted = {
+            rubric: [name for name in names if name not in optional or name in there]
+            for rubric, names in needed.items()
+        }
+        match = match_columns(wanted, self.columns, mapping or {}, path.name)
         self.inputs = match.columns
         self.aliases_used = match.aliases_used
         if id_column is not None and id_column not in self.columns:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathway_local.adopt.finding import Source
 from pathway_local.adopt.formats import FoundFormat, find_format
 from pathway_local.adopt.schemas import schema_candidates
-from pathway_local.errors import RubricError
+from pathway_local.errors import FormatError, RubricError
 from pathway_local.fields import Text
 from pathway_local.output_format import OutputFormat
 from pathway_local.prompty import Prompty
@@ -37,6 +37,9 @@ def _found_format(prompty: Prompty, source: Source) -> FoundFormat:
     adopt = f"`pathway-local rubrics adopt {where} -o NEW.prompty`"
     declared = prompty.outputs if prompty.outputs is not None else prompty.model.schema
     found = find_format(source, list(prompty.inputs), list(schema_candidates(declared)))
+    if prompty.outputs is not None and (found is None or found.kind != "schema"):
+        said = f"{prompty.places.of('outputs')}: outputs has neither layout and fields nor properties that hold a score"
+        raise FormatError(said, "docs/rubrics.md shows the shape.")
     if found is None:
         said = f"{where}: there is no outputs: block, and the prompt asks for no format that holds a score"
         raise RubricError(said, f"Declare one, or give the prompt one: {adopt[:-1]} --layout score-line`.")

@@ -18,9 +18,12 @@ def cases_of(
     mapping: Mapping[str, str] | None = None,
 ) -> CasesFile:
     """The cases file at `path` for these rubrics; what is given here comes before what the run remembers."""
-    needed = {rubric.name: tuple(rubric.inputs) for rubric in rubrics}
+    known = list(rubrics)
+    needed = {rubric.name: tuple(rubric.inputs) for rubric in known}
+    required = {name for rubric in known for name, wanted in rubric.inputs.items() if wanted.default is None}
+    optional = {name for names in needed.values() for name in names} - required
     remembered_mapping, remembered_id = _remembered(run) if run else ({}, None)
-    return CasesFile(path, needed, {**remembered_mapping, **(mapping or {})}, id_column or remembered_id)
+    return CasesFile(path, needed, {**remembered_mapping, **(mapping or {})}, id_column or remembered_id, optional)
 
 
 def rubrics_of(run: RunFile) -> dict[str, Rubric]:

@@ -11,7 +11,6 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,6 +21,7 @@ from pathway_local.errors import RaterChanged, RunFileError, UnknownName
 from pathway_local.migrations import migrate
 from pathway_local.private_file import create
 from pathway_local.rater import Rater
+from pathway_local.run_job import Job, Jobs, now
 from pathway_local.stored_outcome import from_columns, storable, to_columns, to_json
 from pathway_local.verdict import Failure, Outcome, Value
 
@@ -75,22 +75,6 @@ class Record:
     generated_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One command that wrote to the run; times are UTC in ISO 8601.
-
-    `ended`, `status` and `counts` are None while it runs, and for ever if it was killed.
-    """
-
-    id: int
-    command: tuple[str, ...]
-    facts: Mapping[str, Value]
-    started: str
-    ended: str | None
-    status: str | None
-    counts: Mapping[str, int] | None
-
-
 class RunFile:
     """A run file, open for one writer (`create`, `open`) or a reader (`read`).
 
@@ -130,7 +114,7 @@ class RunFile:
         with explained(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
             db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             migrate(db)
-            db.execute("INSERT INTO run VALUES (?, ?)", (secrets.token_bytes(KEY_BYTES), _now()))
+            db.execute("INSERT INTO run VALUES (?, ?)", (secrets.token_bytes(KEY_BYTES), now()))
             create(path, db.serialize())
         return cls.open(path)
 
@@ -304,21 +288,19 @@ class RunFile:
 
     def begin_job(self, command: Sequence[str], facts: Mapping[str, Value]) -> int:
         """Note that a command starts to write, with the facts for the manifest; gives its id for `end_job`."""
-        with self._db.writing(commit=True):
-            row = (to_json(list(command)), to_json(dict(facts)), _now())
-            return self._db.execute("INSERT INTO jobs (command, facts, started) VALUES (?, ?, ?)", row)
+        return Jobs(self._db).begin(command, facts)
+
+    def learn(self, job_id: int, facts: Mapping[str, Value]) -> None:
+        """Add to a job's facts what came to be known while it ran."""
+        Jobs(self._db).learn(job_id, facts)
 
     def end_job(self, job_id: int, status: str, counts: Mapping[str, int]) -> None:
         """Note how a command ended."""
-        with self._db.writing(commit=True):
-            row = (_now(), status, to_json(dict(counts)), job_id)
-            self._db.execute("UPDATE jobs SET ended = ?, status = ?, counts = ? WHERE id = ?", row)
+        Jobs(self._db).end(job_id, status, counts)
 
     def jobs(self) -> list[Job]:
         """Every command that wrote to the run, oldest first."""
-        query = "SELECT id, command, facts, started, ended, status, counts FROM jobs ORDER BY id"
-        with decoding(self.path):
-            return [_job(row) for row in self._db.rows(query)]
+        return Jobs(self._db).all()
 
     def get_setting(self, name: str) -> Value:
         """A stored JSON value; None where nothing is stored under that name."""
@@ -386,11 +368,6 @@ def _record(raters: Mapping[int, Rater], row: Sequence[Any]) -> Record:
     return Record(case_id, position, bool(numbered), json.loads(metadata), rater.name, rater.rubric, outcome, *rest)
 
 
-def _job(row: Sequence[Any]) -> Job:
-    id, command, facts, started, ended, status, counts = row
-    return Job(id, tuple(json.loads(command)), json.loads(facts), started, ended, status, counts and json.loads(counts))
-
-
 def _kept(case: Case, keep: Collection[str] | None) -> dict[str, str]:
     names = case.metadata if keep is None else keep
     return {name: case.metadata[name] for name in names if name in case.metadata}
@@ -398,10 +375,6 @@ def _kept(case: Case, keep: Collection[str] | None) -> dict[str, str]:
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _marks(values: Collection[object]) -> str:

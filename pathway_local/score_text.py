@@ -5,7 +5,7 @@ import re
 from pathway_local.errors import ReplyError
 from pathway_local.fields import Score
 
-_DECORATION = "*_`\"'“”‘’ \t\r\n"
+_DECORATION = "*_`()[]\"'“”‘’ \t\r\n"
 _NUMBER = re.compile(r"(-?\d{1,6})(?:\.0+)?(?!\d)(?:\s*(?:/|out of)\s*(\d{1,6})(?![\d.,]))?(.*)", re.DOTALL)
 _JOINTS = " \t\r\n*_`\"'().,;:–—-"
 
@@ -24,10 +24,13 @@ def read_score(text: str, field: Score) -> tuple[int, str]:
     plain = bare.strip(_DECORATION)
     if plain in written:
         return written[plain], "markdown"
-    for kind, texts in (("case", written), ("label", {field.levels[value]: value for value in field.levels})):
-        named = [value for name, value in texts.items() if _folded(name) == _folded(plain)]
-        if len(named) == 1:
-            return named[0], kind
+    ended = plain.rstrip(".,;:!")
+    spoken = [value for name, value in written.items() if name.casefold() == ended.casefold()]
+    if len(spoken) == 1:
+        return spoken[0], "case" if ended == plain else "score-form"
+    named = [value for value, label in field.levels.items() if _folded(label) == _folded(plain)]
+    if len(named) == 1:
+        return named[0], "label"
     return _numbered(plain, field), "score-form"
 
 

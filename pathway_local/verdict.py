@@ -34,7 +34,8 @@ class Score:
 class Verdict:
     """Scores by name, the other fields by name, and marks that say what to be careful about.
 
-    A mark is `cut:FIELD` (the field's budget closed it) or `truncated:INPUT` (the case's end was cut off).
+    A mark is `cut:FIELD` (the field's budget closed it), `truncated:INPUT` (the case's end was cut off) or
+    `rule:NAME` (the verdict breaks a rule of its rubric).
     """
 
     scores: Mapping[str, Score]

@@ -326,6 +326,34 @@ def test_role_lines_count_only_where_a_text_begins_with_one() -> None:
     assert [turn.role for turn in rubric.turns] == ["system", "user"]
 
 
+def test_a_prompt_with_places_and_no_format_is_told_the_score_line_at_its_end() -> None:
+    _, rubric = adopted("Judge {answer} on a scale from 1 to 3, please.", layout="score-line")
+    [turn] = rubric.turns
+    text = turn.render({"answer": "A"}, {"answer": "<A>"})
+    assert text.startswith("Judge <A> on a scale")
+    assert text.endswith("**Justification:**\n[why this number and no neighbouring one]")
+
+
+def test_a_prompty_without_places_gets_its_inputs_in_its_own_user_turn() -> None:
+    body = "system:\nJudge.\nuser:\nRead the question and the answer. Is it an answer to the question?\n"
+    _, rubric = adopted(f"---\nname: x\n---\n{body}Reply only with Yes or No.\n")
+    assert [turn.role for turn in rubric.turns] == ["system", "user"]
+    text = rubric.turns[1].render({}, {"question": "Q", "answer": "A"})
+    assert text.endswith("with Yes or No.\n\n<question>\nQ\n</question>\n\n<answer>\nA\n</answer>")
+
+
+def test_a_prompty_that_is_not_certain_points_to_adopt_and_is_settled_there() -> None:
+    body = 'user:\nJudge {{answer}}. Return JSON: {"clear_score": 0, "why": "<why>"}\n'
+    prompt = f"---\nname: x\ninputs: {{answer: {{}}}}\n---\n{body}"
+    with pytest.raises(RubricError, match=r"mine\.prompty line 6: the output format is not certain") as error:
+        parse_rubric(prompt, "mine.prompty")
+    assert "rubrics adopt mine.prompty" in error.value.hint
+    made = adopt(prompt.encode(), "mine.prompty").data.decode()
+    assert made.startswith("---\nname: x\ninputs: {answer: {}}\noutputs:\n")
+    settled = re.sub(r" *# UNSETTLED[^\n]*\n", "", made)
+    assert parse_rubric(settled, "mine.prompty").format.scores["clear_score"].values == (1, 2, 3, 4, 5)
+
+
 @pytest.mark.parametrize(
     "text", ["", "Hello.", "{{", "{answer}", "<score>" * 500, "{" * 5000, '{"score": ' * 300, "Score: [" * 500, "\x00"]
 )

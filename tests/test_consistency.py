@@ -66,10 +66,10 @@ TESTS: list[tuple[dict[str, object], bool]] = [
     ({"input": "a", "begins_with": ["Yes"]}, True),
     ({"input": "a", "begins_with": ["Ye"]}, False),
     ({"input": "a", "begins_with": ["..."]}, False),
-    ({"input": "a", "contains": ["it is"]}, True),
+    ({"input": "a", "contains": ["it's"]}, True),
     ({"input": "a", "contains": ["nothing"]}, False),
-    ({"input": "a", "equals": "yes, it is."}, True),
-    ({"input": "a", "one_of": ["no", "YES,  it is."]}, True),
+    ({"input": "a", "equals": "yes, it's so."}, True),
+    ({"input": "a", "one_of": ["no", "YES,  it's so."]}, True),
     ({"input": "a", "empty": False}, True),
     ({"input": "blank", "empty": True}, True),
     ({"input": "a", "longer_than": 2}, True),
@@ -93,12 +93,9 @@ TESTS: list[tuple[dict[str, object], bool]] = [
 
 @pytest.mark.parametrize(("block", "holds"), TESTS, ids=[json.dumps(block) for block, _ in TESTS])
 def test_each_word_of_the_vocabulary(block: dict[str, object], holds: bool) -> None:
-    inputs = {"a": "“Yes, it is.”", "twin": ' "yes, it  IS." ', "blank": " \n"}
+    inputs = {"a": "Yes, it’s so.", "twin": " yes, it's  SO. ", "blank": " \n"}
     said = verdict({"list": ["x", "y"], "flag": True, "none": None}, s=3)
-    wanted = {**block, "equals": '"yes, it is."'} if block.get("equals") == "yes, it is." else block
-    if "one_of" in wanted and wanted["one_of"] == ["no", "YES,  it is."]:
-        wanted = {**wanted, "one_of": ["no", '"YES,  it is."']}
-    assert Condition.model_validate(wanted).holds(inputs, said) is holds
+    assert Condition.model_validate(block).holds(inputs, said) is holds
 
 
 def test_when_unless_and_expect() -> None:

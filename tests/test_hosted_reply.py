@@ -4,6 +4,8 @@ import json
 import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pathway_local.hosted_reply import Echoes, read_reply
 from pathway_local.output_format import OutputFormat
@@ -260,3 +262,21 @@ def test_text_of_any_kind_gives_an_answer_in_time() -> None:
     for text in nasty:
         for output_format in (PATHWAY, GROUNDED, RELEVANT, GOLD):
             read(text, output_format)
+
+
+PIECES = st.sampled_from(
+    ["**Score:** ", "Score: ", "4", "5", " ", "\n", "**", "{", "}", '"', '"score": ', "completeness_score", ":", ",",
+     "<S2>", "</S2>", "<S0>", "[", "]", "\\", "```", "é", "\ud800", "not", "null", "9", "-", ".", "/5"]
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PIECES, max_size=30).map("".join), st.booleans())
+def test_any_text_is_a_verdict_on_the_scale_or_a_failure(text: str, unfinished: bool) -> None:
+    for output_format in (PATHWAY, GROUNDED, RELEVANT, GOLD):
+        outcome = read(text, output_format, unfinished=unfinished)
+        if isinstance(outcome, Verdict):
+            assert outcome.scores
+            assert all(score.value in output_format.scores[name].values for name, score in outcome.scores.items())
+        else:
+            assert "é" not in outcome.message

@@ -79,8 +79,8 @@ def test_a_panel_made_again_follows_its_members(run: RunFile) -> None:
 
 def test_members_who_saw_other_texts_do_not_count(run: RunFile) -> None:
     rows = [Case(case.id, {**case.inputs, "answer": "rewritten"}, {}, case.row) for case in cases()[:1]]
-    for name, value in (("ann", 1), ("bob", 5)):
-        add(run, name, said(value), kind="human", rows=rows)
+    for name, value, kind in (("demo", 4, "judge"), ("ann", 1, "human"), ("bob", 5, "human")):
+        add(run, name, said(value), kind=kind, rows=rows)
     made(run, "median")
     assert scores_of(run, "panel")["s-1"] == 1
     first = outcomes(run)["s-1"]

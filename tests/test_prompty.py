@@ -65,6 +65,9 @@ def test_a_limit_that_can_not_hold_the_format_is_raised_with_a_notice() -> None:
     assert rubric.format.outputs.layout == "{stars}"
     assert rubric.format.scores["stars"].values == (1, 2, 3, 4, 5)
     assert any("max_tokens 1 can't hold the output format: raised to" in said for said in rubric.notices)
+    tags = parse_rubric((OWN / "tags.prompty").read_text().replace("max_tokens: 800", "max_tokens: 1"), "mine.prompty")
+    assert f"max_tokens 1 can't hold the output format: raised to {tags.format.reply({}).plan}" in tags.notices
+    assert [field.tokens for field in tags.format.fields.values() if isinstance(field, Text)] == [300, 120]
 
 
 def test_a_limit_that_holds_the_format_shortens_its_texts() -> None:
@@ -115,6 +118,12 @@ def test_inputs_that_nobody_declares_are_read_from_the_prompt() -> None:
     rubric = rubric_of("name: x\n", "user:\n{{ question }} {{ answer }}")
     assert list(rubric.inputs) == ["question", "answer"]
     assert rubric.notices == ("no inputs are declared: the prompt uses question, answer",)
+
+
+@pytest.mark.parametrize("outputs", ["outputs: 5\n", "outputs: {layot: json, fieldz: {}}\n", "outputs: []\n"])
+def test_outputs_that_declare_nothing_are_refused_though_the_prompt_asks_for_a_format(outputs: str) -> None:
+    with pytest.raises(FormatError, match="line 3, column 1: outputs has neither layout and fields"):
+        rubric_of("inputs: {answer: {}}\n", "user:\n{{answer}} Reply only with Yes or No.", outputs=outputs)
 
 
 @pytest.mark.parametrize(

@@ -65,10 +65,11 @@ def outcome(run: RunFile, rater: str, case: str) -> Verdict:
 
 @pytest.mark.parametrize("name", ["people.csv", "people.tsv", "people.xlsx"])
 def test_one_raters_sheet(run: RunFile, tmp_path: Path, name: str) -> None:
-    rows = [["id", "score", "comment"], ["s-2", 5, "fine"], ["s-1", "1", ""], ["s-4", "", ""], ["s-3", 3.0, ""]]
+    rows = [["id", "score", "comment", "Reason"], ["s-2", 5, "fine", "it is"], ["s-1", "1", "", ""]]
+    rows += [["s-4", "", "", ""], ["s-3", 3.0, "", ""]]
     found = load(run, table(tmp_path, rows, name), "Ann")
     assert scores_of(run, "Ann") == {"s-1": 1, "s-2": 5, "s-3": 3}
-    assert outcome(run, "Ann", "s-2").fields == {"notes": "fine"}
+    assert outcome(run, "Ann", "s-2").fields == {"notes": "fine", "reason": "it is"}
     assert (found.rubric, found.blanks, found.raters[0].verdicts) == ("tiny", 1, 3)
     assert [rater.kind for _, rater in run.raters()] == ["judge", "human"]
     assert run.jobs()[-1].status == "done"
@@ -202,6 +203,12 @@ def test_a_rater_of_another_kind_is_another_rater(run: RunFile, tmp_path: Path) 
     load(run, path, "Ann")
     assert isinstance(refused(run, path, "Ann", kind="hosted"), RaterChanged)
     assert isinstance(refused(run, path, "demo"), RaterChanged)
+
+
+def test_a_run_without_cases(tmp_path: Path) -> None:
+    with RunFile.create(tmp_path / "empty.run") as empty:
+        empty.add_rubric(TINY.name, TINY.text)
+        assert "no cases yet" in str(refused(empty, table(tmp_path, [["id", "score"], ["s-1", 4]])))
 
 
 def test_a_run_with_several_rubrics_needs_one_named(run: RunFile, tmp_path: Path) -> None:

@@ -69,6 +69,14 @@ def test_verdicts_on_other_texts_are_left_out_and_counted(run: RunFile) -> None:
     assert [rater.other_texts for rater in found.raters] == [0, 1, 1]
 
 
+def test_ratings_that_come_back_about_earlier_texts_do_not_displace_the_judges(run: RunFile) -> None:
+    old = [Case(case.id, {**case.inputs, "answer": "old"}, case.metadata, case.row) for case in cases()[:1]]
+    add(run, "people/cy", said(1), kind="human", rows=old)
+    found = matrix(run)
+    np.testing.assert_array_equal(found.given[0], [4, 1, 2, NAN])
+    assert [rater.other_texts for rater in found.raters] == [0, 0, 0, 1]
+
+
 def test_expected_scores_and_panels(run: RunFile) -> None:
     sure = {
         "s-1": Verdict({"score": Score(4, {2: 0.25, 3: 0.5, 4: 0.25})}),

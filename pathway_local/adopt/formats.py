@@ -55,6 +55,7 @@ class FoundFormat:
     fields: Mapping[str, Declared]
     findings: tuple[Finding, ...]
     doubts: tuple[str, ...] = ()
+    kind: str = ""
 
     @property
     def outputs(self) -> dict[str, object]:
@@ -92,7 +93,8 @@ def find_format(source: Source, inputs: Collection[str], extra: Sequence[Candida
         fields = _declared(candidate, scales, inputs)
         if any(declared.field["type"] == "score" for declared in fields.values()):
             doubts = (*candidate.doubts, *_rivals(candidate, found, source))
-            return FoundFormat(candidate.layout, fields, tuple(_findings(candidate, fields, source, doubts)), doubts)
+            table = tuple(_findings(candidate, fields, source, doubts))
+            return FoundFormat(candidate.layout, fields, table, doubts, candidate.kind)
     return None
 
 

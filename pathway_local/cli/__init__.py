@@ -17,13 +17,16 @@ COMMANDS = {
     "judge": "Judge the cases of a file under one or more rubrics.",
     "summary": "Show what a run found: scores, confidence, failures.",
     "export": "Write a run's verdicts to a file, or into the sheet that the cases came from.",
-    "rubrics": "List and show rubrics.",
+    "rubrics": "List, show, adopt and check rubrics.",
     "judges": "List, show, fit, check and fetch judges.",
     "import": "Bring in what people or a hosted judge said of a run's cases.",
     "sample": "Draw cases for people to rate, into a shuffled rating sheet.",
     "panel": "Make a rater of others: their mean, median or majority.",
     "divergence": "Show where raters part, and the cases to look at first.",
     "hosted": "Write a run's prompts as a batch file for a hosted judge.",
+    "audit": "Show who did what with a run, and check that nothing of it was changed.",
+    "purge": "Remove texts, or all that is known of cases, from a run for good.",
+    "doctor": "Look at this machine, a run or a cases file: what is wrong, and how to mend it.",
 }
 
 # The one command whose name Python keeps for itself.

@@ -1,5 +1,6 @@
 """`pathway-local export`: a run's verdicts as a file."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +8,7 @@ import typer
 
 from pathway_local.cli.terminal import check_new, notice, talk
 from pathway_local.export import export as write
-from pathway_local.export import export_onto
+from pathway_local.export import export_onto, record_export
 from pathway_local.run_cases import cases_of, rubrics_of
 from pathway_local.run_file import RunFile
 
@@ -34,5 +35,7 @@ def export(
             remarks = export_onto(read, sheet, out, force=force)
     for remark in remarks:
         notice(remark)
+    if not record_export(run, out, sys.argv):
+        notice(f"{run} can't be written to, so this export is not in its audit trail")
     if str(out) != "-":
         talk.print(f"written: {out}")

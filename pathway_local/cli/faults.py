@@ -4,7 +4,6 @@ import sys
 import threading
 import traceback
 from pathlib import Path
-from types import TracebackType
 
 from pathway_local import __version__
 from pathway_local.cli.terminal import talk
@@ -25,10 +24,16 @@ def tell_fault(error: BaseException) -> None:
 
 def keep_texts_out_of_tracebacks() -> None:
     """Let exceptions that nothing catches, in threads as well, be told without their words."""
-    sys.excepthook = _uncaught
-    threading.excepthook = lambda given: given.exc_value and tell_fault(given.exc_value)
-    sys.unraisablehook = lambda given: given.exc_value and tell_fault(given.exc_value)
+    sys.excepthook = lambda kind, error, trace: tell_fault(error)
+    threading.excepthook = _in_thread
+    sys.unraisablehook = _unraisable
 
 
-def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    tell_fault(error)
+def _in_thread(given: threading.ExceptHookArgs) -> None:
+    if given.exc_value:
+        tell_fault(given.exc_value)
+
+
+def _unraisable(given: "sys.UnraisableHookArgs") -> None:
+    if given.exc_value:
+        tell_fault(given.exc_value)

@@ -12,12 +12,13 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from pathway_local.audit import AuditTrail
 from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import check_new, notice, pairs, print_json, talk
 from pathway_local.engines.launch import give_up_sockets
 from pathway_local.engines.seal import Wanted, require
 from pathway_local.engines.trial import try_seal
-from pathway_local.export import export
+from pathway_local.export import export, record_export
 from pathway_local.job import Plan, default_run, run_job
 from pathway_local.judge import Tally
 from pathway_local.output_format import Detail
@@ -127,6 +128,7 @@ def judge(
     seal: Annotated[str, typer.Option(help="auto, required or off: how the engine is kept off networks.")] = "auto",
     models: Annotated[Path | None, typer.Option(help="A registry of your own over ours.")] = None,
     rater: Annotated[str | None, typer.Option(help="The rater's name in the run; default: the judge's.")] = None,
+    allow_references: Annotated[bool, typer.Option(help="Look up ${env:} and ${file:} in rubric files.")] = False,
     strict: Annotated[bool, typer.Option(help="Stop at the first row that is no case.")] = False,
     force: Annotated[bool, typer.Option(help="Replace the file of --out.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
@@ -141,6 +143,7 @@ def judge(
         cases=cases,
         run=where,
         rubrics=rubric,
+        allow_references=allow_references,
         judges=judge or ["demo"],
         rater=rater,
         registry=models,
@@ -192,6 +195,12 @@ def _close_off(wanted: Wanted) -> None:
         notice("this kernel filters no system calls: nothing but our own code keeps this process off the network")
 
 
+def _say_head(run: Path) -> None:
+    if run.exists():
+        with RunFile.read(run) as read:
+            talk.print(f"audit trail ends with {AuditTrail(read.database).head()} (worth keeping elsewhere)")
+
+
 def _finish(
     progress: _Progress,
     tallies: Mapping[str, Tally],
@@ -203,6 +212,7 @@ def _finish(
     as_json: bool,
 ) -> None:
     if progress.stopped():
+        _say_head(where)
         talk.print(f"stopped. To go on: pathway-local judge {cases} --run {where}")
         raise typer.Exit(INTERRUPTED)
     if again := sum(tally.rejudged for tally in tallies.values()):
@@ -212,10 +222,13 @@ def _finish(
             for remark in export(read, out, force=force):
                 notice(remark)
         found = summarize(read)
+    if out is not None:
+        record_export(where, out, sys.argv)
     if as_json:
         print_json(found.as_json())
     elif str(out) != "-":
         show(found)
+    _say_head(where)
     talk.print(f"run: {where}" + (f"   verdicts: {out}" if out and str(out) != "-" else ""))
     if any(tally.failures for tally in tallies.values()):
         raise typer.Exit(SOME_FAILED)

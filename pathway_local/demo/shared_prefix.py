@@ -41,7 +41,7 @@ def attend(
     One softmax over both parts: exp is taken of what is left above the larger of their maxima.
     """
     rows, heads, tokens, size = query.shape
-    first_keys, first_values = prefix[module.layer_idx]  # type: ignore[index]
+    first_keys, first_values = prefix[module.layer_idx]
     together = query.transpose(0, 1).reshape(heads, rows * tokens, size)
     before = (together @ first_keys.transpose(1, 2) * scaling).float()
     later = torch.ones(tokens, tokens, dtype=torch.bool, device=query.device).triu(1)

@@ -1,0 +1,60 @@
+"""`pathway-local audit`: who did what with a run."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pathway_local.audit import SHORT, AuditTrail, Entry
+from pathway_local.cli.terminal import data, print_json, table, talk
+from pathway_local.run_file import RunFile
+
+LONGEST = 60
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+@app.command()
+def audit(
+    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    head: Annotated[str, typer.Option(help="A hash that you kept: check that the trail still holds its entry.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print all facts as JSON.")] = False,
+) -> None:
+    """Show a run's audit trail and check it: exit code 4 where an entry was changed, dropped or put in between."""
+    with RunFile.read(run) as read:
+        trail = AuditTrail(read.database)
+        entries = trail.entries()
+        if as_json:
+            print_json({"head": trail.head(), "entries": [asdict(entry) for entry in entries]})
+        elif entries:
+            rows = [_row(entry) for entry in entries]
+            data.print(table("", ["#", "UTC", "who", "event", "what", "hash"], rows, left=6))
+        since = trail.check(head)
+        ends = trail.head()
+    if not entries:
+        talk.print("nothing is recorded: an earlier release made this run, and nothing has written to it since")
+    if head:
+        talk.print(f"the trail is whole and holds {head[:SHORT]}…; {since} entries came after it")
+    talk.print(f"{len(entries)} entries, each as it was recorded; the trail ends with {ends}")
+
+
+def _row(entry: Entry) -> list[str]:
+    who = entry.who
+    name = f"{who.get('user') or who.get('uid')}@{who.get('host')}"
+    return [str(entry.number), entry.at[:19].replace("T", " "), name, entry.event, _what(entry), entry.hash[:SHORT]]
+
+
+def _what(entry: Entry) -> str:
+    """The facts that tell most, in a few words; --json has all."""
+    facts = entry.facts
+    command = facts.get("command")
+    if isinstance(command, list):
+        said = " ".join(map(str, command[1:]))
+    elif isinstance(engine := facts.get("engine"), dict):
+        said = (
+            f"{engine.get('engine')} {engine.get('version')} with {engine.get('judge')}, sealed: {engine.get('seal')}"
+        )
+    else:
+        said = ", ".join(f"{name} {value}" for name, value in facts.items() if name != "job")
+    return said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"

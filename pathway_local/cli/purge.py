@@ -1,0 +1,53 @@
+"""`pathway-local purge`: texts, or all that is known of cases, are removed from a run."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pathway_local.cli.terminal import talk
+from pathway_local.errors import UsageError
+from pathway_local.purge import What, exported
+from pathway_local.purge import purge as remove
+from pathway_local.run_file import RunFile
+
+OUT_OF_REACH = (
+    "the cases file, and every copy or backup of it or of the run",
+    "rating sheets, batch files and sheets that verdicts were written into",
+    "what the disk keeps of blocks that it has freed: only an encrypted disk protects that",
+)
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+@app.command()
+def purge(
+    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    text: Annotated[bool, typer.Option("--text", help="What raters wrote; scores stay.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Ids, metadata, scores and texts of all cases.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
+) -> None:
+    """Remove texts, or all that is known of cases, from a run for good. That it was done stays in its audit trail."""
+    if not (text or everything):
+        raise UsageError("nothing is named to be removed", "Give --text or --all.")
+    what: What = "all" if everything else "text"
+    with RunFile.read(run) as read:
+        files = exported(read)
+    if not yes:
+        _ask(run, what)
+    for name, count in remove(run, what, sys.argv).items():
+        talk.print(f"removed: {count} {name}")
+    talk.print("out of reach, and for you to remove:")
+    for place in OUT_OF_REACH:
+        talk.print(f"  {place}")
+    if files:
+        talk.print(f"  exported from this run: {', '.join(files)}", markup=False)
+
+
+def _ask(run: Path, what: What) -> None:
+    if not sys.stdin.isatty():
+        raise UsageError("nothing is removed without a yes", "Give --yes: it can't be undone.")
+    named = "all that it knows of its cases" if what == "all" else "all that raters wrote"
+    if not typer.confirm(f"Remove {named} from {run}? This can't be undone.", default=False, err=True):
+        raise UsageError("nothing is removed")

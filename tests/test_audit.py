@@ -1,0 +1,211 @@
+"""The audit trail only grows, a change in it is found, and a kept head finds a trail that was rewritten."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sample_run import VERDICT, case, new_run
+from typed import Desk
+
+from pathway_local import audit
+from pathway_local.audit import BEFORE_ALL, AuditTrail, file_facts, note
+from pathway_local.errors import TrailChanged
+from pathway_local.run_file import RunFile
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunFile]:
+    run, _ = new_run(tmp_path / "may.run")
+    with run:
+        for number in range(3):
+            job = run.begin_job(["pathway-local", "judge"], {"cases": {"file": "a.csv", "sha256": f"{number:064}"}})
+            run.learn(job, {"engine": {"seal": "namespace+filter"}})
+            run.end_job(job, "done", {"judged": number})
+        yield run
+
+
+def trail(run: RunFile) -> AuditTrail:
+    return AuditTrail(run.database)
+
+
+def without_triggers(path: Path) -> sqlite3.Connection:
+    """The file as its owner can open it: no trigger keeps anything."""
+    db = sqlite3.connect(path, isolation_level=None)
+    for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        db.execute(f"DROP TRIGGER {name}")
+    return db
+
+
+def rechained(db: sqlite3.Connection) -> None:
+    """Every hash made right again, as a forger would."""
+    before = BEFORE_ALL
+    for number, text in db.execute("SELECT id, entry FROM audit ORDER BY id").fetchall():
+        before = audit._hash(before, number, text)
+        db.execute("UPDATE audit SET hash = ? WHERE id = ?", (before, number))
+
+
+def test_jobs_leave_entries_that_say_who_when_and_what(run: RunFile) -> None:
+    entries = trail(run).entries()
+    assert [entry.event for entry in entries] == ["job begins", "job goes on", "job ends"] * 3
+    assert [entry.number for entry in entries] == list(range(1, 10))
+    assert entries[0].who["uid"] == os.getuid()
+    assert entries[0].who["host"] == os.uname().nodename
+    assert entries[0].facts["command"] == ["pathway-local", "judge"]
+    assert entries[0].facts["cases"] == {"file": "a.csv", "sha256": "0" * 64}
+    assert entries[8].facts == {"job": 3, "status": "done", "judged": 2}
+    assert trail(run).check() == 0
+    assert run.jobs()[0].facts["engine"] == {"seal": "namespace+filter"}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE audit SET entry = '{}' WHERE id = 2",
+        "DELETE FROM audit WHERE id = 9",
+        "INSERT INTO audit VALUES (5, '{}', 'x')",
+        "INSERT OR REPLACE INTO audit VALUES (9, '{}', 'x')",
+        "INSERT INTO audit VALUES (11, '{}', 'x')",
+    ],
+)
+def test_the_file_itself_refuses_to_change_it(run: RunFile, statement: str) -> None:
+    db = sqlite3.connect(run.path)
+    with pytest.raises(sqlite3.IntegrityError, match="only grows"):
+        db.execute(statement)
+    db.close()
+    assert trail(run).check() == 0
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("UPDATE audit SET entry = replace(entry, 'a.csv', 'b.csv') WHERE id = 4", "entry 4"),
+        ("UPDATE audit SET entry = entry || ' ' WHERE id = 9", "entry 9"),
+        ("DELETE FROM audit WHERE id = 5", "entry 5"),
+        ("DELETE FROM audit WHERE id = 1", "entry 1"),
+        ("UPDATE audit SET id = 10 WHERE id = 9", "entry 9"),
+        ("UPDATE audit SET hash = lower(hex(randomblob(32))) WHERE id = 6", "entry 6"),
+    ],
+)
+def test_a_change_is_found_and_its_place_told(run: RunFile, statement: str, found: str) -> None:
+    run.close()
+    db = without_triggers(run.path)
+    db.execute(statement)
+    db.close()
+    with RunFile.read(run.path) as read, pytest.raises(TrailChanged, match=found):
+        trail(read).check()
+
+
+def test_a_rewritten_trail_is_found_by_a_head_that_was_kept(run: RunFile) -> None:
+    kept = trail(run).head()
+    assert trail(run).check(kept) == 0
+    assert trail(run).check(kept[:12]) == 0
+    run.end_job(run.begin_job(["import"], {}), "done", {})
+    assert trail(run).check(kept) == 2
+    run.close()
+    db = without_triggers(run.path)
+    db.execute("UPDATE audit SET entry = replace(entry, 'a.csv', 'b.csv') WHERE id = 4")
+    rechained(db)
+    db.close()
+    with RunFile.read(run.path) as read:
+        assert trail(read).check() == 0
+        with pytest.raises(TrailChanged, match="no entry"):
+            trail(read).check(kept)
+
+
+@pytest.mark.parametrize("head", ["f" * 64, "0", "abc"])
+def test_a_head_that_is_none_is_not_found(run: RunFile, head: str) -> None:
+    with pytest.raises(TrailChanged):
+        trail(run).check(head)
+
+
+def test_the_end_of_a_trail_that_was_cut_off_is_missed_by_its_head(run: RunFile) -> None:
+    kept = trail(run).head()
+    run.close()
+    db = without_triggers(run.path)
+    db.execute("DELETE FROM audit WHERE id > 6")
+    db.close()
+    with RunFile.read(run.path) as read:
+        assert trail(read).check() == 0  # nothing inside the file can tell
+        with pytest.raises(TrailChanged):
+            trail(read).check(kept)
+
+
+def test_an_entry_of_another_process_goes_between_the_writers(run: RunFile, tmp_path: Path) -> None:
+    (tmp_path / "out.csv").write_text("a,b\n")
+    code = """
+import sys
+from pathlib import Path
+from pathway_local.audit import file_facts, note
+print(note(Path(sys.argv[1]), "export", file_facts(Path(sys.argv[2]))))
+"""
+    run.put(1, case("a"), "h", VERDICT)
+    other = subprocess.Popen(
+        [sys.executable, "-c", code, str(run.path), str(tmp_path / "out.csv")], stdout=subprocess.PIPE, text=True
+    )
+    for number in range(40):
+        run.put(1, case(f"b{number}", number), "h", VERDICT)
+        if other.poll() is not None:
+            break
+        run.commit()
+    assert other.communicate(timeout=60)[0] == "True\n"
+    run.end_job(run.begin_job(["judge"], {}), "done", {})
+    assert [entry.event for entry in trail(run).entries()][-3:] == ["export", "job begins", "job ends"]
+    assert trail(run).entries()[-3].facts == file_facts(tmp_path / "out.csv")
+    assert trail(run).check() == 0
+    assert len(list(run.records())) >= 2
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_run_that_may_not_be_written_to_takes_no_note(run: RunFile) -> None:
+    run.close()
+    run.path.chmod(0o400)
+    assert not note(run.path, "export", {})
+
+
+def test_a_folder_is_no_run_to_note_in(tmp_path: Path) -> None:
+    assert not note(tmp_path, "export", {})
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Desk:
+    desk = Desk(tmp_path_factory.mktemp("desk") / "d", tiny_judge)
+    desk.typed(*desk.judging(desk.cases(5), "--out", "verdicts.csv"))
+    return desk
+
+
+def test_a_run_by_command_tells_all_of_it_and_its_head(judged: Desk) -> None:
+    printed = judged.typed(*judged.judging(judged.work / "cases.jsonl")).stderr
+    told = json.loads(judged.typed("audit", "may.run", "--json").stdout)
+    assert told["head"] in printed
+    assert [each["event"] for each in told["entries"]][:4] == ["job begins", "job goes on", "job ends", "export"]
+    begins, goes_on, _, export = (each["facts"] for each in told["entries"][:4])
+    assert begins["cases"] == file_facts(judged.work / "cases.jsonl")
+    assert begins["command"][1:3] == ["judge", "cases.jsonl"]
+    assert {"pathway_local", "python", "packages", "machine"} <= begins.keys()
+    [rater] = begins["raters"]
+    assert (len(rater["sha256"]), len(rater["weights"]), rater["rubric"]) == (64, 64, "small")
+    assert goes_on["engine"]["seal"] == "namespace+filter"
+    assert export["file"] == "verdicts.csv"
+    assert export["sha256"] == file_facts(judged.work / "verdicts.csv")["sha256"]
+
+
+def test_the_command_finds_a_change(judged: Desk) -> None:
+    head = json.loads(judged.typed("audit", "may.run", "--json").stdout)["head"]
+    assert "0 entries came after it" in judged.typed("audit", "may.run", "--head", head).stderr
+    changed = judged.work / "changed.run"
+    shutil.copy(judged.work / "may.run", changed)
+    db = without_triggers(changed)
+    db.execute("UPDATE audit SET entry = replace(entry, 'cases.jsonl', 'others.jsonl') WHERE id = 1")
+    db.close()
+    assert "entry 1 of its audit trail" in judged.typed("audit", changed.name, code=4).stderr
+    db = sqlite3.connect(changed, isolation_level=None)
+    rechained(db)
+    db.close()
+    judged.typed("audit", changed.name)
+    assert "no entry" in judged.typed("audit", changed.name, "--head", head, code=4).stderr

@@ -1,0 +1,48 @@
+"""Which case a rating belongs to, and cases that were given away under random ids."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rated_run import TINY, TWO, add, cases, judged_run, said
+
+from pathway_local.case import Case, fingerprint
+from pathway_local.errors import UnknownName
+from pathway_local.handouts import find_handouts, hand_out, store_handouts
+from pathway_local.known_cases import Joined, KnownCases, hash_by_case
+from pathway_local.run_file import RunFile
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunFile]:
+    with judged_run(tmp_path / "may.run") as run:
+        yield run
+
+
+def text_hash(run: RunFile, case: Case) -> str:
+    return fingerprint(run.key, TINY.texts_of(case))
+
+
+def test_texts_that_changed_between_raters_must_be_told_apart(run: RunFile) -> None:
+    new = Case("s-1", {**cases()[0].inputs, "answer": "new"}, row=1)
+    add(run, "ann", said(5), kind="human", rows=[new])
+    known = KnownCases(run, "tiny")
+    assert known.by_id("s-1", None) == ("raters saw different texts of its case, and the file does not hold its texts")
+    found = known.by_id("s-1", text_hash(run, new))
+    assert isinstance(found, Joined)
+    assert found.case_hash == text_hash(run, new)
+    assert hash_by_case(run, "tiny")["s-1"] == text_hash(run, cases()[0])
+    assert isinstance(known.by_id("s-2", None), Joined)
+
+
+def test_handouts_come_back_whole(run: RunFile) -> None:
+    run.add_rubric(TWO.name, TWO.text)
+    made = [hand_out(run.key, TWO, case, "Ann") for case in cases(TWO)]
+    store_handouts(run, run.begin_job(["x"], {}), made)
+    found = find_handouts(run, [made[2].custom_id, "f" * 24, "s-1"])
+    assert found == {made[2].custom_id: made[2]}
+    assert set(found[made[2].custom_id].echoes) == {"fq_id"}
+    assert "s-3" not in made[2].custom_id
+    with pytest.raises(UnknownName):
+        store_handouts(run, 1, [replace(made[0], rubric="other", custom_id="0" * 24)])

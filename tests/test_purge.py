@@ -1,0 +1,109 @@
+"""What is purged is gone from the file and from beside it; what stays can still be read, and the trail tells of it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sample_run import RATER, case, new_run
+from typed import Desk
+
+from pathway_local.audit import AuditTrail
+from pathway_local.case import Case, fingerprint
+from pathway_local.errors import RunLocked
+from pathway_local.handouts import hand_out, store_handouts
+from pathway_local.purge import purge
+from pathway_local.rubric import load_rubric
+from pathway_local.run_file import RunFile
+from pathway_local.verdict import Score, Verdict
+
+SECRET, ID, COLUMN = "ZEBRAQUAGGA", "STUDENTOKAPI", "COHORTGNU"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A run with texts on many pages, superseded ones among them, and handouts."""
+    run, rater = new_run(tmp_path / "may.run")
+    with run:
+        for number in range(300):
+            item = Case(f"{ID}{number}", {"answer": "x"}, {"group": COLUMN}, number)
+            for words in (f"{SECRET} first {number} " * 20, f"{SECRET} second {number}"):
+                verdict = Verdict({"score": Score(4, {4: 1.0})}, {"analysis": words})
+                run.put(rater, item, f"{number}{len(words)}", verdict, keep=None)
+            run.commit()
+        rubric = load_rubric("groundedness")
+        run.add_rubric(rubric.name, rubric.text)
+        job = run.begin_job(["hosted"], {})
+        given = Case(f"{ID}0", dict.fromkeys(rubric.inputs, "y"))
+        store_handouts(run, job, [hand_out(run.key, rubric, given, "somebody")])
+    return tmp_path / "may.run"
+
+
+def on_disk(path: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in path.parent.iterdir())
+
+
+def test_texts_go_and_scores_stay(path: Path) -> None:
+    before = path.stat().st_size
+    assert SECRET.encode() in on_disk(path)
+    assert purge(path, "text", ["purge"]) == {"texts": 600}
+    assert SECRET.encode() not in on_disk(path)
+    assert path.stat().st_size < 0.8 * before
+    assert list(path.parent.iterdir()) == [path]
+    with RunFile.read(path) as run:
+        records = list(run.records())
+        assert len(records) == 300
+        assert records[7].outcome == Verdict({"score": Score(4, {4: 1.0})})
+        assert records[7].metadata == {"group": COLUMN}
+        assert AuditTrail(run.database).check() == 0
+        assert AuditTrail(run.database).entries()[-1].facts == {"command": ["purge"], "removed": "text", "texts": 600}
+
+
+def test_everything_about_cases_goes_and_the_trail_stays(path: Path) -> None:
+    with RunFile.read(path) as run:
+        key = run.key
+    assert purge(path, "all", ["purge"]) == {"handouts": 1, "outcomes": 600, "cases": 300}
+    rest = on_disk(path)
+    assert not any(word.encode() in rest for word in (SECRET, ID, COLUMN))
+    assert key not in rest
+    with RunFile.read(path) as run:
+        assert list(run.records()) == []
+        assert [rater for _, rater in run.raters()] == [RATER]
+        assert AuditTrail(run.database).check() == 0
+
+
+def test_a_purged_run_goes_on(path: Path) -> None:
+    purge(path, "all", ["purge"])
+    with RunFile.open(path) as run:
+        assert run.judged(1, [f"{ID}0"]) == {}
+        run.put(1, case("new"), fingerprint(run.key, {"answer": "x"}), Verdict({"score": Score(2)}))
+    with RunFile.read(path) as run:
+        assert len(list(run.records())) == 1
+
+
+def test_nothing_is_removed_while_somebody_reads(path: Path) -> None:
+    code = "import sys; from pathway_local.run_file import RunFile; r = RunFile.read(sys.argv[1]); next(r.records()); "
+    code += "print('reads', flush=True); sys.stdin.read()"
+    reader = subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert reader.stdout
+    assert reader.stdout.readline() == "reads\n"
+    with pytest.raises(RunLocked):
+        purge(path, "text", ["purge"])
+    reader.communicate("", timeout=60)
+    with RunFile.read(path) as run:
+        assert all(isinstance(each.outcome, Verdict) and each.outcome.fields for each in run.records())
+        assert AuditTrail(run.database).check() == 0
+
+
+def test_by_command_it_asks_and_tells_what_it_can_not_reach(tmp_path: Path, tiny_judge: Path) -> None:
+    desk = Desk(tmp_path / "d", tiny_judge)
+    desk.typed(*desk.judging(desk.cases(3), "--out", "verdicts.csv"))
+    assert "--text or --all" in desk.typed("purge", "may.run", code=2).stderr
+    assert "--yes" in desk.typed("purge", "may.run", "--text", code=2).stderr
+    said = desk.typed("purge", "may.run", "--text", "--yes").stderr
+    assert "removed: 3 texts" in said
+    assert "exported from this run: verdicts.csv" in said
+    assert "the cases file" in said
+    assert "purge" in desk.typed("audit", "may.run").stdout

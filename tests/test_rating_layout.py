@@ -1,0 +1,70 @@
+"""Which column of a sheet of ratings is what."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from rated_run import TINY, TWO
+
+from pathway_local.errors import UsageError
+from pathway_local.rating_layout import RatingLayout, find_layout
+
+
+def layout(columns: Sequence[str], rubric: Any = TINY, **options: Any) -> RatingLayout:
+    return find_layout(columns, rubric, "people.csv", **options)
+
+
+def test_ids_are_found_in_order() -> None:
+    assert layout(["id", "rating_id", "score"]).id_column == "rating_id"
+    assert layout(["id", "rating_id", "score"]).handed_out
+    assert layout(["id", "nr", "score"], own_id="nr").id_column == "nr"
+    assert layout(["Case ID", "score"]).id_column == "Case ID"
+    assert layout(["id", "nr", "score"], id_column="nr").id_column == "nr"
+    assert layout(["score"]).id_column is None
+
+
+def test_texts_are_checked_only_where_all_are_there() -> None:
+    assert layout(["id", "question", "AI answer", "score"]).inputs == {"question": "question", "answer": "AI answer"}
+    assert layout(["id", "question", "score"]).inputs == {}
+    assert layout(["rating_id", "question", "answer", "score"]).inputs == {}
+
+
+@pytest.mark.parametrize(
+    "header", ["Ann score", "Ann_score", "Ann: Score", "score (Ann)", "Score Ann", "Ann.rating", "Ann"]
+)
+def test_evaluators_are_named_by_their_headers(header: str) -> None:
+    found = layout(["id", header, "Bob", "Ann notes", "Comment Bob", "notes"], scores=[header, "Bob"])
+    ann, bob = found.evaluators
+    assert (ann.name, ann.scores) == ("Ann", {"score": header})
+    assert ann.notes == {"notes": "Ann notes", "shared_notes": "notes"}
+    assert (bob.name, bob.notes) == ("Bob", {"notes": "Comment Bob", "shared_notes": "notes"})
+    assert found.unread == ()
+
+
+def test_no_column_of_notes_is_lost() -> None:
+    (alone,) = layout(["id", "score", "notes", "comment", "reason"]).evaluators
+    assert alone.notes == {"notes": "notes", "comment": "comment", "reason": "reason"}
+    assert layout(["id", "score", "mood", "question"]).unread == ("mood", "question")
+
+
+def test_raters_in_a_column() -> None:
+    found = layout(["id", "Reviewer", "rating"])
+    assert (found.rater_column, found.evaluators[0].scores) == ("Reviewer", {"score": "rating"})
+
+
+def test_raw_replies_are_a_hosted_judges() -> None:
+    assert layout(["id", "reply", "score"], hosted=True).reply_column == "reply"
+    assert layout(["id", "reply", "score"], hosted=True, scores=["score"]).reply_column is None
+    assert layout(["id", "reply", "score"]).reply_column is None
+    with pytest.raises(UsageError, match="raw replies"):
+        layout(["id", "text"], hosted=True)
+
+
+def test_several_scores_belong_to_whom_the_headers_say() -> None:
+    columns = ["id", "Ann clear", "Ann right", "right (Bob)"]
+    ann, bob = layout(columns, TWO, scores=columns[1:]).evaluators
+    assert (ann.scores, bob.scores) == ({"clear": "Ann clear", "right": "Ann right"}, {"right": "right (Bob)"})
+    (own,) = layout(["id", "a", "b"], TWO, scores=["clear=a", "right=b"]).evaluators
+    assert (own.name, own.scores) == ("", {"clear": "a", "right": "b"})
+    with pytest.raises(UsageError, match="whose the columns"):
+        layout(["id", "clear", "Clear"], TWO, scores=["clear", "Clear"])

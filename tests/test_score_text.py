@@ -1,0 +1,78 @@
+"""Scores as people write them: read where they are beyond doubt, refused where they could be read in two ways."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pathway_local.errors import ReplyError
+from pathway_local.fields import Score
+from pathway_local.score_text import read_score, scale_text
+
+FIVE = Score(levels={1: "Bad", 2: "Poor", 3: "Fair", 4: "Good", 5: "Level 5, the best"})
+PLAIN = Score(min=0, max=10)
+PASS = Score(levels={0: "bad", 1: "good"}, written={0: "Fail", 1: "Pass"})
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "how"),
+    [
+        ("4", 4, ""), (" 4\n", 4, ""), ("**4**", 4, "markdown"), ("'4'", 4, "markdown"), ("4.0", 4, "score-form"),
+        ("4/5", 4, "score-form"), ("4 out of 5", 4, "score-form"), ("4 – Good", 4, "score-form"),
+        ("4.", 4, "score-form"), ("(4)", 4, "markdown"), ("[4]", 4, "markdown"),
+        ("Good", 4, "label"), ("good.", 4, "label"), ("4: nearly there", 4, "score-form"),
+        ("5 – Level 5, the best", 5, "score-form"), ("level 5, the best", 5, "label"),
+    ],
+)  # fmt: skip
+def test_read(text: str, value: int, how: str) -> None:
+    assert read_score(text, FIVE) == (value, how)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "0",
+        "6",
+        "45",
+        "-4",
+        "–4",
+        "4.5",
+        "4,5",
+        "3-4",
+        "3 4",
+        "3 or 4",
+        "4/10",
+        "1e1",
+        "4th",
+        "-",
+        "4 (2)",
+        "½",
+        "٤x",
+    ],
+)
+def test_refused(text: str) -> None:
+    with pytest.raises(ReplyError):
+        read_score(text, FIVE)
+
+
+def test_other_scales() -> None:
+    assert read_score("10", PLAIN) == (10, "")
+    assert read_score("10/10", PLAIN) == (10, "score-form")
+    with pytest.raises(ReplyError, match="out of 5"):
+        read_score("4/5", PLAIN)
+    assert read_score("pass", PASS) == (1, "case")
+    assert read_score("Fail.", PASS) == (0, "score-form")
+    assert read_score("1", PASS) == (1, "score-form")
+    assert (scale_text(FIVE), scale_text(Score(levels={1: "a", 3: "b"}))) == ("1 to 5", "1, 3")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=30) | st.from_regex(r"[0-9*./ -]{0,12}"))
+def test_never_off_the_scale(text: str) -> None:
+    for field in (FIVE, PLAIN, PASS):
+        try:
+            value, _ = read_score(text, field)
+        except ReplyError:
+            continue
+        assert value in field.values
