@@ -17,7 +17,9 @@ FLOORS = {
         intervals resampling kappa agreement correlation reliability ceiling subgroups paired prediction_powered
         calibration
     """,
-    "runs": "run_file database migrations private_file stored_outcome run_cases run_rubric run_job audit purge pseudonyms",
+    "runs": """
+        run_file database migrations private_file stored_outcome run_cases run_rubric run_job audit purge pseudonyms
+    """,
     "prompts": "tokenizer chat prompt private_process",
     "engines": "engines",
     "checks": """

@@ -64,29 +64,29 @@ def test_every_sample_is_complete_and_readable(vllm_host: Host, tokenizer: Judge
             assert sum(shares.values()) == pytest.approx(1, abs=1e-6)
 
 
-def test_a_text_that_its_budget_closed_is_marked_and_no_other(vllm_host: Host, tokenizer: JudgeTokenizer) -> None:
+def test_long_texts_that_their_budget_closed_are_marked_and_short_ones_are_not(
+    vllm_host: Host, tokenizer: JudgeTokenizer
+) -> None:
     found = drawn(vllm_host, tokenizer, rubric_with("pathway-answer", tokens=16), 40, Sampling(1.0))
     lengths: dict[bool, list[int]] = {True: [], False: []}
     for _, completion in found:
         assert completion.reading is not None
         text = completion.reading.values["analysis"]
         assert isinstance(text, str)
-        lengths["analysis" in completion.cut].append(len(tokenizer.encode(text)))
+        lengths["analysis" in completion.cut].append(len(tokenizer.encode_cases([text])[0]))
     assert len(lengths[True]) >= 10
-    # Text is spelled in fewer tokens than were drawn, never in more.
-    assert max(lengths[False], default=0) <= 16
+    assert min(lengths[True]) >= 8
+    assert len(lengths[False]) + len(lengths[True]) == 40
 
 
-@pytest.mark.parametrize("name", builtin_names())
-def test_the_likeliest_value_is_the_one_that_is_written(vllm_host: Host, tokenizer: JudgeTokenizer, name: str) -> None:
-    """At temperature 0 the written score is the largest probability, up to near-ties of the tiny model."""
-    rubric = rubric_with(name, tokens=8)
-    for _, completion in drawn(vllm_host, tokenizer, rubric, 10, GREEDY, "score"):
+def test_the_likeliest_value_is_the_one_that_is_written(vllm_host: Host, tokenizer: JudgeTokenizer) -> None:
+    """At temperature 0, where a value has one spelling only: here it stands right behind a tag, without a blank."""
+    for _, completion in drawn(vllm_host, tokenizer, rubric_with("groundedness", tokens=8), 10, GREEDY, "score"):
         assert completion.reading is not None
-        for score, shares in completion.probabilities.items():
-            value = completion.reading.values[score]
-            assert isinstance(value, int)
-            assert shares[value] > max(shares.values()) - 1e-3
+        [shares] = completion.probabilities.values()
+        value = completion.reading.values["score"]
+        assert isinstance(value, int)
+        assert shares[value] > max(shares.values()) - 1e-3
 
 
 def test_generated_ids_are_what_the_grammar_lets_through(vllm_host: Host, tokenizer: JudgeTokenizer) -> None:
