@@ -9,6 +9,7 @@ from typing import Self
 
 from pathway_local.case import Case
 from pathway_local.errors import CaseError, UsageError
+from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.readers import CasesFile
 from pathway_local.rubric import Rubric, load_rubric
 from pathway_local.run_cases import cases_of, remember
@@ -18,13 +19,17 @@ from pathway_local.run_rubric import rubric_of
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a user says of them. The run is made if there is none yet; its rubric then has to be named."""
+    """What a user says of them. The run is made if there is none yet; its rubric then has to be named.
+
+    `pseudonyms` is the file with the key of the run's pseudonyms, made with a new run where there is none.
+    """
 
     run: Path
     cases: Path
     rubric: str | None = None
     id_column: str | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
+    pseudonyms: Path | None = None
 
 
 class CasesGiven:
@@ -41,7 +46,8 @@ class CasesGiven:
         try:
             self._run = self._stack.enter_context(RunFile.open(given.run)) if given.run.exists() else None
             self.rubric = self._rubric()
-            self.file: CasesFile = cases_of(given.cases, [self.rubric], self._run, given.id_column, given.mapping)
+            key = Pseudonyms.at(given.pseudonyms, make=self._run is None) if given.pseudonyms else None
+            self.file: CasesFile = cases_of(given.cases, [self.rubric], self._run, given.id_column, given.mapping, key)
         except BaseException:
             self._stack.close()
             raise

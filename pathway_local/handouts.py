@@ -45,8 +45,8 @@ class Handout:
 
 
 def hand_out(key: bytes, rubric: Rubric, case: Case, recipient: str) -> Handout:
-    """A handout of the case under a new random id; `key` is the run's."""
-    texts = rubric.texts_of(case)
+    """A handout of the case under a new random id; `key` is the run's. Raises MissingInput."""
+    texts = rubric.inputs_of(case)
     echoes = {name: fingerprint(key, {"": texts[asked]}) for name, asked in rubric.format.echoes.items()}
     return Handout(
         secrets.token_hex(ID_BYTES),
@@ -55,7 +55,7 @@ def hand_out(key: bytes, rubric: Rubric, case: Case, recipient: str) -> Handout:
         case.id,
         case.row,
         case.numbered,
-        fingerprint(key, texts),
+        fingerprint(key, rubric.texts_of(case)),
         recipient,
         echoes,
     )

@@ -1,5 +1,6 @@
 """Batch files for hosted judges: the very prompts of a rubric, under random ids. Nothing here opens a connection."""
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -91,16 +92,20 @@ class HostedRequests:
         with output_file(self.plan.out, force=self._force) as file, run.together():
             job = run.begin_job(command, self._facts())
             handouts: list[Handout] = []
+            written = hashlib.sha256()
             for case in self._cases():
                 handout = hand_out(run.key, self._given.rubric, case, f"{self.plan.service} {self.plan.model}")
                 handouts.append(handout)
-                line: dict[str, Value] = self._request(handout.custom_id, case)
-                file.write(json_text(line).encode() + b"\n")
+                request: dict[str, Value] = self._request(handout.custom_id, case)
+                line = json_text(request).encode() + b"\n"
+                written.update(line)
+                file.write(line)
             if len(handouts) != self.leaving.cases:
                 raise CasesError(
                     f"{self._given.file.path.name} has changed while it was read", "Give the command again."
                 )
             store_handouts(run, job, handouts)
+            run.learn(job, {"written": {"file": self.plan.out.name, "sha256": written.hexdigest()}})
             run.end_job(job, "done", {"cases": len(handouts), "characters": self.leaving.characters})
 
     def _choose(self) -> frozenset[str] | None:
@@ -177,7 +182,6 @@ class HostedRequests:
             "cases": leaving.cases,
             "characters": leaving.characters,
             "temperature": leaving.temperature,
-            "file": plan.out.name,
         }
         cases: dict[str, Value] = {"file": file.path.name, "sha256": file.sha256()}
         return {"pathway_local": __version__, "hosted_export": said, "cases": cases}

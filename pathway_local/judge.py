@@ -62,6 +62,7 @@ class Judging:
     """Judges cases under the given raters and stores every outcome in the run.
 
     `source` is the name of the cases file, `keep` names the metadata columns that the run keeps, None all of them.
+    Without `texts` a verdict is stored as its scores and marks alone.
     `window` bounds the requests in flight. `watch` is told of every outcome; `stopped` is asked between
     outcomes whether to end early: what is stored by then stays, what is in flight is drawn again on resuming.
     """
@@ -74,11 +75,13 @@ class Judging:
         *,
         source: str,
         keep: Collection[str] | None = (),
+        texts: bool = True,
         window: int = 256,
         watch: Callable[[Tally], None] = lambda tally: None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self.run, self.raters, self.pool, self.keep = run, raters, pool, keep
+        self.texts = texts
         self.window, self.watch, self.stopped = window, watch, stopped
         self.source, self.tally = source, Tally()
         self._drawings: dict[str, _Drawing] = {}
@@ -157,6 +160,8 @@ class Judging:
         self, rater: LocalRater, case: Case, case_hash: str, outcome: Outcome, completions: Sequence[Completion]
     ) -> None:
         tokens = sum((completion.tokens for completion in completions), NO_TOKENS)
+        if isinstance(outcome, Verdict) and not self.texts:
+            outcome = replace(outcome, fields={})
         self.run.put(
             rater.id,
             case,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from pathway_local.case import Case
 from pathway_local.handouts import Handout
+from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.run_file import RunFile
 
 _CASES = "SELECT case_id, row, numbered FROM cases"
@@ -47,10 +48,12 @@ class Joined:
 class KnownCases:
     """Finds the run's case for an id or for texts. Where it can't be told, a text says why.
 
-    `numbered` says that the cases are known by their row numbers alone.
+    `numbered` says that the cases are known by their row numbers alone. With `pseudonyms`, ids are looked for by
+    the ones that stand for them.
     """
 
-    def __init__(self, run: RunFile, rubric: str) -> None:
+    def __init__(self, run: RunFile, rubric: str, pseudonyms: Pseudonyms | None = None) -> None:
+        self._pseudonyms = pseudonyms
         self._by_id: dict[str, KnownCase] = {}
         self._by_hash: dict[str, list[KnownCase]] = {}
         for case_id, row, numbered in run.database.rows(_CASES):
@@ -74,7 +77,7 @@ class KnownCases:
 
     def by_id(self, case_id: str, text_hash: str | None) -> Joined | str:
         """The case with that id, whose texts must be those in the file, where the file has them."""
-        known = self._by_id.get(case_id)
+        known = self._by_id.get(self._pseudonyms.of(case_id) if self._pseudonyms else case_id)
         if known is None:
             return "its id matches no case of the run"
         if text_hash is not None:

@@ -1,8 +1,12 @@
 """Files that only their owner may read, and the lock that keeps a second writer out of one."""
 
 import fcntl
+import grp
 import os
+import pwd
+import stat
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
@@ -30,6 +34,37 @@ def create(path: Path, contents: bytes) -> None:
     finally:
         with suppress(FileNotFoundError):
             Path(fresh).unlink()
+
+
+def exposed_to(path: Path) -> str:
+    """Who besides its owner can read a file, by its mode and by those of the folders above it; empty for nobody.
+
+    A group that has the owner's name is taken for the owner's own. Raises OSError.
+    """
+    real = path.resolve()
+    modes = [real.stat().st_mode, *(folder.stat().st_mode for folder in real.parents)]
+    if _lets_in(modes, stat.S_IROTH, stat.S_IXOTH):
+        return "every user of this machine"
+    if _lets_in(modes, stat.S_IRGRP, stat.S_IXGRP | stat.S_IXOTH):
+        owner, group = _names(real)
+        return "" if owner == group else f"the group {group}"
+    return ""
+
+
+def _lets_in(modes: Sequence[int], read: int, enter: int) -> bool:
+    """Whether a file, whose mode comes first, can be read and all its folders entered."""
+    return bool(modes[0] & read) and all(mode & enter for mode in modes[1:])
+
+
+def _names(path: Path) -> tuple[str, str]:
+    """The names of a file's owner and group, or their numbers where no name is known."""
+    found = path.stat()
+    owner, group = str(found.st_uid), str(found.st_gid)
+    with suppress(KeyError):
+        owner = pwd.getpwuid(found.st_uid).pw_name
+    with suppress(KeyError):
+        group = grp.getgrgid(found.st_gid).gr_name
+    return owner, group
 
 
 def _make_private(folder: Path) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pathway_local.columns import match_columns
+from pathway_local.columns import has_column, match_columns
 from pathway_local.errors import ColumnsError, UnknownName, UsageError
 from pathway_local.rubric import Rubric
 from pathway_local.sheets.row import shown
@@ -202,9 +202,10 @@ def _note(column: str, owner: str, rubric: Rubric) -> str:
 
 
 def _inputs(rubric: Rubric, columns: Sequence[str]) -> Mapping[str, str]:
-    """The column of each text that the rubric reads, if all are there and each is beyond doubt."""
+    """The column of each text that the rubric reads, if all it needs are there and each is beyond doubt."""
+    asked = [name for name, wanted in rubric.inputs.items() if wanted.default is None or has_column(name, columns)]
     try:
-        return match_columns({rubric.name: tuple(rubric.inputs)}, columns, {}, "").columns
+        return match_columns({rubric.name: asked}, columns, {}, "").columns
     except ColumnsError:
         return {}
 

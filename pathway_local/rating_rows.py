@@ -139,7 +139,7 @@ class RatingRows:
 
     def _text_hash(self, row: Row) -> str | None:
         texts = {name: row.cells[column] for name, column in self.layout.inputs.items() if column in row.cells}
-        return fingerprint(self.key, texts) if texts and len(texts) == len(self.rubric.inputs) else None
+        return fingerprint(self.key, texts) if texts and len(texts) == len(self.layout.inputs) else None
 
 
 def result_rating(row: Row, rubric: Rubric, key: bytes, unit: str, handout: Handout | None) -> Rating | Problem:

@@ -13,6 +13,7 @@ from pathway_local.handouts import Handout, find_handouts
 from pathway_local.hosted_reply import BREAK, SPACING
 from pathway_local.hosted_results import is_result_file
 from pathway_local.known_cases import Joined, KnownCases
+from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.rater import Rater
 from pathway_local.rating_layout import HANDOUT_IDS, RatingLayout, find_layout
 from pathway_local.rating_rows import Problem, Rating, RatingRows, result_rating
@@ -33,7 +34,10 @@ SHOWN_PROBLEMS = 5
 
 @dataclass(frozen=True, slots=True)
 class RatingsFile:
-    """What a user says of a file of ratings. `scores` are columns, each COLUMN or SCORE=COLUMN."""
+    """What a user says of a file of ratings. `scores` are columns, each COLUMN or SCORE=COLUMN.
+
+    With `pseudonyms`, its ids are those that the run's pseudonyms stand for.
+    """
 
     path: Path
     kind: Literal["human", "hosted"]
@@ -41,6 +45,7 @@ class RatingsFile:
     rubric: str | None = None
     id_column: str | None = None
     scores: Sequence[str] = ()
+    pseudonyms: Pseudonyms | None = None
 
 
 @dataclass(slots=True)
@@ -86,7 +91,7 @@ def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> I
     reading = _Reading(run, file)
     ratings = reading.ratings()
     named = [(reading.rater_of(rating), rating) for rating in ratings]
-    known = KnownCases(run, reading.rubric.name)
+    known = KnownCases(run, reading.rubric.name, file.pseudonyms)
     if not known and not reading.handouts:
         raise UsageError(f"{run.path.name} has no cases yet", "Judge them, or draw a sample of them, first.")
     joined = _joined(known, reading, named)

@@ -8,6 +8,7 @@ from pathlib import Path
 from pathway_local.case import BadRow, Case
 from pathway_local.columns import has_column, match_columns
 from pathway_local.errors import CasesError, UnknownName
+from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.sheets import open_sheet
 from pathway_local.sheets.row import Row, flaw, shown
 
@@ -35,6 +36,7 @@ class CasesFile:
         optional: Collection[str] = (),
     ) -> None:
         self.path = path
+        self.pseudonyms: Pseudonyms | None = None
         self.blank_rows = 0
         self.sheet = open_sheet(path)
         self.columns = self.sheet.columns
@@ -98,6 +100,8 @@ class CasesFile:
             if not usable or not ids.add(name):
                 reason = reason or ("its id was another row's before" if usable else "it has no id")
                 name = ids.stand_in(f"{self.sheet.unit} {row.line}")
+            elif self.pseudonyms:
+                name = self.pseudonyms.of(name)
         if reason:
             where = f"{self.path.name} {self.sheet.unit} {row.line}"
             return BadRow(name, row.number, where, reason, numbered=self.id_column is None)

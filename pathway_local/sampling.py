@@ -142,7 +142,7 @@ def _rows(
     random.Random(f"{plan.seed} {rater}").shuffle(order)
     handouts = [hand_out(run.key, given.rubric, case, rater) for case in order]
     store_handouts(run, job, handouts)
-    texts = [given.rubric.texts_of(case) for case in order]
+    texts = [given.rubric.inputs_of(case) for case in order]
     return [RatingRow(handout.custom_id, own) for handout, own in zip(handouts, texts, strict=True)]
 
 

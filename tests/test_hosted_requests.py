@@ -1,6 +1,7 @@
 """Batch files for hosted judges: the rubric's very prompts, no id that names a case, and replies that find back."""
 
 import csv
+import hashlib
 import json
 import stat
 from pathlib import Path
@@ -148,6 +149,8 @@ def test_no_id_leaves_the_house_and_the_map_stays(run: Path) -> None:
         said = job.facts["hosted_export"]
         assert isinstance(said, dict)
         assert (said["service"], said["model"], said["cases"]) == ("openai", "gpt-4o", 12)
+        sha256 = hashlib.sha256((run.parent / "requests.jsonl").read_bytes()).hexdigest()
+        assert job.facts["written"] == {"file": "requests.jsonl", "sha256": sha256}
 
 
 @pytest.mark.parametrize("service", ["openai", "anthropic"])
@@ -223,3 +226,18 @@ def test_schemas_keep_to_what_a_service_takes() -> None:
         assert free == {
             "type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False,
         }  # fmt: skip
+
+
+def test_an_input_with_a_default_may_lack_its_column(tmp_path: Path) -> None:
+    text = TINY.text.replace("answer: {type: string}", "answer: {type: string, default: none given}")
+    (tmp_path / "lax.prompty").write_text(text.replace("name: tiny", "name: lax"))
+    (tmp_path / "lax.csv").write_text("id,question\na,why\nb,how\n")
+    given = Given(tmp_path / "lax.run", tmp_path / "lax.csv", str(tmp_path / "lax.prompty"))
+    with HostedRequests(RequestPlan(given, "openai", "m", tmp_path / "out.jsonl")) as requests:
+        requests.write([])
+    assert "none given" in (tmp_path / "out.jsonl").read_text()
+    sample(SamplePlan(Given(given.run, given.cases), 2, 1, tmp_path / "rate.xlsx"), [])
+    (tmp_path / "people.csv").write_text("id,question,score\na,why,4\nb,how,5\n")
+    with RunFile.open(given.run) as opened:
+        import_ratings(opened, RatingsFile(tmp_path / "people.csv", "human", "Ann"), [])
+        assert scores_of(opened, "Ann") == {"a": 4, "b": 5}

@@ -46,12 +46,10 @@ class Desk:
         for folder in (self.home, self.tmp, self.work):
             folder.mkdir(mode=0o700, parents=True)
         (self.work / "small.prompty").write_text(RUBRIC)
+        # With any delay it gives results one by one, and shuffled, as they would come.
+        scripted = {"script": f"reply_script:{self.script}", "delay": 0.001, "shuffle": 3}
         entries = {
-            "scripted": {
-                "source": str(self.judge),
-                "context": 8192,
-                "engine": {"script": f"reply_script:{self.script}"},
-            },
+            "scripted": {"source": str(self.judge), "context": 8192, "engine": scripted},
             "tiny": {"source": str(self.judge), "context": 4096, "dtype": "float32"},
         }
         entries["workers"] = entries["tiny"] | {"engine": {"tensor_parallel_size": 2}}

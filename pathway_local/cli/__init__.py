@@ -29,6 +29,8 @@ COMMANDS = {
     "doctor": "Look at this machine, a run or a cases file: what is wrong, and how to mend it.",
 }
 
+INTERRUPTED = 130
+
 # The one command whose name Python keeps for itself.
 MODULES = {"import": "imports"}
 
@@ -86,6 +88,8 @@ def main() -> None:
         # The reader of a pipe, such as `head`, has seen enough.
         sys.stderr.close()
         sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     except Exception as error:  # noqa: BLE001  whatever it is, its own words may quote a case
         tell_fault(error)
         sys.exit(FAULT)

@@ -9,6 +9,7 @@ import typer
 from pathway_local.cli.terminal import check_new, notice, talk
 from pathway_local.export import export as write
 from pathway_local.export import export_onto, record_export
+from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.run_cases import cases_of, rubrics_of
 from pathway_local.run_file import RunFile
 
@@ -23,6 +24,9 @@ def export(
         Path | None, typer.Option(help="The sheet that the cases came from: its rows, with columns added.")
     ] = None,
     id_column: Annotated[str | None, typer.Option("--id", help="With --onto: the column with the cases' ids.")] = None,
+    pseudonyms: Annotated[
+        Path | None, typer.Option(metavar="KEYFILE", help="With --onto: the key of the run's pseudonyms.")
+    ] = None,
     force: Annotated[bool, typer.Option(help="Replace a file that exists.")] = False,
 ) -> None:
     """Write a run's verdicts to a file."""
@@ -31,7 +35,8 @@ def export(
         if onto is None:
             remarks = write(read, out, force=force)
         else:
-            sheet = cases_of(onto, rubrics_of(read).values(), read, id_column)
+            key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
+            sheet = cases_of(onto, rubrics_of(read).values(), read, id_column, pseudonyms=key)
             remarks = export_onto(read, sheet, out, force=force)
     for remark in remarks:
         notice(remark)

@@ -34,6 +34,7 @@ def export(
     only: Annotated[str, typer.Option(help="N cases drawn at random, or those with COLUMN=VALUE.")] = "",
     id_column: Annotated[str | None, typer.Option("--id", help="The column with the cases' ids.")] = None,
     mapping: Annotated[list[str], typer.Option("--map", help="INPUT=COLUMN where names differ.")] = [],  # noqa: B006
+    pseudonyms: Annotated[Path | None, typer.Option(metavar="KEYFILE", help="The key of the run's pseudonyms.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
     force: Annotated[bool, typer.Option(help="Replace a file that exists.")] = False,
 ) -> None:
@@ -41,7 +42,7 @@ def export(
 
     Cases get random ids; which is which stays in the run, and `import` reads the results back.
     """
-    given = Given(run, cases, rubric, id_column, pairs(mapping, "--map"))
+    given = Given(run, cases, rubric, id_column, pairs(mapping, "--map"), pseudonyms)
     with HostedRequests(RequestPlan(given, service, model, out, only), force=force) as requests:
         _warn(requests, service)
         if not yes:

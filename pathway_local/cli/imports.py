@@ -10,6 +10,7 @@ from rich.text import Text
 
 from pathway_local.cli.terminal import data, notice, table, talk
 from pathway_local.errors import RatingsError
+from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.ratings import Imported, ImportedRater, RatingsFile, import_ratings
 from pathway_local.run_file import RunFile
 
@@ -28,6 +29,7 @@ def import_(
     ] = None,
     rubric: Annotated[str | None, typer.Option(help="The rubric that was rated by, where the run has several.")] = None,
     id_column: Annotated[str | None, typer.Option("--id", help="The column with the cases' ids.")] = None,
+    pseudonyms: Annotated[Path | None, typer.Option(metavar="KEYFILE", help="The key of the run's pseudonyms.")] = None,
     score: Annotated[
         list[str], typer.Option(help="A column of scores, or SCORE=COLUMN; once for each score or evaluator.")
     ] = [],  # noqa: B006
@@ -38,7 +40,8 @@ def import_(
     rating sheets, results of OpenAI's or Anthropic's batch services or of `vllm run-batch`, or a table with a
     column `reply` of raw replies.
     """
-    wanted = RatingsFile(file, kind, rater, rubric, id_column, score)
+    key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
+    wanted = RatingsFile(file, kind, rater, rubric, id_column, score, key)
     with RunFile.open(run) as opened:
         try:
             found = import_ratings(opened, wanted, sys.argv)

@@ -105,7 +105,8 @@ def _listening(progress: _Progress) -> Iterator[None]:
     finally:
         progress.end()
         for number, handler in before.items():
-            signal.signal(number, handler)
+            # Once asked to stop, it only has to say where things stand.
+            signal.signal(number, signal.SIG_IGN if progress.signal else handler)
 
 
 @app.command()
@@ -130,6 +131,11 @@ def judge(
     rater: Annotated[str | None, typer.Option(help="The rater's name in the run; default: the judge's.")] = None,
     allow_references: Annotated[bool, typer.Option(help="Look up ${env:} and ${file:} in rubric files.")] = False,
     strict: Annotated[bool, typer.Option(help="Stop at the first row that is no case.")] = False,
+    without_text: Annotated[bool, typer.Option("--without-text", help="Store scores alone, no words.")] = False,
+    pseudonyms: Annotated[
+        Path | None, typer.Option(metavar="KEYFILE", help="Replace ids by hashes with this key, made if missing.")
+    ] = None,
+    strict_permissions: Annotated[bool, typer.Option(help="Refuse files that others can read.")] = False,
     force: Annotated[bool, typer.Option(help="Replace the file of --out.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
@@ -159,6 +165,9 @@ def judge(
         engine=engine,
         seal=_seal(seal),
         strict=strict,
+        texts=not without_text,
+        pseudonyms=pseudonyms,
+        strict_permissions=strict_permissions,
     )
     _close_off(plan.seal)
     progress = _Progress()

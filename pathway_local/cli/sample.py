@@ -26,13 +26,14 @@ def sample(
     rubric: Annotated[str | None, typer.Option(help="The rubric to rate by, where the run has not just one.")] = None,
     id_column: Annotated[str | None, typer.Option("--id", help="The column with the cases' ids.")] = None,
     mapping: Annotated[list[str], typer.Option("--map", help="INPUT=COLUMN where names differ.")] = [],  # noqa: B006
+    pseudonyms: Annotated[Path | None, typer.Option(metavar="KEYFILE", help="The key of the run's pseudonyms.")] = None,
     force: Annotated[bool, typer.Option(help="Replace a file that exists.")] = False,
 ) -> None:
     """Draw cases for people to rate, into a shuffled rating sheet without anybody's scores.
 
     Each case's chance of being drawn stays in the run, so that labels on the sample speak for all cases.
     """
-    given = Given(run, cases, rubric, id_column, pairs(mapping, "--map"))
+    given = Given(run, cases, rubric, id_column, pairs(mapping, "--map"), pseudonyms)
     found = draw_sample(SamplePlan(given, n, seed, out, strata, rater), sys.argv, force=force)
     if found.left_out:
         notice(f"{found.left_out} rows can't be judged and could not be drawn")

@@ -75,6 +75,7 @@ class Host:
         self._window: int | None = None
         self._deaths = 0
         self._memory_ran_out = False
+        self._cause = ""
         self.facts: EngineFacts
         self._process: EngineProcess | None = None
         self._running()
@@ -132,7 +133,9 @@ class Host:
 
     def _read(self, messages: list[Message]) -> None:
         for message in messages:
-            self._memory_ran_out |= message.get("died", {}).get("memory", False)
+            if died := message.get("died"):
+                self._memory_ran_out |= died["memory"]
+                self._cause = died["kind"]
             for each in message.get("results", ()):
                 result = read_result(each)
                 del self._held[result.id], self._strikes[result.id]
@@ -182,7 +185,8 @@ class Host:
             self._notify(f"memory ran out with {len(held)} requests in flight: going on with {self._window} at a time")
         else:
             self._deaths += 1
-            how = how or f"died ({ended})"
+            how = how or f"died ({self._cause or ended})"
+            self._cause = ""
             self._notify(f"the engine {how} with {len(held)} requests in flight: it is started again")
             held = self._struck(held)
         self._waiting.extendleft(reversed(held))

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pathway_local.engines.child import close_off, settle
+from pathway_local.engines.child import SWITCHES, close_off, settle
 from pathway_local.errors import EngineError
 
 _PATIENCE = 300.0
@@ -15,7 +15,9 @@ _PATIENCE = 300.0
 
 
 def try_seal(*, cuda: bool = False) -> dict[str, str]:
-    """`seal`: the level that an engine's process reaches here; with `cuda` also `cuda`: what torch finds inside.
+    """What an engine's process finds here: `seal` is its level, `switches` the off-switches that are not set in it.
+
+    With `cuda` also what torch finds inside: the first GPU's name, or "no: " and why there is none.
 
     Tried in a process of its own, since a seal can't be taken off. Raises EngineError where it ends otherwise.
     """
@@ -46,7 +48,8 @@ def _cuda() -> str:
 def main(arguments: Sequence[str]) -> None:
     """Seal this process and print what it then finds."""
     settle()
-    found = {"seal": close_off("auto", -1)}
+    unset = [name for name, value in SWITCHES.items() if os.environ.get(name) != value]
+    found = {"seal": close_off("auto", -1), "switches": ", ".join(unset)}
     if "cuda" in arguments:
         found["cuda"] = _cuda()
     print(json.dumps(found))

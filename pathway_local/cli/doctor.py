@@ -1,0 +1,54 @@
+"""`pathway-local doctor`: what is wrong here, and how to mend it."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from pathway_local.check import Check
+from pathway_local.cli.terminal import data, print_json, talk
+from pathway_local.doctor import examine
+from pathway_local.errors import EngineError, PathwayError
+
+MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("PROBLEM", "bold red")}
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+@app.command()
+def doctor(
+    target: Annotated[Path | None, typer.Argument(help="A run file or a cases file.", show_default=False)] = None,
+    judge: Annotated[str | None, typer.Option("--judge", "-j", help="A judge's name, or a model folder.")] = None,
+    models: Annotated[Path | None, typer.Option(help="A registry of your own over ours.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
+) -> None:
+    """Look at this machine, and at a judge, a run or a cases file if one is named: a line each, with the fix.
+
+    Exit code 5 where there is a problem.
+    """
+    found: list[Check] = []
+    try:
+        for check in examine(target, judge, models):
+            found.append(check)
+            if not as_json:
+                _show(check)
+    except PathwayError as error:
+        found.append(Check("problem", "problem", str(error), error.hint))
+        if not as_json:
+            _show(found[-1])
+    problems = sum(check.status == "problem" for check in found)
+    if as_json:
+        print_json([asdict(check) for check in found])
+    else:
+        talk.print(f"{problems} problems" if problems else "no problem was found")
+    if problems:
+        raise typer.Exit(EngineError.exit_code)
+
+
+def _show(check: Check) -> None:
+    word, style = MARKS[check.status]
+    data.print(Text.assemble((f"{word:8}", style), f"{check.name}: {check.found}"), soft_wrap=True)
+    if check.fix:
+        data.print(Text(f"{'':8}→ {check.fix}"), soft_wrap=True)

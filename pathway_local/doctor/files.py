@@ -1,0 +1,106 @@
+"""Checks of a run file and of a cases file: who can read them, and whether they are whole."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from pathway_local.audit import AuditTrail
+from pathway_local.check import Check, checked
+from pathway_local.errors import CasesError, RunFileError
+from pathway_local.private_file import exposed_to
+from pathway_local.rater import Rater
+from pathway_local.registry import Registry, weights_folder
+from pathway_local.run_file import RunFile
+from pathway_local.sheets import open_sheet
+from pathway_local.weights import weights_hash
+
+_SQLITE = b"SQLite format 3\0"
+
+
+def is_run(path: Path) -> bool:
+    """Whether a file is a run rather than cases. Raises CasesError where it can't be read."""
+    try:
+        with path.open("rb") as file:
+            return path.suffix == ".run" or file.read(len(_SQLITE)) == _SQLITE
+    except OSError as error:
+        raise CasesError(f"{path} can't be read: {error.strerror}", "Name a run file or a cases file.") from None
+
+
+def cases_checks(path: Path) -> Iterator[Check]:
+    """Look at a cases file."""
+    yield _permissions("cases file", path)
+    yield checked("cases", lambda: _sheet(path))
+
+
+def run_checks(path: Path, judges: Registry) -> Iterator[Check]:
+    """Look at a run file, the folder that it lies in, its audit trail, and the weights of its judges."""
+    yield _permissions("run file", path)
+    yield _folder(path.absolute().parent)
+    yield checked("run", lambda: _run(path))
+    yield checked("audit trail", lambda: _trail(path))
+    for rater in _judges(path):
+        yield checked(f"judge {rater.name}", partial(_weights, rater, judges))
+
+
+def _permissions(name: str, path: Path) -> Check:
+    if others := exposed_to(path):
+        return Check(f"{name}, permissions", "problem", f"{others} can read it", f"chmod 600 {path}")
+    return Check(f"{name}, permissions", "ok", "nobody else can read it")
+
+
+def _folder(folder: Path) -> Check:
+    mode = folder.stat().st_mode
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        fix = f"chmod o-w {folder}"
+        return Check("run folder, permissions", "problem", "every user of this machine can replace files in it", fix)
+    if not os.access(folder, os.W_OK):
+        fix = "Move the run to a folder of yours before you go on with it."
+        return Check("run folder, permissions", "note", "it can't be written to: the run can only be read", fix)
+    return Check("run folder, permissions", "ok", f"{stat.filemode(mode)} {folder}")
+
+
+def _run(path: Path) -> Check:
+    with RunFile.read(path) as run:
+        [[state]] = run.database.rows("PRAGMA quick_check(1)")
+        if state != "ok":
+            return Check("run", "problem", "some of its pages are damaged", "Restore a copy.")
+        outcomes = run.database.rows("SELECT COUNT(*) FROM outcomes WHERE superseded = 0")[0][0]
+        jobs = run.jobs()
+        unended = sum(job.ended is None for job in jobs)
+    found = f"whole; {outcomes:,} outcomes by {len(jobs)} commands"
+    if unended:
+        return Check("run", "note", f"{found}, of which {unended} did not end", "Give the last command again to go on.")
+    return Check("run", "ok", found)
+
+
+def _trail(path: Path) -> Check:
+    with RunFile.read(path) as run:
+        trail = AuditTrail(run.database)
+        trail.check()
+        return Check("audit trail", "ok", f"as recorded; it ends with {trail.head()}")
+
+
+def _judges(path: Path) -> list[Rater]:
+    """The run's judges, each once; none where the run can't be read, which another check tells."""
+    with suppress(RunFileError), RunFile.read(path) as run:
+        return list({rater.name: rater for _, rater in run.raters() if rater.kind == "judge"}.values())
+    return []
+
+
+def _weights(rater: Rater, judges: Registry) -> Check:
+    """Whether the weights on the disk are those that judged."""
+    folder = weights_folder(judges.get(str(rater.spec.get("judge"))))
+    if weights_hash(folder) != rater.spec.get("weights"):
+        said = f"{folder} holds other files than when it judged"
+        return Check(f"judge {rater.name}", "problem", said, "Get the old ones back to go on with this run.")
+    return Check(f"judge {rater.name}", "ok", f"{folder} holds the files that judged")
+
+
+def _sheet(path: Path) -> Check:
+    sheet = open_sheet(path)
+    count = sheet.count()
+    rows = f"about {count:,} rows" if count is not None else "rows not counted"
+    return Check("cases", "ok", f"{len(sheet.columns)} columns, {rows}")

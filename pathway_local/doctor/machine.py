@@ -1,0 +1,110 @@
+"""Checks of this machine: the seal and what stands beside it, GPUs, memory and disk."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pathway_local.check import Check, checked
+from pathway_local.engines.seal import FILTER, is_closed
+from pathway_local.engines.trial import try_seal
+from pathway_local.errors import EngineError
+from pathway_local.installed_engine import uses_gpu
+from pathway_local.machine import GB, Machine, free_disk
+from pathway_local.weights import models_home
+
+LITTLE_MEMORY, LITTLE_DISK = 2 * GB, GB
+
+_ALLOW = (
+    "Let users make namespaces: Ubuntu since 23.10 needs `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0` "
+    "or an AppArmor profile, Debian before 11 `sudo sysctl kernel.unprivileged_userns_clone=1`; in a container, start "
+    "it with --network none."
+)
+_OUTSIDE_CODE = ("LD_PRELOAD", "PYTHONPATH", "VLLM_PLUGINS")
+_GPU_FILES = ("/dev/nvidiactl", "/dev/nvidia-uvm")
+
+
+def machine_checks(machine: Machine, folder: Path) -> Iterator[Check]:
+    """Look at the machine; runs would go to `folder`. Takes some seconds, half a minute with a GPU."""
+    on_gpu = bool(machine.gpus) and uses_gpu()
+    tried: dict[str, str] = {}
+    yield checked("seal", lambda: _seal(tried, cuda=on_gpu))
+    if tried:
+        yield _switches(tried)
+    yield _outside_code(os.environ)
+    yield _gpu(machine)
+    if on_gpu:
+        yield _cuda(tried.get("cuda", "no: the seal could not be tried"))
+    yield _memory(machine)
+    for name, place in {"run": folder, "models": models_home(), "temporary files": Path(tempfile.gettempdir())}.items():
+        yield _disk(name, place)
+
+
+def _seal(tried: dict[str, str], *, cuda: bool) -> Check:
+    try:
+        tried |= try_seal(cuda=cuda)
+    except EngineError as error:
+        return Check("seal", "problem", str(error), "Run `python -m pathway_local.engines.trial` to see why.")
+    level = tried["seal"]
+    if is_closed(level) and FILTER in level:
+        return Check("seal", "ok", f"{level}: the engine reaches no network and no other program's socket")
+    if is_closed(level):
+        return Check("seal", "note", f"{level}: no network, but this kernel filters no system calls")
+    if level == FILTER:
+        found = "filter: the kernel allows no network namespace, so a filter on system calls keeps the engine in"
+        return Check("seal", "note", found, _ALLOW)
+    return Check("seal", "problem", f"{level}: the engine could reach the network", _ALLOW)
+
+
+def _switches(tried: Mapping[str, str]) -> Check:
+    missing = tried["switches"]
+    if missing:
+        return Check("off-switches", "problem", f"not set in the engine: {missing}", "Install pathway-local again.")
+    return Check("off-switches", "ok", "telemetry and downloads are switched off in the engine")
+
+
+def _outside_code(environment: Mapping[str, str]) -> Check:
+    found = [name for name in _OUTSIDE_CODE if environment.get(name)]
+    if not found:
+        return Check("environment", "ok", "no variable brings code of others into the engine")
+    said = f"{', '.join(found)} can bring code of others into the engine"
+    return Check("environment", "note", said, f"Unset what you did not mean: unset {' '.join(found)}")
+
+
+def _gpu(machine: Machine) -> Check:
+    if not machine.gpus:
+        wanted = uses_gpu()
+        fix = "Install the driver, or the CPU build: pip install 'pathway-local[cpu]'." if wanted else ""
+        found = "none, and the installed engine needs one" if wanted else "none; the engine runs on the processor"
+        return Check("GPU", "problem" if wanted else "ok", found, fix)
+    if not uses_gpu():
+        found = f"{machine.described()}, but the installed engine runs on the processor"
+        return Check("GPU", "note", found, "Install the GPU build: pip install 'pathway-local[gpu]'.")
+    missing = [name for name in _GPU_FILES if not Path(name).exists()]
+    if missing:
+        # Inside the seal the driver's helper, which is set-uid root, can't make them.
+        fix = "Run once as root: nvidia-modprobe -u -c=0"
+        return Check("GPU", "problem", f"{machine.described()}, but {', '.join(missing)} is not there", fix)
+    return Check("GPU", "ok", machine.described())
+
+
+def _cuda(found: str) -> Check:
+    if found.startswith("no:"):
+        fix = "Run `nvidia-smi`; if it lists the GPU, try the same outside the seal with `judge --seal off`."
+        return Check("CUDA inside the seal", "problem", found.removeprefix("no: "), fix)
+    return Check("CUDA inside the seal", "ok", found)
+
+
+def _memory(machine: Machine) -> Check:
+    free = f"{machine.free_memory / GB:.1f} GB free"
+    if machine.free_memory < LITTLE_MEMORY:
+        return Check("memory", "problem", free, "End other programs, or raise this container's limit.")
+    return Check("memory", "ok", free)
+
+
+def _disk(name: str, folder: Path) -> Check:
+    free = free_disk(folder)
+    found = f"{free / GB:.1f} GB free for {folder.absolute()}"
+    if free < LITTLE_DISK:
+        return Check(f"disk, {name}", "problem", found, "Free some space, or name another folder.")
+    return Check(f"disk, {name}", "ok", found)

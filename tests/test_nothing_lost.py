@@ -1,0 +1,200 @@
+"""Whatever happens to a run, one outcome per case in the end, the same as undisturbed, and none lost that was shown."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from disturbed import kill_commands, kill_engines, outcomes, superseded
+from reply_script import HANGING, MARK
+from typed import HERE, Desk
+
+from pathway_local.audit import AuditTrail
+from pathway_local.run_file import RunFile
+
+CASES = 40
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")
+
+
+@pytest.fixture
+def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
+    return Desk(tmp_path / "d", tiny_judge)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> list[tuple[str, ...]]:
+    desk = Desk(tmp_path_factory.mktemp("undisturbed") / "d", tiny_judge)
+    desk.typed(*desk.judging(desk.cases(CASES)))
+    found = outcomes(desk.work / "may.run")
+    assert len(found) == CASES
+    assert len({scores for _, scores, *_ in found}) > 10
+    return found
+
+
+def _slow(desk: Desk, seconds: float = 0.02) -> list[str]:
+    desk.environment["REPLY_SCRIPT_SECONDS"] = str(seconds)
+    return desk.judging(desk.cases(CASES))
+
+
+def _whole(desk: Desk, undisturbed: list[tuple[str, ...]]) -> None:
+    """Bring the run to its end, and see that it is as if nothing had happened."""
+    desk.environment["REPLY_SCRIPT_SECONDS"] = "0"
+    desk.typed(*desk.judging(desk.work / "cases.jsonl"))
+    assert outcomes(desk.work / "may.run") == undisturbed
+    assert superseded(desk.work / "may.run") == 0
+    with RunFile.read(desk.work / "may.run") as run:
+        AuditTrail(run.database).check()
+
+
+def test_killed_commands_and_engines_lose_nothing(desk: Desk, undisturbed: list[tuple[str, ...]]) -> None:
+    rng = random.Random(7)
+    command = _slow(desk, 0.03)
+    killed = kill_commands(desk, command, 3, 5.0, rng)
+    assert killed.lost == []
+    assert killed.kills >= 2
+    assert kill_engines(desk, command, 2, 1.5, rng).kills == 2
+    _whole(desk, undisturbed)
+
+
+@pytest.mark.parametrize("signals", [[signal.SIGTERM], [signal.SIGINT, signal.SIGINT]])
+def test_signals_stop_it_and_it_goes_on(
+    desk: Desk, undisturbed: list[tuple[str, ...]], signals: list[signal.Signals]
+) -> None:
+    with desk.begun(*_slow(desk, 0.04)) as process:
+        assert process.stderr
+        assert any("sealed:" in line for line in process.stderr)
+        time.sleep(1.5)
+        for number in signals:
+            process.send_signal(number)
+            time.sleep(0.3)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "To go on: pathway-local judge" in said
+    assert "Traceback" not in said
+    assert 0 < len(outcomes(desk.work / "may.run")) < CASES
+    [job] = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"][-1:]
+    assert job["event"] == "job ends"
+    assert job["facts"]["status"] in ("stopped", "failed")  # the latter where the second signal came in time
+    _whole(desk, undisturbed)
+
+
+@pytest.fixture
+def small_disk(desk: Desk) -> Iterator[Path]:
+    """A disk of 3 MB."""
+    folder = desk.work / "disk"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)], check=True)
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@NEEDS_ROOT
+def test_a_full_disk_is_told_and_nothing_stored_is_lost(
+    desk: Desk, small_disk: Path, undisturbed: list[tuple[str, ...]]
+) -> None:
+    cases, run = desk.cases(CASES), small_disk / "may.run"
+    desk.typed(*desk.judging(cases, "--run", run, "--strict"))
+    padding = small_disk / "padding"
+    padding.write_bytes(b"x" * max(0, shutil.disk_usage(small_disk).free - 200_000))
+    more = desk.cases(2000, "more.jsonl")
+    full = desk.typed(*desk.judging(more, "--run", run), code=4)
+    assert "no space is left" in full.stderr
+    assert "Free some space" in full.stderr
+    padding.unlink()
+    assert set(undisturbed) <= set(outcomes(run))
+    desk.typed(*desk.judging(cases, "--run", run))
+    assert set(undisturbed) <= set(outcomes(run))
+
+
+@NEEDS_ROOT
+def test_a_disk_that_can_not_be_written_to(desk: Desk, small_disk: Path) -> None:
+    cases = desk.cases(3)
+    desk.typed(*desk.judging(cases, "--run", small_disk / "may.run"))
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    for run in ("may.run", "new.run"):
+        refused = desk.typed(*desk.judging(cases, "--run", small_disk / run), code=4)
+        assert "writ" in refused.stderr
+    assert desk.typed("summary", small_disk / "may.run").stdout
+    exported = desk.typed("export", small_disk / "may.run", "--out", "out.csv")
+    assert "not in its audit trail" in exported.stderr
+
+
+def test_a_locked_run_is_refused_at_once_and_unharmed(desk: Desk, undisturbed: list[tuple[str, ...]]) -> None:
+    with desk.begun(*_slow(desk, 0.05)) as process:
+        assert process.stderr
+        assert any("sealed:" in line for line in process.stderr)
+        refused = desk.typed(*desk.judging(desk.work / "cases.jsonl"), code=4)
+        assert "another process writes to it" in refused.stderr
+        assert "0 failed" not in desk.typed("summary", "may.run").stdout
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    _whole(desk, undisturbed)
+
+
+def test_a_run_cut_short_or_with_flipped_bits_is_told_or_read_right(
+    desk: Desk, undisturbed: list[tuple[str, ...]]
+) -> None:
+    cases = desk.cases(CASES)
+    desk.typed(*desk.judging(cases))
+    whole, rng = (desk.work / "may.run").read_bytes(), random.Random(3)
+    told = 0
+    for number in range(4):
+        content = bytearray(whole)
+        if number < 1:
+            del content[rng.randrange(1, len(content)) :]
+        else:
+            for _ in range(40):
+                content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        (desk.work / "may.run").write_bytes(content)
+        command = ["summary", "may.run"] if number % 2 else desk.judging(cases)
+        done = desk.typed(*command, code=None)
+        assert done.returncode in (0, 1, 4), done.stderr
+        told += done.returncode == 4
+        assert "fault:" not in done.stderr
+    assert told >= 2
+    (desk.work / "may.run").write_bytes(whole)
+    _whole(desk, undisturbed)
+
+
+def test_a_cases_file_that_changes_meanwhile_is_told(desk: Desk) -> None:
+    command = _slow(desk, 0.03)
+    cases = desk.work / "cases.jsonl"
+    with desk.begun(*command) as process:
+        assert process.stderr
+        assert any("sealed:" in line for line in process.stderr)
+        fresh = desk.work / "fresh"
+        fresh.write_text(cases.read_text().replace("It is 39.", "It is another."))
+        fresh.replace(cases)
+        _, said = process.communicate(timeout=60)
+    assert "changed while it was judged" in said
+    assert process.returncode == 0
+    desk.environment["REPLY_SCRIPT_SECONDS"] = "0"
+    again = desk.typed(*desk.judging(cases))
+    assert "1 cases were judged again" in again.stderr
+    assert len(outcomes(desk.work / "may.run")) == CASES
+    assert superseded(desk.work / "may.run") == 1
+
+
+def test_a_clock_that_jumps_changes_nothing(desk: Desk, undisturbed: list[tuple[str, ...]]) -> None:
+    desk.environment["PYTHONPATH"] += f"{os.pathsep}{HERE / 'jumping_clock'}"
+    desk.typed(*_slow(desk))
+    entries = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"]
+    assert len({entry["at"][:10] for entry in entries}) > 1  # the clock did jump
+    _whole(desk, undisturbed)
+
+
+def test_an_engine_that_hangs_is_started_again(tmp_path: Path, tiny_judge: Path) -> None:
+    desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
+    desk.environment["PYTHONPATH"] += f"{os.pathsep}{HERE / 'short_hang'}"
+    texts = [f"It is {number}." for number in range(8)] + [HANGING]
+    cases = desk.sheet([{"id": str(n), "question": "What?", "answer": text} for n, text in enumerate(texts)])
+    done = desk.typed(*desk.judging(cases))
+    assert "gave no sign of life" in done.stderr
+    assert len(outcomes(desk.work / "may.run")) == 9
+    assert all(failure is None for *_, failure in outcomes(desk.work / "may.run"))

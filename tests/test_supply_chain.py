@@ -1,0 +1,89 @@
+"""Nothing that comes with a model is run, nothing pickled is read, and weights are those that the registry names."""
+
+import ast
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typed import Desk
+
+PACKAGE = Path(__file__).parents[1] / "pathway_local"
+UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "diskcache"}
+UNSAFE_CALLS = {"eval", "exec", "yaml.unsafe_load", "yaml.full_load", "numpy.load", "np.load"}
+SAFE_IF = {"torch.load": "weights_only=True", "yaml.load": "_Loader"}
+"""Calls that are safe with this argument: torch's own reader without pickles, a loader made from SafeLoader."""
+
+EVIL = "from pathlib import Path\nPath({mark!r}).touch()\nclass Evil: pass\n"
+
+
+@pytest.fixture
+def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
+    return Desk(tmp_path / "d", shutil.copytree(tiny_judge, tmp_path / "judge"))
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_no_module_reads_pickles_or_runs_what_it_reads(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            assert not {alias.name.partition(".")[0] for alias in node.names} & UNSAFE_MODULES
+        elif isinstance(node, ast.ImportFrom):
+            assert (node.module or "").partition(".")[0] not in UNSAFE_MODULES
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            assert called not in UNSAFE_CALLS
+            if called in SAFE_IF:
+                assert SAFE_IF[called] in map(ast.unparse, [*node.args, *node.keywords])
+            for keyword in node.keywords:
+                if keyword.arg in ("trust_remote_code", "allow_pickle", "weights_only"):
+                    safe = keyword.arg == "weights_only"
+                    assert isinstance(keyword.value, ast.Constant)
+                    assert keyword.value.value is safe
+        elif isinstance(node, ast.Dict):
+            pairs = zip(node.keys, node.values, strict=True)
+            switches = [v for k, v in pairs if isinstance(k, ast.Constant) and k.value == "trust_remote_code"]
+            assert all(isinstance(switch, ast.Constant) and switch.value is False for switch in switches)
+
+
+def test_code_that_comes_with_a_model_never_runs(desk: Desk, tmp_path: Path) -> None:
+    mark = tmp_path / "evil-ran"
+    (desk.judge / "evil.py").write_text(EVIL.format(mark=str(mark)))
+    for name in ("config.json", "tokenizer_config.json"):
+        told = json.loads((desk.judge / name).read_text())
+        told["auto_map"] = {
+            "AutoConfig": "evil.Evil",
+            "AutoModelForCausalLM": "evil.Evil",
+            "AutoTokenizer": ["evil.Evil"] * 2,
+        }
+        (desk.judge / name).write_text(json.dumps(told))
+    desk.typed(*desk.judging(desk.cases(2), "--detail", "score", engine="vllm"), code=None)
+    assert not mark.exists()
+
+
+def test_a_registry_that_asks_for_it_is_refused(desk: Desk) -> None:
+    registry = {"scripted": {"source": str(desk.judge), "engine": {"trust_remote_code": True}}}
+    (desk.work / "models.yaml").write_text(json.dumps(registry))
+    refused = desk.typed(*desk.judging(desk.cases(1)), code=2)
+    assert "never run" in refused.stderr
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "model.pkl"])
+def test_a_folder_of_pickles_is_refused(desk: Desk, name: str) -> None:
+    (desk.judge / "model.safetensors").rename(desk.judge / name)
+    refused = desk.typed(*desk.judging(desk.cases(1)), code=5)
+    assert "never read" in refused.stderr
+    assert not (desk.work / "may.run").exists()
+
+
+def test_weights_that_are_not_those_of_the_registry_are_refused_before_anything_is_loaded(desk: Desk) -> None:
+    told = json.loads(desk.typed("doctor", "--judge", "tiny", "--models", "models.yaml", "--json").stdout)
+    found = next(each["found"] for each in told if each["name"] == "hash")
+    right = found.rpartition(" ")[2]
+    entry = {"source": str(desk.judge), "context": 8192, "engine": {"script": "reply_script:reply"}, "sha256": right}
+    (desk.work / "models.yaml").write_text(json.dumps({"scripted": entry}))
+    desk.typed(*desk.judging(desk.cases(1)))
+    (desk.judge / "chat_template.jinja").write_text("{{ messages }}")
+    refused = desk.typed(*desk.judging(desk.cases(1), "--run", "other.run"), code=5)
+    assert "the registry wants" in refused.stderr
+    assert "sealed:" not in refused.stderr
+    assert not (desk.work / "other.run").exists()
