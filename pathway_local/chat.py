@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pathway_local.engines.passes import GREEDY, Sampling
 from pathway_local.errors import UsageError
-from pathway_local.judge_spec import JudgeSpec
+from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.tokenizer import JudgeTokenizer
 
 

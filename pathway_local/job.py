@@ -11,33 +11,33 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from pathway_local.case import BadRow, Case
 from pathway_local.chat import chat_of, think_budget, thinking_of
-from pathway_local.engine_settings import resolve
+from pathway_local.checks.engine_settings import resolve
+from pathway_local.checks.installed_engine import check_architecture
+from pathway_local.checks.judge_check import check_room
+from pathway_local.checks.placement import check_fits_here
+from pathway_local.checks.weights_check import checked_hash
 from pathway_local.engines.host import engine_kind, start
 from pathway_local.engines.passes import Engine, EngineConfig, EngineFacts, Sampling
 from pathway_local.engines.pool import Pool
 from pathway_local.engines.seal import Wanted, caution_about
 from pathway_local.errors import CasesError, UnknownName, UsageError
-from pathway_local.installed_engine import check_architecture
 from pathway_local.judge import Judging, LocalRater, Tally
-from pathway_local.judge_check import check_room
-from pathway_local.judge_spec import JudgeSpec
-from pathway_local.machine import this_machine
-from pathway_local.manifest import surroundings
-from pathway_local.output_format import Detail
-from pathway_local.placement import check_fits_here
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.machine import this_machine
+from pathway_local.judges.registry import Registry, load_registry, weights_folder
+from pathway_local.judges.weights import read_json
 from pathway_local.private_file import exposed_to
 from pathway_local.prompt import PromptWriter
 from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.rater import Rater
-from pathway_local.readers import CasesFile
-from pathway_local.registry import Registry, load_registry, weights_folder
-from pathway_local.rubric import Rubric, load_rubric
-from pathway_local.run_cases import cases_of, remember, rubrics_of
-from pathway_local.run_file import RunFile
+from pathway_local.rubrics.output_format import Detail
+from pathway_local.rubrics.rubric import Rubric, load_rubric
+from pathway_local.runs.manifest import surroundings
+from pathway_local.runs.run_cases import cases_of, remember, rubrics_of
+from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.verdict import Value
-from pathway_local.weights import read_json
-from pathway_local.weights_check import checked_hash
 
 TEXTS = "texts"
 SHOW_SECONDS = 0.5

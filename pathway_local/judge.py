@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from pathway_local.case import BadRow, Case, fingerprint
-from pathway_local.consistency import broken_rules
 from pathway_local.engines.passes import GREEDY, Sampling
 from pathway_local.engines.pool import NO_TOKENS, Completion, Pool, Request, Tokens
 from pathway_local.errors import CaseError, RunFileError
 from pathway_local.prompt import Prompt, PromptWriter
 from pathway_local.reading import verdict_of
-from pathway_local.run_file import RunFile
+from pathway_local.rubrics.consistency import broken_rules
+from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Verdict
 
 BATCH = 128

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from pathway_local.errors import EngineError
-from pathway_local.weights import read_json
+from pathway_local.judges.weights import read_json
 
 
 class JudgeTokenizer:

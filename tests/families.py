@@ -7,7 +7,7 @@ from pathlib import Path
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from pathway_local.judge_spec import Thinking
+from pathway_local.judges.judge_spec import Thinking
 
 ROOT = Path(__file__).parents[1]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.rater import Rater
-from pathway_local.rubric import Rubric, parse_rubric
-from pathway_local.run_file import RunFile
+from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 TINY = parse_rubric(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pathway_local.case import Case
 from pathway_local.rater import Rater
-from pathway_local.run_file import RunFile
+from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 
 RATER = Rater("demo", "judge", "grounded", {"rubric": "ab" * 32, "weights": {"a.safetensors": "cd" * 32}, "samples": 1})

@@ -7,7 +7,7 @@ import numpy as np
 from families import FAMILIES, Family, write_tokenizer
 from safetensors.numpy import save_file
 
-from pathway_local.judge_spec import FOLDER, JudgeSpec
+from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 
 BY_NAME = {family.name: family for family in FAMILIES}
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from pathway_local.adopt.adoption import Adoption, adopt
 from pathway_local.case import Case
 from pathway_local.chat import Chat
+from pathway_local.checks.rubric_check import check_grammars, example_inputs
 from pathway_local.errors import RubricError, UsageError
-from pathway_local.inspection import check_grammars, example_inputs
 from pathway_local.prompt import Prompt, PromptWriter
-from pathway_local.rubric import Rubric, load_rubric, parse_rubric
+from pathway_local.rubrics.rubric import Rubric, load_rubric, parse_rubric
 from pathway_local.tokenizer import JudgeTokenizer
 
 ROOT = Path(__file__).parents[1]

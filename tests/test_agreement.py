@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score, confusion_matrix, mean_absolute_error
 
-from pathway_local.agreement import (
+from pathway_local.statistics.agreement import (
     NOMINAL,
     ON_SCALE,
     ORDINAL,
@@ -18,7 +18,7 @@ from pathway_local.agreement import (
     pair_figure,
     special_agreement,
 )
-from pathway_local.figure import Undefined
+from pathway_local.statistics.figure import Undefined
 
 SCALE = (1, 2, 3, 4, 5)
 Scores = NDArray[np.float64]

@@ -1,4 +1,4 @@
-from pathway_local.architecture import Architecture, Attention, State, architecture, context
+from pathway_local.judges.architecture import Architecture, Attention, State, architecture, context
 
 
 def test_grouped_query_attention() -> None:

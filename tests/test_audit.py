@@ -13,10 +13,10 @@ import pytest
 from sample_run import VERDICT, case, new_run
 from typed import Desk
 
-from pathway_local import audit
-from pathway_local.audit import BEFORE_ALL, AuditTrail, file_facts, note
 from pathway_local.errors import TrailChanged
-from pathway_local.run_file import RunFile
+from pathway_local.runs import audit
+from pathway_local.runs.audit import BEFORE_ALL, AuditTrail, file_facts, note
+from pathway_local.runs.run_file import RunFile
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_an_entry_of_another_process_goes_between_the_writers(run: RunFile, tmp_
     code = """
 import sys
 from pathlib import Path
-from pathway_local.audit import file_facts, note
+from pathway_local.runs.audit import file_facts, note
 print(note(Path(sys.argv[1]), "export", file_facts(Path(sys.argv[2]))))
 """
     run.put(1, case("a"), "h", VERDICT)

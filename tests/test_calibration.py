@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from pathway_local.calibration import MapCheck, MonotoneMap, check_map, fit_map
-from pathway_local.figure import Undefined
+from pathway_local.statistics.calibration import MapCheck, MonotoneMap, check_map, fit_map
+from pathway_local.statistics.figure import Undefined
 
 pairs = st.lists(st.tuples(st.floats(1, 5).map(lambda x: round(x, 2)), st.integers(1, 5)), min_size=2, max_size=40)
 

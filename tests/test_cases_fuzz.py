@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import PathwayError
-from pathway_local.readers import CasesFile
+from pathway_local.sheets.cases_file import CasesFile
 
 Edits = list[tuple[float, bytes]]
 

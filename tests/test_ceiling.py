@@ -4,8 +4,8 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from pathway_local.ceiling import compare_judges, human_ceiling, mean_of_people
-from pathway_local.figure import Interval, Undefined
+from pathway_local.statistics.ceiling import compare_judges, human_ceiling, mean_of_people
+from pathway_local.statistics.figure import Interval, Undefined
 
 SCALE = (1, 2, 3, 4, 5)
 Scores = NDArray[np.float64]

@@ -2,8 +2,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from pathway_local.columns import ColumnMatch, match_columns
 from pathway_local.errors import ColumnsError, UnknownName
+from pathway_local.sheets.columns import ColumnMatch, match_columns
 
 Needed = Mapping[str, Sequence[str]]
 

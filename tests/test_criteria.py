@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from pathway_local.checks.rubric_check import check_grammars, example_inputs
 from pathway_local.errors import RubricError
-from pathway_local.inspection import check_grammars, example_inputs
-from pathway_local.rubric import load_rubric, parse_rubric
+from pathway_local.rubrics.rubric import load_rubric, parse_rubric
 
 OWN = Path(__file__).parent / "rubric_files"
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 from sample_run import VERDICT, case, full_run, new_run, stored
 
-from pathway_local import database
 from pathway_local.errors import RunDamaged, RunFileError, RunLocked
-from pathway_local.run_file import PAGE_BYTES, RunFile
+from pathway_local.runs import database
+from pathway_local.runs.run_file import PAGE_BYTES, RunFile
 from pathway_local.verdict import Score, Verdict
 
 
@@ -62,7 +62,7 @@ def test_an_existing_file_is_never_replaced(path: Path) -> None:
 
 
 def in_another_process(code: str, path: Path) -> subprocess.CompletedProcess[str]:
-    program = f"import sys\nfrom pathway_local.run_file import RunFile\n{code}"
+    program = f"import sys\nfrom pathway_local.runs.run_file import RunFile\n{code}"
     return subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=60)
 
 
@@ -331,7 +331,7 @@ import random, sys, time
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import RunFileError
 from pathway_local.rater import Rater
-from pathway_local.run_file import RunFile
+from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Score, Verdict
 
 path, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

@@ -16,7 +16,7 @@ from pathway_local.demo.kind import TRAINED_QUESTIONS, TRAINED_STATEMENTS
 from pathway_local.demo.made_case import MadeCase
 from pathway_local.demo.sentences import CHATTER, GIVEN, OFF_TOPIC, PLEASANTRIES, REFUSALS, UNKNOWN, VAGUE
 from pathway_local.demo.world import KINDS, Split, held_out
-from pathway_local.rubric import load_rubric
+from pathway_local.rubrics.rubric import load_rubric
 
 RUBRIC_AND_SPLIT = [(rubric, split) for rubric in MAKERS for split in Split]
 

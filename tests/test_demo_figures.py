@@ -11,8 +11,8 @@ from pathway_local.demo.figure import Figure
 from pathway_local.demo.figures import figures
 from pathway_local.demo.world import Split
 from pathway_local.rater import Rater
-from pathway_local.rubric import load_rubric
-from pathway_local.run_file import RunFile
+from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 

@@ -17,7 +17,7 @@ from pathway_local.demo.train import Plan, Trainer, export
 from pathway_local.demo.vocabulary import train_tokenizer
 from pathway_local.demo.world import Split
 from pathway_local.prompt import Chat, PromptWriter
-from pathway_local.rubric import load_rubric
+from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.tokenizer import JudgeTokenizer
 
 

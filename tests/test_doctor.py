@@ -10,9 +10,9 @@ import pytest
 from test_audit import without_triggers
 from typed import HERE, Desk
 
-from pathway_local.check import Check
+from pathway_local.checks.check import Check
 from pathway_local.doctor import machine, versions
-from pathway_local.machine import Device, Machine
+from pathway_local.judges.machine import Device, Machine
 from pathway_local.private_file import exposed_to
 
 GB = 10**9

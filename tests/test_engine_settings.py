@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from pathway_local import engine_settings, installed_engine
-from pathway_local.engine_settings import most_parallel, resolve
+from pathway_local.checks import engine_settings, installed_engine
+from pathway_local.checks.engine_settings import most_parallel, resolve
+from pathway_local.checks.installed_engine import architectures, check_architecture, settings_names, vllm_version
 from pathway_local.engines.vllm import SETTINGS
 from pathway_local.errors import EngineMissing, RegistryError
-from pathway_local.installed_engine import architectures, check_architecture, settings_names, vllm_version
-from pathway_local.machine import Device, Machine
-from pathway_local.registry import load_registry
+from pathway_local.judges.machine import Device, Machine
+from pathway_local.judges.registry import load_registry
 
 NO_GPU = Machine((), 64 * 10**9)
 CONFIG: dict[str, object] = {"num_attention_heads": 40, "num_key_value_heads": 8}

@@ -28,12 +28,12 @@ from huggingface_hub.errors import (
 from safetensors.numpy import save_file
 from stored_judge import store_judge
 
-from pathway_local import fetch as module
 from pathway_local.errors import EngineError, UsageError, WeightsMissing
-from pathway_local.fetch import explained, fetch, registry_line
-from pathway_local.fetch_record import Fetched, changed_files, read_record
-from pathway_local.judge_spec import JudgeSpec
-from pathway_local.weights import find_folder, weights_hash
+from pathway_local.judges import fetch as module
+from pathway_local.judges.fetch import explained, fetch, registry_line
+from pathway_local.judges.fetch_record import Fetched, changed_files, read_record
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.weights import find_folder, weights_hash
 
 COMMIT = "c0ffee" * 6 + "c0ff"
 SMALL = JudgeSpec(name="small", source="someone/small", revision=COMMIT)

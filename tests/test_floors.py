@@ -8,29 +8,14 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
 
 FLOORS = {
-    "values": "errors verdict case rater shipped safe_yaml figure engines.passes",
-    "files and figures": """
-        fields output_format turn prompty rubric rubric_format rubric_inputs consistency criteria model_block
-        yaml_places references adopt
-        sheets columns readers cells tables output_file sheet_copy
-        registry judge_spec judge_folder architecture memory weights machine fetch fetch_record default_template
-        intervals resampling kappa agreement correlation reliability ceiling subgroups paired prediction_powered
-        calibration
-    """,
-    "runs": """
-        run_file database migrations private_file stored_outcome run_cases run_rubric run_job audit purge pseudonyms
-    """,
+    "values": "errors case verdict rater shipped safe_yaml private_file pseudonyms engines.passes",
+    "files and figures": "rubrics adopt sheets judges statistics",
+    "runs": "runs",
     "prompts": "tokenizer chat prompt private_process",
     "engines": "engines",
-    "checks": """
-        check installed_engine engine_settings placement weights_check chat_check judge_check judge_card inspection
-    """,
+    "checks": "checks doctor",
     "the loop": "reading judge job",
-    "results": """
-        summary export ratings known_cases cases_given rating_layout rating_rows rating_sheet score_text
-        hosted_requests hosted_results hosted_reply service_schema loose_reading reply_json reply_layout handouts
-        samples sampling panel divergence ratings_matrix
-    """,
+    "results": "ratings results",
     "commands": "demo cli",
 }
 HEAVY = {"vllm", "torch", "outlines"}

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathway_local.hosted_reply import Echoes, read_reply
-from pathway_local.output_format import OutputFormat
-from pathway_local.rubric import load_rubric
+from pathway_local.ratings.hosted_reply import Echoes, read_reply
+from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 KEY = b"k" * 32

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from rated_run import TINY, TWO, cases, judged_run, scores_of, write_lines
 
-from pathway_local.cases_given import Given
 from pathway_local.errors import CasesError, OutputExists, UnknownName, UsageError
-from pathway_local.hosted_requests import HostedRequests, Leaving, RequestPlan
-from pathway_local.output_format import OutputFormat
-from pathway_local.ratings import RatingsFile, import_ratings
-from pathway_local.rubric import Rubric, load_rubric
-from pathway_local.run_file import RunFile
-from pathway_local.sampling import SamplePlan, sample
-from pathway_local.service_schema import strict_schema
+from pathway_local.ratings.cases_given import Given
+from pathway_local.ratings.hosted_requests import HostedRequests, Leaving, RequestPlan
+from pathway_local.ratings.import_ratings import RatingsFile, import_ratings
+from pathway_local.ratings.sampling import SamplePlan, sample
+from pathway_local.ratings.service_schema import strict_schema
+from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.rubric import Rubric, load_rubric
+from pathway_local.runs.run_file import RunFile
 
 
 def write_cases(path: Path, rubric: Rubric, count: int = 12) -> Path:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from pathway_local.figure import Interval, Undefined
-from pathway_local.intervals import log_odds_interval, mean, share, standing, tailed_freedom
+from pathway_local.statistics.figure import Interval, Undefined
+from pathway_local.statistics.intervals import log_odds_interval, mean, share, standing, tailed_freedom
 
 
 def test_the_plain_mean_has_students_interval() -> None:

@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 from stored_judge import BY_NAME, store_judge
 
-from pathway_local import placement
+from pathway_local.checks import placement
 from pathway_local.cli import judges, main
-from pathway_local.machine import Device, Machine
+from pathway_local.judges.machine import Device, Machine
 
 GB = 10**9
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from pathway_local.figure import Undefined
-from pathway_local.kappa import Weights, cohen_kappa, disagreement
+from pathway_local.statistics.figure import Undefined
+from pathway_local.statistics.kappa import Weights, cohen_kappa, disagreement
 
 SCALE = (1, 2, 3, 4)
 tables = st.lists(st.integers(0, 30), min_size=16, max_size=16).map(lambda cells: np.array(cells).reshape(4, 4))

@@ -9,9 +9,9 @@ from rated_run import TINY, TWO, add, cases, judged_run, said
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UnknownName
-from pathway_local.handouts import find_handouts, hand_out, store_handouts
-from pathway_local.known_cases import Joined, KnownCases, hash_by_case
-from pathway_local.run_file import RunFile
+from pathway_local.ratings.handouts import find_handouts, hand_out, store_handouts
+from pathway_local.ratings.known_cases import Joined, KnownCases, hash_by_case
+from pathway_local.runs.run_file import RunFile
 
 
 @pytest.fixture

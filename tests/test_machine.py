@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local import placement
+from pathway_local.checks import placement
+from pathway_local.checks.placement import check_fits_here
 from pathway_local.errors import EngineMissing, OutOfMemory
-from pathway_local.judge_spec import FOLDER, JudgeSpec
-from pathway_local.machine import Device, Machine, free_disk, this_machine
-from pathway_local.memory import case_bytes
-from pathway_local.placement import check_fits_here
+from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
+from pathway_local.judges.machine import Device, Machine, free_disk, this_machine
+from pathway_local.judges.memory import case_bytes
 
 GB = 10**9
 MIB = 1 << 20

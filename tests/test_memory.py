@@ -1,10 +1,10 @@
 import pytest
 
-from pathway_local.architecture import Architecture, Attention, State
 from pathway_local.errors import UsageError
-from pathway_local.judge_spec import JudgeSpec
-from pathway_local.memory import Checkpoint, Gpu, advice, case_bytes, checkpoints, fit, fits
-from pathway_local.registry import load_registry
+from pathway_local.judges.architecture import Architecture, Attention, State
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.memory import Checkpoint, Gpu, advice, case_bytes, checkpoints, fit, fits
+from pathway_local.judges.registry import load_registry
 
 DENSE = Architecture(Attention(36, 8, 128))
 LONG = 262_144

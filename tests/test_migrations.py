@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from sample_run import RATER, VERDICT, new_run, stored
 
-from pathway_local import database, migrations
 from pathway_local.errors import RunDamaged, RunFileError
-from pathway_local.migrations import APPLICATION_ID, MIGRATIONS
-from pathway_local.run_file import RunFile
+from pathway_local.runs import database, migrations
+from pathway_local.runs.migrations import APPLICATION_ID, MIGRATIONS
+from pathway_local.runs.run_file import RunFile
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from disturbed import kill_commands, kill_engines, outcomes, superseded
 from reply_script import HANGING, MARK
 from typed import HERE, Desk
 
-from pathway_local.audit import AuditTrail
-from pathway_local.run_file import RunFile
+from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.run_file import RunFile
 
 CASES = 40
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")

@@ -3,8 +3,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from pathway_local.figure import Estimate, Interval, Undefined
-from pathway_local.prediction_powered import (
+from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.prediction_powered import (
     Correction,
     Target,
     corrected_groups,

@@ -11,7 +11,7 @@ from pathway_local.case import Case
 from pathway_local.chat import Chat
 from pathway_local.errors import MissingInput, PromptTooLong, RubricError
 from pathway_local.prompt import Prompt, PromptWriter
-from pathway_local.rubric import Rubric, builtin_names, load_rubric, parse_rubric
+from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, parse_rubric
 from pathway_local.tokenizer import JudgeTokenizer
 
 HOSTILE = [

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pathway_local.case import Case
 from pathway_local.chat import Chat
 from pathway_local.errors import FormatError, MissingInput, RubricError
-from pathway_local.fields import Text
 from pathway_local.prompt import Prompt, PromptWriter
-from pathway_local.rubric import Rubric, load_rubric, parse_rubric
+from pathway_local.rubrics.fields import Text
+from pathway_local.rubrics.rubric import Rubric, load_rubric, parse_rubric
 from pathway_local.tokenizer import JudgeTokenizer
 
 OWN = Path(__file__).parent / "rubric_files"

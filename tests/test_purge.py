@@ -8,13 +8,13 @@ import pytest
 from sample_run import RATER, case, new_run
 from typed import Desk
 
-from pathway_local.audit import AuditTrail
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import RunLocked
-from pathway_local.handouts import hand_out, store_handouts
-from pathway_local.purge import purge
-from pathway_local.rubric import load_rubric
-from pathway_local.run_file import RunFile
+from pathway_local.ratings.handouts import hand_out, store_handouts
+from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.purge import purge
+from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 
 SECRET, ID, COLUMN = "ZEBRAQUAGGA", "STUDENTOKAPI", "COHORTGNU"
@@ -82,8 +82,8 @@ def test_a_purged_run_goes_on(path: Path) -> None:
 
 
 def test_nothing_is_removed_while_somebody_reads(path: Path) -> None:
-    code = "import sys; from pathway_local.run_file import RunFile; r = RunFile.read(sys.argv[1]); next(r.records()); "
-    code += "print('reads', flush=True); sys.stdin.read()"
+    code = "import sys; from pathway_local.runs.run_file import RunFile; r = RunFile.read(sys.argv[1]); "
+    code += "next(r.records()); print('reads', flush=True); sys.stdin.read()"
     reader = subprocess.Popen(
         [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

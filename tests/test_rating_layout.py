@@ -7,7 +7,7 @@ import pytest
 from rated_run import TINY, TWO
 
 from pathway_local.errors import UsageError
-from pathway_local.rating_layout import RatingLayout, find_layout
+from pathway_local.ratings.rating_layout import RatingLayout, find_layout
 
 
 def layout(columns: Sequence[str], rubric: Any = TINY, **options: Any) -> RatingLayout:

@@ -11,9 +11,9 @@ from rated_run import IDS, TINY, TWO, cases, judged_run, scores_of, write_lines
 
 from pathway_local.case import Case
 from pathway_local.errors import PathwayError, RaterChanged, RatingsError, RunFileError, UnknownName, UsageError
-from pathway_local.handouts import hand_out, store_handouts
-from pathway_local.ratings import Imported, RatingsFile, import_ratings
-from pathway_local.run_file import RunFile
+from pathway_local.ratings.handouts import hand_out, store_handouts
+from pathway_local.ratings.import_ratings import Imported, RatingsFile, import_ratings
+from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Verdict
 
 Rows = Sequence[Sequence[object]]

@@ -9,10 +9,10 @@ from rated_run import IDS, TINY, TWO, add, cases, judged_run, said
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.panel import make_panel
-from pathway_local.ratings_matrix import RatingsMatrix, ratings_matrices
-from pathway_local.run_file import RunFile
-from pathway_local.samples import Inclusion, Sample, store_sample
+from pathway_local.ratings.samples import Inclusion, Sample, store_sample
+from pathway_local.results.panel import make_panel
+from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
+from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 
 NAN = float("nan")

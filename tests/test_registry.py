@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pathway_local.errors import PathwayError, RegistryError, UnknownName, UsageError, WeightsMissing
-from pathway_local.registry import Registry, load_registry, user_file, weights_folder
+from pathway_local.judges.registry import Registry, load_registry, user_file, weights_folder
 from pathway_local.shipped import shipped
 
 PINNED = re.compile(r"[0-9a-f]{40}")

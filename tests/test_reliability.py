@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-from pathway_local import reliability as module
-from pathway_local.figure import Undefined
-from pathway_local.reliability import reliability
+from pathway_local.statistics import reliability as module
+from pathway_local.statistics.figure import Undefined
+from pathway_local.statistics.reliability import reliability
 
 SCALE = (1, 2, 3, 4, 5)
 GAP = np.nan

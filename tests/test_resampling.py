@@ -6,10 +6,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from pathway_local import resampling
-from pathway_local.agreement import pair_agreement, pair_statistic
-from pathway_local.figure import Undefined
-from pathway_local.resampling import Statistic, Tally, tally
+from pathway_local.statistics import resampling
+from pathway_local.statistics.agreement import pair_agreement, pair_statistic
+from pathway_local.statistics.figure import Undefined
+from pathway_local.statistics.resampling import Statistic, Tally, tally
 
 SCALE = (1, 2, 3, 4, 5)
 Scores = NDArray[np.float64]

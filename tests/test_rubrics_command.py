@@ -11,9 +11,9 @@ import pytest
 from families import FAMILIES, write_tokenizer
 from rich.console import Console
 
+from pathway_local.checks.rubric_check import ROOM, JudgeUse, inspect
 from pathway_local.cli import main, rubrics
-from pathway_local.inspection import ROOM, JudgeUse, inspect
-from pathway_local.rubric import builtin_names, load_rubric, parse_rubric
+from pathway_local.rubrics.rubric import builtin_names, load_rubric, parse_rubric
 
 ROOT = Path(__file__).parents[1]
 OWN = Path(__file__).parent / "rubric_files"

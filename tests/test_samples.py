@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from rated_run import judged_run
 
 from pathway_local.errors import UsageError
-from pathway_local.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
+from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
 
 STRATA = st.lists(st.sampled_from("abcd"), min_size=1, max_size=120)
 

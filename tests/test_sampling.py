@@ -10,12 +10,12 @@ import openpyxl
 import pytest
 from rated_run import TINY, cases, judged_run, scores_of
 
-from pathway_local.cases_given import Given
 from pathway_local.errors import OutputExists, RatingsError, RunFileError, UnknownName, UsageError
-from pathway_local.ratings import RatingsFile, import_ratings
-from pathway_local.run_file import RunFile
-from pathway_local.samples import inclusions, samples
-from pathway_local.sampling import Drawn, SamplePlan, sample
+from pathway_local.ratings.cases_given import Given
+from pathway_local.ratings.import_ratings import RatingsFile, import_ratings
+from pathway_local.ratings.samples import inclusions, samples
+from pathway_local.ratings.sampling import Drawn, SamplePlan, sample
+from pathway_local.runs.run_file import RunFile
 
 NAMES = tuple(f"s-{number}" for number in range(1, 31))
 
@@ -186,7 +186,7 @@ def test_a_sheet_that_can_not_be_written_leaves_no_sample(
     def failing(*_: object) -> int:
         raise RunFileError("no space is left")
 
-    monkeypatch.setattr("pathway_local.sampling.write_rating_sheet", failing)
+    monkeypatch.setattr("pathway_local.ratings.sampling.write_rating_sheet", failing)
     with pytest.raises(RunFileError):
         drawn(run, sheet)
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".xlsx"] == []

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathway_local.errors import ReplyError
-from pathway_local.fields import Score
-from pathway_local.score_text import read_score, scale_text
+from pathway_local.ratings.score_text import read_score, scale_text
+from pathway_local.rubrics.fields import Score
 
 FIVE = Score(levels={1: "Bad", 2: "Poor", 3: "Fair", 4: "Good", 5: "Level 5, the best"})
 PLAIN = Score(min=0, max=10)

@@ -10,8 +10,8 @@ from openpyxl.styles import Font
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, OutputExists, UsageError
-from pathway_local.readers import CasesFile
-from pathway_local.sheet_copy import add_columns
+from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.sheet_copy import add_columns
 from pathway_local.verdict import Value
 
 NEEDED = {"r": ("question", "answer")}

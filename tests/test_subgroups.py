@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from pathway_local.figure import Interval, Undefined
-from pathway_local.subgroups import group_errors, holm_levels
+from pathway_local.statistics.figure import Interval, Undefined
+from pathway_local.statistics.subgroups import group_errors, holm_levels
 
 
 @settings(deadline=None, max_examples=12)

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pathway_local import output_file as output
 from pathway_local.errors import CasesError, OutputExists, UsageError
-from pathway_local.readers import CasesFile
-from pathway_local.tables import write_table
+from pathway_local.sheets import output_file as output
+from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.tables import write_table
 from pathway_local.verdict import Value
 
 COLUMNS = ["id", "score", "share", "ok", "note", "items"]
@@ -109,7 +109,7 @@ def test_whole_numbers_that_a_spreadsheet_would_round_stay_whole(tmp_path: Path)
 
 
 def test_more_rows_than_a_workbook_holds_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pathway_local.tables.LAST_ROW", 3)
+    monkeypatch.setattr("pathway_local.sheets.tables.LAST_ROW", 3)
     write_table(tmp_path / "t.xlsx", ["n"], [{"n": 1}] * 2)
     with pytest.raises(UsageError, match="no more than 2 rows"):
         write_table(tmp_path / "u.xlsx", ["n"], [{"n": 1}] * 3)

@@ -13,9 +13,9 @@ from pathway_local.engines.passes import Pass, PassResult, Sampling
 from pathway_local.engines.pool import Completion, Pool, Request
 from pathway_local.engines.scripted import ScriptedEngine
 from pathway_local.errors import UsageError
-from pathway_local.judge_spec import JudgeSpec
+from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.prompt import Prompt, PromptWriter
-from pathway_local.rubric import load_rubric
+from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.tokenizer import JudgeTokenizer
 
 THINKERS = [family for family in FAMILIES if family.thinking]

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from sample_run import VERDICT, case, new_run, stored
 
-from pathway_local import database
 from pathway_local.errors import RunFileError
 from pathway_local.rater import Rater
-from pathway_local.run_file import RunFile
+from pathway_local.runs import database
+from pathway_local.runs.run_file import RunFile
 
 COUNT = "SELECT (SELECT count(*) FROM outcomes), (SELECT count(*) FROM raters)"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pathway_local.errors import EngineError, WeightsMissing
-from pathway_local.weights import (
+from pathway_local.judges.weights import (
     chat_template,
     check_folder,
     find_folder,

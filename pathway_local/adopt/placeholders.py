@@ -7,7 +7,7 @@ from string import Formatter
 from jinja2 import TemplateSyntaxError, nodes
 
 from pathway_local.adopt.finding import Source
-from pathway_local.turn import JINJA, MARKS, Syntax, Turn
+from pathway_local.rubrics.turn import JINJA, MARKS, Syntax, Turn
 
 _DESCRIBED = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_`\"']*\{(\w+)\}[*_`\"']*\s*(?::|-|–|—|=)[*_]*\s+\w")
 

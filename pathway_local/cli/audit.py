@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.audit import SHORT, AuditTrail, Entry
 from pathway_local.cli.terminal import data, print_json, table, talk
-from pathway_local.run_file import RunFile
+from pathway_local.runs.audit import SHORT, AuditTrail, Entry
+from pathway_local.runs.run_file import RunFile
 
 LONGEST = 60
 

@@ -7,11 +7,11 @@ import typer
 from rich.text import Text
 
 from pathway_local.cli.terminal import data, print_json, table
-from pathway_local.divergence import Divergence, ScoreDivergence
-from pathway_local.divergence import divergence as find
-from pathway_local.run_cases import rubrics_of
-from pathway_local.run_file import RunFile
-from pathway_local.run_rubric import rubric_of
+from pathway_local.results.divergence import Divergence, ScoreDivergence
+from pathway_local.results.divergence import divergence as find
+from pathway_local.runs.run_cases import rubrics_of
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubric import rubric_of
 
 KINDS = {
     "agree": "all agree",

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from pathway_local.check import Check
+from pathway_local.checks.check import Check
 from pathway_local.cli.terminal import data, print_json, talk
 from pathway_local.doctor import examine
 from pathway_local.errors import EngineError, PathwayError

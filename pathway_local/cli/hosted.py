@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from pathway_local.cases_given import Given
 from pathway_local.cli.terminal import pairs, talk
 from pathway_local.errors import UsageError
-from pathway_local.hosted_requests import HostedRequests, RequestPlan
-from pathway_local.service_schema import Service
+from pathway_local.ratings.cases_given import Given
+from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan
+from pathway_local.ratings.service_schema import Service
 
 NAMES = {"openai": "OpenAI", "anthropic": "Anthropic"}
 

@@ -11,8 +11,8 @@ from rich.text import Text
 from pathway_local.cli.terminal import data, notice, table, talk
 from pathway_local.errors import RatingsError
 from pathway_local.pseudonyms import Pseudonyms
-from pathway_local.ratings import Imported, ImportedRater, RatingsFile, import_ratings
-from pathway_local.run_file import RunFile
+from pathway_local.ratings.import_ratings import Imported, ImportedRater, RatingsFile, import_ratings
+from pathway_local.runs.run_file import RunFile
 
 SHOWN_PROBLEMS = 200
 

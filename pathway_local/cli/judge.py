@@ -12,18 +12,18 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from pathway_local.audit import AuditTrail
 from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import check_new, notice, pairs, print_json, talk
 from pathway_local.engines.launch import give_up_sockets
 from pathway_local.engines.seal import Wanted, require
 from pathway_local.engines.trial import try_seal
-from pathway_local.export import export, record_export
 from pathway_local.job import Plan, default_run, run_job
 from pathway_local.judge import Tally
-from pathway_local.output_format import Detail
-from pathway_local.run_file import RunFile
-from pathway_local.summary import summarize
+from pathway_local.results.export import export, record_export
+from pathway_local.results.summary import summarize
+from pathway_local.rubrics.output_format import Detail
+from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.run_file import RunFile
 
 app = typer.Typer(pretty_exceptions_enable=False)
 

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
+from pathway_local.checks.judge_card import JudgeCard, facts, judge_card, judge_cards
 from pathway_local.cli.terminal import data, notice, print_json, table, talk
 from pathway_local.errors import EngineError, UsageError
-from pathway_local.judge_card import JudgeCard, facts, judge_card, judge_cards
-from pathway_local.judge_spec import JudgeSpec
-from pathway_local.machine import GB, this_machine
-from pathway_local.memory import Fit, Gpu, advice, fits
-from pathway_local.registry import load_registry, weights_folder
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.machine import GB, this_machine
+from pathway_local.judges.memory import Fit, Gpu, advice, fits
+from pathway_local.judges.registry import load_registry, weights_folder
 
 app = typer.Typer(pretty_exceptions_enable=False, no_args_is_help=True, help="List, show, fit, check and fetch judges.")
 
@@ -156,8 +156,8 @@ def check(
 ) -> None:
     """Check, without loading it, that a judge is whole and ready; show the prompt of a sample case."""
     # Imported here: transformers alone takes seconds, which the other commands need not wait for.
-    from pathway_local.default_template import write_template
-    from pathway_local.judge_check import check_judge
+    from pathway_local.checks.judge_check import check_judge
+    from pathway_local.judges.default_template import write_template
 
     spec = load_registry(models).get(name)
     folder = weights_folder(spec)
@@ -192,8 +192,8 @@ def fetch(name: Name, models: Models = None) -> None:
     # The hub's client, which reads this when it is imported, tells the hub less of this machine; it is for this
     # command alone.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    from pathway_local.fetch import check_source, registry_line
-    from pathway_local.fetch import fetch as take
+    from pathway_local.judges.fetch import check_source, registry_line
+    from pathway_local.judges.fetch import fetch as take
 
     spec = load_registry(models).get(name)
     check_source(spec)

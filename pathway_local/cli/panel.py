@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.terminal import data, table
-from pathway_local.panel import Rule, make_panel
-from pathway_local.run_file import RunFile
+from pathway_local.results.panel import Rule, make_panel
+from pathway_local.runs.run_file import RunFile
 
 app = typer.Typer(pretty_exceptions_enable=False)
 

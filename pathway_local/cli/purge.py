@@ -8,9 +8,9 @@ import typer
 
 from pathway_local.cli.terminal import talk
 from pathway_local.errors import UsageError
-from pathway_local.purge import What, exported
-from pathway_local.purge import purge as remove
-from pathway_local.run_file import RunFile
+from pathway_local.runs.purge import What, exported
+from pathway_local.runs.purge import purge as remove
+from pathway_local.runs.run_file import RunFile
 
 OUT_OF_REACH = (
     "the cases file, and every copy or backup of it or of the run",

@@ -9,16 +9,16 @@ import typer
 from pathway_local.adopt.adoption import adopt as adopt_prompt
 from pathway_local.adopt.finding import Finding
 from pathway_local.chat import chat_of
+from pathway_local.checks.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
 from pathway_local.cli.terminal import check_new, data, notice, print_json, table
-from pathway_local.criteria import is_criteria
 from pathway_local.errors import RubricError, UsageError, WeightsMissing
-from pathway_local.fields import Score
-from pathway_local.inspection import Inspection, JudgeUse, budgets, example_inputs, inspect
-from pathway_local.output_format import layout_text
-from pathway_local.registry import load_registry
-from pathway_local.rubric import Rubric, builtin_names, load_rubric
+from pathway_local.judges.registry import load_registry
+from pathway_local.judges.weights import find_folder
+from pathway_local.rubrics.criteria import is_criteria
+from pathway_local.rubrics.fields import Score
+from pathway_local.rubrics.output_format import layout_text
+from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric
 from pathway_local.tokenizer import JudgeTokenizer
-from pathway_local.weights import find_folder
 
 app = typer.Typer(pretty_exceptions_enable=False, no_args_is_help=True, help="List, show, adopt and check rubrics.")
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cases_given import Given
 from pathway_local.cli.terminal import notice, pairs, talk
-from pathway_local.sampling import SamplePlan
-from pathway_local.sampling import sample as draw_sample
+from pathway_local.ratings.cases_given import Given
+from pathway_local.ratings.sampling import SamplePlan
+from pathway_local.ratings.sampling import sample as draw_sample
 
 app = typer.Typer(pretty_exceptions_enable=False)
 

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.terminal import data, print_json, table, talk
-from pathway_local.figure import Interval
-from pathway_local.run_file import RunFile
-from pathway_local.summary import Group, ScoreSummary, Summary, summarize
+from pathway_local.results.summary import Group, ScoreSummary, Summary, summarize
+from pathway_local.runs.run_file import RunFile
+from pathway_local.statistics.figure import Interval
 
 app = typer.Typer(pretty_exceptions_enable=False)
 

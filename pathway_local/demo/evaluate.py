@@ -11,7 +11,7 @@ from pathway_local.demo.made_case import MadeCase
 from pathway_local.demo.network import write_greedily
 from pathway_local.demo.world import Split
 from pathway_local.errors import ReplyError
-from pathway_local.output_format import Reading
+from pathway_local.rubrics.output_format import Reading
 
 BATCH = 64
 LIMIT = 400

@@ -14,9 +14,9 @@ from pathway_local.demo.figure import Figure
 from pathway_local.demo.world import Split
 from pathway_local.job import Plan, run_job
 from pathway_local.judge import Tally
-from pathway_local.kappa import cohen_kappa
-from pathway_local.rubric import load_rubric
-from pathway_local.run_file import Record, RunFile
+from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.runs.run_file import Record, RunFile
+from pathway_local.statistics.kappa import cohen_kappa
 from pathway_local.verdict import Verdict
 
 SPLITS = (Split.VALUES, Split.PHRASINGS, Split.KINDS)

@@ -12,8 +12,8 @@ from pathway_local.demo.made_case import MadeCase
 from pathway_local.demo.world import Split
 from pathway_local.errors import CaseError
 from pathway_local.prompt import PromptWriter
-from pathway_local.prompty import Turn
-from pathway_local.rubric import Rubric, load_rubric
+from pathway_local.rubrics.prompty import Turn
+from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.tokenizer import JudgeTokenizer
 
 CONTEXT = 8192

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from pathway_local.check import Check
+from pathway_local.checks.check import Check
+from pathway_local.checks.weights_check import file_checks
 from pathway_local.doctor.files import cases_checks, is_run, run_checks
 from pathway_local.doctor.machine import machine_checks
 from pathway_local.doctor.versions import version_checks
-from pathway_local.machine import this_machine
-from pathway_local.registry import load_registry, weights_folder
-from pathway_local.weights_check import file_checks
+from pathway_local.judges.machine import this_machine
+from pathway_local.judges.registry import load_registry, weights_folder
 
 
 def examine(target: Path | None = None, judge: str | None = None, registry: Path | None = None) -> Iterator[Check]:

@@ -7,15 +7,15 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from pathway_local.audit import AuditTrail
-from pathway_local.check import Check, checked
+from pathway_local.checks.check import Check, checked
 from pathway_local.errors import CasesError, RunFileError
+from pathway_local.judges.registry import Registry, weights_folder
+from pathway_local.judges.weights import weights_hash
 from pathway_local.private_file import exposed_to
 from pathway_local.rater import Rater
-from pathway_local.registry import Registry, weights_folder
-from pathway_local.run_file import RunFile
+from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets import open_sheet
-from pathway_local.weights import weights_hash
 
 _SQLITE = b"SQLite format 3\0"
 

@@ -5,13 +5,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pathway_local.check import Check, checked
+from pathway_local.checks.check import Check, checked
+from pathway_local.checks.installed_engine import uses_gpu
 from pathway_local.engines.seal import FILTER, is_closed
 from pathway_local.engines.trial import try_seal
 from pathway_local.errors import EngineError
-from pathway_local.installed_engine import uses_gpu
-from pathway_local.machine import GB, Machine, free_disk
-from pathway_local.weights import models_home
+from pathway_local.judges.machine import GB, Machine, free_disk
+from pathway_local.judges.weights import models_home
 
 LITTLE_MEMORY, LITTLE_DISK = 2 * GB, GB
 

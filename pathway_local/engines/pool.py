@@ -9,9 +9,9 @@ from pathway_local.engines.passes import GREEDY, Engine, Pass, PassResult, Sampl
 from pathway_local.engines.probe import Probe
 from pathway_local.engines.replay import Replay
 from pathway_local.errors import CaseError, ReplyUnfinished, RequestRefused
-from pathway_local.fields import Score
-from pathway_local.output_format import Reading, Reply, Slot
 from pathway_local.prompt import Prompt
+from pathway_local.rubrics.fields import Score
+from pathway_local.rubrics.output_format import Reading, Reply, Slot
 from pathway_local.tokenizer import JudgeTokenizer
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 import llguidance
 
 from pathway_local.engines.passes import Pass, PassResult
-from pathway_local.fields import literal
+from pathway_local.rubrics.fields import literal
 from pathway_local.tokenizer import JudgeTokenizer
 
 NEGLIGIBLE = 1e-3

@@ -7,8 +7,8 @@ from itertools import accumulate
 
 import llguidance
 
-from pathway_local.fields import Text, TextList
-from pathway_local.output_format import Reading, Reply, Slot
+from pathway_local.rubrics.fields import Text, TextList
+from pathway_local.rubrics.output_format import Reading, Reply, Slot
 from pathway_local.tokenizer import JudgeTokenizer
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')

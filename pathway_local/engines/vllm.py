@@ -8,11 +8,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from pathway_local.architecture import architecture, context
 from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.errors import EngineError
-from pathway_local.memory import case_bytes
-from pathway_local.weights import read_json
+from pathway_local.judges.architecture import architecture, context
+from pathway_local.judges.memory import case_bytes
+from pathway_local.judges.weights import read_json
 
 SETTINGS = frozenset(
     {

@@ -1,0 +1,209 @@
+"""Checks of how a judge is talked to: system turn, thinking switch, the token that ends a reply.
+
+Each renders the judge's own chat template with words that stand nowhere else, and looks for where they went.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+
+from pathway_local.checks.check import Check, checked
+from pathway_local.errors import EngineError
+from pathway_local.judges.default_template import default_template
+from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
+from pathway_local.judges.weights import chat_template
+from pathway_local.tokenizer import JudgeTokenizer
+
+SYSTEM, USER, ANSWER, NEXT = "systemwords", "userwords", "answerwords", "nextwords"
+SYSTEM_TURN = "system turn"
+Switches = Mapping[str, object]
+
+_SWITCHES = "Correct thinking.off_by and on_by in its entry: the switches that its chat template asks for."
+_DATES = ("%Y-%m-%d", "%d %b %Y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y")
+
+
+def chat_checks(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Iterator[Check]:
+    """Look at the chat template, as far as it can be used: where it fails, one row says so, not four."""
+    if not tokenizer.tokenizer.chat_template:
+        yield _no_template(spec, folder, tokenizer)
+        return
+    system = checked(SYSTEM_TURN, lambda: _system(spec, tokenizer))
+    yield system
+    if system.status != "problem":
+        yield checked("chat template", lambda: _template(spec, folder, tokenizer))
+        yield checked("thinking", lambda: _thinking(spec, tokenizer))
+    yield checked("end of turn", lambda: _end_of_turn(spec, tokenizer))
+
+
+def off_switches(spec: JudgeSpec) -> Switches:
+    """What the chat template is told so that the judge does not think."""
+    return spec.thinking.off_by if spec.thinking else {}
+
+
+def rendered(
+    tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switches: Switches, *, reply: bool = True
+) -> str:
+    """The text of these turns, roles and words; with `reply`, up to where a reply begins. Raises EngineError."""
+    messages = [{"role": role, "content": words} for role, words in turns]
+    try:
+        text = tokenizer.tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=reply, **switches
+        )
+    except Exception as error:  # noqa: BLE001  a template is a stranger's program, and may raise anything
+        reason = (str(error).strip().splitlines() or [""])[0][:200]
+        raise EngineError(f"the chat template fails: {reason or type(error).__name__}") from None
+    return str(text)
+
+
+def _no_template(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Check:
+    guess = default_template(tokenizer.tokenizer.get_vocab())
+    because = f"it has the tokens {' '.join(guess.marks)}" if guess.marks else "its tokens are of no family known here"
+    return Check(
+        "chat template",
+        "problem",
+        f"there is none; {guess.name!r} would be the default, since {because}",
+        f"If its maker describes that one: `pathway-local judges check {spec.key} --template {guess.name}` writes it "
+        f"to {folder}. Otherwise put the maker's own there as chat_template.jinja.",
+    )
+
+
+def _template(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Check:
+    text = rendered(tokenizer, _turns(spec), off_switches(spec))
+    size, begin = f"{len(chat_template(folder)):,} characters", tokenizer.tokenizer.bos_token
+    if (
+        begin
+        and not text.startswith(begin)
+        and tokenizer.tokenizer("x").input_ids[0] == tokenizer.tokenizer.bos_token_id
+    ):
+        return Check("chat template", "note", f"{size}; it leaves out {begin}, which the tokenizer puts first")
+    if any(date.today().strftime(form) in text for form in _DATES):
+        return Check("chat template", "note", f"{size}; it puts today's date into every prompt, so days differ")
+    return Check("chat template", "ok", size)
+
+
+def _turns(spec: JudgeSpec) -> list[tuple[str, str]]:
+    if spec.system == "fold":
+        return [("user", f"{SYSTEM}\n\n{USER}")]
+    return [("system", SYSTEM), ("user", USER)]
+
+
+def _system(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
+    switches = off_switches(spec)
+    native = _refusal(tokenizer, [("system", SYSTEM), ("user", USER)], switches)
+    folded = _refusal(tokenizer, [("user", f"{SYSTEM}\n\n{USER}")], switches)
+    if spec.system == "fold":
+        if folded:
+            return Check(SYSTEM_TURN, "problem", f"folded into the user turn, {folded}", _edit(spec, "system: native"))
+        also = "" if native else "; its template would take a system turn, too"
+        return Check(SYSTEM_TURN, "ok", f"folded into the user turn{also}")
+    if native and folded:
+        return Check(SYSTEM_TURN, "problem", native, "Use another chat template: this one takes no user turn.")
+    if native:
+        return Check(SYSTEM_TURN, "problem", native, _edit(spec, "system: fold"))
+    return Check(SYSTEM_TURN, "ok", "native")
+
+
+def _edit(spec: JudgeSpec, key: str) -> str:
+    if spec.origin == FOLDER:
+        return f"Give it an entry in your models.yaml: `mine: {{source: {spec.source}, {key}}}`."
+    return f"Put `{key}` into its entry in models.yaml."
+
+
+def _refusal(tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switches: Switches) -> str:
+    """Why these turns can't be put to the judge; empty where they can."""
+    try:
+        text = rendered(tokenizer, turns, switches)
+    except EngineError as error:
+        return str(error)
+    at = [text.find(words) for words in (SYSTEM, USER)]
+    if at[0] < 0:
+        return "the chat template drops the system turn's text"
+    if at[1] < 0:
+        return "the chat template drops the user turn's text"
+    return "" if at[0] < at[1] else "the chat template puts the system turn behind the user turn"
+
+
+def _thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
+    how = spec.thinking
+    if how is None:
+        if _open(_tail(spec, tokenizer, {}), "<think>", "</think>"):
+            said = "the chat template opens thinking with <think>, and the entry says that it never thinks"
+            return Check("thinking", "problem", said, _edit(spec, "thinking: {end: </think>}"))
+        return Check("thinking", "ok", "never")
+    off, on = _tail(spec, tokenizer, how.off_by), _tail(spec, tokenizer, how.on_by)
+    problem = _thinking_problem(spec, tokenizer, off, on)
+    if problem:
+        return Check("thinking", "problem", *problem)
+    opening = _opening(how.end)
+    if opening and not how.start and not _open(on, opening, how.end):
+        said = f"switched on, nothing opens it with {opening!r}: that is left to the judge"
+        return Check("thinking", "note", said, f"Set thinking.start to {opening!r} in its entry.")
+    return Check("thinking", "ok", f"off: the prompt ends {off[-40:]!r}, on: {(on + how.start)[-40:]!r}")
+
+
+def _thinking_problem(spec: JudgeSpec, tokenizer: JudgeTokenizer, off: str, on: str) -> tuple[str, str] | None:
+    """What is wrong with the switch, and the fix; `off` and `on` are what it leaves behind the user's words."""
+    how = spec.thinking
+    assert how is not None
+    opening = how.start.strip() or _opening(how.end)
+    if len(tokenizer.encode(how.end)) != 1:
+        said = f"its end {how.end!r} is not one token, so nothing would stop it"
+        return said, "Correct thinking.end in its entry."
+    if how.off_by != how.on_by and not _changes(spec, tokenizer):
+        return "its switch changes nothing: off_by and on_by give the same prompt", _SWITCHES
+    if opening and not how.skip and _open(off, opening, how.end):
+        return f"switched off, the prompt still opens it with {opening!r}", _SWITCHES
+    if opening and how.start and _open(on, opening, how.end):
+        said = f"the template opens it with {opening!r}, and the entry's start would once more"
+        return said, "Leave thinking.start out of its entry."
+    return None
+
+
+def _opening(end: str) -> str:
+    """What opens a span that `end` closes, by the way that tags are written; empty where it is written otherwise."""
+    for closing, opening in (("</", "<"), ("[/", "[")):
+        if end.startswith(closing):
+            return opening + end.removeprefix(closing)
+    return ""
+
+
+def _open(tail: str, opening: str, end: str) -> bool:
+    return tail.rfind(opening) > tail.rfind(end)
+
+
+def _tail(spec: JudgeSpec, tokenizer: JudgeTokenizer, switches: Switches) -> str:
+    """What stands behind the user's words, up to where the reply begins."""
+    return rendered(tokenizer, _turns(spec), switches).rpartition(USER)[2]
+
+
+def _changes(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> bool:
+    turns, how = _turns(spec), spec.thinking
+    return how is not None and rendered(tokenizer, turns, how.off_by) != rendered(tokenizer, turns, how.on_by)
+
+
+def _end_of_turn(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
+    """Whether what follows a reply in the chat template is a token that ends one: else a judge writes on."""
+    known = {tokenizer.eos_id, *tokenizer.end_ids}
+    names = ", ".join(tokenizer.tokenizer.convert_ids_to_tokens(sorted(known)))
+    after = list(_behind_an_answer(tokenizer))
+    if any(ids[0] in known for ids in after):
+        return Check("end of turn", "ok", names)
+    special = set(tokenizer.tokenizer.get_added_vocab().values())
+    ends = dict.fromkeys(ids[0] for ids in after if ids[0] in special)
+    if not ends:
+        return Check("end of turn", "note", f"{names}; the chat template does not show what ends a reply")
+    wanted = ", ".join(f'"{tokenizer.tokenizer.convert_ids_to_tokens(token)}"' for token in ends)
+    said = f"the chat template ends a reply with {wanted}, and only {names} would end one here"
+    return Check("end of turn", "problem", said, _edit(spec, f"end_of_turn: [{wanted}]"))
+
+
+def _behind_an_answer(tokenizer: JudgeTokenizer) -> Iterator[tuple[int, ...]]:
+    """The ids behind a reply at the end of a conversation, and behind one that another user turn follows."""
+    said = [("user", USER), ("assistant", ANSWER)]
+    for turns in (said, [*said, ("user", NEXT)]):
+        try:
+            rest = rendered(tokenizer, turns, {}, reply=False).rpartition(ANSWER)[2].lstrip()
+        except EngineError:
+            continue  # a template may refuse a conversation that ends with a reply
+        if ids := tokenizer.encode(rest):
+            yield ids

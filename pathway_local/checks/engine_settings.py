@@ -1,0 +1,74 @@
+"""A judge's engine settings, checked by name against the vLLM that is installed, with `auto` made a number."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+from pathway_local.checks.installed_engine import settings_names, uses_gpu, vllm_version
+from pathway_local.engines.vllm import SETTINGS
+from pathway_local.errors import EngineMissing, RegistryError
+from pathway_local.judges.architecture import text_config, whole
+from pathway_local.judges.machine import Machine
+
+PARALLEL = "tensor_parallel_size"
+_ENTRY_KEYS = {"dtype": "dtype", "max_model_len": "context", "revision": "revision", "model": "source"}
+
+
+def resolve(
+    settings: Mapping[str, object], machine: Machine, config: Mapping[str, object], judge: str
+) -> dict[str, object]:
+    """The settings as vLLM takes them; `config` is the model's `config.json`, `judge` names it in errors.
+
+    `tensor_parallel_size: auto` becomes the most GPUs of this machine that the model's heads can be divided
+    among. Raises RegistryError for a name or a number that can't be, EngineMissing for GPUs that are not here.
+    """
+    for name in settings:
+        _check_name(name, judge)
+    resolved = dict(settings)
+    if PARALLEL in resolved:
+        resolved[PARALLEL] = _parallel(resolved[PARALLEL], machine, config, judge)
+    return resolved
+
+
+def most_parallel(gpus: int, heads: int | None, kv_heads: int | None) -> int:
+    """The most of so many GPUs that attention heads can be divided among; 1 where the heads are not known.
+
+    vLLM wants the heads in equal shares, and the key-value heads in equal shares or each repeated equally often.
+    """
+    if not heads:
+        return 1
+    kv = kv_heads or heads
+    return max(n for n in range(1, max(gpus, 1) + 1) if heads % n == 0 and (kv % n == 0 or n % kv == 0))
+
+
+def _check_name(name: str, judge: str) -> None:
+    if name in SETTINGS and name in settings_names():
+        return
+    at = f"judge {judge!r}: engine.{name[:60]}"
+    if name in _ENTRY_KEYS:
+        raise RegistryError(f"{at} is not set there", f"The entry has a key of its own for it: {_ENTRY_KEYS[name]}.")
+    known = ", ".join(sorted(SETTINGS))
+    if name in settings_names():
+        raise RegistryError(f"{at} is no setting that a judge may make", f"There are: {known}.")
+    near = get_close_matches(name.replace("-", "_"), SETTINGS, n=1) or get_close_matches(name, settings_names(), n=1)
+    said = f"Did you mean {near[0]!r}? " if near else ""
+    raise RegistryError(f"{at}: vLLM {vllm_version()} has no such setting", f"{said}There are: {known}.")
+
+
+def _parallel(asked: object, machine: Machine, config: Mapping[str, object], judge: str) -> int:
+    text = text_config(config)
+    heads = whole(text, "num_attention_heads", "n_head")
+    kv_heads = whole(text, "num_key_value_heads", "num_kv_heads")
+    here = len(machine.gpus) if uses_gpu() else 0
+    at = f"judge {judge!r}: engine.{PARALLEL}"
+    if asked == "auto":
+        return most_parallel(here, heads, kv_heads)
+    if not isinstance(asked, int) or isinstance(asked, bool) or asked < 1:
+        raise RegistryError(f"{at} is neither a number of GPUs nor auto", "Write auto to take those that are here.")
+    if heads and most_parallel(asked, heads, kv_heads) != asked:
+        said = f"{at}: {heads} attention heads"
+        said += f" and {kv_heads} key-value heads" if kv_heads else ""
+        raise RegistryError(f"{said} can't be divided among {asked} GPUs", "Write auto to take as many as can be.")
+    if here and asked > here:
+        hint = f"Write `{PARALLEL}: auto` to take those that are here, or run it on another machine."
+        raise EngineMissing(f"{at} asks for {asked} GPUs, and this machine has {here}", hint)
+    return asked

@@ -1,0 +1,105 @@
+"""What a person wants to know of a judge before choosing it: its entry, whether it is here, whether it fits."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from pathway_local.checks.placement import USUAL_TOKENS, Placement, check_fits_here
+from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.machine import Machine
+from pathway_local.judges.registry import Registry, weights_folder
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCard:
+    """A judge on this machine. Without `folder` its weights are not here; without `placement` it can't run here."""
+
+    spec: JudgeSpec
+    folder: Path | None
+    placement: Placement | None
+    why_not: EngineError | None = None
+
+    @property
+    def licence(self) -> str:
+        """The licence in a few words: what an entry says up to the first remark on it."""
+        return re.split(r" \(| by |;|, ", self.spec.licence)[0]
+
+    @property
+    def fits(self) -> str:
+        """Whether it runs here, in a word or two."""
+        if isinstance(self.why_not, OutOfMemory):
+            return "no"
+        if isinstance(self.why_not, EngineMissing):
+            return "lacks a GPU"
+        if self.placement is None or self.placement.cases is None:
+            return "yes"
+        return f"{self.placement.cases:,} cases"
+
+    @property
+    def room(self) -> str:
+        """What fits here, in a sentence's end."""
+        place = self.placement
+        if place is None or place.cases is None:
+            return "it can run; how many cases fit is not known before its weights are here"
+        where = f"on {place.gpus} GPU{'s' * (place.gpus > 1)}" if place.gpus else "without a GPU"
+        short = place.context is not None and place.context < (self.spec.context or 0)
+        limit = f", and none longer than {place.context:,} tokens" if short else ""
+        return f"it runs {where}, {place.cases:,} cases of {USUAL_TOKENS:,} tokens at once{limit}"
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """All of it for machines: the entry's keys, and what was found here."""
+        here: dict[str, JsonValue] = {
+            "folder": str(self.folder) if self.folder else None,
+            "on_disk": self.folder is not None,
+            "fits": self.placement is not None,
+            "gpus": self.placement.gpus if self.placement else None,
+            "cases_in_flight": self.placement.cases if self.placement else None,
+            "context_here": self.placement.context if self.placement else None,
+            "why_not": str(self.why_not) if self.why_not else None,
+        }
+        return {**self.spec.model_dump(mode="json"), "here": here}
+
+
+def judge_card(spec: JudgeSpec, machine: Machine) -> JudgeCard:
+    """The card of one judge."""
+    try:
+        folder: Path | None = weights_folder(spec)
+    except WeightsMissing:
+        folder = None
+    try:
+        return JudgeCard(spec, folder, check_fits_here(spec, machine))
+    except EngineError as error:
+        return JudgeCard(spec, folder, None, error)
+
+
+def judge_cards(registry: Registry, machine: Machine) -> Iterator[JudgeCard]:
+    """The cards of all judges, in the registry's order; a judge whose folder is broken is told by its entry alone."""
+    for name, entry in registry.specs.items():
+        try:
+            spec = registry.get(name)
+        except EngineError:
+            spec = entry
+        yield judge_card(spec, machine)
+
+
+def facts(spec: JudgeSpec) -> Mapping[str, str]:
+    """The entry in words, in the order of its keys; what is not known is left out."""
+    told = spec.model_dump(mode="json", exclude={"name", "inferred", "variants", "notes", "label"}, exclude_none=True)
+    told |= {"thinking": spec.thinking.model_dump(mode="json", exclude_defaults=True) if spec.thinking else "never"}
+    return {key: _words(value) for key, value in told.items() if value not in ("", [], {})}
+
+
+def _words(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_words(inner)}" for key, inner in value.items() if inner not in (None, {}, ""))
+    if isinstance(value, list):
+        return ", ".join(map(_words, value))
+    if isinstance(value, str):
+        return value if value.isprintable() else repr(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,179 @@
+"""Where a judge would run on this machine, and whether it fits there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pathway_local.checks.engine_settings import PARALLEL, most_parallel
+from pathway_local.checks.installed_engine import uses_gpu
+from pathway_local.errors import EngineMissing, OutOfMemory
+from pathway_local.judges.architecture import Architecture
+from pathway_local.judges.judge_folder import SMALL_ENOUGH_FOR_CPU
+from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
+from pathway_local.judges.machine import Device, Machine
+from pathway_local.judges.memory import GB, Checkpoint, Fit, Gpu, case_bytes, checkpoints, fit
+
+USUAL_TOKENS = 5000
+"""Prompt and verdict of a usual case together; the registry's figures are for cases of as many."""
+
+_LIST = "`pathway-local judges list` shows which judges fit here"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a judge runs: on so many GPUs, or on the processor where that is 0.
+
+    `cases` of USUAL_TOKENS fit at once, and one case of `context` tokens, which may be less than the judge was
+    made for; None where too little is known to tell.
+    """
+
+    gpus: int
+    cases: int | None = None
+    context: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Memory that a judge may fill, in decimal GB: of `parts` equal parts each, all of which hold a share of it."""
+
+    gb: float
+    share: float
+    parts: int
+    words: str
+
+    def fit(self, own: Checkpoint, spec: JudgeSpec, tokens: int) -> Fit | None:
+        """How the judge fits into all parts together; None where its layers are not known."""
+        if spec.architecture is None:
+            return None
+        reserve = Gpu(self.gb).reserve_gb * self.parts
+        whole = Gpu(self.gb * self.parts, utilisation=self.share, reserve_gb=reserve)
+        found = fit(own, spec.architecture, whole, tokens)
+        return replace(found, per_case=found.per_case * _copies(spec.architecture, self.parts))
+
+
+def check_fits_here(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object] | None = None) -> Placement:
+    """Where the judge runs on this machine; `settings` of the engine, if they are not those of its entry.
+
+    Raises EngineMissing where it needs a GPU that is not here, OutOfMemory with the arithmetic where it does not
+    fit. What is not known of a judge is not held against it.
+    """
+    chosen = spec.engine if settings is None else settings
+    if not (machine.gpus and uses_gpu()):
+        if not _runs_without_gpu(spec):
+            raise _no_gpu(spec, machine)
+        free = machine.free_memory / GB
+        return _placed(spec, machine, 0, _Room(free, 1.0, 1, f"{free:.1f} GB of free memory"))
+    devices = machine.gpus[: _gpus(spec, machine, chosen)]
+    room = _gpu_room(spec, devices, chosen)
+    return _placed(spec, machine, len(devices), room) if room else Placement(len(devices), context=spec.context)
+
+
+def _runs_without_gpu(spec: JudgeSpec) -> bool:
+    own = _own(spec)
+    small = own is not None and own.weights <= SMALL_ENOUGH_FOR_CPU
+    return spec.cpu or (small and "cpu" not in spec.model_fields_set)
+
+
+def _copies(shape: Architecture, parts: int) -> float:
+    """How often a case's keys and values are held: a head, or a compressed vector, is never cut in two."""
+    return max(1.0, parts / (1 if shape.full.latent else shape.full.kv_heads))
+
+
+def _own(spec: JudgeSpec) -> Checkpoint | None:
+    return next((one for one in checkpoints(spec) if one.judge == spec.name), None)
+
+
+def _no_gpu(spec: JudgeSpec, machine: Machine) -> EngineMissing:
+    entry = f"mine: {{source: {spec.source}, cpu: true}}" if spec.origin == FOLDER else ""
+    entry = entry or f"{spec.name.partition(':')[0]}: {{cpu: true}}"
+    own = _own(spec)
+    room = own is None or own.weights < machine.free_memory
+    slowly = f" To let it run on the processor, slowly, put `{entry}` into your models.yaml." if room else ""
+    if machine.gpus:
+        said = f"judge {spec.name!r} needs a GPU, and the engine that is installed is built for the processor alone"
+        return EngineMissing(said, f"Install the other with `pip install 'pathway-local[gpu]'`.{slowly}")
+    least = f" of {spec.min_gpu_gb:g} GB" if spec.min_gpu_gb else ""
+    return EngineMissing(f"judge {spec.name!r} needs a GPU{least}, and this machine has none", f"{_LIST}.{slowly}")
+
+
+def _gpus(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> int:
+    """How many GPUs the settings take; a size that is still `auto` is reckoned from what the entry tells."""
+    tensor = settings.get(PARALLEL, 1)
+    if tensor == "auto":
+        # The key-value heads divide the attention heads, which an entry does not give.
+        tensor = most_parallel(len(machine.gpus), spec.kv_heads, spec.kv_heads)
+    pipeline = settings.get("pipeline_parallel_size", 1)
+    wanted = tensor * pipeline if isinstance(tensor, int) and isinstance(pipeline, int) else 1
+    if wanted > len(machine.gpus):
+        said = f"judge {spec.name!r} is set to use {wanted} GPUs, and this machine has {len(machine.gpus)}"
+        raise EngineMissing(said, f"Set `engine: {{{PARALLEL}: auto}}`, or run it on another machine.")
+    return max(1, wanted)
+
+
+def _gpu_room(spec: JudgeSpec, devices: tuple[Device, ...], settings: Mapping[str, object]) -> _Room | None:
+    """What the engine takes of these GPUs, the smallest deciding; None where that can't be told beforehand."""
+    share = settings.get("gpu_memory_utilization", Gpu(0).utilisation)
+    if "kv_cache_memory_bytes" in settings or not isinstance(share, int | float):
+        return None
+    totals = [device.total for device in devices if device.total]
+    if len(totals) < len(devices):
+        return None
+    gb = min(totals) / GB
+    for device in devices:
+        if device.free is not None and device.total and device.free < share * device.total:
+            free, whole = device.free / GB, device.total / GB
+            raise OutOfMemory(
+                f"judge {spec.name!r}: the engine takes {share:g} of a GPU's {whole:.1f} GB = {share * whole:.1f} GB, "
+                f"and only {free:.1f} GB are free",
+                "End what else uses the GPU (nvidia-smi lists it), or lower the share: "
+                f"`engine: {{gpu_memory_utilization: {max(0.01, int(100 * free / whole) / 100):.2f}}}`.",
+            )
+    words = f"{gb:.1f} GB x {share:g}"
+    return _Room(gb, float(share), len(devices), f"{len(devices)} x {words}" if len(devices) > 1 else words)
+
+
+def _placed(spec: JudgeSpec, machine: Machine, gpus: int, room: _Room) -> Placement:
+    own = _own(spec)
+    usual = min(USUAL_TOKENS, spec.context or USUAL_TOKENS)
+    found = room.fit(own, spec, usual) if own else None
+    if found is None or spec.architecture is None:
+        return Placement(gpus, context=spec.context)
+    if not found.fits:
+        raise OutOfMemory(_short(spec, found, room), _what_would(spec, machine, room, usual))
+    return Placement(gpus, found.cases, _longest(spec, found.left / _copies(spec.architecture, room.parts)))
+
+
+def _short(spec: JudgeSpec, found: Fit, room: _Room) -> str:
+    return (
+        f"judge {spec.name!r} does not fit, {(found.per_case - found.left) / GB:.1f} GB short: {room.words} "
+        f"- {found.gpu.reserve_gb:g} GB reserve - {found.checkpoint.weights / GB:.1f} GB weights "
+        f"= {found.left / GB:.1f} GB for a case of {found.per_case / GB:.2f} GB ({found.tokens:,} tokens)"
+    )
+
+
+def _what_would(spec: JudgeSpec, machine: Machine, room: _Room, tokens: int) -> str:
+    """A variant that fits, or more of the GPUs that are here, else where to look."""
+    for one in checkpoints(spec):
+        found = None if one.estimated else room.fit(one, spec, tokens)
+        if found and found.fits:
+            return f"{one.judge} would fit, with {found.cases:,} cases in flight."
+    here = [device.total for device in machine.gpus if device.total]
+    parts = most_parallel(len(here), spec.kv_heads, spec.kv_heads)
+    if len(here) == len(machine.gpus) and parts > room.parts and uses_gpu():
+        gb = min(here) / GB
+        wider, own = _Room(gb, room.share, parts, ""), _own(spec)
+        found = wider.fit(own, spec, tokens) if own else None
+        if found and found.fits:
+            return f"Over {parts} of the GPUs here it would: set `engine: {{{PARALLEL}: auto}}`."
+    return f"{_LIST}; `pathway-local judges fit` reckons for other GPUs."
+
+
+def _longest(spec: JudgeSpec, left: float) -> int | None:
+    """The most tokens, up to the judge's context, that one case may have in so many bytes."""
+    shape, most = spec.architecture, spec.context
+    if shape is None or most is None or case_bytes(shape, most) <= left:
+        return most
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if case_bytes(shape, middle) <= left else (low, middle)
+    return low

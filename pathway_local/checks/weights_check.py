@@ -1,0 +1,104 @@
+"""Checks of what lies in a judge's folder, apart from its words: weights, hash, config, engine settings."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pathway_local.checks.check import Check, checked
+from pathway_local.checks.engine_settings import resolve
+from pathway_local.checks.installed_engine import check_architecture, vllm_version
+from pathway_local.errors import EngineError, WeightsMissing
+from pathway_local.judges.architecture import context
+from pathway_local.judges.fetch_record import changed_files, read_record
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.machine import GB, Machine
+from pathway_local.judges.weights import check_folder, read_json, weight_files, weights_hash
+
+_LARGEST_HEADER = 100_000_000
+_AGAIN = "Fetch or copy it again."
+
+
+def file_checks(spec: JudgeSpec, folder: Path, machine: Machine) -> Iterator[Check]:
+    """Look at the files, cheapest first; the hash reads them all."""
+    yield checked("config", lambda: _config(folder))
+    yield checked("engine settings", lambda: _settings(spec, folder, machine))
+    weights = checked("weights", lambda: _weights(spec, folder))
+    yield weights
+    if weights.status == "ok":
+        yield checked("hash", lambda: _hash(spec, folder))
+
+
+def checked_hash(spec: JudgeSpec, folder: Path) -> str:
+    """The hash of a judge's weights and texts. Raises EngineError where the registry wants another."""
+    found = weights_hash(folder)
+    if spec.sha256 and found != spec.sha256:
+        said = f"judge {spec.name!r}: the files in {folder} have the hash {found}, the registry wants {spec.sha256}"
+        raise EngineError(said, f"{_AGAIN} If the files are the right ones, correct sha256 in the registry.")
+    return found
+
+
+def check_safetensors(path: Path) -> None:
+    """See that a safetensors file is whole: its header, and as many bytes as the header tells of.
+
+    The format: 8 bytes with the header's length, the header as JSON, the tensors without gaps between them
+    (https://huggingface.co/docs/safetensors). Raises WeightsMissing.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if not 2 <= length <= min(size - 8, _LARGEST_HEADER):
+            raise WeightsMissing(f"{path.name} is damaged: its header is cut or no header", _AGAIN)
+        try:
+            header = json.loads(stream.read(length))
+            ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+            told = 8 + length + max(ends, default=0)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+            raise WeightsMissing(f"{path.name} is damaged: its header can't be read", _AGAIN) from None
+    if told != size:
+        raise WeightsMissing(f"{path.name} is damaged: it has {size:,} bytes, and its header tells of {told:,}", _AGAIN)
+
+
+def _config(folder: Path) -> Check:
+    config = read_json(folder / "config.json")
+    tokens = context(config)
+    said = f", context {tokens:,} tokens" if tokens else ", no context given"
+    if not vllm_version():
+        return Check("config", "note", f"readable{said}; vLLM is not installed, so its models are not compared")
+    found = check_architecture(config)
+    if isinstance(config.get("auto_map"), Mapping):
+        return Check("config", "note", f"{found}{said}; it has code of its own, which is never run")
+    return Check("config", "note" if "not know" in found else "ok", f"{found}{said}")
+
+
+def _settings(spec: JudgeSpec, folder: Path, machine: Machine) -> Check:
+    if not spec.engine:
+        return Check("engine settings", "ok", "none beside ours")
+    if not vllm_version():
+        return Check("engine settings", "note", "not compared: vLLM is not installed")
+    found = resolve(spec.engine, machine, read_json(folder / "config.json"), spec.name)
+    return Check("engine settings", "ok", ", ".join(f"{name}: {value}" for name, value in found.items()))
+
+
+def _weights(spec: JudgeSpec, folder: Path) -> Check:
+    files = weight_files(check_folder(folder, spec.name))
+    for path in files:
+        check_safetensors(path)
+    total = sum(path.stat().st_size for path in files) / GB
+    return Check("weights", "ok", f"{len(files)} safetensors {'file' if len(files) == 1 else 'files'}, {total:.3g} GB")
+
+
+def _hash(spec: JudgeSpec, folder: Path) -> Check:
+    found = checked_hash(spec, folder)
+    if spec.sha256:
+        return Check("hash", "ok", f"the registry's, {found}")
+    record = read_record(folder)
+    if record is None:
+        return Check("hash", "note", f"neither the registry nor a record of a fetch says what it should be: {found}")
+    if record.sha256 != found:
+        changed = changed_files(folder, record)
+        said = f"{', '.join(changed[:3]) or 'a file'} changed since it was fetched" + " and more" * (len(changed) > 3)
+        return Check("hash", "problem", said, f"If you did not change it: delete {folder} and fetch or copy it again.")
+    if spec.revision and record.revision != spec.revision:
+        said = f"it is revision {record.revision}, and the registry now names {spec.revision}"
+        return Check("hash", "problem", said, f"Run `pathway-local judges fetch {spec.name}`.")
+    return Check("hash", "ok", f"as fetched, {found}")

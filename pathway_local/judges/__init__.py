@@ -1,0 +1,1 @@
+"""Judges: the registry, their folders, weights and what they need."""

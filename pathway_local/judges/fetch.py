@@ -1,0 +1,188 @@
+"""Fetches a judge's weights from the model hub: the one place of the product that uses a network.
+
+Only safetensors, and the JSON and text files that describe model, tokenizer and chat template, are taken. What was
+fetched is recorded beside the weights, so that a copy on another machine can be checked without a network.
+"""
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+from pathway_local.errors import EngineError, PathwayError, UsageError, WeightsMissing
+from pathway_local.judges.fetch_record import TAKEN, Fetched, file_hashes, write_record
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.machine import GB, free_disk
+from pathway_local.judges.weights import PACKAGE, check_folder, is_hub_id, models_home, weights_hash
+
+LEFT = ("*/*", "consolidated*.safetensors")
+"""Never taken: what lies in folders of its own, and second copies of the weights in another layout."""
+
+_GOES_ON = ": files that are whole stay"
+_STAGE = "Or fetch it on a machine that may, and copy the folder: docs/judges.md says how."
+
+
+class Download(Protocol):
+    """`huggingface_hub.snapshot_download`, as far as it is used here."""
+
+    def __call__(
+        self,
+        repo_id: str,
+        *,
+        revision: str | None,
+        local_dir: Path,
+        allow_patterns: list[str],
+        ignore_patterns: list[str],
+        dry_run: bool,
+    ) -> Any:
+        """With `dry_run`, what would be fetched: commit_hash, filename, file_size and will_download of each file."""
+
+
+def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path, Fetched]:
+    """Fetch a judge's weights into `models_home()`, or what is missing of them; the folder, and its record.
+
+    Raises UsageError for a judge that is no repository of the hub, WeightsMissing with what to do where the
+    weights can't be had, EngineError where their hash is not the registry's.
+    """
+    check_source(spec)
+    folder = models_home() / spec.name.replace(":", "-")
+    commit = _take(spec, folder, download)
+    check_folder(folder, spec.name)
+    record = Fetched(spec.source, commit, weights_hash(folder), file_hashes(folder))
+    if spec.sha256 and record.sha256 != spec.sha256:
+        said = f"judge {spec.name!r}: what was fetched has the hash {record.sha256}, the registry wants {spec.sha256}"
+        raise EngineError(said, f"Delete {folder} and fetch again; if it stays so, do not use these weights.")
+    write_record(folder, record)
+    return folder, record
+
+
+def check_source(spec: JudgeSpec) -> None:
+    """Raises UsageError for a judge that does not come from the hub."""
+    if not is_hub_id(spec.source):
+        where = "comes with the installation" if spec.source.startswith(PACKAGE) else f"is a folder, {spec.source}"
+        raise UsageError(f"judge {spec.name!r} {where}: there is nothing to fetch")
+
+
+def registry_line(spec: JudgeSpec, record: Fetched) -> str:
+    """What to put into a registry to insist on these very files; a variant becomes an entry of its own."""
+    pinned = f"revision: {record.revision}, sha256: {record.sha256}"
+    if ":" in spec.name:
+        return f"{spec.name.replace(':', '-')}: {{source: {spec.source}, {pinned}}}"
+    return f"{spec.name}: {{{pinned}}}"
+
+
+def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
+    """Download what is not there yet; the commit. The first call only asks what there is, and needs the hub."""
+    try:
+        with _no_bars():
+            planned = _call(download, spec, spec.revision, folder, dry_run=True)
+        commit = _commit(spec, planned)
+        _check_room(spec, planned, folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        _call(download, spec, commit, folder, dry_run=False)
+    except PathwayError:
+        raise
+    except Exception as error:  # noqa: BLE001  the client's libraries raise errors of many kinds: each is explained
+        raise explained(spec, folder, error) from None
+    lacking = [file.filename for file in planned if not _whole(folder / file.filename, file.file_size)]
+    if lacking:
+        said = f"judge {spec.name!r}: {len(lacking)} of {len(planned)} files are not whole, first {lacking[0]}"
+        raise WeightsMissing(said, f"Run `pathway-local judges fetch {spec.name}` again{_GOES_ON}.")
+    return commit
+
+
+def _call(download: Download, spec: JudgeSpec, revision: str | None, folder: Path, *, dry_run: bool) -> Any:
+    return download(
+        spec.source,
+        revision=revision,
+        local_dir=folder,
+        allow_patterns=list(TAKEN),
+        ignore_patterns=list(LEFT),
+        dry_run=dry_run,
+    )
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    """Without the client's progress bars, which would show the question what there is as a fetch of its own."""
+    shown = not are_progress_bars_disabled()
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            enable_progress_bars()
+
+
+def _commit(spec: JudgeSpec, planned: Sequence[Any]) -> str:
+    if not any(file.filename.endswith(".safetensors") for file in planned):
+        raise WeightsMissing(
+            f"judge {spec.name!r}: {spec.source} holds no safetensors files at this revision",
+            "Pickled weights are never fetched, since reading one can run code: name a source with safetensors.",
+        )
+    return str(planned[0].commit_hash)
+
+
+def _check_room(spec: JudgeSpec, planned: Sequence[Any], folder: Path) -> None:
+    needed = sum(file.file_size or 0 for file in planned if file.will_download)
+    free = free_disk(folder)
+    if needed > free:
+        said = f"judge {spec.name!r}: {needed / GB:.1f} GB are to be fetched, and {folder} has {free / GB:.1f} GB free"
+        raise WeightsMissing(said, "Free some, or set XDG_DATA_HOME to a folder on a larger disk.")
+
+
+def _whole(path: Path, size: int | None) -> bool:
+    return path.is_file() and (size is None or path.stat().st_size == size)
+
+
+def explained(spec: JudgeSpec, folder: Path, error: BaseException) -> WeightsMissing:
+    """Why the hub did not give a judge's weights, and what to do. An error's cause counts like itself."""
+    chain = list(_chain(error))
+    name = f"judge {spec.name!r}"
+    again = f"`pathway-local judges fetch {spec.name}` again"
+    for each in chain:
+        if isinstance(each, GatedRepoError):
+            return WeightsMissing(f"{name}: {spec.source} is gated, and this account may not have it", _gate(again))
+        if isinstance(each, RevisionNotFoundError):
+            said = f"{name}: {spec.source} has no revision {spec.revision}"
+            return WeightsMissing(said, "Correct the entry's revision, or leave it out.")
+        if isinstance(each, RepositoryNotFoundError):
+            said = f"{name}: the hub knows no {spec.source}, or shows it only to some accounts"
+            return WeightsMissing(said, f"Correct the entry's source, or log in with `hf auth login` and run {again}.")
+        if isinstance(each, OfflineModeIsEnabled):
+            said = f"{name}: the environment forbids the network (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set)"
+            return WeightsMissing(said, f"Unset it for this one command. {_STAGE}")
+        if isinstance(each, OSError) and each.errno in (errno.ENOSPC, errno.EDQUOT):
+            return WeightsMissing(f"{name}: the disk of {folder} is full", f"Free some, and run {again}{_GOES_ON}.")
+        if isinstance(each, PermissionError):
+            return WeightsMissing(f"{name}: {folder} can't be written", "Check its permissions, or XDG_DATA_HOME.")
+    for each in chain:
+        if isinstance(each, HfHubHTTPError) and each.response is not None:
+            said = f"{name}: the hub answered with status {each.response.status_code}"
+            return WeightsMissing(said, f"Wait a while, then run {again}{_GOES_ON}.")
+    said = f"{name}: the model hub can't be reached ({type(chain[-1]).__name__})"
+    return WeightsMissing(said, f"Check the network and its proxy, then run {again}{_GOES_ON}. {_STAGE}")
+
+
+def _gate(again: str) -> str:
+    token = "HF_TOKEN" if "HF_TOKEN" in os.environ else "`hf auth login`"
+    logged = f"check that {token} is of that account" if "HF_TOKEN" in os.environ else f"log in with {token}"
+    return f"Accept its terms on its page of the hub, {logged}, and run {again}."
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -1,0 +1,57 @@
+"""The record that is kept beside fetched weights, so that a copy of them can be checked without a network."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pathway_local.errors import EngineError
+from pathway_local.judges.weights import read_json
+
+RECORD = "fetched.json"
+TAKEN = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model", "merges.txt")
+"""What is fetched, and recorded: weights, and the texts that describe model, tokenizer and chat template."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What was fetched: its commit, the SHA-256 of all (`weights_hash`) and of each file."""
+
+    source: str
+    revision: str
+    sha256: str
+    files: dict[str, str]
+
+
+def read_record(folder: Path) -> Fetched | None:
+    """The record beside weights that were fetched. Raises EngineError for a broken one."""
+    path = folder / RECORD
+    if not path.is_file():
+        return None
+    found = read_json(path)
+    source, revision, sha256, files = (found.get(key) for key in ("source", "revision", "sha256", "files"))
+    if not (isinstance(source, str) and isinstance(revision, str) and isinstance(sha256, str)):
+        raise EngineError(f"{path} is no record of a fetch", "Delete it, or fetch the judge again.")
+    named = files if isinstance(files, dict) else {}
+    return Fetched(source, revision, sha256, {str(name): str(digest) for name, digest in named.items()})
+
+
+def changed_files(folder: Path, record: Fetched) -> list[str]:
+    """The files of the record that are gone or other than they were, in order."""
+    now = file_hashes(folder)
+    return sorted(name for name, digest in record.files.items() if now.get(name) != digest)
+
+
+def write_record(folder: Path, record: Fetched) -> None:
+    """Put the record beside the weights."""
+    (folder / RECORD).write_text(json.dumps(asdict(record), indent=2) + "\n", encoding="utf-8")
+
+
+def file_hashes(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file that a fetch would take, by its name."""
+    found = {}
+    for path in sorted({path for pattern in TAKEN for path in folder.glob(pattern)}):
+        if path.name != RECORD:
+            with path.open("rb") as stream:
+                found[path.name] = hashlib.file_digest(stream, "sha256").hexdigest()
+    return found

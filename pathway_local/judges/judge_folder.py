@@ -1,0 +1,154 @@
+"""Completes a judge's entry from its folder: config, chat template, size of the weights."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pathway_local.judges.architecture import Architecture, Config, architecture, context, text_config
+from pathway_local.judges.judge_spec import JudgeSpec, Recurrent, Sliding, Thinking
+from pathway_local.judges.weights import chat_template, read_json, weight_files, weights_bytes
+
+SMALL_ENOUGH_FOR_CPU = 3 * 10**9
+
+_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+_METHODS = {"fp8": "fp8", "fbgemm_fp8": "fp8", "mxfp4": "mxfp4", "awq": "awq", "gptq": "gptq", "nvfp4": "nvfp4"}
+
+# How families of chat templates open, close and switch off thinking; the first whose marks are all there holds.
+FAMILIES: tuple[tuple[str, tuple[str, ...], Thinking], ...] = (
+    (
+        "harmony",
+        ("<|channel|>", "<|start|>assistant", "reasoning_effort"),
+        Thinking(
+            off_by={"reasoning_effort": "low"},
+            on_by={"reasoning_effort": "medium"},
+            skip="<|channel|>final<|message|>",
+            start="<|channel|>analysis<|message|>",
+            end="<|end|>",
+            close="<|end|><|start|>assistant<|channel|>final<|message|>",
+        ),
+    ),
+    (
+        "gemma",
+        ("<|channel>", "<channel|>", "enable_thinking"),
+        Thinking(
+            off_by={"enable_thinking": False},
+            on_by={"enable_thinking": True},
+            start="<|channel>thought\n",
+            end="<channel|>",
+            close="<channel|>",
+        ),
+    ),
+    (
+        "mistral",
+        ("[THINK]", "[/THINK]", "reasoning_effort"),
+        Thinking(
+            off_by={"reasoning_effort": "none"},
+            on_by={"reasoning_effort": "high"},
+            start="[THINK]",
+            end="[/THINK]",
+            close="[/THINK]",
+        ),
+    ),
+    (
+        "think tags",
+        ("</think>", "enable_thinking"),
+        Thinking(off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, end="</think>"),
+    ),
+)
+
+
+def complete(spec: JudgeSpec, folder: Path) -> JudgeSpec:
+    """The entry with what its folder says in place of what it leaves out; `inferred` tells each such thing.
+
+    Raises EngineError where the folder's config can't be read.
+    """
+    config = read_json(folder / "config.json")
+    told: dict[str, tuple[Any, str]] = {}
+    if spec.context is None and (tokens := context(config)):
+        told["context"] = tokens, f"context of {tokens:,} tokens, from config.json"
+    if spec.architecture is None and (found := architecture(config)):
+        told |= {key: (value, "") for key, value in _layers(found).items()}
+        told["layers"] = found.full.layers, f"{_sketch(found)}, from config.json"
+    if "precision" not in spec.model_fields_set and (stored := precision(config)):
+        told["precision"] = stored, f"precision {stored}, from config.json"
+    told |= _size(spec, folder) | _template(spec, chat_template(folder))
+    if not told:
+        return spec
+    lines = tuple(line for _, line in told.values() if line)
+    return spec.model_copy(update={key: value for key, (value, _) in told.items()} | {"inferred": lines})
+
+
+def _layers(found: Architecture) -> dict[str, Any]:
+    slide, state = found.sliding, found.state
+    return {
+        "kv_heads": found.full.kv_heads,
+        "head_size": found.full.head_size,
+        "latent": found.full.latent or None,
+        "sliding": Sliding(layers=slide.layers, kv_heads=slide.kv_heads, head_size=slide.head_size, window=slide.window)
+        if slide and slide.window
+        else None,
+        "recurrent": Recurrent(layers=state.layers, size=state.size) if state and state.size else None,
+    }
+
+
+def _sketch(found: Architecture) -> str:
+    full = found.full
+    kept = f"{full.latent} numbers" if full.latent else f"{full.kv_heads} heads of {full.head_size}"
+    parts = [f"{full.layers} layers that keep {kept} of every token"]
+    if found.sliding:
+        parts.append(f"{found.sliding.layers} with a window of {found.sliding.window:,}")
+    if found.state:
+        parts.append(f"{found.state.layers} recurrent ones")
+    return ", ".join(parts)
+
+
+def precision(config: Config) -> str | None:
+    """The precision that a model is stored in, by its `config.json`; None where it says none that is known."""
+    quantized = config.get("quantization_config")
+    if not isinstance(quantized, Mapping):
+        text = text_config(config)
+        return _DTYPES.get(str(text.get("dtype") or text.get("torch_dtype")))
+    algorithm = str(quantized.get("quant_algo", "")).lower()
+    method = str(quantized.get("quant_method", "")).lower()
+    return _METHODS.get(algorithm) or _METHODS.get(method) or _compressed(quantized)
+
+
+def _compressed(quantized: Config) -> str | None:
+    groups = quantized.get("config_groups")
+    for group in groups.values() if isinstance(groups, Mapping) else ():
+        weights = group.get("weights") if isinstance(group, Mapping) else None
+        if isinstance(weights, Mapping):
+            named = {"4 float": "nvfp4", "4 int": "w4a16", "8 float": "fp8", "8 int": "int8"}
+            return named.get(f"{weights.get('num_bits')} {weights.get('type')}")
+    return None
+
+
+def _size(spec: JudgeSpec, folder: Path) -> dict[str, tuple[Any, str]]:
+    told: dict[str, tuple[Any, str]] = {}
+    if spec.weights_gb is not None or not all(path.is_file() for path in weight_files(folder)):
+        return told
+    stored = weights_bytes(folder)
+    if stored:
+        told["weights_gb"] = stored / 1e9, f"{stored / 1e9:.3g} GB of weights, from the files"
+    if "cpu" not in spec.model_fields_set and 0 < stored <= SMALL_ENOUGH_FOR_CPU:
+        told["cpu"] = True, "small enough to run without a GPU"
+    return told
+
+
+def _template(spec: JudgeSpec, template: str) -> dict[str, tuple[Any, str]]:
+    told: dict[str, tuple[Any, str]] = {}
+    if not template:
+        return told
+    # Either a system turn is spoken of, or every turn is written under its own role's name.
+    speaks = "system" in template or re.search(r"\{\{[^}]*role", template)
+    knows_system = speaks and "system role not supported" not in template.lower()
+    if "system" not in spec.model_fields_set and not knows_system:
+        told["system"] = "fold", "no system turn in the chat template: its text goes into the user's turn"
+    if "thinking" in spec.model_fields_set:
+        return told
+    for family, marks, thinking in FAMILIES:
+        if all(mark in template for mark in marks):
+            told["thinking"] = thinking, f"thinks in the manner of {family}, by the chat template; off unless asked for"
+            break
+    return told

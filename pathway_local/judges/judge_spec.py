@@ -1,0 +1,206 @@
+"""What the registry says of one judge: the keys of an entry in `models.yaml`, each checked."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, field_validator
+
+from pathway_local.judges.architecture import Architecture, Attention, State
+from pathway_local.judges.weights import PACKAGE, is_hub_id
+
+Positive = Annotated[float, Field(gt=0, le=1e7)]
+Count = Annotated[int, Field(gt=0, le=2**40)]
+Text = Annotated[str, StringConstraints(max_length=4000)]
+Word = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+Precision = Literal["fp32", "bf16", "fp16", "fp8", "int8", "w4a16", "mxfp4", "nvfp4", "awq", "gptq"]
+System = Literal["native", "fold"]
+Dtype = Literal["auto", "bfloat16", "float16", "float32"]
+Switch = bool | int | str
+
+FOLDER = "its folder"
+"""Where a judge comes from that no registry names."""
+
+_SOURCE = re.compile(r"(package:[A-Za-z0-9][\w/-]*|~?/.*|\.{1,2}/.*)", re.ASCII)
+_REVISION = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+
+
+class _Keys(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Parameters(_Keys):
+    """Billions of weights: all of them, and those that one token uses."""
+
+    total: Positive
+    active: Positive | None = None
+
+
+class Sampling(_Keys):
+    """What the model's maker recommends; judging is at temperature 0 unless someone says otherwise."""
+
+    temperature: Annotated[float, Field(ge=0, le=5)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    top_k: Annotated[int, Field(ge=0)] | None = None
+
+
+class Thinking(_Keys):
+    """How a judge thinks before it answers, and how it is kept from it.
+
+    `off_by` and `on_by` are switches of its chat template. `skip` is what starts the answer when it is not to
+    think and the template does not see to that. `start` is what opens the thinking where the template does
+    not, `end` the token that ends it, `close` what stands between the thinking and the answer, with `end`.
+    """
+
+    off_by: Mapping[str, Switch] = Field(default_factory=dict)
+    on_by: Mapping[str, Switch] = Field(default_factory=dict)
+    skip: Text = ""
+    start: Text = ""
+    end: Word
+    close: Text = ""
+    budget: Annotated[int, Field(gt=0, le=1_000_000)] = 2048
+    sampling: Sampling = Sampling()
+
+    @property
+    def closing(self) -> str:
+        """What to write after the thinking, before the answer."""
+        return self.close or f"{self.end}\n\n"
+
+
+class Sliding(_Keys):
+    """Attention layers that keep only the last `window` tokens."""
+
+    layers: Count
+    kv_heads: Count
+    head_size: Count
+    window: Count
+
+
+class Recurrent(_Keys):
+    """Layers that keep one state per case: `size` bytes each."""
+
+    layers: Count
+    size: Count
+
+
+def _source(text: str) -> str:
+    if not is_hub_id(text) and (not _SOURCE.fullmatch(text) or (text.startswith(PACKAGE) and ".." in text)):
+        raise ValueError("is neither owner/name on the model hub nor a folder that begins with /, ./ or ~/")
+    return text
+
+
+def _revision(text: str | None) -> str | None:
+    if text is not None and not _REVISION.fullmatch(text):
+        raise ValueError("is no commit or branch name")
+    return text
+
+
+Source = Annotated[Word, BeforeValidator(lambda text: _source(text) if isinstance(text, str) else text)]
+
+
+class Variant(_Keys):
+    """The same judge from another source: usually in another precision."""
+
+    source: Source
+    revision: Word | None = None
+    precision: Precision
+    weights_gb: Positive | None = None
+    min_gpu_gb: Positive | None = None
+    licence: Text | None = None
+    notes: Text = ""
+
+    _check_revision = field_validator("revision")(_revision)
+
+
+class Entry(_Keys):
+    """One entry of a registry file. Only `source` is needed; what is missing is read from the model's folder.
+
+    `layers`, `kv_heads`, `head_size` (or `latent` for latent attention) describe the attention layers that
+    keep every token; `sliding` and `recurrent` the others. Sizes: tokens, billions of parameters, decimal GB.
+    """
+
+    source: Source
+    revision: Word | None = None
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
+    licence: Text = "not stated"
+    gated: bool = False
+    verified: bool = False
+    parameters: Parameters | None = None
+    context: Count | None = None
+    layers: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    kv_heads: Count | None = None
+    head_size: Count | None = None
+    latent: Count | None = None
+    sliding: Sliding | None = None
+    recurrent: Recurrent | None = None
+    precision: Precision = "bf16"
+    dtype: Dtype = "auto"
+    weights_gb: Positive | None = None
+    variants: Mapping[str, Variant] = Field(default_factory=dict)
+    system: System = "native"
+    thinking: Thinking | None = None
+    end_of_turn: tuple[Word, ...] = ()
+    sampling: Sampling = Sampling()
+    engine: Mapping[str, Any] = Field(default_factory=dict)
+    min_gpu_gb: Positive | None = None
+    good_for: tuple[Count, ...] = ()
+    cpu: bool = False
+    label: Text = ""
+    notes: Text = ""
+
+    _check_revision = field_validator("revision")(_revision)
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _short_parameters(cls, value: object) -> object:
+        return {"total": value} if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+    @field_validator("thinking", mode="before")
+    @classmethod
+    def _never(cls, value: object) -> object:
+        return None if value == "never" else value
+
+    @field_validator("engine")
+    @classmethod
+    def _no_foreign_code(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        if value.get("trust_remote_code"):
+            raise ValueError("asks for trust_remote_code: code that comes with a model is never run")
+        return value
+
+
+class JudgeSpec(Entry):
+    """A judge as the registry knows it. `inferred` tells what was read from its folder, a line each."""
+
+    name: str
+    origin: str = ""
+    inferred: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What finds it again: its name in the registry, or the folder that it was named by."""
+        return self.source if self.origin == FOLDER else self.name
+
+    @property
+    def architecture(self) -> Architecture | None:
+        """What decides the memory that a case takes; None where neither entry nor config say it."""
+        if self.layers is None or not (self.latent or (self.kv_heads and self.head_size)):
+            return None
+        full = Attention(self.layers, self.kv_heads or 1, self.head_size or self.latent or 1, latent=self.latent or 0)
+        slide, state = self.sliding, self.recurrent
+        return Architecture(
+            full,
+            Attention(slide.layers, slide.kv_heads, slide.head_size, window=slide.window) if slide else None,
+            State(state.layers, state.size) if state else None,
+        )
+
+    def variant(self, name: str) -> "JudgeSpec":
+        """This judge from the source of that variant, called `NAME:VARIANT`. Raises KeyError."""
+        chosen = self.variants[name].model_dump(exclude_none=True)
+        dropped: dict[str, Any] = {
+            "revision": None,
+            "sha256": None,
+            "weights_gb": None,
+            "min_gpu_gb": None,
+            "variants": {},
+        }
+        return self.model_copy(update={**dropped, **chosen, "name": f"{self.name}:{name}"})

@@ -1,0 +1,175 @@
+"""How many cases fit on a GPU beside a judge's weights.
+
+    memory x utilisation - reserve - weights  =  what is left for cases
+    one case  =  full layers x width x tokens  +  sliding layers x width x min(tokens, window)  +  states
+
+in bytes; `width` is what a token keeps in a layer (`architecture`). The engine hands memory out in pages of 16
+tokens; beside recurrent layers a page of the full layers is stretched to the size of one state, and while
+prefixes are cached a case holds two states of each layer (vLLM 0.32, `MambaSpec`, mode "align").
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pathway_local.errors import UsageError
+from pathway_local.judges.architecture import Architecture, Attention
+from pathway_local.judges.judge_spec import JudgeSpec
+
+GB = 10**9
+PAGE = 16
+STATES_PER_CASE = 2
+
+# Bits of one weight as stored, with the scales that go with it: a scale of 16 bits for 32 weights under w4a16,
+# of 8 bits for 32 under mxfp4 and for 16 under nvfp4, of 32 bits for 128 x 128 under fp8.
+BITS = {
+    "fp32": 32.0,
+    "bf16": 16.0,
+    "fp16": 16.0,
+    "fp8": 8.0,
+    "int8": 8.0,
+    "w4a16": 4.5,
+    "mxfp4": 4.25,
+    "nvfp4": 4.5,
+    "awq": 4.25,
+    "gptq": 4.25,
+}
+COMMON = {"bf16": ("bf16", "fp16"), "fp8": ("fp8", "int8"), "4-bit": ("w4a16", "mxfp4", "nvfp4", "awq", "gptq")}
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU of `gb` decimal gigabytes. Of its `utilisation`, `reserve_gb` goes to activations and graphs."""
+
+    gb: float
+    utilisation: float = 0.90
+    reserve_gb: float = 1.5
+
+    @property
+    def usable(self) -> float:
+        """Bytes for weights and cases."""
+        return (self.gb * self.utilisation - self.reserve_gb) * GB
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Weights in one precision. `estimated`: from the number of parameters, no such files are listed."""
+
+    judge: str
+    precision: str
+    weights: float
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How a checkpoint fits: bytes of its weights, of one case, and left for cases (below zero: none)."""
+
+    checkpoint: Checkpoint
+    gpu: Gpu
+    tokens: int
+    per_case: float
+    left: float
+
+    @property
+    def cases(self) -> int:
+        """Cases of that length in flight at once."""
+        return max(0, int(self.left // self.per_case))
+
+    @property
+    def fits(self) -> bool:
+        """Whether at least one case can be judged."""
+        return self.cases > 0
+
+    def arithmetic(self) -> str:
+        """The sum, in words."""
+        return (
+            f"{self.gpu.gb:g} GB x {self.gpu.utilisation:g} - {self.gpu.reserve_gb:g} GB reserve "
+            f"- {self.checkpoint.weights / GB:.1f} GB weights = {self.left / GB:.1f} GB for cases "
+            f"of {self.per_case / GB:.3f} GB ({self.tokens:,} tokens)"
+        )
+
+
+def case_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2) -> float:
+    """Bytes that one case of so many tokens holds; `kv_bytes` is 2 for a 16-bit cache, 1 for fp8."""
+    full, state = architecture.full, architecture.state
+    page = _page(architecture, kv_bytes)
+    held = full.layers * full.width * kv_bytes * _round_up(tokens, page)
+    if architecture.sliding:
+        held += _window_bytes(architecture.sliding, tokens, kv_bytes)
+    if state and full.layers:
+        groups = -(-state.layers // full.layers)
+        held += STATES_PER_CASE * groups * full.layers * full.width * kv_bytes * page
+    elif state:
+        held += STATES_PER_CASE * state.layers * state.size
+    return held
+
+
+def _page(architecture: Architecture, kv_bytes: int) -> int:
+    full, state = architecture.full, architecture.state
+    if not state or not full.layers:
+        return PAGE
+    return _round_up(-(-state.size // (full.width * kv_bytes)), PAGE)
+
+
+def _window_bytes(sliding: Attention, tokens: int, kv_bytes: int) -> int:
+    kept = min(tokens, sliding.window) if sliding.window else tokens
+    return sliding.layers * sliding.width * kv_bytes * _round_up(kept, PAGE)
+
+
+def _round_up(number: int, step: int) -> int:
+    return -(-number // step) * step
+
+
+def checkpoints(spec: JudgeSpec) -> list[Checkpoint]:
+    """The judge's own weights, its variants', and an estimate for each common precision that none of them has."""
+    listed = [(spec.name, spec.precision, spec.weights_gb)]
+    listed += [(f"{spec.name}:{name}", one.precision, one.weights_gb) for name, one in spec.variants.items()]
+    found = [_checkpoint(spec, *each) for each in listed]
+    there = {one.precision for one in found if one}
+    for name, same in COMMON.items():
+        if spec.parameters and there.isdisjoint(same):
+            weights = spec.parameters.total * BITS[same[0]] / 8 * GB
+            found.append(Checkpoint(f"{spec.name} in {name}", same[0], weights, estimated=True))
+    return [one for one in found if one]
+
+
+def _checkpoint(spec: JudgeSpec, judge: str, precision: str, weights_gb: float | None) -> Checkpoint | None:
+    if weights_gb is not None:
+        return Checkpoint(judge, precision, weights_gb * GB)
+    if spec.parameters is None:
+        return None
+    return Checkpoint(judge, precision, spec.parameters.total * BITS[precision] / 8 * GB)
+
+
+def fit(checkpoint: Checkpoint, architecture: Architecture, gpu: Gpu, tokens: int, kv_bytes: int = 2) -> Fit:
+    """Whether weights and cases of that many tokens, prompt and verdict together, fit on a GPU."""
+    per_case = case_bytes(architecture, tokens, kv_bytes)
+    return Fit(checkpoint, gpu, tokens, per_case, gpu.usable - checkpoint.weights)
+
+
+def fits(spec: JudgeSpec, gpu: Gpu, prompt: int, verdict: int, kv_bytes: int = 2) -> list[Fit]:
+    """A judge's checkpoints on a GPU, its own first. Raises UsageError where too little is known of it."""
+    if spec.architecture is None or not (found := checkpoints(spec)):
+        hint = "Get its folder onto this machine, or give its layers, kv_heads, head_size and weights_gb in a registry."
+        raise UsageError(f"judge {spec.name!r}: too little is known of it to tell what it needs", hint)
+    return [fit(one, spec.architecture, gpu, prompt + verdict, kv_bytes) for one in found]
+
+
+def advice(spec: JudgeSpec, found: Iterable[Fit]) -> str:
+    """One sentence: how many cases are in flight, or why none, and which variant would fit."""
+    own, *others = found
+    if spec.context is not None and own.tokens > spec.context:
+        return (
+            f"{own.tokens:,} tokens of prompt and verdict are more than the context of {spec.name}, {spec.context:,}."
+        )
+    if own.fits:
+        return f"{spec.name} fits, with {own.cases:,} cases in flight: {own.arithmetic()}."
+    short = own.per_case - own.left
+    said = f"{spec.name} does not fit, {short / GB:.1f} GB short: {own.arithmetic()}."
+    would = [one for one in others if one.fits]
+    real = [one for one in would if not one.checkpoint.estimated]
+    if real:
+        return f"{said} {real[0].checkpoint.judge} would, with {real[0].cases:,} cases in flight."
+    if would:
+        return f"{said} In {would[0].checkpoint.precision} it would, but no such weights are listed."
+    return f"{said} No variant of it fits; take a smaller judge or more memory."

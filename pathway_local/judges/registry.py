@@ -1,0 +1,239 @@
+"""The registry of judges: our `models.yaml`, the user's own file over it, and any folder with a model."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from pathway_local.errors import RegistryError, UnknownName, UsageError, WeightsMissing
+from pathway_local.judges.judge_folder import complete
+from pathway_local.judges.judge_spec import (
+    FOLDER,
+    Entry,
+    JudgeSpec,
+    Parameters,
+    Recurrent,
+    Sampling,
+    Sliding,
+    Thinking,
+    Variant,
+)
+from pathway_local.judges.weights import check_folder, find_folder, is_folder, is_hub_id, local_path
+from pathway_local.safe_yaml import load_yaml
+from pathway_local.shipped import shipped
+
+Keys = tuple[str | int, ...]
+
+MAX_BYTES = 256 * 1024
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
+_PARTS: Mapping[str, type[BaseModel]] = {
+    "parameters": Parameters,
+    "sliding": Sliding,
+    "recurrent": Recurrent,
+    "thinking": Thinking,
+    "sampling": Sampling,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """Judges by name, in the order of their files."""
+
+    specs: Mapping[str, JudgeSpec]
+    files: tuple[Path, ...] = ()
+
+    def __iter__(self) -> Iterator[JudgeSpec]:
+        return iter(self.specs.values())
+
+    def get(self, name: str) -> JudgeSpec:
+        """The judge of that name, `NAME:VARIANT`, hub id, or folder.
+
+        Where its weights are on this disk, what the entry leaves out is read from them and told in `inferred`.
+        Raises UnknownName, UsageError for a folder that is none, EngineError for a broken one.
+        """
+        spec = self._named(name)
+        if spec is None:
+            spec = _of_folder(name, self.specs)
+        try:
+            folder = find_folder(spec.name, spec.source, spec.revision)
+        except WeightsMissing:
+            return spec
+        return complete(spec, folder) if (folder / "config.json").is_file() else spec
+
+    def _named(self, name: str) -> JudgeSpec | None:
+        base, _, variant = name.partition(":")
+        if name in self.specs:
+            return self.specs[name]
+        if variant and base in self.specs:
+            spec = self.specs[base]
+            if variant not in spec.variants:
+                raise UnknownName(f"variant of {base}", variant, spec.variants)
+            return spec.variant(variant)
+        for spec in self if is_hub_id(name) else ():
+            if spec.source == name:
+                return spec
+            for variant_name, found in spec.variants.items():
+                if found.source == name:
+                    return spec.variant(variant_name)
+        return None
+
+
+def _of_folder(name: str, known: Mapping[str, JudgeSpec]) -> JudgeSpec:
+    folder = local_path(name)
+    there = is_folder(folder)
+    if "/" not in name and not (there and (folder / "config.json").is_file()):
+        raise UnknownName("judge", name, known, "A folder with a model can be named, too")
+    if not there:
+        hint = "Name a judge of `pathway-local judges list`, or a folder with a model's config.json and safetensors."
+        raise UsageError(f"there is no folder {name!r}, and no judge of that name", hint)
+    short = re.sub(r"[^\w.-]", "-", folder.resolve().name).lstrip("._-")[:64] or "judge"
+    return JudgeSpec(name=short, source=str(folder.resolve()), origin=FOLDER)
+
+
+def weights_folder(spec: JudgeSpec) -> Path:
+    """The folder of a judge's weights on this disk, complete. Raises WeightsMissing with what to do."""
+    return check_folder(find_folder(spec.name, spec.source, spec.revision), spec.name)
+
+
+def user_file() -> Path:
+    """Where the user's own entries are looked for; it need not be there."""
+    config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(config) / "pathway-local" / "models.yaml"
+
+
+def load_registry(extra: Path | None = None) -> Registry:
+    """Our entries, the user's own over them, and those of the file `extra` over both.
+
+    A later entry of the same name replaces single keys; one that names another source stands alone. Raises
+    RegistryError that names file, line and key.
+    """
+    paths = [shipped("models.yaml")]
+    if user_file().is_file():
+        paths.append(user_file())
+    if extra is not None:
+        paths.append(extra)
+    files = [_read(path) for path in paths]
+    merged: dict[str, dict[str, tuple[object, _File]]] = {}
+    for file in files:
+        for name, entry in file.entries():
+            before = merged.get(name, {})
+            alone = "source" in entry and "source" in before and before["source"][0] != entry["source"]
+            merged[name] = {} if alone else dict(before)
+            merged[name].update({key: (value, file) for key, value in entry.items()})
+    last = {name: file for file in files for name in file.tree}
+    return Registry({name: _spec(name, keys, last[name]) for name, keys in merged.items()}, tuple(paths))
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: Path
+    tree: Mapping[str, object]
+    text: str
+
+    def where(self, keys: Keys) -> str:
+        """File and line of a key, or of the nearest key around it."""
+        lines = _lines(self.text)
+        for end in range(len(keys), 0, -1):
+            if keys[:end] in lines:
+                return f"{self.path} line {lines[keys[:end]]}"
+        return str(self.path)
+
+    def entries(self) -> Iterator[tuple[str, dict[str, object]]]:
+        for name, entry in self.tree.items():
+            if not isinstance(name, str) or not _NAME.fullmatch(name):
+                raise RegistryError(
+                    f"{self.where((name,))}: {_plain(repr(name))} is no name for a judge",
+                    "Use letters, digits, dots and dashes.",
+                )
+            if not isinstance(entry, Mapping) or not all(isinstance(key, str) for key in entry):
+                hint = f"Write `{name}: {{source: /folder/of/the/model}}`."
+                raise RegistryError(f"{self.where((name,))}: {name} holds no keys", hint)
+            yield name, dict(entry)
+
+
+def _read(path: Path) -> _File:
+    try:
+        if not path.is_file():
+            raise RegistryError(f"there is no file {path}", "Give --models an existing YAML file.")
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise RegistryError(f"{path} is larger than {MAX_BYTES // 1024} KiB", "A registry is a small file.")
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise RegistryError(f"{path} is not UTF-8 text", "Save it as UTF-8.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "its name can't be used"
+        raise RegistryError(f"{path} can't be read: {reason}", "Check its name and permissions.") from None
+    tree = load_yaml(text, str(path), RegistryError)
+    if tree is None:
+        tree = {}
+    if not isinstance(tree, Mapping):
+        raise RegistryError(f"{path} holds no entries", "Write lines like `name: {source: /folder/of/the/model}`.")
+    return _File(path, tree, text)
+
+
+def _lines(text: str) -> dict[Keys, int]:
+    """The line, from 1, of each key of a YAML text that has been read before, and so has no aliases."""
+    found: dict[Keys, int] = {}
+    open_nodes: list[tuple[Keys, yaml.Node | None]] = [((), yaml.compose(text, yaml.SafeLoader))]
+    while open_nodes:
+        keys, node = open_nodes.pop()
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                found[(*keys, key.value)] = key.start_mark.line + 1
+                open_nodes.append(((*keys, key.value), value))
+    return found
+
+
+def _spec(name: str, keys: Mapping[str, tuple[object, _File]], last: _File) -> JudgeSpec:
+    values = {key: value for key, (value, _) in keys.items()}
+    if "source" not in values:
+        raise RegistryError(f"{last.where((name,))}: {name} lacks its source", "Add `source:` with a folder or hub id.")
+    try:
+        entry = Entry.model_validate(values)
+    except ValidationError as error:
+        raise _explained(name, keys, last, error.errors()[0]) from None
+    source_file = keys["source"][1].path
+    given: dict[str, Any] = {key: getattr(entry, key) for key in entry.model_fields_set}
+    if entry.source.startswith("."):
+        given["source"] = str((source_file.parent / entry.source).resolve())
+    return JudgeSpec(name=name, origin=str(last.path), **given)
+
+
+def _explained(name: str, keys: Mapping[str, tuple[object, _File]], last: _File, error: Any) -> RegistryError:
+    """One line for pydantic's first complaint, with the file and line that the key stands in."""
+    path: Keys = error["loc"]
+    file = keys[str(path[0])][1] if path and str(path[0]) in keys else last
+    at = f"{file.where((name, *path))}: {'.'.join(map(_plain, (name, *path)))}"
+    if error["type"] == "extra_forbidden":
+        known = list(_model_at(path[:-1]).model_fields)
+        near = get_close_matches(str(path[-1]), known, n=1, cutoff=0.5)
+        said = f"Did you mean {near[0]!r}? " if near else ""
+        return RegistryError(f"{at}: no such key", f"{said}Known are: {', '.join(known)}.")
+    if error["type"] == "missing":
+        return RegistryError(f"{at}: missing", "Add it.")
+    said = error["msg"].removeprefix("Value error, ").replace("Input should", "should")
+    return RegistryError(
+        f"{at}: {said}", "Put it in quotes." if error["type"] == "string_type" else "Correct it there."
+    )
+
+
+def _plain(key: str | int) -> str:
+    """A key as one short word of a message, whatever a stranger put into it."""
+    text = str(key)
+    return (text if text.isprintable() else ascii(text))[:60]
+
+
+def _model_at(path: Keys) -> type[BaseModel]:
+    if not path:
+        return Entry
+    if path[0] == "variants":
+        return Variant
+    return _PARTS.get(str(path[-1]), Entry)

@@ -1,0 +1,1 @@
+"""Verdicts of people and hosted judges: handed out, sampled, imported."""

@@ -1,0 +1,92 @@
+"""Cases that a command gives away, to people or to a hosted judge: the run, its rubric and the cases file."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pathway_local.case import Case
+from pathway_local.errors import CaseError, UsageError
+from pathway_local.pseudonyms import Pseudonyms
+from pathway_local.rubrics.rubric import Rubric, load_rubric
+from pathway_local.runs.run_cases import cases_of, remember
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubric import rubric_of
+from pathway_local.sheets.cases_file import CasesFile
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a user says of them. The run is made if there is none yet; its rubric then has to be named.
+
+    `pseudonyms` is the file with the key of the run's pseudonyms, made with a new run where there is none.
+    """
+
+    run: Path
+    cases: Path
+    rubric: str | None = None
+    id_column: str | None = None
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    pseudonyms: Path | None = None
+
+
+class CasesGiven:
+    """The cases of a file that can be judged under a rubric, read from the start as often as needed.
+
+    `left_out` counts, after each reading, the rows that are no cases and the cases that lack an input. The run
+    is made, or gets the rubric, only when `begin` is called: until then a refused command changes nothing.
+    """
+
+    def __init__(self, given: Given) -> None:
+        self._given = given
+        self._stack = ExitStack()
+        self.left_out = 0
+        try:
+            self._run = self._stack.enter_context(RunFile.open(given.run)) if given.run.exists() else None
+            self.rubric = self._rubric()
+            key = Pseudonyms.at(given.pseudonyms, make=self._run is None) if given.pseudonyms else None
+            self.file: CasesFile = cases_of(given.cases, [self.rubric], self._run, given.id_column, given.mapping, key)
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def __iter__(self) -> Iterator[Case]:
+        self.left_out = 0
+        for item in self.file:
+            if isinstance(item, Case) and self._whole(item):
+                yield item
+            else:
+                self.left_out += 1
+
+    def begin(self) -> RunFile:
+        """The run, open for writing, with the rubric in it."""
+        if self._run is None:
+            self._run = self._stack.enter_context(RunFile.create(self._given.run))
+        self._run.add_rubric(self.rubric.name, self.rubric.text)
+        remember(self._run, self.file, self._given.mapping)
+        return self._run
+
+    def _rubric(self) -> Rubric:
+        name = self._given.rubric
+        if self._run is not None and (name is None or name in self._run.rubrics()):
+            return rubric_of(self._run, name)
+        if name is None:
+            raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows ours.")
+        return load_rubric(name)
+
+    def _whole(self, case: Case) -> bool:
+        try:
+            self.rubric.inputs_of(case)
+        except CaseError:
+            return False
+        return True

@@ -1,0 +1,87 @@
+"""Cases that were given away under random ids made for them: to a hosted judge, or on a rating sheet.
+
+What leaves the house names no case; the run alone knows which id stood for which case with which texts.
+"""
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pathway_local.case import Case, fingerprint
+from pathway_local.errors import UnknownName
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.database import decoding
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.stored_outcome import storable, to_json
+
+ID_BYTES = 12
+"""24 hex digits: letters and digits are all that every service takes in a custom_id."""
+
+_ADD = "INSERT INTO handouts VALUES (?, ?, (SELECT id FROM rubrics WHERE name = ?), ?, ?, ?, ?, ?, ?, ?)"
+_FIND = """
+    SELECT custom_id, rubrics.name, rubric_sha256, case_id, row, numbered, case_hash, recipient, echoes
+    FROM handouts JOIN rubrics ON rubrics.id = rubric_id WHERE custom_id IN ({})
+"""
+IDS_PER_QUERY = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Handout:
+    """One case under one rubric, given to `recipient` (a service's model, or an evaluator).
+
+    `echoes` has a keyed fingerprint of each text that a reply must give back, by the name of its field.
+    """
+
+    custom_id: str
+    rubric: str
+    rubric_sha256: str
+    case_id: str
+    row: int
+    numbered: bool
+    case_hash: str
+    recipient: str
+    echoes: Mapping[str, str] = field(default_factory=dict)
+
+
+def hand_out(key: bytes, rubric: Rubric, case: Case, recipient: str) -> Handout:
+    """A handout of the case under a new random id; `key` is the run's. Raises MissingInput."""
+    texts = rubric.inputs_of(case)
+    echoes = {name: fingerprint(key, {"": texts[asked]}) for name, asked in rubric.format.echoes.items()}
+    return Handout(
+        secrets.token_hex(ID_BYTES),
+        rubric.name,
+        rubric.sha256,
+        case.id,
+        case.row,
+        case.numbered,
+        fingerprint(key, rubric.texts_of(case)),
+        recipient,
+        echoes,
+    )
+
+
+def store_handouts(run: RunFile, job_id: int, handouts: Iterable[Handout]) -> None:
+    """Keep the map from random ids to cases, all of it or nothing. UnknownName for a rubric that was not added."""
+    known = run.rubrics()
+    with run.database.writing(commit=True):
+        for item in handouts:
+            if item.rubric not in known:
+                raise UnknownName("rubric", item.rubric, known)
+            place = (storable(item.case_id), item.row, item.numbered, item.case_hash)
+            columns = (item.custom_id, job_id, item.rubric, item.rubric_sha256, *place)
+            run.database.execute(_ADD, (*columns, storable(item.recipient), to_json(dict(item.echoes))))
+
+
+def find_handouts(run: RunFile, custom_ids: Iterable[str]) -> dict[str, Handout]:
+    """The handouts with these ids; an id that this run did not make is left out."""
+    asked = list(dict.fromkeys(map(storable, custom_ids)))
+    found: dict[str, Handout] = {}
+    for start in range(0, len(asked), IDS_PER_QUERY):
+        part = asked[start : start + IDS_PER_QUERY]
+        rows = run.database.rows(_FIND.format(",".join("?" * len(part))), *part)
+        with decoding(run.path):
+            for custom_id, rubric, sha256, case_id, row, numbered, case_hash, recipient, echoes in rows:
+                place = (case_id, row, bool(numbered), case_hash, recipient)
+                found[custom_id] = Handout(custom_id, rubric, sha256, *place, json.loads(echoes))
+    return found

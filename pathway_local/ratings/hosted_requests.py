@@ -1,0 +1,212 @@
+"""Batch files for hosted judges: the very prompts of a rubric, under random ids. Nothing here opens a connection."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pathway_local import __version__
+from pathway_local.case import Case
+from pathway_local.errors import CasesError, UnknownName, UsageError
+from pathway_local.ratings.cases_given import CasesGiven, Given
+from pathway_local.ratings.handouts import Handout, hand_out, store_handouts
+from pathway_local.ratings.samples import draw
+from pathway_local.ratings.service_schema import Service, strict_schema
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.sheets.cells import json_text
+from pathway_local.sheets.output_file import check_output, output_file
+from pathway_local.sheets.row import shown
+from pathway_local.verdict import Value
+
+CHAT_URL = "/v1/chat/completions"
+LEAST_TOKENS = 4096
+ONLY_SEED = 0
+"""The seed of `--only N`: the cases that `sample --seed 0 --n N` draws."""
+
+# Families that take a temperature, and names with a slash, which are open models on servers of one's own. Newer
+# hosted models refuse a request that sets one, so no other gets it.
+_TAKES_TEMPERATURE: Mapping[Service, re.Pattern[str]] = {
+    "openai": re.compile(r"(ft:)?(gpt-3\.5|gpt-4|chatgpt-4o)|.*/"),
+    "anthropic": re.compile(r"claude-3|claude-(opus|sonnet|haiku)-4(-[0-6])?(-\d{8}|-latest)?$"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPlan:
+    """What to write for which service's model. `only` is a number of cases to draw, or COLUMN=VALUE."""
+
+    given: Given
+    service: Service
+    model: str
+    out: Path
+    only: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """What would leave the house, for the person who decides: cases, their inputs and characters."""
+
+    rubric: str
+    cases: int
+    left_out: int
+    inputs: tuple[str, ...]
+    characters: int
+    echoed: tuple[str, ...]
+    temperature: float | None
+
+
+class HostedRequests:
+    """The requests of a plan: `leaving` says what they would hold, `write` writes them.
+
+    Raises UsageError, CasesError and OutputExists. Used as a context, since it holds the run open.
+    """
+
+    def __init__(self, plan: RequestPlan, *, force: bool = False) -> None:
+        check_output(plan.out, force=force)
+        self.plan, self._force = plan, force
+        self._given = CasesGiven(plan.given)
+        try:
+            _check_turns(self._given.rubric, plan.service)
+            self._chosen = self._choose()
+            self.leaving = self._leaving()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> "HostedRequests":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the run go."""
+        self._given.__exit__(None, None, None)
+
+    def write(self, command: Sequence[str]) -> None:
+        """Write the file, 0600, and keep in the run which id stands for which case."""
+        run = self._given.begin()
+        # The file gets its name last: one whose ids the run does not know would be worth nothing.
+        with output_file(self.plan.out, force=self._force) as file, run.together():
+            job = run.begin_job(command, self._facts())
+            handouts: list[Handout] = []
+            written = hashlib.sha256()
+            for case in self._cases():
+                handout = hand_out(run.key, self._given.rubric, case, f"{self.plan.service} {self.plan.model}")
+                handouts.append(handout)
+                request: dict[str, Value] = self._request(handout.custom_id, case)
+                line = json_text(request).encode() + b"\n"
+                written.update(line)
+                file.write(line)
+            if len(handouts) != self.leaving.cases:
+                raise CasesError(
+                    f"{self._given.file.path.name} has changed while it was read", "Give the command again."
+                )
+            store_handouts(run, job, handouts)
+            run.learn(job, {"written": {"file": self.plan.out.name, "sha256": written.hexdigest()}})
+            run.end_job(job, "done", {"cases": len(handouts), "characters": self.leaving.characters})
+
+    def _choose(self) -> frozenset[str] | None:
+        """The ids that `only` draws; None where it draws none."""
+        if not self.plan.only.isdecimal():
+            self._filter()
+            return None
+        ids = [case.id for case in self._given]
+        drawn, _ = draw(ids, [""] * len(ids), int(self.plan.only), ONLY_SEED)
+        return frozenset(case_id for case_id, is_drawn in zip(ids, drawn, strict=True) if is_drawn)
+
+    def _filter(self) -> tuple[str, str]:
+        """Column and value of a filter. Raises UsageError."""
+        column, sign, value = self.plan.only.partition("=")
+        if self.plan.only and not sign:
+            raise UsageError(f"--only {self.plan.only} is no number and no COLUMN=VALUE", "Such as --only 200.")
+        if sign and column not in self._given.file.columns:
+            raise UnknownName("column", column, map(shown, self._given.file.columns))
+        return column, value
+
+    def _cases(self) -> Iterator[Case]:
+        if self._chosen is not None:
+            yield from (case for case in self._given if case.id in self._chosen)
+            return
+        column, value = self._filter()
+        for case in self._given:
+            if not column or self._cell(case, column) == value:
+                yield case
+
+    def _cell(self, case: Case, column: str) -> str:
+        if column == self._given.file.id_column:
+            return case.id
+        names = [name for name, source in self._given.file.inputs.items() if source == column]
+        return case.inputs[names[0]] if names else case.metadata.get(column, "")
+
+    def _leaving(self) -> Leaving:
+        count = characters = 0
+        rubric = self._given.rubric
+        for case in self._cases():
+            count += 1
+            characters += sum(map(len, rubric.texts_of(case).values()))
+        if not count:
+            raise UsageError(f"no case of {self._given.file.path.name} is chosen", "Check --only and the cases file.")
+        echoed = tuple(rubric.format.echoes.values()) if rubric.format.quoted else ()
+        return Leaving(
+            rubric.name, count, self._given.left_out, tuple(rubric.inputs), characters, echoed, self._temperature()
+        )
+
+    def _temperature(self) -> float | None:
+        takes = _TAKES_TEMPERATURE[self.plan.service].match(self.plan.model)
+        return self._given.rubric.sampling.get("temperature") if takes else None
+
+    def _request(self, custom_id: str, case: Case) -> dict[str, Any]:
+        rubric, plan = self._given.rubric, self.plan
+        texts = rubric.inputs_of(case)
+        messages = [{"role": turn.role, "content": turn.render(texts, texts)} for turn in rubric.turns]
+        schema = strict_schema(rubric.format, texts, plan.service) if rubric.format.quoted else None
+        body: dict[str, Any] = {"model": plan.model, "messages": messages}
+        if self.leaving.temperature is not None:
+            body["temperature"] = self.leaving.temperature
+        if plan.service == "anthropic":
+            return {"custom_id": custom_id, "params": _anthropic(body, schema, rubric, texts)}
+        if schema:
+            named = {"name": re.sub(r"[^\w-]", "_", rubric.name, flags=re.ASCII)[:64], "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        return {"custom_id": custom_id, "method": "POST", "url": CHAT_URL, "body": body}
+
+    def _facts(self) -> dict[str, Value]:
+        plan, leaving, file = self.plan, self.leaving, self._given.file
+        said: dict[str, Value] = {
+            "service": plan.service,
+            "model": plan.model,
+            "rubric": leaving.rubric,
+            "cases": leaving.cases,
+            "characters": leaving.characters,
+            "temperature": leaving.temperature,
+        }
+        cases: dict[str, Value] = {"file": file.path.name, "sha256": file.sha256()}
+        return {"pathway_local": __version__, "hosted_export": said, "cases": cases}
+
+
+def _check_turns(rubric: Rubric, service: Service) -> None:
+    """Anthropic's messages have no system turn among them."""
+    roles = [turn.role for turn in rubric.turns]
+    later = roles[next((at for at, role in enumerate(roles) if role != "system"), len(roles)) :]
+    if service == "anthropic" and ("system" in later or not later):
+        raise UsageError(
+            f"the rubric {rubric.name!r} has a system turn behind another turn, or no other turn",
+            "Anthropic's service takes the system text first and a user turn behind it.",
+        )
+
+
+def _anthropic(
+    body: dict[str, Any], schema: dict[str, Any] | None, rubric: Rubric, texts: Mapping[str, str]
+) -> dict[str, Any]:
+    messages = body.pop("messages")
+    system = [message["content"] for message in messages if message["role"] == "system"]
+    body["max_tokens"] = max(LEAST_TOKENS, 4 * rubric.format.reply(texts).plan)
+    if system:
+        body["system"] = "\n\n".join(system)
+    body["messages"] = [message for message in messages if message["role"] != "system"]
+    if schema:
+        body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+    return body

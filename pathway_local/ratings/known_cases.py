@@ -1,0 +1,114 @@
+"""The cases that a run knows under one rubric, and which of them a rating from outside belongs to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pathway_local.case import Case
+from pathway_local.pseudonyms import Pseudonyms
+from pathway_local.ratings.handouts import Handout
+from pathway_local.runs.run_file import RunFile
+
+_CASES = "SELECT case_id, row, numbered FROM cases"
+_HASHES = """
+    SELECT DISTINCT case_id, row, numbered, case_hash
+    FROM outcomes JOIN cases ON key = case_key
+    JOIN raters ON raters.id = rater_id JOIN rubrics ON rubrics.id = rubric_id
+    WHERE superseded = 0 AND case_hash <> '' AND rubrics.name = ?
+"""
+_SAMPLED = """
+    SELECT DISTINCT case_id, inclusions.row, numbered, case_hash
+    FROM inclusions JOIN samples ON samples.id = sample_id JOIN rubrics ON rubrics.id = rubric_id
+    WHERE rubrics.name = ?
+"""
+
+
+@dataclass(slots=True)
+class KnownCase:
+    """A case of the run; `hashes` are those of the texts that raters or samples saw under the rubric."""
+
+    id: str
+    row: int
+    numbered: bool
+    hashes: set[str] = field(default_factory=set)
+
+    @property
+    def case(self) -> Case:
+        """The case without its texts and metadata, which the run may not have."""
+        return Case(self.id, {}, row=self.row, numbered=self.numbered)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The case that a rating belongs to, and the hash of the texts that were rated."""
+
+    case: Case
+    case_hash: str
+
+
+class KnownCases:
+    """Finds the run's case for an id or for texts. Where it can't be told, a text says why.
+
+    `numbered` says that the cases are known by their row numbers alone. With `pseudonyms`, ids are looked for by
+    the ones that stand for them.
+    """
+
+    def __init__(self, run: RunFile, rubric: str, pseudonyms: Pseudonyms | None = None) -> None:
+        self._pseudonyms = pseudonyms
+        self._by_id: dict[str, KnownCase] = {}
+        self._by_hash: dict[str, list[KnownCase]] = {}
+        for case_id, row, numbered in run.database.rows(_CASES):
+            self._by_id[case_id] = KnownCase(case_id, row, bool(numbered))
+        for query in (_HASHES, _SAMPLED):
+            for case_id, row, numbered, case_hash in run.database.rows(query, rubric):
+                known = self._by_id.setdefault(case_id, KnownCase(case_id, row, bool(numbered)))
+                if case_hash not in known.hashes:
+                    known.hashes.add(case_hash)
+                    self._by_hash.setdefault(case_hash, []).append(known)
+        self.numbered = any(known.numbered for known in self._by_id.values())
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def by_handout(self, handout: Handout) -> Joined:
+        """The case that was handed out, with the texts it had then."""
+        case = Case(handout.case_id, {}, row=handout.row, numbered=handout.numbered)
+        known = self._by_id.get(handout.case_id)
+        return Joined(known.case if known else case, handout.case_hash)
+
+    def by_id(self, case_id: str, text_hash: str | None) -> Joined | str:
+        """The case with that id, whose texts must be those in the file, where the file has them."""
+        known = self._by_id.get(self._pseudonyms.of(case_id) if self._pseudonyms else case_id)
+        if known is None:
+            return "its id matches no case of the run"
+        if text_hash is not None:
+            if known.hashes and text_hash not in known.hashes:
+                return "its texts are not those of the run's case with its id"
+            return Joined(known.case, text_hash)
+        if len(known.hashes) == 1:
+            return Joined(known.case, next(iter(known.hashes)))
+        if not known.hashes:
+            return "its case was never judged under this rubric, and the file does not hold its texts"
+        return "raters saw different texts of its case, and the file does not hold its texts"
+
+    def by_texts(self, text_hash: str, number: str) -> Joined | str:
+        """The one case with these texts; of several, the one with that row number."""
+        same = self._by_hash.get(text_hash, [])
+        if not same:
+            return "its texts are those of no case of the run"
+        if len(same) > 1:
+            same = [known for known in same if known.numbered and known.id == number]
+        return Joined(same[0].case, text_hash) if same else "several cases of the run have its texts"
+
+
+def hash_by_case(run: RunFile, rubric: str) -> Mapping[str, str]:
+    """For each case under a rubric the hash of its present texts: those of the latest judge's outcome, else of any.
+
+    Judges read the cases as they are now, while people's and hosted judges' ratings may come back about texts
+    that have changed since.
+    """
+    query = """
+        SELECT case_id, case_hash FROM outcomes JOIN cases ON key = case_key JOIN raters ON raters.id = rater_id
+        JOIN rubrics ON rubrics.id = rubric_id
+        WHERE superseded = 0 AND case_hash <> '' AND rubrics.name = ? AND (kind = 'judge') = ? ORDER BY outcomes.id
+    """
+    return {**dict(run.database.rows(query, rubric, False)), **dict(run.database.rows(query, rubric, True))}

@@ -1,0 +1,229 @@
+"""How a sheet of ratings is laid out: which columns hold ids, raters, scores, notes, texts or raw replies.
+
+Long sheets have a row for each rating, wide ones a column for each evaluator. Columns are known by their names
+or are named by the user; none is chosen by what stands in it.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pathway_local.errors import ColumnsError, UnknownName, UsageError
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.sheets.columns import has_column, match_columns
+from pathway_local.sheets.row import shown
+
+HANDOUT_IDS = ("rating_id", "custom_id")
+CASE_IDS = ("id", "case_id", "case")
+RATERS = ("rater", "evaluator", "grader", "annotator", "reviewer", "assessor")
+ONLY_SCORE = ("score", "rating")
+REPLIES = ("reply", "raw_reply", "completion", "raw_response")
+NOTES = ("notes", "note", "comment", "comments", "remark", "remarks", "reason", "reasons", "rationale")
+
+_SEPARATOR = r"[\s._:/\-]+"
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """One evaluator's columns: those of scores and notes by the name under which they are kept.
+
+    `name` is empty where the sheet has a column of raters, or is one rater's alone.
+    """
+
+    name: str
+    scores: Mapping[str, str]
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RatingLayout:
+    """The columns of a sheet of ratings. `inputs` is empty where the sheet lacks a text that the rubric reads."""
+
+    id_column: str | None
+    rater_column: str | None
+    reply_column: str | None
+    evaluators: tuple[Evaluator, ...]
+    inputs: Mapping[str, str]
+    unread: tuple[str, ...]
+
+    @property
+    def handed_out(self) -> bool:
+        """Whether its ids are those that a run made."""
+        return self.id_column is not None and _is_handout(self.id_column)
+
+
+def find_layout(
+    columns: Sequence[str],
+    rubric: Rubric,
+    source: str,
+    *,
+    scores: Sequence[str] = (),
+    id_column: str | None = None,
+    own_id: str | None = None,
+    hosted: bool = False,
+    one_rater: bool = False,
+) -> RatingLayout:
+    """The layout of a sheet with these columns; `source` names it in errors.
+
+    `scores` are columns of scores, each COLUMN or SCORE=COLUMN; `id_column` that of the ids, `own_id` the one
+    that the run's cases had theirs in. `one_rater` says that a single column is the import's own rater's.
+    Raises UsageError where a score can't be found or it can't be told whose it is.
+    """
+    if id_column is not None and id_column not in columns:
+        raise UnknownName("column", id_column, map(shown, columns), f"These are the columns of {source}")
+    ids = (*HANDOUT_IDS, *((own_id,) if own_id else ()), *CASE_IDS)
+    id_column = id_column or _first(ids, columns)
+    rater_column = None if scores and _raters_in(scores) else _first(RATERS, columns)
+    reply_column = _first(REPLIES, columns) if hosted and not scores else None
+    evaluators = _evaluators(columns, rubric, source, scores, one_rater=one_rater, hosted=hosted, reply=reply_column)
+    if rater_column and len(evaluators) > 1:
+        raise UsageError(f"{source} has a column of raters and several evaluators' columns", "Name one with --score.")
+    evaluators = tuple(_with_notes(each, columns, rubric, evaluators) for each in evaluators)
+    used = {id_column, rater_column, reply_column}
+    for each in evaluators:
+        used |= {*each.scores.values(), *each.notes.values()}
+    handed_out = id_column is not None and _is_handout(id_column)
+    inputs = {} if handed_out else _inputs(rubric, [name for name in columns if name not in used])
+    asked = set(inputs.values()) | (set(rubric.inputs) if handed_out else set())
+    unread = tuple(name for name in columns if name not in used and name not in asked)
+    return RatingLayout(id_column, rater_column, reply_column, evaluators, inputs, unread)
+
+
+def _raters_in(scores: Sequence[str]) -> bool:
+    return any(_folded(name) in RATERS for name in scores)
+
+
+def _evaluators(
+    columns: Sequence[str],
+    rubric: Rubric,
+    source: str,
+    scores: Sequence[str],
+    *,
+    one_rater: bool,
+    hosted: bool,
+    reply: str | None,
+) -> tuple[Evaluator, ...]:
+    if reply:
+        return (Evaluator("", {}),)
+    if not scores:
+        return (Evaluator("", _own_scores(columns, rubric, source, hosted=hosted)),)
+    named = [_named(item, columns, rubric, source) for item in scores]
+    owners: dict[str, dict[str, str]] = {}
+    for score, column, explicit in named:
+        alone = sum(other == score for other, _, _ in named) == 1
+        owner = "" if explicit and alone else _owner_of(column, score, rubric)
+        own = owners.setdefault(owner, {})
+        if score in own:
+            raise UsageError(
+                f"it can't be told whose the columns {shown(own[score])} and {shown(column)} are",
+                f'Call them EVALUATOR and the score\'s name, such as "Ann {score}".',
+            )
+        own[score] = column
+    if one_rater and len(owners) == 1:
+        return (Evaluator("", next(iter(owners.values()))),)
+    return tuple(Evaluator(name, own) for name, own in owners.items())
+
+
+def _named(item: str, columns: Sequence[str], rubric: Rubric, source: str) -> tuple[str, str, bool]:
+    """The score and the column that a --score names, and whether it names the score."""
+    known = list(rubric.format.scores)
+    score, sign, column = item.partition("=")
+    if item in columns:
+        fits = [name for name in known if _folded(name) == _folded(item) or _owner(item, name)]
+        if len(fits) == 1 or len(known) == 1:
+            return (fits or known)[0], item, False
+        raise UsageError(
+            f"it can't be told which score the column {shown(item)} holds",
+            f"Give --score SCORE={shown(item)}; the scores are {', '.join(known)}.",
+        )
+    if sign and column in columns:
+        if score not in known:
+            raise UnknownName("score", score, known)
+        return score, column, True
+    raise UnknownName("column", column if sign else item, map(shown, columns), f"These are the columns of {source}")
+
+
+def _owner_of(column: str, score: str, rubric: Rubric) -> str:
+    """Whose the column is: what its header says beside the score's name; with one score, all that it says."""
+    if _folded(column) == _folded(score):
+        return ""
+    words = (score, *ONLY_SCORE) if len(rubric.format.scores) == 1 else (score,)
+    owner = next((found for word in words if (found := _owner(column, word))), "")
+    if not owner and len(rubric.format.scores) > 1:
+        raise UsageError(
+            f"it can't be told whose the column {shown(column)} is",
+            f'Call it EVALUATOR and the score\'s name, such as "Ann {score}".',
+        )
+    return owner or column.strip()
+
+
+def _owner(column: str, word: str) -> str:
+    """What a header says beside a word: Ann of "Ann score", "Ann_score" or "score (Ann)"."""
+    w = r"[\s_\-]*".join(re.escape(part) for part in re.split(r"[\s_\-]+", word))
+    found = re.fullmatch(rf"{w}\s*\((.+)\)|(.+?){_SEPARATOR}{w}|{w}{_SEPARATOR}(.+?)", column.strip(), re.IGNORECASE)
+    return next((part.strip() for part in found.groups() if part), "") if found else ""
+
+
+def _own_scores(columns: Sequence[str], rubric: Rubric, source: str, *, hosted: bool) -> dict[str, str]:
+    known = rubric.format.scores
+    found = {score: column for score in known if (column := _first((score,), columns))}
+    if not found and len(known) == 1 and (column := _first(ONLY_SCORE, columns)):
+        found = dict.fromkeys(known, column)
+    if not found:
+        replies = f", or one of raw replies called {REPLIES[0]}" if hosted else ""
+        raise UsageError(
+            f"{source} has no column called {' or '.join(known)}{replies}",
+            f"Name the columns of scores with --score, once for each evaluator. It has "
+            f"{', '.join(map(shown, columns[:40]))}.",
+        )
+    return found
+
+
+def _with_notes(
+    evaluator: Evaluator, columns: Sequence[str], rubric: Rubric, evaluators: Collection[Evaluator]
+) -> Evaluator:
+    """The evaluator with the columns of notes: of their own, and those that belong to nobody in particular."""
+    taken = {column for each in evaluators for column in each.scores.values()}
+    notes: dict[str, str] = {}
+    for column in columns:
+        if column not in taken and (kept := _note(column, evaluator.name, rubric)):
+            notes[column if kept in notes else kept] = column
+    return Evaluator(evaluator.name, evaluator.scores, notes)
+
+
+def _note(column: str, owner: str, rubric: Rubric) -> str:
+    """Under which name an evaluator's verdicts keep what the column holds; empty for none of their notes."""
+    if owner and any(_folded(_owner(column, word)) == _folded(owner) for word in NOTES):
+        return "notes"
+    own = next((name for name in rubric.format.fields if _folded(name) == _folded(column)), "")
+    if own or _folded(column) not in NOTES:
+        return own
+    return "shared_notes" if owner else "notes"
+
+
+def _inputs(rubric: Rubric, columns: Sequence[str]) -> Mapping[str, str]:
+    """The column of each text that the rubric reads, if all it needs are there and each is beyond doubt."""
+    asked = [name for name, wanted in rubric.inputs.items() if wanted.default is None or has_column(name, columns)]
+    try:
+        return match_columns({rubric.name: asked}, columns, {}, "").columns
+    except ColumnsError:
+        return {}
+
+
+def _first(names: Iterable[str], columns: Sequence[str]) -> str | None:
+    """The column with the first of these names that there is, in whatever spelling."""
+    for name in names:
+        if name in columns:
+            return name
+        alike = [column for column in columns if _folded(column) == _folded(name)]
+        if len(alike) == 1:
+            return alike[0]
+    return None
+
+
+def _is_handout(column: str) -> bool:
+    return _folded(column) in map(_folded, HANDOUT_IDS)
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\s_\-]", "", name).casefold()

@@ -1,0 +1,164 @@
+"""The ratings in a sheet, row by row: what each evaluator says of each case, or why a row can't be read."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pathway_local.case import fingerprint
+from pathway_local.errors import ReplyError
+from pathway_local.ratings.handouts import Handout
+from pathway_local.ratings.hosted_reply import Echoes, read_reply
+from pathway_local.ratings.hosted_results import HostedResult, read_result
+from pathway_local.ratings.rating_layout import Evaluator, RatingLayout
+from pathway_local.ratings.score_text import read_score
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.sheets.row import Row, flaw, shown
+from pathway_local.verdict import Outcome, Score, Value, Verdict
+
+NAME_LIMIT = 100
+NO_SCORE = "no-score"
+"""Marks notes that came without a score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """An outcome that someone outside the run gave, and all that the file says of which case it is about.
+
+    `where` names the place in the file, `id` and `number` the case, `text_hash` its texts (None where the file
+    lacks them), `rater` the evaluator (empty where the file names none). `replied` says that it was read from
+    a raw reply; `judge` names the service and the model that gave it.
+    """
+
+    where: str
+    id: str
+    number: str
+    text_hash: str | None
+    rater: str
+    outcome: Outcome
+    replied: bool = False
+    judge: tuple[str, str] = ("", "")
+    tokens: tuple[int, int, int] = (0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong at a place of the file; neither quotes a text of a case."""
+
+    where: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}"
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """For putting problems in the order of the file."""
+        before, _, number = self.where.rpartition(" ")
+        return before, int(number)
+
+
+class RatingRows:
+    """Reads the rows of one sheet under a rubric; `key` is the run's. `blanks` counts cells without a rating."""
+
+    def __init__(self, layout: RatingLayout, rubric: Rubric, key: bytes, unit: str, title: str = "") -> None:
+        self.layout, self.rubric, self.key = layout, rubric, key
+        self.blanks = 0
+        self._unit, self._title = unit, title
+        named = [layout.id_column, layout.rater_column, layout.reply_column, *layout.inputs.values()]
+        for each in layout.evaluators:
+            named += [*each.scores.values(), *each.notes.values()]
+        self._used = {column for column in named if column is not None}
+
+    def read(self, row: Row) -> Iterator[Rating | Problem]:
+        """What one row says: a rating for each evaluator who gave one, or its problems."""
+        where = f"{self._title}{self._unit} {row.line}"
+        reason = row.problem or self._flaw(row)
+        if reason:
+            yield Problem(where, reason)
+            return
+        for evaluator in self.layout.evaluators:
+            try:
+                rating = self._rating(row, evaluator, where)
+            except ReplyError as error:
+                yield Problem(where, str(error))
+                continue
+            if rating is None:
+                self.blanks += 1
+            else:
+                yield rating
+
+    def _flaw(self, row: Row) -> str:
+        for column in self._used & row.cells.keys():
+            if found := flaw(row.cells[column]):
+                return f"its {shown(column)} holds {found}"
+        bad = [f"its {shown(column)} holds {row.bad_cells[column]}" for column in self._used & row.bad_cells.keys()]
+        return bad[0] if bad else ""
+
+    def _rating(self, row: Row, evaluator: Evaluator, where: str) -> Rating | None:
+        """One evaluator's rating; None where there is none. Raises ReplyError."""
+        cells, layout = row.cells, self.layout
+        replied = layout.reply_column is not None
+        if layout.reply_column is not None:
+            reply = cells.get(layout.reply_column, "")
+            outcome = self._reply(reply, row) if reply.strip() else None
+        else:
+            outcome = self._scored(row, evaluator)
+        if outcome is None:
+            return None
+        rater = cells.get(layout.rater_column, "").strip() if layout.rater_column else evaluator.name
+        if layout.rater_column and not rater:
+            raise ReplyError("it names no rater")
+        if len(rater) > NAME_LIMIT or not rater.isprintable():
+            raise ReplyError("its rater's name can't be one")
+        case_id = cells.get(layout.id_column, "") if layout.id_column else ""
+        if layout.id_column and not case_id.strip():
+            raise ReplyError("it has no id")
+        return Rating(where, case_id, str(row.number), self._text_hash(row), rater, outcome, replied)
+
+    def _scored(self, row: Row, evaluator: Evaluator) -> Verdict | None:
+        scores: dict[str, Score] = {}
+        for name, column in evaluator.scores.items():
+            text = row.cells.get(column, "")
+            if text.strip():
+                scores[name] = self._score(name, text, evaluator)
+        notes: dict[str, Value] = {
+            name: text for name, column in evaluator.notes.items() if (text := row.cells.get(column, "").strip())
+        }
+        if not scores and not (set(notes) - {"shared_notes"}):
+            return None
+        return Verdict(scores, notes, () if scores else (NO_SCORE,))
+
+    def _score(self, name: str, text: str, evaluator: Evaluator) -> Score:
+        try:
+            return Score(read_score(text, self.rubric.format.scores[name])[0])
+        except ReplyError as error:
+            raise ReplyError(f"{evaluator.name or 'the rater'}'s {name}: {error}") from None
+
+    def _reply(self, reply: str, row: Row) -> Outcome:
+        inputs = {name: row.cells[column] for name, column in self.layout.inputs.items() if column in row.cells}
+        return read_reply(reply, self.rubric.format, Echoes.of(self.key, self.rubric.format, inputs))
+
+    def _text_hash(self, row: Row) -> str | None:
+        texts = {name: row.cells[column] for name, column in self.layout.inputs.items() if column in row.cells}
+        return fingerprint(self.key, texts) if texts and len(texts) == len(self.layout.inputs) else None
+
+
+def result_rating(row: Row, rubric: Rubric, key: bytes, unit: str, handout: Handout | None) -> Rating | Problem:
+    """The rating in one line of a batch service's results; `handout` is what its custom_id stands for."""
+    where = f"{unit} {row.line}"
+    try:
+        result = read_result(row) if not row.problem else None
+    except (ValueError, RecursionError) as error:
+        return Problem(where, str(error) if type(error) is ValueError else "it has another shape")
+    if result is None:
+        return Problem(where, row.problem)
+    tokens = (result.prompt_tokens, result.cached_tokens, result.generated_tokens)
+    judge = (result.service, result.model)
+    outcome = _result_outcome(result, rubric, key, handout)
+    return Rating(where, result.custom_id, "", None, "", outcome, result.failure is None, judge, tokens)
+
+
+def _result_outcome(result: HostedResult, rubric: Rubric, key: bytes, handout: Handout | None) -> Outcome:
+    if result.failure:
+        return result.failure
+    echoes = Echoes(key, handout.echoes if handout else {})
+    return read_reply(result.text, rubric.format, echoes, unfinished=result.unfinished)

@@ -1,0 +1,173 @@
+"""A JSON reply that does not keep to its rubric's layout, read as far as its meaning is beyond doubt."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from pathway_local.errors import ReplyError
+from pathway_local.ratings.loose_reading import LooseReading
+from pathway_local.ratings.score_text import read_score
+from pathway_local.rubrics.fields import AnyField, Boolean, Choice, Echo, Json, Number, Score, Text, TextList
+from pathway_local.rubrics.output_format import OutputFormat, Slot
+from pathway_local.verdict import Value
+
+TRIES = 100
+"""Braces at which an object is looked for."""
+
+_ABSENT = object()
+
+
+def read_json(text: str, output_format: OutputFormat, *, unfinished: bool = False) -> LooseReading:
+    """The values in a reply that holds the layout's JSON object somewhere, in some form.
+
+    Objects that contradict each other, a key given twice with different values, and a reply without any score
+    that can be read raise ReplyError. `unfinished` says that the reply was cut off.
+    """
+    reading = LooseReading()
+    body = reading.unfenced(text)
+    slots = [part for part in output_format.parts if isinstance(part, Slot)]
+    found = [item for item in _objects(body, reading) if _knows(item[0], slots)]
+    if not found:
+        _salvage(body, slots, reading, unfinished)
+    else:
+        first, start, end = found[0]
+        _refuse_other(first, [other for other, _, _ in found[1:]], slots)
+        reading.around(body[:start], body[end:])
+        _fill(first, slots, reading)
+    return reading.checked(slots)
+
+
+def _objects(text: str, reading: LooseReading) -> Iterator[tuple[dict[str, Any], int, int]]:
+    """The JSON objects in the text, each with where it stands."""
+    at, tries = text.find("{"), 0
+    while at >= 0 and tries < TRIES:
+        tries += 1
+        end = at + 1
+        for strict in (True, False):
+            try:
+                value, end = json.JSONDecoder(strict=strict, object_pairs_hook=_pairs).raw_decode(text, at)
+            except (ValueError, RecursionError):
+                continue
+            if not strict:
+                reading.mark("control-character")
+            yield value, at, end
+            break
+        at = text.find("{", end)
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if any(made[key] != value for key, value in pairs):
+        raise ReplyError("a key stands in the reply twice, with different values")
+    return made
+
+
+def _knows(made: Mapping[str, Any], slots: list[Slot]) -> bool:
+    return any(_look_up(made, slot.name)[0] is not _ABSENT for slot in slots)
+
+
+def _look_up(made: Any, name: str) -> tuple[Any, bool]:
+    """The value under the name, whose dots lead into objects, and whether all its keys are spelled right."""
+    exact = True
+    for key in name.split("."):
+        if not isinstance(made, dict):
+            return _ABSENT, exact
+        if key not in made:
+            alike = [other for other in made if _folded(other) == _folded(key)]
+            if len(alike) != 1:
+                return _ABSENT, exact
+            key, exact = alike[0], False
+        made = made[key]
+    return made, exact
+
+
+def _folded(key: str) -> str:
+    return re.sub(r"[\s_\-]", "", key).casefold()
+
+
+def _refuse_other(first: Mapping[str, Any], others: list[dict[str, Any]], slots: list[Slot]) -> None:
+    for name in (slot.name for slot in slots if isinstance(slot.field, Score)):
+        if any(_look_up(other, name)[0] not in (_ABSENT, _look_up(first, name)[0]) for other in others):
+            raise ReplyError("the reply holds several objects with different scores")
+
+
+def _fill(made: Mapping[str, Any], slots: list[Slot], reading: LooseReading) -> None:
+    for slot in slots:
+        value, exact = _look_up(made, slot.name)
+        if value is _ABSENT or value is None:
+            reading.mark(f"missing:{slot.name}")
+            continue
+        if not exact:
+            reading.mark("key-name")
+        reading.take(slot, partial(_value, slot.field, value))
+    keys = [_folded(key) for key in made]
+    wanted = list(dict.fromkeys(_folded(slot.name.split(".")[0]) for slot in slots))
+    if [key for key in keys if key in wanted] != [key for key in wanted if key in keys]:
+        reading.mark("order")
+    extra = {key: value for key, value in made.items() if _folded(key) not in wanted}
+    if extra:
+        reading.mark("extra-key")
+        reading.rest.append(json.dumps(extra, ensure_ascii=False))
+
+
+def _value(field: AnyField, value: Any) -> tuple[Value, str]:
+    """The field's value, and how it departs from the declared type. Raises ReplyError."""
+    match field:
+        case Score():
+            return _score(field, value)
+        case Choice() if isinstance(value, str):
+            same = [choice for choice in field.choices if choice.casefold() == value.strip().casefold()]
+            return (same[0], "" if same[0] == value else "case") if len(same) == 1 else (value, "type")
+        case Boolean() if isinstance(value, str) and value.strip().casefold() in ("true", "false"):
+            return value.strip().casefold() == "true", "type"
+        case Text() | Echo():
+            return (value, "") if isinstance(value, str) else (json.dumps(value, ensure_ascii=False), "type")
+        case TextList() if isinstance(value, str):
+            return [value], "type"
+        case TextList():
+            return value, _list_flaw(field, value)
+        case Number() | Boolean() | Choice() | Json():
+            return value, "" if _fits(field, value) else "type"
+
+
+def _score(field: Score, value: Any) -> tuple[Value, str]:
+    if isinstance(value, str):
+        number, how = read_score(value, field)
+        return number, how or ("" if field.written else "type")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ReplyError("there is no score where one belongs")
+    if value not in field.values:
+        raise ReplyError(f"{value:g} is off the scale")
+    return int(value), "" if isinstance(value, int) and not field.written else "type"
+
+
+def _list_flaw(field: TextList, value: Any) -> str:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        return "type"
+    return "list-length" if len(value) > field.items else ""
+
+
+def _fits(field: Number | Boolean | Choice | Json, value: Any) -> bool:
+    if isinstance(field, Number):
+        return isinstance(value, int | float) and not isinstance(value, bool) and field.min <= value <= field.max
+    return isinstance(field, Json) or (isinstance(field, Boolean) and isinstance(value, bool))
+
+
+def _salvage(text: str, slots: list[Slot], reading: LooseReading, unfinished: bool) -> None:
+    """Scores out of JSON that is broken: each from the one place where its key stands before a whole number."""
+    reading.mark("broken-json")
+    for slot in slots:
+        key = re.escape(json.dumps(slot.name.split(".")[-1], ensure_ascii=False))
+        found = list(re.finditer(rf'{key}\s*:\s*("?)(-?\d{{1,6}})\1\s*(?=[,}}\s]|$)', text))
+        cut = unfinished and len(found) == 1 and not text[found[0].end() :].strip()
+        if isinstance(slot.field, Score) and len(found) == 1 and not cut:
+            reading.take(slot, partial(_salvaged, slot.field, found[0].group(2)))
+        else:
+            reading.mark(f"missing:{slot.name}")
+    reading.rest.append(text)
+
+
+def _salvaged(field: Score, number: str) -> tuple[Value, str]:
+    return read_score(number, field)[0], ""

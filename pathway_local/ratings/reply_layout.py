@@ -1,0 +1,164 @@
+"""A text reply that does not keep to its rubric's layout, read by the headings and tags that it does have."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from pathway_local.errors import ReplyError
+from pathway_local.ratings.loose_reading import LooseReading
+from pathway_local.ratings.score_text import read_score
+from pathway_local.rubrics.fields import Boolean, Choice, Number, Score
+from pathway_local.rubrics.output_format import OutputFormat, Part, Slot
+from pathway_local.verdict import Value
+
+_TOKENS = re.compile(r"<\s*/?\s*[\w:.-]+\s*>|\w+")
+_TAG = re.compile(r"<\s*(/?)\s*([\w:.-]+)\s*>")
+_MARKUP = r"[ \t>*_#`\-•]{0,20}"
+_BETWEEN = r"[\s*_`'’.,–—-]{0,20}"
+_COLON = r"[ \t*_`]*(?:[:：=][*_`]{0,3}[ \t]*|[–—-][ \t]+|(?=\r?\n|$))"
+_CLOSING = " \t\r\n*_`"
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchor:
+    """Where a field's heading was found (`start` to `end`), or where a closing tag ends it (no slot)."""
+
+    slot: Slot | None
+    start: int
+    end: int
+    exact: str = ""
+
+
+def read_layout(text: str, output_format: OutputFormat, *, unfinished: bool = False) -> LooseReading:
+    """The values in a reply whose headings or tags can still be told, in whatever case, markdown or spacing.
+
+    A score that is given twice with different values, and a reply without any score that can be read, raise
+    ReplyError. `unfinished` says that the reply was cut off.
+    """
+    reading = LooseReading()
+    body = reading.unfenced(text)
+    parts = output_format.parts
+    slots = [part for part in parts if isinstance(part, Slot)]
+    anchors = sorted(_anchors(body, parts), key=lambda anchor: (anchor.start, -anchor.end))
+    if slots and len(slots) == 1 and not anchors:
+        anchors = [_Anchor(slots[0], 0, 0)]
+    _mark_order(anchors, slots, reading)
+    first = anchors[0].start if anchors else len(body)
+    if isinstance(parts[0], Slot) and not any(anchor.slot is parts[0] for anchor in anchors):
+        anchors.insert(0, _Anchor(parts[0], 0, 0))
+    else:
+        reading.around(body[:first])
+    sections = list(_sections(body, anchors, reading))
+    for slot in slots:
+        own = [(anchor, section) for anchor, section in sections if anchor.slot is slot]
+        if own:
+            _take(slot, own, reading, cut=unfinished and own[-1][0] is anchors[-1])
+        else:
+            reading.mark(f"missing:{slot.name}")
+    return reading.checked(slots)
+
+
+def _anchors(text: str, parts: Sequence[Part]) -> Iterator[_Anchor]:
+    for at, part in enumerate(parts):
+        if isinstance(part, Slot):
+            before, after = (parts[at - 1] if at else ""), (parts[at + 1] if at + 1 < len(parts) else "")
+            heading = _heading(before) if isinstance(before, str) else ""
+            pattern = _pattern(heading, isinstance(before, str) and ("\n" in before or at == 1))
+            if pattern:
+                for found in re.finditer(pattern, text, re.IGNORECASE | re.MULTILINE):
+                    yield _Anchor(part, found.start(), found.end(), heading)
+            closing = _TAG.match(after.lstrip()) if isinstance(after, str) else None
+            if closing and closing.group(1):
+                for found in re.finditer(rf"<\s*/\s*{re.escape(closing.group(2))}\s*>", text, re.IGNORECASE):
+                    yield _Anchor(None, found.start(), found.end(), closing.group())
+
+
+def _heading(literal: str) -> str:
+    """The last line of the literal that says anything."""
+    return next((line.strip() for line in reversed(literal.split("\n")) if _TOKENS.search(line)), "")
+
+
+def _pattern(heading: str, at_line_start: bool) -> str:
+    """A pattern for the heading in any markdown: a tag must stand, words behind a tag may be missing."""
+    tokens = _TOKENS.findall(heading)
+    tags = [rf"<\s*{slash}\s*{re.escape(name)}\s*>" for slash, name in _TAG.findall(heading)]
+    words = [re.escape(token) for token in tokens if not token.startswith("<")]
+    ending = _COLON if ":" in heading else r"[ \t*_`:]*"
+    spoken = _BETWEEN.join(words) + ending if words else ""
+    if tags:
+        return tags[-1] + (rf"(?:{_BETWEEN}{spoken})?" if spoken else "")
+    if not spoken:
+        return ""
+    return rf"^{_MARKUP}(?:\d+[.)][ \t]*)?{_MARKUP}{spoken}" if at_line_start else rf"\b{spoken}"
+
+
+def _mark_order(anchors: Sequence[_Anchor], slots: Sequence[Slot], reading: LooseReading) -> None:
+    found = list(dict.fromkeys(anchor.slot.name for anchor in anchors if anchor.slot))
+    if found != [slot.name for slot in slots if slot.name in found]:
+        reading.mark("order")
+
+
+def _sections(text: str, anchors: Sequence[_Anchor], reading: LooseReading) -> Iterator[tuple[_Anchor, str]]:
+    """Each heading with the text up to the next heading or tag; what follows a closing tag has no place."""
+    for at, anchor in enumerate(anchors):
+        end = anchors[at + 1].start if at + 1 < len(anchors) else len(text)
+        section = text[anchor.end : max(end, anchor.end)]
+        if anchor.slot is None:
+            reading.around(section)
+            continue
+        how = _departure(text[anchor.start : anchor.end], anchor.exact)
+        if how:
+            reading.mark(how)
+        yield anchor, section
+
+
+def _departure(found: str, exact: str) -> str:
+    """How a heading departs from the layout's own."""
+    bare, wanted = "".join(found.split()), "".join(exact.split())
+    if bare == wanted:
+        return "" if found.strip() == exact else "spacing"
+    return "case" if bare.casefold() == wanted.casefold() else "heading"
+
+
+def _take(slot: Slot, own: Sequence[tuple[_Anchor, str]], reading: LooseReading, *, cut: bool) -> None:
+    if len(own) > 1:
+        reading.mark("repeated")
+    if isinstance(slot.field, Score):
+        reading.take(slot, partial(_score, slot.field, [text for _, text in own], reading, cut))
+    else:
+        reading.take(slot, partial(_plain, slot, own[0][1]))
+        reading.rest += [text.strip() for _, text in own[1:] if text.strip()]
+
+
+def _score(field: Score, sections: Sequence[str], reading: LooseReading, cut: bool) -> tuple[Value, str]:
+    """The score on the first line of its section; the lines below it are kept as rest."""
+    values, departures = set(), ""
+    for section in sections:
+        line, _, below = section.strip().partition("\n")
+        if cut and not below.strip():
+            raise ReplyError("the reply was cut off where its score stands")
+        value, how = read_score(line, field)
+        values.add(value)
+        departures = departures or how
+        reading.around(below.strip(_CLOSING))
+    if len(values) > 1:
+        raise ReplyError("the reply gives the score several times, with different values")
+    return values.pop(), departures
+
+
+def _plain(slot: Slot, section: str) -> tuple[Value, str]:
+    text = section.strip(_CLOSING if section.strip().startswith("*") else " \t\r\n")
+    match slot.field:
+        case Choice() | Boolean():
+            texts = slot.field.texts(False)
+            bare = text.strip(_CLOSING + ".")
+            same = [value for name, value in texts.items() if name.casefold() == bare.casefold()]
+            if len(same) != 1:
+                raise ReplyError("there is none of its choices")
+            return same[0], "" if bare in texts else "case"
+        case Number():
+            bare = text.strip(_CLOSING)
+            value, end = slot.field.read(bare, 0, "", False)
+            return value, "" if end == len(bare) else "text-behind"
+    return text, ""

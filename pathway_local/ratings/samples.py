@@ -1,0 +1,122 @@
+"""Probability samples of a run's cases, each case with its chance of being drawn.
+
+A case's place in the draw is a keyed hash of its id (permanent random numbers, Ohlsson 1995): the same seed
+draws the same cases whatever their order in the file, and a larger sample holds the smaller one.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pathway_local.errors import UsageError
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.stored_outcome import storable
+
+LEAST = 2
+"""Cases drawn from each stratum that has them: one alone would not show how far its cases differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inclusion:
+    """A case that could have been drawn, with the probability that it would be, and whether it was."""
+
+    case_id: str
+    case_hash: str
+    row: int
+    numbered: bool
+    stratum: str
+    probability: float
+    drawn: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A draw of `drawn` out of `cases` under a rubric; `strata` is the column that made them, or empty."""
+
+    id: int
+    rubric: str
+    seed: int
+    strata: str
+    cases: int
+    drawn: int
+
+
+def draw(ids: Sequence[str], strata: Sequence[str], size: int, seed: int) -> tuple[list[bool], list[float]]:
+    """Which of the cases are drawn, and each one's probability: n_h/N_h in its stratum.
+
+    Strata share `size` by their sizes (Sainte-Laguë's divisors, so that no share shrinks when `size` grows),
+    `LEAST` at the least. UsageError where there are fewer cases, or more strata than that allows.
+    """
+    members: dict[str, list[int]] = {}
+    for place, stratum in enumerate(strata):
+        members.setdefault(stratum, []).append(place)
+    shares = _shares({stratum: len(places) for stratum, places in members.items()}, size)
+    drawn, chances = [False] * len(ids), [0.0] * len(ids)
+    for stratum, places in members.items():
+        places.sort(key=lambda place: _rank(ids[place], seed))
+        for order, place in enumerate(places):
+            drawn[place] = order < shares[stratum]
+            chances[place] = shares[stratum] / len(places)
+    return drawn, chances
+
+
+def _shares(sizes: dict[str, int], size: int) -> dict[str, int]:
+    total = sum(sizes.values())
+    shares = {stratum: min(LEAST, count) if len(sizes) > 1 else 0 for stratum, count in sizes.items()}
+    if size > total:
+        raise UsageError(f"{size} cases can't be drawn: there are {total}", "Draw fewer.")
+    if sum(shares.values()) > size:
+        raise UsageError(
+            f"{size} cases are too few for {len(sizes)} strata, which take {sum(shares.values())}",
+            "Draw more, or name a column with fewer values.",
+        )
+    for _ in range(size - sum(shares.values())):
+        open_strata = [stratum for stratum in sizes if shares[stratum] < sizes[stratum]]
+        chosen = max(open_strata, key=lambda stratum: (sizes[stratum] / (2 * shares[stratum] + 1), stratum))
+        shares[chosen] += 1
+    return shares
+
+
+def _rank(case_id: str, seed: int) -> bytes:
+    return hashlib.blake2b(storable(case_id).encode(), key=str(seed).encode()[:64], digest_size=16).digest()
+
+
+def store_sample(run: RunFile, job_id: int, sample: Sample, inclusions: Sequence[Inclusion]) -> int:
+    """Keep a sample with every case's inclusion, in place of one with the same rubric, seed and strata; its id."""
+    rubric = "(SELECT id FROM rubrics WHERE name = ?)"
+    same = f"SELECT id FROM samples WHERE rubric_id = {rubric} AND seed = ? AND strata = ?"
+    key = (sample.rubric, sample.seed, storable(sample.strata))
+    with run.database.writing(commit=True):
+        for (old,) in run.database.rows(same, *key):
+            run.database.execute("DELETE FROM inclusions WHERE sample_id = ?", (old,))
+            run.database.execute("DELETE FROM samples WHERE id = ?", (old,))
+        columns = (
+            f"INSERT INTO samples (job_id, rubric_id, seed, strata, cases, drawn) VALUES (?, {rubric}, ?, ?, ?, ?)"
+        )
+        sample_id = run.database.execute(columns, (job_id, *key, sample.cases, sample.drawn))
+        for each in inclusions:
+            place = (storable(each.case_id), each.case_hash, each.row, each.numbered)
+            chance = (storable(each.stratum), each.probability, each.drawn)
+            run.database.execute("INSERT INTO inclusions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (sample_id, *place, *chance))
+    return sample_id
+
+
+def samples(run: RunFile, rubric: str) -> list[Sample]:
+    """The samples under a rubric, oldest first."""
+    query = """
+        SELECT samples.id, rubrics.name, seed, strata, cases, drawn
+        FROM samples JOIN rubrics ON rubrics.id = rubric_id WHERE rubrics.name = ? ORDER BY samples.id
+    """
+    return [Sample(*row) for row in run.database.rows(query, rubric)]
+
+
+def inclusions(run: RunFile, sample_id: int) -> list[Inclusion]:
+    """Every case of a sample's population, in the order of the cases file."""
+    query = """
+        SELECT case_id, case_hash, row, numbered, stratum, probability, drawn
+        FROM inclusions WHERE sample_id = ? ORDER BY row, case_id
+    """
+    return [
+        Inclusion(case_id, case_hash, row, bool(numbered), stratum, probability, bool(drawn))
+        for case_id, case_hash, row, numbered, stratum, probability, drawn in run.database.rows(query, sample_id)
+    ]

@@ -1,0 +1,152 @@
+"""Draw cases for people to rate: into a shuffled rating sheet, with each case's chance kept in the run."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pathway_local import __version__
+from pathway_local.case import Case, fingerprint
+from pathway_local.errors import CasesError, UnknownName, UsageError
+from pathway_local.ratings.cases_given import CasesGiven, Given
+from pathway_local.ratings.handouts import hand_out, store_handouts
+from pathway_local.ratings.rating_sheet import RatingRow, write_rating_sheet
+from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
+from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.output_file import check_output, output_file
+from pathway_local.sheets.row import shown
+from pathway_local.sheets.tables import temporary_files_in
+from pathway_local.verdict import Value
+
+
+@dataclass(frozen=True, slots=True)
+class SamplePlan:
+    """What to draw and for whom. `strata` is a column of the cases file, within whose values is drawn."""
+
+    given: Given
+    size: int
+    seed: int
+    out: Path
+    strata: str = ""
+    raters: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What was drawn: out of how many `cases`, and how many are in the sheet.
+
+    `before` counts those that an earlier, smaller sample of the same seed gave out already, `cut` the texts
+    that a cell could not hold.
+    """
+
+    cases: int
+    left_out: int
+    drawn: int
+    before: int
+    in_sheet: int
+    strata: int
+    cut: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    """What was drawn: each case's inclusion, and the drawn cases with their texts."""
+
+    inclusions: Sequence[Inclusion]
+    drawn: Sequence[Case]
+
+    def hashes(self) -> dict[str, str]:
+        """The text hash of each drawn case."""
+        return {each.case_id: each.case_hash for each in self.inclusions if each.drawn}
+
+
+def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> Drawn:
+    """Draw the sample, store it and write the sheet. Raises UsageError, CasesError, OutputExists."""
+    check_output(plan.out, force=force)
+    if plan.out.suffix.lower() != ".xlsx":
+        raise UsageError(f"{plan.out.name} is no XLSX file", "A rating sheet is a workbook: name a .xlsx file.")
+    if len(set(plan.raters)) != len(plan.raters):
+        raise UsageError("an evaluator is named twice", "Give each one a name of their own.")
+    with CasesGiven(plan.given) as given:
+        _check_strata(given, plan.strata)
+        ids, strata = _ids_and_strata(given, plan.strata)
+        drawn, chances = draw(ids, strata, plan.size, plan.seed)
+        run = given.begin()
+        made = _draw(run, given, ids, [*zip(strata, drawn, chances, strict=True)])
+        before = _given_before(run, given, plan, made)
+        new = [case for case in made.drawn if case.id not in before]
+        # The sheet gets its name last: one whose ids the run does not know would be worth nothing.
+        with output_file(plan.out, force=force) as file, run.together():
+            job = run.begin_job(command, _facts(plan, given))
+            store_sample(
+                run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), made.inclusions
+            )
+            sheets = {rater: _rows(run, given, plan, rater, new, job) for rater in plan.raters or ("",)}
+            with temporary_files_in(plan.out.parent):
+                cut = write_rating_sheet(file, given.rubric, sheets)
+            run.end_job(job, "done", {"cases": len(ids), "drawn": plan.size, "in_sheet": len(new)})
+        return Drawn(len(ids), given.left_out, plan.size, len(before), len(new), len(set(strata)), cut)
+
+
+def _check_strata(given: CasesGiven, column: str) -> None:
+    if column and column not in given.file.columns:
+        raise UnknownName("column", column, map(shown, given.file.columns), "These are the columns of the cases file")
+    if column and column == given.file.id_column:
+        raise UsageError(f"{shown(column)} is the column of the ids", "Draw within the values of another one.")
+
+
+def _ids_and_strata(given: CasesGiven, column: str) -> tuple[list[str], list[str]]:
+    inputs = {source: name for name, source in given.file.inputs.items()}
+    ids, strata = [], []
+    for case in given:
+        ids.append(case.id)
+        strata.append(case.inputs[inputs[column]] if column in inputs else case.metadata.get(column, ""))
+    return ids, strata
+
+
+def _draw(run: RunFile, given: CasesGiven, ids: Sequence[str], fates: Sequence[tuple[str, bool, float]]) -> _Draw:
+    """Read the cases once more for their hashes and the drawn ones' texts; `fates` are stratum, drawn and chance."""
+    inclusions: list[Inclusion] = []
+    kept: list[Case] = []
+    changed = CasesError(f"{given.file.path.name} has changed while it was read", "Give the command again.")
+    for place, case in enumerate(given):
+        if place >= len(ids) or case.id != ids[place]:
+            raise changed
+        stratum, is_drawn, chance = fates[place]
+        case_hash = fingerprint(run.key, given.rubric.texts_of(case))
+        inclusions.append(Inclusion(case.id, case_hash, case.row, case.numbered, stratum, chance, is_drawn))
+        kept += [case] if is_drawn else []
+    if len(inclusions) != len(ids):
+        raise changed
+    return _Draw(inclusions, kept)
+
+
+def _given_before(run: RunFile, given: CasesGiven, plan: SamplePlan, made: _Draw) -> dict[str, str]:
+    """The cases that a smaller sample of the same seed gave out, if this one only adds to it."""
+    same = [s for s in samples(run, given.rubric.name) if (s.seed, s.strata) == (plan.seed, plan.strata)]
+    if not same:
+        return {}
+    if same[-1].drawn > plan.size:
+        raise UsageError(
+            f"with this seed {same[-1].drawn} cases were drawn already", "Draw as many or more, or take another --seed."
+        )
+    earlier = {each.case_id: each.case_hash for each in inclusions(run, same[-1].id) if each.drawn}
+    return earlier if same[-1].drawn < plan.size and earlier.items() <= made.hashes().items() else {}
+
+
+def _rows(
+    run: RunFile, given: CasesGiven, plan: SamplePlan, rater: str, cases: Sequence[Case], job: int
+) -> list[RatingRow]:
+    """An evaluator's rows in an order of their own, under random ids that the run keeps."""
+    order = list(cases)
+    random.Random(f"{plan.seed} {rater}").shuffle(order)
+    handouts = [hand_out(run.key, given.rubric, case, rater) for case in order]
+    store_handouts(run, job, handouts)
+    texts = [given.rubric.inputs_of(case) for case in order]
+    return [RatingRow(handout.custom_id, own) for handout, own in zip(handouts, texts, strict=True)]
+
+
+def _facts(plan: SamplePlan, given: CasesGiven) -> dict[str, Value]:
+    drawn: dict[str, Value] = {"size": plan.size, "seed": plan.seed, "strata": plan.strata, "raters": list(plan.raters)}
+    cases: dict[str, Value] = {"file": given.file.path.name, "sha256": given.file.sha256()}
+    return {"pathway_local": __version__, "sample": drawn, "cases": cases}

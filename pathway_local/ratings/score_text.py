@@ -1,0 +1,61 @@
+"""A score as people and unconstrained judges write it: 4, **4**, 4/5, "4 (Good)", "Good"."""
+
+import re
+
+from pathway_local.errors import ReplyError
+from pathway_local.rubrics.fields import Score
+
+_DECORATION = "*_`()[]\"'“”‘’ \t\r\n"
+_NUMBER = re.compile(r"(-?\d{1,6})(?:\.0+)?(?!\d)(?:\s*(?:/|out of)\s*(\d{1,6})(?![\d.,]))?(.*)", re.DOTALL)
+_JOINTS = " \t\r\n*_`\"'().,;:–—-"
+
+
+def read_score(text: str, field: Score) -> tuple[int, str]:
+    """The value that `text` stands for, and how it departs from the way the field is written.
+
+    The second is empty, "case", "markdown", "label" (the level's name in place of its value) or "score-form"
+    (something around the value). Raises ReplyError where it is off the scale or could be read in two ways;
+    the message holds nothing of the text but a number.
+    """
+    written = field.values_by_text(False)
+    bare = text.strip()
+    if bare in written:
+        return written[bare], ""
+    plain = bare.strip(_DECORATION)
+    if plain in written:
+        return written[plain], "markdown"
+    ended = plain.rstrip(".,;:!")
+    spoken = [value for name, value in written.items() if name.casefold() == ended.casefold()]
+    if len(spoken) == 1:
+        return spoken[0], "case" if ended == plain else "score-form"
+    named = [value for value, label in field.levels.items() if _folded(label) == _folded(plain)]
+    if len(named) == 1:
+        return named[0], "label"
+    return _numbered(plain, field), "score-form"
+
+
+def scale_text(field: Score) -> str:
+    """The scale in a few words, for messages."""
+    low, high = field.values[0], field.values[-1]
+    whole = field.values == tuple(range(low, high + 1))
+    return f"{low} to {high}" if whole else ", ".join(map(str, field.values[:20]))
+
+
+def _numbered(plain: str, field: Score) -> int:
+    """The number that the text begins with; behind it may stand its level or the scale's end, but no other number."""
+    found = _NUMBER.fullmatch(plain)
+    if not found:
+        raise ReplyError("there is no score where one belongs")
+    value, end, rest = int(found.group(1)), found.group(2), found.group(3)
+    if value not in field.values:
+        raise ReplyError(f"{value} is off the scale {scale_text(field)}")
+    if end and int(end) != field.values[-1]:
+        raise ReplyError(f"a score out of {end} is not on the scale {scale_text(field)}")
+    joined = not rest or rest[0] in _JOINTS
+    if not joined or (re.search(r"\d", rest) and _folded(rest) != _folded(field.levels.get(value, ""))):
+        raise ReplyError("the score can be read in more than one way")
+    return value
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.strip(_JOINTS).casefold().split())

@@ -1,0 +1,56 @@
+"""A rubric's JSON layout as the strict schema that a hosted service takes."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pathway_local.rubrics.fields import Echo, Score
+from pathway_local.rubrics.output_format import OutputFormat, Slot
+
+Service = Literal["openai", "anthropic"]
+
+# What each service refuses in a strict schema; the reader checks these bounds all the same.
+_REFUSED: Mapping[Service, frozenset[str]] = {
+    "openai": frozenset(("minLength", "maxLength", "uniqueItems", "default", "$schema", "title")),
+    "anthropic": frozenset(
+        (
+            "minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+            "multipleOf", "maxItems", "minItems", "uniqueItems", "default", "$schema", "title",
+        )
+    ),
+}  # fmt: skip
+
+
+def strict_schema(output_format: OutputFormat, inputs: Mapping[str, str], service: Service) -> dict[str, Any]:
+    """The schema of the whole reply to a case with these inputs: every key required, echoes with their one value."""
+    schema: dict[str, Any] = output_format.schema()
+    for part in output_format.parts:
+        if not isinstance(part, Slot):
+            continue
+        *path, last = part.name.split(".")
+        owner = schema["properties"]
+        for key in path:
+            owner = owner[key]["properties"]
+        described = {"description": part.field.description} if part.field.description else {}
+        if isinstance(part.field, Echo):
+            owner[last] = {"type": "string", "const": inputs[part.field.input], **described}
+        elif isinstance(part.field, Score) and part.field.written:
+            owner[last] = {"type": "string", "enum": list(part.field.texts(False)), **described}
+    return _strict(schema, _REFUSED[service])
+
+
+def _strict(schema: Mapping[str, Any], refused: frozenset[str]) -> dict[str, Any]:
+    """The schema without what the service refuses, and with every object closed and all its keys required."""
+    kept = {key: value for key, value in schema.items() if key not in refused}
+    for key in ("items", "not"):
+        if isinstance(kept.get(key), Mapping):
+            kept[key] = _strict(kept[key], refused)
+    for key in ("anyOf", "allOf", "oneOf"):
+        if isinstance(kept.get(key), list):
+            kept[key] = [_strict(each, refused) if isinstance(each, Mapping) else each for each in kept[key]]
+    if isinstance(kept.get("properties"), Mapping):
+        kept["properties"] = {
+            name: _strict(each, refused) if isinstance(each, Mapping) else each
+            for name, each in kept["properties"].items()
+        }
+        kept |= {"required": list(kept["properties"]), "additionalProperties": False}
+    return kept

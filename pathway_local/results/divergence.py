@@ -1,0 +1,161 @@
+"""Where raters part: each case's scores side by side, the pattern they make, and the cases to look at first."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
+from pathway_local.rubrics.fields import Text
+from pathway_local.rubrics.output_format import OutputFormat, Slot
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Verdict
+
+Kind = Literal["agree", "neighbours", "apart", "special"]
+"""All gave one level; two adjacent levels; levels further apart; some gave a special level and some did not."""
+
+NOTES = ("notes", "shared_notes")
+"""The fields in which people's own words are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """One case: each rater's score by name, their mean and spread (highest less lowest) on the scale, the pattern.
+
+    `mean` and `spread` are None where nobody gave a level on the scale, or it is nominal. `reasons` has, by
+    rater, the words that go with the score; it is filled for the cases that were asked for.
+    """
+
+    case: str
+    scores: Mapping[str, int]
+    mean: float | None
+    spread: int | None
+    kind: Kind
+    pattern: str
+    reasons: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreDivergence:
+    """One score: how many cases have each kind and each pattern, and the cases to look at first.
+
+    `cases` counts those that two raters or more scored. Panels take no part.
+    """
+
+    rubric: str
+    score: str
+    raters: tuple[str, ...]
+    cases: int
+    kinds: Mapping[str, int]
+    patterns: Mapping[str, int]
+    first: tuple[Divergence, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """The same as plain values."""
+        return {
+            "rubric": self.rubric,
+            "score": self.score,
+            "raters": list(self.raters),
+            "cases": self.cases,
+            "kinds": dict(self.kinds),
+            "patterns": dict(self.patterns),
+            "first": [
+                {
+                    "case": each.case,
+                    "scores": dict(each.scores),
+                    "mean": each.mean,
+                    "spread": each.spread,
+                    "kind": each.kind,
+                    "pattern": each.pattern,
+                    "reasons": dict(each.reasons),
+                }
+                for each in self.first
+            ],
+        }
+
+
+def divergence(run: RunFile, rubrics: Iterable[Rubric], top: int) -> list[ScoreDivergence]:
+    """For each score of these rubrics the patterns, and the `top` cases where raters are furthest apart.
+
+    First come cases where only some gave a special level, since no distance tells how far apart these are;
+    then larger spreads before smaller ones, and of equal spreads those where the raters are more evenly split.
+    Cases on which all agree are left out of the list.
+    """
+    return [_score(run, rubric, matrix, top) for rubric in rubrics for matrix in ratings_matrices(run, rubric)]
+
+
+def pattern_of(values: Sequence[int], special: Sequence[int], levels: Sequence[int]) -> tuple[Kind, str]:
+    """The kind of a case's scores, and the pattern in words: "all 2s", "mix of 2s and 4s"."""
+    found = sorted(set(values))
+    named = [f"{value}s" for value in found]
+    text = f"all {named[0]}" if len(named) == 1 else f"mix of {', '.join(named[:-1])} and {named[-1]}"
+    if len(found) == 1:
+        return "agree", text
+    if any(value in special for value in found):
+        return "special", text
+    places = [levels.index(value) for value in found]
+    return ("neighbours" if places[-1] - places[0] == 1 else "apart"), text
+
+
+def _score(run: RunFile, rubric: Rubric, matrix: RatingsMatrix, top: int) -> ScoreDivergence:
+    columns = [place for place in matrix.of_kind("judge", "human", "hosted") if matrix.raters[place].verdicts]
+    names = [matrix.raters[place].name for place in columns]
+    given = matrix.given[:, columns]
+    several = np.flatnonzero(np.isfinite(given).sum(axis=1) >= 2)
+    cases = [_case(matrix, names, matrix.case_ids[row], given[row]) for row in several]
+    first = sorted((case for case in cases if case.kind != "agree"), key=_urgency, reverse=True)[:top]
+    reasons = _reasons(run, rubric, matrix.score, {case.case for case in first}) if first else {}
+    return ScoreDivergence(
+        rubric=rubric.name,
+        score=matrix.score,
+        raters=tuple(names),
+        cases=len(cases),
+        kinds=dict(Counter(case.kind for case in cases).most_common()),
+        patterns=dict(Counter(case.pattern for case in cases).most_common()),
+        first=tuple(_with_reasons(case, reasons.get(case.case, {})) for case in first),
+    )
+
+
+def _case(matrix: RatingsMatrix, names: Sequence[str], case_id: str, row: np.ndarray) -> Divergence:
+    scores = {name: int(value) for name, value in zip(names, row, strict=True) if np.isfinite(value)}
+    kind, pattern = pattern_of(list(scores.values()), matrix.special, matrix.levels)
+    on_scale = [value for value in scores.values() if value not in matrix.special]
+    if not on_scale or matrix.nominal:
+        return Divergence(case_id, scores, None, None, kind, pattern, {})
+    return Divergence(case_id, scores, sum(on_scale) / len(on_scale), max(on_scale) - min(on_scale), kind, pattern, {})
+
+
+def _urgency(case: Divergence) -> tuple[bool, int, float]:
+    values = list(case.scores.values())
+    return case.kind == "special", case.spread or 0, float(np.var(values))
+
+
+def _with_reasons(case: Divergence, reasons: Mapping[str, str]) -> Divergence:
+    own = {name: reasons[name] for name in case.scores if name in reasons}
+    return Divergence(case.case, case.scores, case.mean, case.spread, case.kind, case.pattern, own)
+
+
+def _reasons(run: RunFile, rubric: Rubric, score: str, cases: set[str]) -> dict[str, dict[str, str]]:
+    """The words with each rater's score of these cases, by case and rater."""
+    field = reason_field(rubric.format, score)
+    found: dict[str, dict[str, str]] = {}
+    for record in run.records(rubric=rubric.name):
+        if record.case_id in cases and isinstance(record.outcome, Verdict):
+            fields = record.outcome.fields
+            texts = [fields.get(name) for name in (*NOTES, field) if name]
+            words = "\n".join(text for text in texts if isinstance(text, str) and text)
+            if words:
+                found.setdefault(record.case_id, {})[record.rater] = words
+    return found
+
+
+def reason_field(output_format: OutputFormat, score: str) -> str:
+    """The text field that goes with a score: the first one behind it, else the last one before it."""
+    slots = [part for part in output_format.parts if isinstance(part, Slot)]
+    at = next(place for place, slot in enumerate(slots) if slot.name == score)
+    behind = [slot.name for slot in slots[at:] if isinstance(slot.field, Text)]
+    before = [slot.name for slot in slots[:at] if isinstance(slot.field, Text)]
+    return behind[0] if behind else before[-1] if before else ""

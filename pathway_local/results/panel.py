@@ -1,0 +1,162 @@
+"""A panel: a rater made of others, by the mean, the median or the majority of their scores, with the spread."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, median_low
+from typing import Literal, get_args
+
+from pathway_local import __version__
+from pathway_local.case import Case
+from pathway_local.errors import UnknownName, UsageError
+from pathway_local.rater import Rater
+from pathway_local.ratings.known_cases import hash_by_case
+from pathway_local.rubrics.fields import Score as ScoreField
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.run_cases import rubrics_of
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
+
+Rule = Literal["mean", "median", "majority"]
+RULES = get_args(Rule)
+
+LEAST = 2
+"""Members whose scores make a panel's; one alone is no panel."""
+
+MEAN, SPREAD = "_mean", "_spread"
+"""Behind a score's name, the fields with the members' mean, and with their highest score less their lowest."""
+
+
+@dataclass(slots=True)
+class Panelled:
+    """What came of a panel under one rubric. `partial` verdicts lack one member or more."""
+
+    rubric: str
+    verdicts: int = 0
+    partial: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class _Votes:
+    """One case and what the members said of its present texts."""
+
+    case: Case
+    case_hash: str
+    verdicts: list[Verdict] = field(default_factory=list)
+
+
+def mean_of(verdict: Verdict, score: str) -> float | None:
+    """The mean that a panel gave in place of a score on the scale."""
+    value = verdict.fields.get(f"{score}{MEAN}")
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def make_panel(run: RunFile, name: str, members: Sequence[str], rule: Rule, command: Sequence[str]) -> list[Panelled]:
+    """Store the panel's verdict of every case, under each rubric that all members rated.
+
+    A median (the lower of two middle ones) and a majority (more than half) are levels of the scale, and scores
+    like any other. A mean is none: it is kept as the field SCORE_mean, and the verdict has no such score. The
+    spread is kept as SCORE_spread. Special levels have no place in a mean, median or spread; where more than
+    half of the members gave one, it is the panel's score. Marks tell where members or special votes are left
+    out (`members:2/3`, `special:1/3`). A case that fewer than two members scored, or one
+    without a majority, is a failure. Making a panel again brings it up to date.
+    Raises UsageError, UnknownName, and RaterChanged where another rater has that name.
+    """
+    rubrics = _rubrics(run, name, members, rule)
+    votes = {rubric.name: _votes(run, rubric, members) for rubric in rubrics}
+    with run.together():
+        facts: dict[str, Value] = {"name": name, "of": list(members), "rule": rule}
+        job = run.begin_job(command, {"pathway_local": __version__, "panel": facts})
+        made = [_store(run, name, members, rule, rubric, votes[rubric.name]) for rubric in rubrics]
+        run.end_job(job, "done", {"judged": sum(each.verdicts for each in made)})
+    return made
+
+
+def _rubrics(run: RunFile, name: str, members: Sequence[str], rule: Rule) -> list[Rubric]:
+    """The rubrics under which all members are raters. Raises UsageError."""
+    raters = [rater for _, rater in run.raters()]
+    known = dict.fromkeys(rater.name for rater in raters)
+    for member in members:
+        if member not in known:
+            raise UnknownName("rater", member, known)
+    if len(set(members)) != len(members) or len(members) < LEAST:
+        raise UsageError("a panel is made of two raters or more, each named once", "Such as --of ann,bob,cara.")
+    if name in members or any(rater.kind == "panel" and rater.name in members for rater in raters):
+        raise UsageError("a panel can't be made of panels", "Name the raters that they are made of.")
+    of = {member: {rater.rubric for rater in raters if rater.name == member} for member in members}
+    shared = [rubric for rubric in rubrics_of(run).values() if all(rubric.name in rated for rated in of.values())]
+    if not shared:
+        raise UsageError(f"{', '.join(members)} have no rubric in common", "A panel needs raters of one rubric.")
+    for rubric in shared:
+        nominal = [score for score, declared in rubric.format.scores.items() if declared.scale == "nominal"]
+        if nominal and rule != "majority":
+            raise UsageError(f"{rubric.name}'s {nominal[0]} is nominal: it has no {rule}", "Give --rule majority.")
+    return shared
+
+
+def _votes(run: RunFile, rubric: Rubric, members: Sequence[str]) -> list[_Votes]:
+    """Every case that a member rated, in the order of the cases file, with the verdicts on its present texts."""
+    current = hash_by_case(run, rubric.name)
+    found: dict[str, _Votes] = {}
+    for record in run.records(rubric=rubric.name):
+        if record.rater in members:
+            case = Case(record.case_id, {}, row=record.row, numbered=record.numbered)
+            votes = found.setdefault(record.case_id, _Votes(case, current.get(record.case_id, "")))
+            if isinstance(record.outcome, Verdict) and record.case_hash == votes.case_hash:
+                votes.verdicts.append(record.outcome)
+    return list(found.values())
+
+
+def _store(
+    run: RunFile, name: str, members: Sequence[str], rule: Rule, rubric: Rubric, votes: Sequence[_Votes]
+) -> Panelled:
+    spec: dict[str, Value] = {"rubric": rubric.sha256, "of": list(members), "rule": rule}
+    rater = run.add_rater(Rater(name, "panel", rubric.name, spec))
+    made = Panelled(rubric.name)
+    for each in votes:
+        outcome = _verdict(each.verdicts, rubric.format.scores, rule, len(members))
+        run.put(rater, each.case, each.case_hash, outcome)
+        if isinstance(outcome, Failure):
+            made.failures[outcome.kind] += 1
+        else:
+            made.verdicts += 1
+            made.partial += bool(outcome.marks)
+    return made
+
+
+def _verdict(verdicts: Sequence[Verdict], declared: Mapping[str, ScoreField], rule: Rule, size: int) -> Outcome:
+    scores: dict[str, Score] = {}
+    fields: dict[str, Value] = {}
+    marks: dict[str, None] = {}
+    problem = Failure("panel-incomplete", f"fewer than {LEAST} members have scored the case")
+    for name, scale in declared.items():
+        values = [verdict.scores[name].value for verdict in verdicts if name in verdict.scores]
+        if len(values) < size:
+            marks[f"members:{len(values)}/{size}"] = None
+        if len(values) < LEAST:
+            continue
+        on_scale = [value for value in values if value not in scale.special]
+        agreed = _majority(values)
+        if len(on_scale) < len(values) and agreed not in scale.special and rule != "majority":
+            marks[f"special:{len(values) - len(on_scale)}/{size}"] = None
+        if agreed in scale.special or rule == "majority":
+            if agreed is None:
+                marks[f"no-majority:{name}"] = None
+                problem = Failure("no-majority", "no level has more than half of the members' votes")
+            else:
+                scores[name] = Score(agreed)
+        elif on_scale and rule == "median":
+            scores[name] = Score(median_low(on_scale))
+        elif on_scale:
+            fields[f"{name}{MEAN}"] = fmean(on_scale)
+        if on_scale and scale.scale == "ordinal":
+            fields[f"{name}{SPREAD}"] = max(on_scale) - min(on_scale)
+    found = scores or any(key.endswith(MEAN) for key in fields)
+    return Verdict(scores, fields, tuple(marks)) if found else problem
+
+
+def _majority(values: Sequence[int]) -> int | None:
+    """The value that more than half of the votes are for."""
+    value, count = Counter(values).most_common(1)[0]
+    return value if 2 * count > len(values) else None

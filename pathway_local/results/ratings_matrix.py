@@ -1,0 +1,259 @@
+"""What all raters gave all cases for one score, as arrays: the data of every figure of agreement."""
+
+import json
+import math
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pathway_local.errors import UnknownName, UsageError
+from pathway_local.rater import Kind, Rater
+from pathway_local.ratings.import_ratings import GROUP
+from pathway_local.ratings.samples import Sample, inclusions, samples
+from pathway_local.results.panel import mean_of
+from pathway_local.rubrics.fields import Score as ScoreField
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.database import decoding
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.stored_outcome import from_columns
+from pathway_local.statistics.figure import FloatArray, IntArray
+from pathway_local.verdict import Verdict
+
+# The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are
+# decoded only where a score is among them.
+_OUTCOMES = """
+    SELECT case_id, row, metadata, rater_id, case_hash, scores, fields
+    FROM outcomes CROSS JOIN cases ON key = case_key WHERE superseded = 0 AND rater_id IN ({}) ORDER BY outcomes.id DESC
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRater:
+    """A rater's column. `on_scale` is false for a panel's mean: its scores are no levels.
+
+    `verdicts` counts its scores in the matrix, `failures` the cases it failed on, `other_texts` the verdicts
+    that are left out since their cases had other texts.
+    """
+
+    name: str
+    kind: Kind
+    on_scale: bool
+    verdicts: int
+    failures: int
+    other_texts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A probability sample over the matrix's cases, each array (cases,).
+
+    `probability` is 0 for cases outside its population; `strata` holds codes, -1 for those.
+    """
+
+    sample: Sample
+    probability: FloatArray
+    drawn: NDArray[np.bool_]
+    strata: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class RatingsMatrix:
+    """One score under one rubric: `given` and `expected` are (cases, raters), NaN where a rater has none.
+
+    Cases come in the order of the cases file. `given` holds special values as they are, `expected` the
+    probability-weighted scores of raters that have probabilities. `levels` are the declared ones on the scale,
+    ascending, `special` those without a place on it.
+    """
+
+    rubric: str
+    score: str
+    nominal: bool
+    levels: tuple[int, ...]
+    special: tuple[int, ...]
+    raters: tuple[MatrixRater, ...]
+    case_ids: tuple[str, ...]
+    given: FloatArray
+    expected: FloatArray
+    metadata: tuple[Mapping[str, str], ...]
+    design: Design | None = None
+
+    @property
+    def on_scale(self) -> FloatArray:
+        """`given` with NaN for special values."""
+        return np.where(np.isin(self.given, self.special), np.nan, self.given)
+
+    def columns(self, name: str) -> list[int]:
+        """The columns of a rater, or of all that were imported together under that name. UnknownName for none."""
+        names = [rater.name for rater in self.raters]
+        if name in names:
+            return [names.index(name)]
+        group = [place for place, other in enumerate(names) if other.startswith(f"{name}{GROUP}")]
+        if not group:
+            raise UnknownName("rater", name, names)
+        return group
+
+    def of_kind(self, *kinds: Kind) -> list[int]:
+        """The columns of raters of these kinds."""
+        return [place for place, rater in enumerate(self.raters) if rater.kind in kinds]
+
+    def codes(self, column: str) -> tuple[IntArray, tuple[str, ...]]:
+        """Each case's value of a metadata column as a code (cases,), and the values in the order of their codes.
+
+        UsageError where the run does not keep the column for every case.
+        """
+        if any(column not in kept for kept in self.metadata):
+            hint = f"Judge once more with --keep {column}: it fills the column in and judges nothing again."
+            raise UsageError(f"the run does not keep the column {column!r} for every case", hint)
+        values = [kept[column] for kept in self.metadata]
+        names = tuple(dict.fromkeys(values))
+        place = {name: code for code, name in enumerate(names)}
+        return np.array([place[value] for value in values], dtype=np.int64), names
+
+
+@dataclass(slots=True)
+class _Case:
+    """A case with its place in the order in which cases were met, and the hash of its latest texts."""
+
+    place: int
+    row: int
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    known: bool = False
+    case_hash: str = ""
+
+
+def ratings_matrices(run: RunFile, rubric: Rubric) -> list[RatingsMatrix]:
+    """The matrix of each score of the rubric, in their order; the design is that of the rubric's latest sample."""
+    return _Gathered(run, rubric).matrices()
+
+
+class _Gathered:
+    """All that a run holds under a rubric, gathered in one reading."""
+
+    def __init__(self, run: RunFile, rubric: Rubric) -> None:
+        self.rubric = rubric
+        self.raters = [(rater_id, rater) for rater_id, rater in run.raters() if rater.rubric == rubric.name]
+        self.sample = next(reversed(samples(run, rubric.name)), None)
+        self.inclusions = inclusions(run, self.sample.id) if self.sample else []
+        self.cases: dict[str, _Case] = {}
+        self.failures = [0] * len(self.raters)
+        self.other_texts = [0] * len(self.raters)
+        scores = list(rubric.format.scores)
+        # Two numbers for each score and rater of each case, in the order in which cases are met.
+        self._blank = [math.nan] * (2 * len(scores) * len(self.raters))
+        self.numbers = array("d")
+        for each in self.inclusions:
+            self._case(each.case_id, each.row)
+        self._read(run)
+
+    def _case(self, case_id: str, row: int) -> _Case:
+        if case_id not in self.cases:
+            self.cases[case_id] = _Case(len(self.cases), row)
+            self.numbers.extend(self._blank)
+        return self.cases[case_id]
+
+    def _read(self, run: RunFile) -> None:
+        """Judges first: they read a case's present texts, while ratings may come back about earlier ones."""
+        judges = [place for place, (_, rater) in enumerate(self.raters) if rater.kind == "judge"]
+        others = [place for place, (_, rater) in enumerate(self.raters) if rater.kind != "judge"]
+        with decoding(run.path):
+            for places in (judges, others):
+                self._read_raters(run, {self.raters[place][0]: place for place in places})
+
+    def _read_raters(self, run: RunFile, places: Mapping[int, int]) -> None:
+        means = {place for place in places.values() if _is_mean(self.raters[place][1])}
+        query = _OUTCOMES.format(",".join("?" * len(places)))
+        for case_id, row, metadata, rater_id, case_hash, scores, fields in run.database.stream(query, *places):
+            case, column = self._case(case_id, row), places[rater_id]
+            if not case.known:
+                case.row, case.metadata, case.known = row, json.loads(metadata), True
+            case.case_hash = case.case_hash or case_hash
+            if scores is None:
+                self.failures[column] += 1
+            elif case_hash != case.case_hash:
+                self.other_texts[column] += 1
+            else:
+                self._put(case, column, _verdict(scores, fields if column in means else ""))
+
+    def _put(self, case: _Case, column: int, verdict: Verdict) -> None:
+        size = len(self.raters)
+        for number, (name, declared) in enumerate(self.rubric.format.scores.items()):
+            at = case.place * len(self._blank) + 2 * number * size + column
+            self.numbers[at], self.numbers[at + size] = _values(verdict, name, declared)
+
+    def matrices(self) -> list[RatingsMatrix]:
+        ids = sorted(self.cases, key=lambda case_id: (self.cases[case_id].row, case_id))
+        order = np.array([self.cases[case_id].place for case_id in ids], dtype=np.int64)
+        scores = self.rubric.format.scores
+        shape = (len(ids), len(scores), 2, len(self.raters))
+        numbers = np.array(self.numbers, dtype=np.float64).reshape(shape)[order]
+        design = self._design({case_id: number for number, case_id in enumerate(ids)})
+        return [
+            self._matrix(name, declared, ids, numbers[:, number], design)
+            for number, (name, declared) in enumerate(scores.items())
+        ]
+
+    def _matrix(
+        self, name: str, declared: ScoreField, ids: Sequence[str], numbers: FloatArray, design: Design | None
+    ) -> RatingsMatrix:
+        given, expected = np.ascontiguousarray(numbers[:, 0]), np.ascontiguousarray(numbers[:, 1])
+        return RatingsMatrix(
+            rubric=self.rubric.name,
+            score=name,
+            nominal=declared.scale == "nominal",
+            levels=tuple(value for value in declared.values if value not in declared.special),
+            special=declared.special,
+            raters=tuple(self._columns(given)),
+            case_ids=tuple(ids),
+            given=given,
+            expected=expected,
+            metadata=tuple(self.cases[case_id].metadata for case_id in ids),
+            design=design,
+        )
+
+    def _columns(self, given: FloatArray) -> Iterator[MatrixRater]:
+        scored = np.isfinite(given).sum(axis=0)
+        for place, (_, rater) in enumerate(self.raters):
+            counts = (int(scored[place]), self.failures[place], self.other_texts[place])
+            yield MatrixRater(rater.name, rater.kind, not _is_mean(rater), *counts)
+
+    def _design(self, rows: Mapping[str, int]) -> Design | None:
+        if self.sample is None:
+            return None
+        design = Design(
+            self.sample,
+            np.zeros(len(rows)),
+            np.zeros(len(rows), dtype=np.bool_),
+            np.full(len(rows), -1, dtype=np.int64),
+        )
+        codes = {name: code for code, name in enumerate(dict.fromkeys(each.stratum for each in self.inclusions))}
+        for each in self.inclusions:
+            row = rows[each.case_id]
+            design.probability[row], design.drawn[row] = each.probability, each.drawn
+            design.strata[row] = codes[each.stratum]
+        return design
+
+
+@lru_cache(maxsize=4096)
+def _verdict(scores: str, fields: str) -> Verdict:
+    """The verdict with these stored scores; people's are few and alike, so most are decoded once."""
+    verdict = from_columns((scores, fields or "{}", "[]", None, None))
+    assert isinstance(verdict, Verdict)
+    return verdict
+
+
+def _values(verdict: Verdict, name: str, declared: ScoreField) -> tuple[float, float]:
+    """The score and its probability-weighted value, NaN for what there is not."""
+    score = verdict.scores.get(name)
+    if score is None:
+        mean = mean_of(verdict, name)
+        return (np.nan if mean is None else mean), np.nan
+    expected = score.expected(declared.special)
+    return float(score.value), (np.nan if expected is None else expected)
+
+
+def _is_mean(rater: Rater) -> bool:
+    return rater.kind == "panel" and rater.spec.get("rule") == "mean"

@@ -1,0 +1,164 @@
+"""What a run found: for each rater, rubric and score its distribution, mean and confidence; and the failures."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from pathway_local.errors import UsageError
+from pathway_local.rubrics.fields import Score as ScoreField
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.run_cases import rubrics_of
+from pathway_local.runs.run_file import Record, RunFile
+from pathway_local.statistics.figure import Estimate, Interval, undefined_estimate
+from pathway_local.statistics.intervals import mean
+from pathway_local.verdict import Failure
+
+Key = tuple[str, str, str]
+"""Rater, rubric, group; the group is empty where there are none."""
+
+
+@dataclass(slots=True)
+class ScoreSummary:
+    """One score of one rater under one rubric: how often each value was given, and how surely."""
+
+    name: str
+    levels: Mapping[int, str]
+    scale: str
+    special: tuple[int, ...]
+    counts: dict[int, int]
+    confidence_sum: float = 0.0
+    confidences: int = 0
+
+    @property
+    def n(self) -> int:
+        """Verdicts."""
+        return sum(self.counts.values())
+
+    @property
+    def confidence(self) -> float | None:
+        """The mean of the largest probabilities."""
+        return self.confidence_sum / self.confidences if self.confidences else None
+
+    @property
+    def special_share(self) -> float | None:
+        """The share of verdicts with a special value; None where the scale has none."""
+        return sum(self.counts[value] for value in self.special) / self.n if self.special and self.n else None
+
+    @property
+    def mean(self) -> Estimate:
+        """The mean of the values on the scale, with a 95% t interval, which ends where the scale ends."""
+        if self.scale == "nominal":
+            return undefined_estimate("the scale is nominal")
+        on_scale = {value: count for value, count in self.counts.items() if value not in self.special}
+        found = mean(np.repeat(np.array(list(on_scale), float), list(on_scale.values())))
+        if not isinstance(found.interval, Interval):
+            return found
+        low, high = max(found.interval.low, min(on_scale)), min(found.interval.high, max(on_scale))
+        return Estimate(found.value, replace(found.interval, low=low, high=high))
+
+
+@dataclass(slots=True)
+class Group:
+    """One rater under one rubric, or the part of its cases with one value in a metadata column."""
+
+    rater: str
+    rubric: str
+    group: str
+    scores: dict[str, ScoreSummary]
+    failures: Counter[str] = field(default_factory=Counter)
+    marks: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def cases(self) -> int:
+        """Cases with an outcome."""
+        return next(iter(self.scores.values())).n + self.failures.total()
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All groups of a run, in the order of its raters; `by` is the metadata column that made them."""
+
+    groups: list[Group]
+    by: str
+    labels: Mapping[str, str]
+
+    def as_json(self) -> list[dict[str, object]]:
+        """The same as plain values."""
+        return [_group_json(group, self.by) for group in self.groups]
+
+
+def summarize(run: RunFile, by: str = "") -> Summary:
+    """The summary of a run; with `by`, one group for each value of that metadata column. Raises UsageError."""
+    rubrics = rubrics_of(run)
+    groups: dict[Key, Group] = {}
+    for record in run.records():
+        key = (record.rater, record.rubric, _group_of(record, by))
+        if key not in groups:
+            groups[key] = Group(*key, _empty(rubrics[record.rubric]))
+        _count(groups[key], record)
+    ordered = sorted(groups.values(), key=lambda group: (group.rater, group.rubric, group.group))
+    return Summary(ordered, by, dict(_labels(run)))
+
+
+def _labels(run: RunFile) -> Iterator[tuple[str, str]]:
+    """What has to be said wherever a judge's scores are shown."""
+    for _, rater in run.raters():
+        label = run.get_setting(f"label:{rater.name}")
+        if isinstance(label, str) and label:
+            yield rater.name, label
+
+
+def _group_of(record: Record, by: str) -> str:
+    if not by:
+        return ""
+    if by not in record.metadata:
+        hint = f"Judge once more with --keep {by}: it fills the column in and judges nothing again."
+        raise UsageError(f"the run does not keep the column {by!r} for every case", hint)
+    return record.metadata[by]
+
+
+def _empty(rubric: Rubric) -> dict[str, ScoreSummary]:
+    def empty(name: str, scored: ScoreField) -> ScoreSummary:
+        return ScoreSummary(name, scored.levels, scored.scale, scored.special, dict.fromkeys(scored.values, 0))
+
+    return {name: empty(name, scored) for name, scored in rubric.format.scores.items()}
+
+
+def _count(group: Group, record: Record) -> None:
+    if isinstance(record.outcome, Failure):
+        group.failures[record.outcome.kind] += 1
+        return
+    group.marks.update(record.outcome.marks)
+    for name, score in record.outcome.scores.items():
+        found = group.scores[name]
+        found.counts[score.value] += 1
+        if score.confidence is not None:
+            found.confidence_sum += score.confidence
+            found.confidences += 1
+
+
+def _group_json(group: Group, by: str) -> dict[str, object]:
+    return {
+        "rater": group.rater,
+        "rubric": group.rubric,
+        **({by: group.group} if by else {}),
+        "cases": group.cases,
+        "scores": {name: _score_json(score) for name, score in group.scores.items()},
+        "failures": dict(group.failures),
+        "marks": dict(group.marks),
+    }
+
+
+def _score_json(score: ScoreSummary) -> dict[str, object]:
+    found = score.mean
+    interval = found.interval
+    return {
+        "n": score.n,
+        "mean": found.value if isinstance(found.value, float) else None,
+        "interval": [interval.low, interval.high] if isinstance(interval, Interval) else None,
+        "distribution": {str(value): count for value, count in score.counts.items()},
+        "special_share": score.special_share,
+        "mean_confidence": score.confidence,
+    }

@@ -1,0 +1,1 @@
+"""Rubrics: their files, inputs, output formats and rules."""

@@ -1,0 +1,181 @@
+"""Consistency rules: what a rubric says must hold between a case's inputs and its verdict.
+
+A rule speaks in a few words about inputs and fields: phrases, lengths, equality, emptiness. Nothing is judged
+here; a rule that a verdict breaks becomes a mark on it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from pathway_local.errors import RubricError
+from pathway_local.rubrics.yaml_places import Places
+from pathway_local.verdict import Value, Verdict
+
+Phrase = Annotated[str, StringConstraints(min_length=1, max_length=400)]
+Plain = bool | int | float | str
+TESTS = ("begins_with", "contains", "equals", "one_of", "at_least", "at_most", "empty", "longer_than", "shorter_than")
+
+_QUOTES = str.maketrans({"‘": "'", "’": "'", "ʼ": "'", "“": '"', "”": '"', "‑": "-", "–": "-", "—": "-"})
+
+
+class Condition(BaseModel):
+    """One statement about an input or a field. Lengths count the words of a text or the items of a list."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    input: str | None = None
+    field: str | None = None
+    begins_with: list[Phrase] | None = None
+    contains: list[Phrase] | None = None
+    equals: Plain | None = None
+    one_of: list[Plain] | None = None
+    at_least: int | float | None = None
+    at_most: int | float | None = None
+    empty: bool | None = None
+    longer_than: int | None = None
+    shorter_than: int | None = None
+    same_as: str | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Condition":
+        if (self.input is None) == (self.field is None):
+            raise ValueError("name either an input or a field")
+        if len(self._given()) != 1:
+            raise ValueError(f"give one of {', '.join((*TESTS, 'same_as'))}")
+        return self
+
+    def _given(self) -> list[str]:
+        return [name for name in (*TESTS, "same_as") if getattr(self, name) is not None]
+
+    @property
+    def inputs(self) -> list[str]:
+        """The inputs that it reads."""
+        return [name for name in (self.input, self.same_as) if name is not None]
+
+    def holds(self, inputs: Mapping[str, str], verdict: Verdict) -> bool | None:
+        """Whether it holds; None where the verdict lacks the field or the case the input."""
+        found = list(_found(self, inputs, verdict))
+        other = inputs.get(self.same_as) if self.same_as is not None else ""
+        if not found or other is None:
+            return None
+        value = found[0]
+        if self.same_as is not None:
+            return isinstance(value, str) and _normal(value) == _normal(other)
+        return self._test(value)
+
+    def _test(self, value: Value) -> bool:
+        text = _normal(value) if isinstance(value, str) else ""
+        size = len(text.split()) if isinstance(value, str) else len(value) if isinstance(value, list | dict) else 0
+        if self.begins_with is not None:
+            return any(_begins(text, _normal(phrase)) for phrase in self.begins_with)
+        if self.contains is not None:
+            return any(_normal(phrase) in text for phrase in self.contains)
+        if self.equals is not None or self.one_of is not None:
+            wanted = self.one_of if self.one_of is not None else [self.equals]
+            return any(_same(value, item) for item in wanted)
+        if self.empty is not None:
+            return (value is None or (isinstance(value, str | list | dict) and size == 0)) == self.empty
+        if self.longer_than is not None:
+            return size > self.longer_than
+        if self.shorter_than is not None:
+            return size < self.shorter_than
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)
+
+
+class Rule(BaseModel):
+    """Where all of `when` and none of `unless` hold, all of `expect` must hold, or the rule is broken."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
+    says: str = ""
+    when: list[Condition] = Field(default_factory=list)
+    unless: list[Condition] = Field(default_factory=list)
+    expect: list[Condition] = Field(min_length=1)
+
+    def broken(self, inputs: Mapping[str, str], verdict: Verdict) -> bool:
+        """Whether this verdict breaks it. What can't be decided, as a field was left out, breaks nothing."""
+        if not all(condition.holds(inputs, verdict) for condition in self.when):
+            return False
+        if any(condition.holds(inputs, verdict) is not False for condition in self.unless):
+            return False
+        return any(condition.holds(inputs, verdict) is False for condition in self.expect)
+
+
+def broken_rules(rules: Sequence[Rule], inputs: Mapping[str, str], verdict: Verdict) -> tuple[str, ...]:
+    """The marks, `rule:NAME`, of the rules that the verdict on a case with these inputs breaks."""
+    return tuple(f"rule:{rule.name}" for rule in rules if rule.broken(inputs, verdict))
+
+
+def read_rules(block: object, inputs: Collection[str], fields: Collection[str], places: Places) -> tuple[Rule, ...]:
+    """The rules of a `rules:` block, which may speak of these inputs and fields. Raises RubricError."""
+    if block is None:
+        return ()
+    if not isinstance(block, list):
+        raise RubricError(f"{places.of('rules')}: rules must be a list", "Begin each rule with - name: NAME.")
+    rules = []
+    for at, declared in enumerate(block):
+        try:
+            rule = Rule.model_validate(declared)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            keys = ("rules", at, *first["loc"])
+            said = first["msg"].removeprefix("Value error, ")
+            hint = "docs/rubrics.md lists what a rule can say."
+            raise RubricError(f"{places.of(*keys)}: {'.'.join(map(str, keys))}: {said}", hint) from None
+        _check_names(rule, inputs, fields, places.of("rules", at))
+        rules.append(rule)
+    names = [rule.name for rule in rules]
+    for name in names:
+        if names.count(name) > 1:
+            raise RubricError(f"{places.of('rules')}: two rules are called {name!r}", "Give each a name of its own.")
+    return tuple(rules)
+
+
+def _check_names(rule: Rule, inputs: Collection[str], fields: Collection[str], where: str) -> None:
+    for condition in (*rule.when, *rule.unless, *rule.expect):
+        for name in condition.inputs:
+            if name not in inputs:
+                raise RubricError(f"{where}: the rule {rule.name!r} names the input {name!r}", _known("inputs", inputs))
+        if condition.field is not None and condition.field not in fields:
+            said = f"{where}: the rule {rule.name!r} names the field {condition.field!r}"
+            raise RubricError(said, _known("fields", fields))
+
+
+def _known(kind: str, names: Collection[str]) -> str:
+    return f"The {kind} are {', '.join(names)}."
+
+
+def _found(condition: Condition, inputs: Mapping[str, str], verdict: Verdict) -> Iterator[Value]:
+    if condition.input is not None:
+        yield from (text for name, text in inputs.items() if name == condition.input)
+    elif condition.field is not None and condition.field in verdict.scores:
+        yield verdict.scores[condition.field].value
+    elif condition.field is not None and condition.field in verdict.fields:
+        yield verdict.fields[condition.field]
+
+
+def _normal(text: str) -> str:
+    """Text as it is compared: one kind of quotes and blanks, no case."""
+    return " ".join(unicodedata.normalize("NFKC", text).translate(_QUOTES).casefold().split())
+
+
+def _begins(text: str, phrase: str) -> bool:
+    """Whether the text begins with these words, whatever marks such as ** or quotes stand before them."""
+    bare = re.sub(r"^\W+", "", text)
+    wanted = re.sub(r"^\W+", "", phrase)
+    return wanted != "" and bare.startswith(wanted) and not re.match(r"\w", bare[len(wanted) :])
+
+
+def _same(value: Value, wanted: object) -> bool:
+    if isinstance(value, bool) or isinstance(wanted, bool):
+        return value is wanted
+    if isinstance(value, str) and isinstance(wanted, str):
+        return _normal(value) == _normal(wanted)
+    return value == wanted

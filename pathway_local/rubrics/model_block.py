@@ -1,0 +1,77 @@
+"""The `model:` block of a Prompty file: how to sample, how long a reply may get, and what means nothing here."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pathway_local.errors import RubricError
+from pathway_local.rubrics.yaml_places import Places
+
+SAMPLING = {
+    "temperature": ("temperature", 0.0, 5.0),
+    "top_p": ("top_p", 0.0, 1.0),
+    "topP": ("top_p", 0.0, 1.0),
+    "top_k": ("top_k", 0.0, 1e6),
+    "topK": ("top_k", 0.0, 1e6),
+    "seed": ("seed", 0.0, 2.0**63),
+}
+"""Key → what it sets, and between which bounds."""
+
+LENGTHS = ("max_tokens", "max_completion_tokens", "maxOutputTokens", "max_output_tokens")
+PENALTIES = ("presence_penalty", "frequency_penalty", "presencePenalty", "frequencyPenalty")
+UNUSED = ("configuration", "connection", "provider", "id", "api", "apiType", "response", "allowMultipleToolCalls")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBlock:
+    """What a rubric says of the model: `max_tokens` is 0 and `schema` None where it says nothing of them."""
+
+    sampling: Mapping[str, float] = field(default_factory=dict)
+    max_tokens: int = 0
+    schema: object = None
+    notices: tuple[str, ...] = ()
+
+
+def read_model(block: object, places: Places) -> ModelBlock:
+    """The block's v1 names (`parameters`) or v2 names (`options`). Raises RubricError."""
+    if not isinstance(block, Mapping):
+        # A lone text, or nothing: the name of a model that is not called.
+        return ModelBlock()
+    key = "options" if isinstance(block.get("options"), Mapping) else "parameters"
+    options = block.get(key)
+    if not isinstance(options, Mapping):
+        return ModelBlock()
+    sampling: dict[str, float] = {}
+    for name in SAMPLING.keys() & options.keys():
+        known, low, high = SAMPLING[name]
+        if options[name] is not None:
+            sampling[known] = _number(options[name], places.of("model", key, name), f"model.{key}.{name}", low, high)
+    lengths = [
+        _number(options[name], places.of("model", key, name), f"model.{key}.{name}", 1, 1e7)
+        for name in LENGTHS
+        if options.get(name) is not None
+    ]
+    return ModelBlock(sampling, int(min(lengths, default=0)), _schema(options), tuple(_notices(options)))
+
+
+def _number(value: object, where: str, name: str, low: float, high: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise RubricError(f"{where}: {name} must be a number from {low:g} to {high:g}", "Correct it, or leave it out.")
+    return value
+
+
+def _schema(options: Mapping[str, object]) -> object:
+    """The JSON Schema of a `response_format` of type json_schema."""
+    declared = options.get("response_format")
+    if not isinstance(declared, Mapping) or not isinstance(declared.get("json_schema"), Mapping):
+        return None
+    schema: object = declared["json_schema"].get("schema")
+    return schema
+
+
+def _notices(options: Mapping[str, object]) -> Iterator[str]:
+    for name in PENALTIES:
+        if options.get(name):
+            yield f"{name} is not used: it would push the judge away from its own format"
+    for name in ("stop", "stopSequences"):
+        if options.get(name):
+            yield f"{name} is not used: the format itself says where a reply ends"

@@ -1,0 +1,308 @@
+"""A rubric's output format: literals and typed fields, from which constraint and reader both come."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from string import Formatter
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, create_model
+
+from pathway_local.errors import FormatError, ReplyError
+from pathway_local.rubrics.fields import AnyField, Boolean, Choice, Echo, Json, Number, Score, Text, TextList, literal
+from pathway_local.verdict import Value
+
+Detail = Literal["full", "through-score", "score"]
+"""How much of the format a judge writes: all, up to the last score, or the scores alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The place of a field in a format."""
+
+    name: str
+    field: AnyField
+
+
+Part = str | Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a reply says: each generated field's value, and where it stands in the text (start, end)."""
+
+    values: Mapping[str, Value]
+    spans: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The reply that is asked for in one case: a fixed start, then the parts that are generated.
+
+    `start` is a list of texts, each with whether it comes from the case. It ends before a blank: with the
+    blank in the prompt, a tokenizer that joins blank and word could no longer write the word its usual way.
+    """
+
+    start: tuple[tuple[str, bool], ...]
+    parts: tuple[Part, ...]
+    quoted: bool
+
+    @property
+    def limit(self) -> int:
+        """The most tokens that the reply can take, its end token included."""
+        literals = sum(len(part.encode()) for part in self.parts if isinstance(part, str))
+        return literals + sum(slot.field.budget(self.quoted) for slot in self.slots) + 2
+
+    @property
+    def plan(self) -> int:
+        """The tokens to keep free for the reply."""
+        literals = sum(len(part.encode()) for part in self.parts if isinstance(part, str))
+        return literals + sum(slot.field.plan(self.quoted) for slot in self.slots) + 2
+
+    @property
+    def slots(self) -> list[Slot]:
+        """The fields that are generated, in order."""
+        return [part for part in self.parts if isinstance(part, Slot)]
+
+    def after(self, name: str) -> str:
+        """The literal behind a field; empty behind the last."""
+        at = next(i for i, part in enumerate(self.parts) if isinstance(part, Slot) and part.name == name)
+        return _text_at(self.parts, at + 1)
+
+    def grammar(self, end_ids: Sequence[int] = ()) -> str:
+        """The Lark grammar of what is generated.
+
+        `end_ids` are the end-of-turn tokens beside the tokenizer's own: the grammar has to let them through.
+        """
+        body, rules = [], []
+        for at, part in enumerate(self.parts):
+            if isinstance(part, str):
+                body.append(literal(part))
+                continue
+            body.append(f"f{at}")
+            rules.append(part.field.rules(f"f{at}", _text_at(self.parts, at + 1), self.quoted))
+        end = f" ({' | '.join(f'<[{i}]>' for i in end_ids)})?" if end_ids else ""
+        return f"start: {' '.join(body)}{end}\n{''.join(rules)}"
+
+    def read(self, text: str) -> Reading:
+        """The values in `text`, which is what was generated behind the start. Raises ReplyError."""
+        at, values, spans = 0, {}, {}
+        for index, part in enumerate(self.parts):
+            if isinstance(part, str):
+                if not text.startswith(part, at):
+                    raise ReplyError(f"{part.strip()!r} is missing")
+                at += len(part)
+                continue
+            values[part.name], end = part.field.read(text, at, _text_at(self.parts, index + 1), self.quoted)
+            spans[part.name] = (at, end)
+            at = end
+        if at != len(text):
+            raise ReplyError("something follows behind the end of the format")
+        return Reading(values, spans)
+
+    def write(self, values: Mapping[str, Value]) -> str:
+        """What a judge would generate for these values."""
+        return "".join(
+            part if isinstance(part, str) else part.field.write(values[part.name], self.quoted) for part in self.parts
+        )
+
+
+class Outputs(BaseModel):
+    """The `outputs:` block of a rubric: `layout` is "json", or the text with each field's name in braces.
+
+    In a JSON layout the fields come in the order given; a dot in a name (`clarity.score`) makes an object.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    layout: str
+    fields: dict[str, AnyField] = Field(min_length=1)
+
+
+class OutputFormat:
+    """Literals and fields in order. `scores` and `fields` are what a verdict holds; echoes are in neither."""
+
+    def __init__(self, outputs: Outputs) -> None:
+        self.outputs = outputs
+        self.quoted = outputs.layout.strip() == "json"
+        self.parts = self._layout(list(outputs.fields))
+        self._check()
+        self.reply(dict.fromkeys(self.echoes.values(), "x")).grammar()
+
+    @classmethod
+    def load(cls, block: object) -> "OutputFormat":
+        """The format that an `outputs:` block declares. Raises FormatError, which names the key."""
+        try:
+            return cls(Outputs.model_validate(block))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(key) for key in ("outputs", *first["loc"]))
+            raise FormatError(f"{where}: {first['msg']}") from None
+
+    @property
+    def scores(self) -> dict[str, Score]:
+        """The score fields by name, in order."""
+        return {slot.name: slot.field for slot in self._slots() if isinstance(slot.field, Score)}
+
+    @property
+    def fields(self) -> dict[str, AnyField]:
+        """The generated fields that are no scores, by name, in order."""
+        return {s.name: s.field for s in self._slots() if not isinstance(s.field, Score | Echo)}
+
+    @property
+    def echoes(self) -> dict[str, str]:
+        """Echo field name → the input that it gives back."""
+        return {slot.name: slot.field.input for slot in self._slots() if isinstance(slot.field, Echo)}
+
+    def reply(self, inputs: Mapping[str, str], detail: Detail = "full") -> Reply:
+        """What is asked for in a case with these inputs."""
+        return _split(self._parts_at(detail), inputs, self.quoted)
+
+    def model(self) -> type[BaseModel]:
+        """A pydantic model of the whole output, echoes included."""
+        annotations: dict[str, Any] = {
+            slot.name.replace(".", "_"): (_annotation(slot.field), Field(description=slot.field.description or None))
+            for slot in self._slots()
+        }
+        return create_model("Output", __config__=ConfigDict(extra="forbid"), **annotations)
+
+    def schema(self) -> dict[str, JsonValue]:
+        """JSON Schema of the whole output; for a text layout, of its fields as an object."""
+        return _object_schema([(slot.name.split("."), slot.field) for slot in self._slots()])
+
+    def _slots(self) -> list[Slot]:
+        return [part for part in self.parts if isinstance(part, Slot)]
+
+    def _layout(self, names: Sequence[str]) -> tuple[Part, ...]:
+        if self.quoted:
+            return _merged(_json_parts([(name.split("."), name) for name in names], self.outputs.fields))
+        return _merged(_text_parts(self.outputs.layout, self.outputs.fields))
+
+    def _parts_at(self, detail: Detail) -> tuple[Part, ...]:
+        if detail == "full":
+            return self.parts
+        parts = self.parts if detail == "through-score" else self._scores_alone()
+        last = max(i for i, part in enumerate(parts) if isinstance(part, Slot) and isinstance(part.field, Score))
+        return parts[: last + 1]
+
+    def _scores_alone(self) -> tuple[Part, ...]:
+        """The format without its texts: of the literal before a score, the line that labels it is left."""
+        if self.quoted:
+            kept = [slot.name for slot in self._slots() if isinstance(slot.field, Score | Echo)]
+            return self._layout(kept)
+        parts: list[Part] = []
+        for at, part in enumerate(self.parts):
+            if isinstance(part, Slot) and isinstance(part.field, Score):
+                label = re.search(r"[^\n]*\S[^\n]*\s*\Z|\s*\Z", _text_at(self.parts, at - 1))
+                parts += ["\n" * bool(parts) + (label.group() if label else ""), part]
+        return _merged(parts)
+
+    def _check(self) -> None:
+        if not self.scores:
+            raise FormatError("outputs: there is no field of type score", "A rubric needs one score or more.")
+        used = [slot.name for slot in self._slots()]
+        for name in self.outputs.fields:
+            if used.count(name) != 1:
+                raise FormatError(f"outputs: the layout holds {{{name}}} {used.count(name)} times", "Name it once.")
+        for first, second in zip(self.parts, self.parts[1:], strict=False):
+            if isinstance(first, Slot) and isinstance(second, Slot):
+                message = f"outputs: nothing stands between {{{first.name}}} and {{{second.name}}}"
+                raise FormatError(message, "Put a line break or a word between them.")
+
+
+def _split(parts: Sequence[Part], inputs: Mapping[str, str], quoted: bool) -> Reply:
+    """Echoes become literals; what stands before the first generated field becomes the start."""
+    start: list[tuple[str, bool]] = []
+    rest: list[Part] = []
+    for part in parts:
+        echo = isinstance(part, Slot) and isinstance(part.field, Echo)
+        text = part if isinstance(part, str) else _echoed(part, inputs, quoted) if echo else ""
+        if not rest and (echo or isinstance(part, str)):
+            start.append((text, echo))
+        else:
+            rest.append(text if echo else part)
+    if start and not start[-1][1]:
+        fixed = start.pop()[0]
+        kept = fixed.rstrip(" \t")
+        start += [(kept, False)] if kept else []
+        rest.insert(0, fixed[len(kept) :])
+    return Reply(tuple(start), _merged(rest), quoted)
+
+
+def _echoed(part: Part, inputs: Mapping[str, str], quoted: bool) -> str:
+    assert isinstance(part, Slot) and isinstance(part.field, Echo)
+    return literal(inputs[part.field.input]) if quoted else inputs[part.field.input]
+
+
+def _text_at(parts: Sequence[Part], at: int) -> str:
+    part = parts[at] if 0 <= at < len(parts) else ""
+    return part if isinstance(part, str) else ""
+
+
+def _merged(parts: Sequence[Part] | Iterator[Part]) -> tuple[Part, ...]:
+    """The parts with neighbouring literals joined and empty ones left out."""
+    merged: list[Part] = []
+    for part in parts:
+        if isinstance(part, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += part
+        elif part != "":
+            merged.append(part)
+    return tuple(merged)
+
+
+def _text_parts(layout: str, fields: Mapping[str, AnyField]) -> Iterator[Part]:
+    try:
+        pieces = list(Formatter().parse(layout.rstrip("\n")))
+    except ValueError as error:
+        raise FormatError(f"outputs.layout: {error}", "Write {{ and }} for braces that are no field.") from None
+    for text, name, spec, conversion in pieces:
+        yield text
+        if name is None:
+            continue
+        if name not in fields or spec or conversion:
+            raise FormatError(f"outputs.layout names {{{name}}}, which fields does not declare", "Declare it there.")
+        yield Slot(name, fields[name])
+
+
+def _json_parts(members: Sequence[tuple[list[str], str]], fields: Mapping[str, AnyField]) -> Iterator[Part]:
+    yield "{"
+    for at, (key, group) in enumerate(groupby(members, key=lambda member: member[0][0])):
+        yield f"{', ' if at else ''}{literal(key)}: "
+        inner = [(path[1:], name) for path, name in group]
+        if inner[0][0]:
+            yield from _json_parts(inner, fields)
+        else:
+            yield Slot(inner[0][1], fields[inner[0][1]])
+    yield "}"
+
+
+def _object_schema(members: Sequence[tuple[list[str], AnyField]]) -> dict[str, JsonValue]:
+    properties: dict[str, JsonValue] = {}
+    for key, group in groupby(members, key=lambda member: member[0][0]):
+        inner = [(path[1:], field) for path, field in group]
+        if inner[0][0]:
+            properties[key] = _object_schema(inner)
+        else:
+            field = inner[0][1]
+            properties[key] = field.as_schema() | ({"description": field.description} if field.description else {})
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _annotation(field: AnyField) -> Any:
+    if isinstance(field, Score):
+        return Literal[field.values]
+    if isinstance(field, Choice):
+        return Literal[field.choices]
+    if isinstance(field, Number):
+        return float if field.decimals else int
+    plain: dict[type, Any] = {Text: str, Echo: str, Boolean: bool, TextList: list[str], Json: Any}
+    return plain[type(field)]
+
+
+def layout_text(outputs: Outputs) -> str:
+    """The layout as a person would read it, each field's name in braces."""
+    if outputs.layout.strip() != "json":
+        return outputs.layout.rstrip("\n")
+    return json.dumps({name: f"<{field.type}>" for name, field in outputs.fields.items()}, indent=2)

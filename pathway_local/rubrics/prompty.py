@@ -1,0 +1,271 @@
+"""Prompty files: YAML front matter, then a prompt whose turns begin with a role on a line of its own."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import cast
+
+from jinja2 import TemplateSyntaxError
+
+from pathway_local.errors import RubricError
+from pathway_local.rubrics.model_block import ModelBlock, read_model
+from pathway_local.rubrics.turn import Syntax, joined, labelled, placed_turn
+from pathway_local.rubrics.turn import Turn as Turn
+from pathway_local.rubrics.yaml_places import Places
+from pathway_local.safe_yaml import load_yaml
+
+ROLE = re.compile(r"^[ \t]*#?[ \t]*(system|user|assistant|developer)[ \t]*:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+UNSETTLED = re.compile(r"^[^\n]*#[ \t]*UNSETTLED\b:?[ \t]*([^\n]*)$", re.MULTILINE)
+V1_KEYS = {
+    "name",
+    "description",
+    "version",
+    "authors",
+    "tags",
+    "base",
+    "model",
+    "inputs",
+    "outputs",
+    "sample",
+    "template",
+}
+V2_KEYS = {"$schema", "id", "kind", "displayName", "metadata", "inputSchema", "outputSchema", "tools"}
+OUR_KEYS = {"notes", "rules"}
+KEYS = V1_KEYS | V2_KEYS | OUR_KEYS
+SYNTAXES: Mapping[str, Syntax] = {
+    "jinja2": "jinja2",
+    "jinja": "jinja2",
+    "mustache": "double-braces",
+    "double-braces": "double-braces",
+    "single-braces": "single-braces",
+    "braces": "braces",
+    "f-string": "braces",
+    "none": "none",
+}
+LIMIT = 400_000
+"""Characters of a rubric's file; the longest prompts of judges have some ten thousand."""
+
+MOST_INPUTS = 64
+
+REFERENCE = re.compile(r"\$\{(env|file):[^}\n]*\}", re.IGNORECASE)
+SERVERS = ("configuration", "connection")
+"""What stands under these keys of `model:` is never read: no server is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """How the prompt is read: the places of its inputs, whether it has role markers, what closes the user turn."""
+
+    syntax: Syntax = "jinja2"
+    roles: bool = True
+    closing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompty:
+    """What a Prompty file holds.
+
+    `outputs` and `rules` are as written, None where there are none; `declared` says whether the file names its
+    inputs. `body` is the prompt as it stands, from the file's line `first_line` on.
+    """
+
+    name: str
+    description: str
+    inputs: Mapping[str, object]
+    outputs: object
+    turns: tuple[Turn, ...]
+    model: ModelBlock
+    notes: str
+    places: Places
+    template: Template = Template()
+    body: str = ""
+    first_line: int = 1
+    rules: object = None
+    declared: bool = True
+    sample: Mapping[str, str] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+
+
+def parse_prompty(text: str, where: str) -> Prompty:
+    """The parts of a Prompty text; `where` names it in errors. Raises RubricError."""
+    matter, body, first_line = split_front_matter(text, where)
+    front = load_yaml(matter, where, RubricError, first_line=2)
+    if not isinstance(front, Mapping) or not all(isinstance(key, str) for key in front):
+        raise RubricError(
+            f"{where}: the front matter holds no keys", "Write name:, inputs:, outputs: between the --- lines."
+        )
+    places = Places(matter, where, first_line=2)
+    _check_front(front, matter, places)
+    inputs = _inputs(front, places)
+    template = _template(front.get("template"), places)
+    sample = _sample(front.get("sample"), inputs)
+    names = inputs or dict.fromkeys(sample)
+    return Prompty(
+        name=str(front.get("name") or ""),
+        description=str(front.get("description") or ""),
+        inputs=names,
+        outputs=front.get("outputs", front.get("outputSchema")),
+        turns=_turns(body, where, first_line, template, list(names)),
+        model=read_model(front.get("model"), places),
+        notes=str(front.get("notes") or ""),
+        places=places,
+        template=template,
+        body=body,
+        first_line=first_line,
+        rules=front.get("rules"),
+        declared=bool(names),
+        sample=sample,
+        notices=("tools are not offered to a judge",) if front.get("tools") else (),
+    )
+
+
+def split_front_matter(text: str, where: str) -> tuple[str, str, int]:
+    """Front matter, body and the line number of the body's first line."""
+    check_length(text, where)
+    found = re.match(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", text, re.DOTALL | re.MULTILINE)
+    if not found:
+        raise RubricError(
+            f"{where}: there is no front matter between two --- lines",
+            "Make a rubric of a plain prompt with `pathway-local rubrics adopt FILE -o NEW.prompty`.",
+        )
+    return found.group(1), text[found.end() :].removeprefix("\ufeff"), found.group().count("\n") + 1
+
+
+def check_length(text: str, where: str) -> None:
+    """Raises RubricError for a file that is longer than any judge could read."""
+    if len(text) > LIMIT:
+        raise RubricError(f"{where}: {len(text):,} characters are too many for a prompt", f"The limit is {LIMIT:,}.")
+
+
+def split_turns(body: str, where: str, first_line: int) -> tuple[Turn, ...]:
+    """The Jinja turns of a prompt, split on role markers before anything is filled in."""
+    return tuple(_jinja_turn(role, text, where, line) for role, text, line in split_roles(body, where, first_line))
+
+
+def split_roles(body: str, where: str, first_line: int) -> Iterator[tuple[str, str, int]]:
+    """Each turn's role, text and first line; one user turn where there are no markers."""
+    marks = list(ROLE.finditer(body))
+    if not marks:
+        yield "user", body, first_line
+        return
+    if body[: marks[0].start()].strip():
+        raise RubricError(
+            f"{where} line {first_line}: text stands before the first role marker",
+            "Begin the prompt with system: or user:",
+        )
+    ends = [mark.start() for mark in marks[1:]] + [len(body)]
+    for mark, end in zip(marks, ends, strict=True):
+        role = mark.group(1).lower()
+        line = first_line + body[: mark.end()].count("\n")
+        yield "system" if role == "developer" else role, body[mark.end() : end], line
+
+
+def _turns(body: str, where: str, first_line: int, template: Template, names: Sequence[str]) -> tuple[Turn, ...]:
+    whole = [("system" if template.syntax == "none" else "user", body, first_line)]
+    parts = list(split_roles(body, where, first_line)) if template.roles else whole
+    turns: list[Turn] = []
+    for role, text, line in parts:
+        jinja = template.syntax == "jinja2"
+        turns.append(_jinja_turn(role, text, where, line) if jinja else placed_turn(role, text, template.syntax, names))
+    if template.syntax != "none" and not template.closing:
+        return tuple(turns)
+    case = labelled(names if template.syntax == "none" else (), template.closing)
+    # Two user turns in a row are more than some chat templates take.
+    return (*turns[:-1], joined(turns[-1], case)) if turns[-1].role == "user" else (*turns, case)
+
+
+def _jinja_turn(role: str, text: str, where: str, line: int) -> Turn:
+    turn = Turn(role, text.strip())
+    line += text[: len(text) - len(text.lstrip())].count("\n")
+    try:
+        flaw, at = turn.flaw()
+    except TemplateSyntaxError as error:
+        raise RubricError(
+            f"{where} line {line + error.lineno - 1}: {error.message}",
+            "Mend the Jinja syntax, or let `pathway-local rubrics adopt` find out how the prompt marks its inputs.",
+        ) from None
+    if flaw:
+        hint = "Put inputs in as {{ name }}, and choose with {% if name %}."
+        raise RubricError(f"{where} line {line + at - 1}: {flaw}", hint)
+    return turn
+
+
+def _check_front(front: Mapping[str, object], matter: str, places: Places) -> None:
+    for key in front:
+        if key not in KEYS:
+            near = get_close_matches(key, KEYS, n=1)
+            hint = f"Did you mean {near[0]!r}? " if near else ""
+            raise RubricError(f"{places.of(key)}: unknown key {key!r}", f"{hint}Known are {', '.join(sorted(KEYS))}.")
+    open_point = UNSETTLED.search(matter)
+    if open_point:
+        line = matter[: open_point.start()].count("\n") + places.first_line
+        said = open_point.group(1).strip() or "a point is left open"
+        raise RubricError(
+            f"{places.where} line {line}: not settled: {said}", "Correct what follows, then delete the mark."
+        )
+    for keys, value in _values((), front):
+        if isinstance(value, str) and keys[:1] + keys[1:2] not in [("model", key) for key in SERVERS]:
+            found = REFERENCE.search(value)
+            if found:
+                raise RubricError(
+                    f"{places.of(*keys)}: {found.group()} is not looked up",
+                    "Write the value itself, or give --allow-references if you trust the file.",
+                )
+
+
+def _values(keys: tuple[str | int, ...], value: object) -> Iterator[tuple[tuple[str | int, ...], object]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _values((*keys, str(key)), inner)
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            yield from _values((*keys, at), inner)
+    else:
+        yield keys, value
+
+
+def _inputs(front: Mapping[str, object], places: Places) -> dict[str, object]:
+    """Inputs by name, from v1's mapping, v2's `properties` or a list of entries that hold their name."""
+    key = "inputs" if "inputs" in front else "inputSchema"
+    declared = front.get(key) or {}
+    if isinstance(declared, Mapping) and isinstance(declared.get("properties"), Mapping | list):
+        declared = declared["properties"]
+    if isinstance(declared, list) and all(isinstance(entry, Mapping) and "name" in entry for entry in declared):
+        declared = {entry["name"]: {k: v for k, v in entry.items() if k != "name"} for entry in declared}
+    if not isinstance(declared, Mapping) or not all(isinstance(name, str) for name in declared):
+        hint = "Such as inputs: {question: {type: string}}."
+        raise RubricError(f"{places.of(key)}: {key} must map names to their descriptions", hint)
+    if len(declared) > MOST_INPUTS:
+        raise RubricError(f"{places.of(key)}: {len(declared)} inputs are too many", f"The limit is {MOST_INPUTS}.")
+    return dict(cast(Mapping[str, object], declared))
+
+
+def _template(block: object, places: Places) -> Template:
+    """`template:` of v1 ({type, parser}), of v2 ({format, parser}, each a name or {kind: name}) or a bare name."""
+    parts = block if isinstance(block, Mapping) else {"format": block} if block else {}
+    strange = sorted(map(str, parts.keys() - {"format", "type", "parser", "closing"}))
+    if strange:
+        known = "Known are format, parser and closing."
+        raise RubricError(f"{places.of('template', strange[0])}: unknown key {strange[0]!r}", known)
+    wanted = _kind(parts.get("format", parts.get("type", "jinja2")))
+    parser = _kind(parts.get("parser", "text" if wanted == "none" else "prompty"))
+    if wanted not in SYNTAXES or parser not in ("prompty", "text"):
+        hint = f"Formats are {', '.join(SYNTAXES)}; parsers are prompty and text."
+        raise RubricError(f"{places.of('template', 'format')}: template {wanted or parser!r} is not known", hint)
+    return Template(SYNTAXES[wanted], parser == "prompty", str(parts.get("closing") or ""))
+
+
+def _kind(named: object) -> str:
+    return str(named.get("kind", "") if isinstance(named, Mapping) else named)
+
+
+def _sample(block: object, inputs: Mapping[str, object]) -> dict[str, str]:
+    """An example of each input: from `sample:`, from an input's own `sample`, or v1's inputs that are examples."""
+    found = {name: str(value) for name, value in block.items()} if isinstance(block, Mapping) else {}
+    for name, declared in inputs.items():
+        if isinstance(declared, Mapping) and "sample" in declared:
+            found.setdefault(name, str(declared["sample"]))
+        elif isinstance(declared, str | int | float) and declared:
+            found.setdefault(name, str(declared))
+    return found

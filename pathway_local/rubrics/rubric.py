@@ -1,0 +1,122 @@
+"""A rubric: the judge's instructions, the inputs they need and the output format with its scores."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pathway_local.adopt.finding import Source
+from pathway_local.adopt.placeholders import shown
+from pathway_local.case import Case
+from pathway_local.errors import MissingInput, RubricError, UnknownName
+from pathway_local.rubrics.consistency import Rule, read_rules
+from pathway_local.rubrics.criteria import criteria_prompty, is_criteria
+from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.prompty import Turn, parse_prompty
+from pathway_local.rubrics.references import resolved
+from pathway_local.rubrics.rubric_format import read_format
+from pathway_local.rubrics.rubric_inputs import Input, read_inputs, with_inputs_used
+from pathway_local.shipped import shipped
+
+SUFFIX = ".prompty"
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """A rubric as its file declares it. `text` is the whole file: its hash tells rubrics apart.
+
+    `notices` are what its user should know of how the file was read.
+    """
+
+    name: str
+    description: str
+    inputs: Mapping[str, Input]
+    format: OutputFormat
+    turns: tuple[Turn, ...]
+    sampling: Mapping[str, float]
+    notes: str
+    text: str
+    rules: tuple[Rule, ...] = ()
+    notices: tuple[str, ...] = ()
+    sample: Mapping[str, str] | None = None
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the file's text, 64 hex digits."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def texts_of(self, case: Case) -> dict[str, str]:
+        """The texts of `case` that this rubric reads, as far as they are there."""
+        return {name: case.inputs[name] for name in self.inputs if name in case.inputs}
+
+    def inputs_of(self, case: Case) -> dict[str, str]:
+        """The texts of `case` that this rubric reads, all of them. Raises MissingInput."""
+        texts = self.texts_of(case)
+        for name, wanted in self.inputs.items():
+            if name not in texts and wanted.default is not None:
+                texts[name] = wanted.default
+            elif name not in texts:
+                raise MissingInput(f"the input {name!r} is missing")
+            elif wanted.empty == "fail" and not texts[name].strip():
+                raise MissingInput(f"the input {name!r} is empty")
+        return {name: texts[name] for name in self.inputs}
+
+
+def parse_rubric(text: str, where: str) -> Rubric:
+    """The rubric that a Prompty or criteria text declares; `where` names it in errors. Raises RubricError."""
+    prompty = criteria_prompty(text, where) if is_criteria(text) else parse_prompty(text, where)
+    if not prompty.declared:
+        prompty = with_inputs_used(prompty)
+    source = Source(shown(prompty.body, prompty.template.syntax), prompty.first_line)
+    output_format, rules, format_notices = read_format(prompty, source)
+    inputs, input_notices = read_inputs(prompty, output_format, source)
+    fields = [*output_format.scores, *output_format.fields]
+    return Rubric(
+        name=prompty.name or Path(where).stem,
+        description=prompty.description,
+        inputs=inputs,
+        format=output_format,
+        turns=prompty.turns,
+        sampling=prompty.model.sampling,
+        notes=prompty.notes,
+        text=text,
+        rules=read_rules(rules, inputs, fields, prompty.places),
+        notices=(*prompty.notices, *format_notices, *input_notices, *prompty.model.notices),
+        sample=prompty.sample,
+    )
+
+
+def builtin_names() -> list[str]:
+    """The names of the rubrics that ship with the package."""
+    return sorted(path.stem for path in shipped("prompts").glob(f"*{SUFFIX}"))
+
+
+def load_rubric(name: str, *, references: bool = False) -> Rubric:
+    """The rubric called `name`: one of ours, or the path of a file.
+
+    With `references`, ${env:…} and ${file:…} in its front matter are looked up first; the rubric's text then
+    holds what they stood for. Raises UnknownName or RubricError.
+    """
+    path = rubric_path(name)
+    text = read_text(path)
+    return parse_rubric(resolved(text, path) if references else text, str(path))
+
+
+def rubric_path(name: str) -> Path:
+    """The file of the rubric called `name`. Raises UnknownName."""
+    if name in builtin_names():
+        return shipped("prompts") / f"{name}{SUFFIX}"
+    if not Path(name).is_file():
+        hint = "A rubric of your own is named by its path, such as ./my-rubric.prompty"
+        raise UnknownName("rubric", name, builtin_names(), hint)
+    return Path(name)
+
+
+def read_text(path: Path) -> str:
+    """The text of a rubric's file. Raises RubricError."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise RubricError(f"{path} can't be read: {reason}", "Check the path and the file's encoding.") from None

@@ -1,0 +1,84 @@
+"""The output format of a rubric: as its front matter declares it, or as its prompt asks for it."""
+
+from collections.abc import Iterator, Mapping
+
+from pathway_local.adopt.finding import Source
+from pathway_local.adopt.formats import FoundFormat, find_format
+from pathway_local.adopt.schemas import schema_candidates
+from pathway_local.errors import FormatError, RubricError
+from pathway_local.rubrics.fields import Text
+from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.prompty import Prompty
+
+LEAST_TOKENS = 32
+"""What a text is left with when a prompt's own limit is short."""
+
+
+def read_format(prompty: Prompty, source: Source) -> tuple[OutputFormat, object, tuple[str, ...]]:
+    """The format, the `rules:` block that goes with it, and what the user should know. Raises RubricError."""
+    limit = prompty.model.max_tokens
+    if _is_declared(prompty.outputs):
+        declared = _load_format(prompty.outputs, prompty)
+        return declared, prompty.rules, tuple(_length_notices(declared, limit))
+    found = _found_format(prompty, source)
+    output_format = _fitted(_load_format(found.outputs, prompty), found, limit)
+    notice = f"the output format was found in the prompt: {found.findings[0].value}"
+    rules = prompty.rules if prompty.rules is not None else found.rules or None
+    return output_format, rules, (notice, *_length_notices(output_format, limit))
+
+
+def _is_declared(outputs: object) -> bool:
+    """Whether the block is one of ours: a schema has neither a layout nor fields."""
+    return isinstance(outputs, Mapping) and not {"layout", "fields"}.isdisjoint(outputs)
+
+
+def _found_format(prompty: Prompty, source: Source) -> FoundFormat:
+    where = prompty.places.where
+    adopt = f"`pathway-local rubrics adopt {where} -o NEW.prompty`"
+    declared = prompty.outputs if prompty.outputs is not None else prompty.model.schema
+    found = find_format(source, list(prompty.inputs), list(schema_candidates(declared)))
+    if prompty.outputs is not None and (found is None or found.kind != "schema"):
+        said = f"{prompty.places.of('outputs')}: outputs has neither layout and fields nor properties that hold a score"
+        raise FormatError(said, "docs/rubrics.md shows the shape.")
+    if found is None:
+        said = f"{where}: there is no outputs: block, and the prompt asks for no format that holds a score"
+        raise RubricError(said, f"Declare one, or give the prompt one: {adopt[:-1]} --layout score-line`.")
+    if found.doubt:
+        open_point = next(finding for finding in found.findings if finding.doubt)
+        at = f" line {open_point.line}" if open_point.line else ""
+        hint = f"Settle it with {adopt}, which asks or marks what is open."
+        raise RubricError(f"{where}{at}: the output format is not certain: {found.doubt}", hint)
+    return found
+
+
+def _load_format(outputs: object, prompty: Prompty) -> OutputFormat:
+    try:
+        return OutputFormat.load(outputs)
+    except RubricError as error:
+        keys = str(error).split(":")[0].split(".")
+        where = prompty.places.of(*keys) if keys[0] == "outputs" else prompty.places.where
+        raise type(error)(f"{where}: {error}", error.hint) from None
+
+
+def _fitted(output_format: OutputFormat, found: FoundFormat, limit: int) -> OutputFormat:
+    """The format with shorter texts, so that a reply keeps the prompt's own limit, where that leaves them sense."""
+    texts = {name: slot.tokens for name, slot in output_format.fields.items() if isinstance(slot, Text)}
+    fixed = _plan(output_format) - sum(texts.values())
+    if not texts or not limit or _plan(output_format) <= limit or limit - fixed < LEAST_TOKENS * len(texts):
+        return output_format
+    share = (limit - fixed) / sum(texts.values())
+    fields = {
+        name: declared.field | ({"tokens": max(LEAST_TOKENS, int(texts[name] * share))} if name in texts else {})
+        for name, declared in found.fields.items()
+    }
+    return OutputFormat.load({"layout": found.layout, "fields": fields})
+
+
+def _plan(output_format: OutputFormat) -> int:
+    return output_format.reply(dict.fromkeys(output_format.echoes.values(), "x")).plan
+
+
+def _length_notices(output_format: OutputFormat, limit: int) -> Iterator[str]:
+    needed = _plan(output_format)
+    if limit and limit < needed:
+        yield f"max_tokens {limit} can't hold the output format: raised to {needed}"

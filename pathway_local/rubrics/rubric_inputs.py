@@ -1,0 +1,109 @@
+"""The inputs of a rubric: as its front matter declares them, held against what its prompt uses."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Literal
+
+from pathway_local.adopt.finding import Source
+from pathway_local.adopt.inputs import find_inputs
+from pathway_local.adopt.placeholders import Placeholders
+from pathway_local.errors import RubricError
+from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.prompty import Prompty
+
+KEYS = {"type", "kind", "description", "empty", "default", "sample", "optional", "required", "is_required", "strict"}
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What a rubric needs of a case; `empty` says whether an empty text is judged or fails the case.
+
+    `default` stands in where the case has no such input at all; None fails the case.
+    """
+
+    name: str
+    description: str = ""
+    empty: Literal["judge", "fail"] = "fail"
+    default: str | None = None
+
+
+def read_inputs(
+    prompty: Prompty, output_format: OutputFormat, source: Source
+) -> tuple[dict[str, Input], tuple[str, ...]]:
+    """The inputs by name, and what the user should know of them. Raises RubricError."""
+    notices: list[str] = []
+    inputs = {name: _input(name, declared, prompty) for name, declared in prompty.inputs.items()}
+    inputs = _settled(inputs, prompty, output_format, notices)
+    return _with_empties(inputs, prompty, source, notices), tuple(notices)
+
+
+def with_inputs_used(prompty: Prompty) -> Prompty:
+    """The prompt with the names in its template as inputs: it declares none at all."""
+    used = sorted(set().union(*(turn.variables for turn in prompty.turns)), key=prompty.body.find)
+    if not used:
+        return prompty
+    notice = f"no inputs are declared: the prompt uses {', '.join(used)}"
+    return replace(prompty, inputs=dict.fromkeys(used), notices=(*prompty.notices, notice))
+
+
+def _input(name: str, declared: object, prompty: Prompty) -> Input:
+    if not isinstance(declared, Mapping):
+        return Input(name)
+    strange = sorted(set(map(str, declared)) - KEYS)
+    optional = declared.get("optional") is True or False in (declared.get("required"), declared.get("is_required"))
+    empty = declared.get("empty", "judge" if optional else "fail")
+    if strange or empty not in ("judge", "fail"):
+        said = f"has an unknown key {strange[0]!r}" if strange else "has empty: neither judge nor fail"
+        where = prompty.places.of("inputs", name, strange[0] if strange else "empty")
+        raise RubricError(f"{where}: inputs.{name} {said}", "Known are type, description and empty: judge | fail.")
+    default = declared.get("default", "" if optional else None)
+    text = None if default is None else "" if default in ({}, []) else str(default)
+    return Input(name, str(declared.get("description", "")), empty, text)
+
+
+def _settled(
+    inputs: Mapping[str, Input], prompty: Prompty, output_format: OutputFormat, notices: list[str]
+) -> dict[str, Input]:
+    """The inputs that are used. Raises RubricError where declared and used ones differ."""
+    used = set().union(*(turn.variables for turn in prompty.turns)) | set(output_format.echoes.values())
+    where = prompty.places.where
+    unused = [name for name in inputs if name not in used]
+    for name in sorted(used - inputs.keys()):
+        near = get_close_matches(name, unused, n=1) or get_close_matches(name, inputs, n=1)
+        hint = f"Is {near[0]!r} meant? Use one name in both places." if near else "Declare it there."
+        raise RubricError(f"{_place_of(name, prompty)}: the prompt uses {name!r}, which inputs does not declare", hint)
+    for name in unused:
+        if inputs[name].default is None:
+            at = prompty.places.of("inputs", name) if prompty.declared else where
+            raise RubricError(f"{at}: inputs declares {name!r}, which the prompt never uses", "Use it or leave it out.")
+        notices.append(f"the optional input {name!r} is left out: the prompt never uses it")
+    return {name: wanted for name, wanted in inputs.items() if name in used}
+
+
+def _place_of(name: str, prompty: Prompty) -> str:
+    """File, line and column of a name in the prompt's template."""
+    found = re.search(rf"\{{[{{%][^{{}}\n]*?\b({re.escape(name)})\b", prompty.body)
+    if not found:
+        return prompty.places.of("outputs")
+    line = prompty.first_line + prompty.body[: found.start(1)].count("\n")
+    column = found.start(1) - (prompty.body.rfind("\n", 0, found.start(1)) + 1) + 1
+    return f"{prompty.places.where} line {line}, column {column}"
+
+
+def _with_empties(
+    inputs: Mapping[str, Input], prompty: Prompty, source: Source, notices: list[str]
+) -> dict[str, Input]:
+    """Inputs of which the prompt says that they may be empty, and the front matter nothing, are judged so."""
+    silent = [name for name in inputs if "empty" not in _mapping(prompty.inputs.get(name))]
+    settled = dict(inputs)
+    for found in find_inputs(source, Placeholders("none", {}), silent) if silent else ():
+        if found.empty and inputs[found.name].empty == "fail":
+            settled[found.name] = replace(inputs[found.name], empty="judge")
+            notices.append(f"an empty {found.name!r} is judged: the prompt says that it may be empty")
+    return settled
+
+
+def _mapping(value: object) -> Mapping[object, object]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,138 @@
+"""The audit trail of a run: who did what and when, each entry chained by a hash to the one before.
+
+A changed, dropped or added entry breaks the chain. Whoever can write the file could rewrite all of it, so the last
+hash, the head, is worth keeping elsewhere: `check` finds it in a whole trail, also once more has happened.
+"""
+
+import hashlib
+import json
+import os
+import pwd
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pathway_local.runs.database import Database, connect, decoding, explained
+from pathway_local.errors import RunFileError, TrailChanged
+from pathway_local.runs.stored_outcome import to_json
+from pathway_local.verdict import Value
+
+BEFORE_ALL = "0" * 64
+SHORT = 12
+
+_LAST = "SELECT id, hash FROM audit ORDER BY id DESC LIMIT 1"
+_APPEND = "INSERT INTO audit (id, entry, hash) VALUES (?, ?, ?)"
+_HINT = "Compare with a copy of the run; what its scores are worth now is for you to judge."
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that was done; `at` is UTC in ISO 8601, `who` has uid, user and host."""
+
+    number: int
+    at: str
+    event: str
+    who: Mapping[str, Value]
+    facts: Mapping[str, Value]
+    hash: str
+
+
+class AuditTrail:
+    """The trail of an open run."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def append(self, event: str, facts: Mapping[str, Value]) -> None:
+        """Add an entry and commit it."""
+        with self._db.writing(commit=True):
+            self.append_within(event, facts)
+
+    def append_within(self, event: str, facts: Mapping[str, Value]) -> None:
+        """Add an entry inside `Database.writing`, to be committed with what else is written there."""
+        _append(self._db.rows, self._db.execute, event, facts)
+
+    def head(self) -> str:
+        """The last entry's hash, 64 hex digits; 64 zeros where nothing is recorded."""
+        rows = self._db.rows(_LAST)
+        return str(rows[0][1]) if rows else BEFORE_ALL
+
+    def entries(self) -> list[Entry]:
+        """All entries, oldest first, whether their hashes are right or not."""
+        with decoding(self._db.path):
+            return [_entry(row) for row in self._rows()]
+
+    def check(self, head: str = "") -> int:
+        """Check every hash; with `head` also that an entry has it, or its beginning. Gives how many came after it.
+
+        Raises TrailChanged that names the first entry whose hash is wrong.
+        """
+        path, hashes = self._db.path, [BEFORE_ALL]
+        for expected, (number, text, stored) in enumerate(self._rows(), start=1):
+            if number != expected:
+                raise TrailChanged(f"{path}: entry {expected} of its audit trail is missing", _HINT)
+            if _hash(hashes[-1], number, text) != stored:
+                raise TrailChanged(f"{path}: entry {number} of its audit trail is not what was recorded", _HINT)
+            hashes.append(stored)
+        found = [number for number, each in enumerate(hashes) if each.startswith(head)] if head else [len(hashes) - 1]
+        if len(found) != 1 or (head and len(head) < SHORT):
+            raise TrailChanged(f"{path}: no entry of its audit trail has the hash {head}", _HINT)
+        return len(hashes) - 1 - found[0]
+
+    def _rows(self) -> list[tuple[Any, ...]]:
+        return self._db.rows("SELECT id, entry, hash FROM audit ORDER BY id")
+
+
+def note(path: Path, event: str, facts: Mapping[str, Value]) -> bool:
+    """Add an entry to a run that this process does not write to otherwise; False where it can't be written.
+
+    Another process may be writing to the run: the entry then goes between two of its commits.
+    """
+    try:
+        with explained(path), closing(connect(path, "rw")) as db:
+            db.execute("BEGIN IMMEDIATE")
+            _append(lambda query: db.execute(query).fetchall(), db.execute, event, facts)
+            db.execute("COMMIT")
+    except RunFileError:
+        return False
+    return True
+
+
+def file_facts(path: Path) -> dict[str, Value]:
+    """A file's name and SHA-256, for an entry about it."""
+    with path.open("rb") as file:
+        return {"file": path.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+
+
+def _append(
+    rows: Callable[[str], Sequence[tuple[Any, ...]]],
+    execute: Callable[[str, Sequence[object]], object],
+    event: str,
+    facts: Mapping[str, Value],
+) -> None:
+    last = rows(_LAST)
+    number, before = (int(last[0][0]) + 1, str(last[0][1])) if last else (1, BEFORE_ALL)
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    text = to_json({"at": at, "event": event, "who": _who(), "facts": dict(facts)})
+    execute(_APPEND, (number, text, _hash(before, number, text)))
+
+
+def _hash(before: str, number: int, text: str) -> str:
+    return hashlib.sha256(f"{before}\n{number}\n{text}".encode()).hexdigest()
+
+
+def _who() -> dict[str, Value]:
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        user = ""  # known to a directory service alone, which is not asked while sockets are given up
+    return {"uid": os.getuid(), "user": user, "host": os.uname().nodename}
+
+
+def _entry(row: Sequence[Any]) -> Entry:
+    number, text, stored = row
+    told = json.loads(text)
+    return Entry(int(number), told["at"], told["event"], told["who"], told["facts"], stored)

@@ -1,0 +1,295 @@
+"""A run's SQLite file: one writer, committed on time, read by others meanwhile, and what its errors mean to a user."""
+
+import errno
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pathway_local.errors import RunDamaged, RunFileError, RunLocked
+from pathway_local.runs.migrations import MIGRATIONS, migrate, schema_version
+from pathway_local.private_file import LOCKED_HINT, WriterLock
+
+COMMIT_SECONDS = 0.5
+BUSY_SECONDS = 10.0
+CACHE_KIB = 65536
+CHECKED_BYTES = 32 << 20
+
+_DAMAGED = (
+    "Restore a copy, or start a new run under another name; `sqlite3 FILE .recover` may save what is still whole."
+)
+_FULL = "Free some space and give the same command again: what was committed is still there."
+_FORBIDDEN = "Check that you may write to the file and to its folder, or name a run file elsewhere."
+_DISK = "Look at the disk's health, its free space and your quota, then give the same command again."
+
+
+class explained:
+    """Turns what SQLite and the system raise into run-file errors that name `path` and never show stored text."""
+
+    # A class, since it is entered for each outcome and a generator would take three times as long.
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Nothing to prepare; one may be entered again and again."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # `from None`: SQLite's message for text that is no UTF-8 quotes the text.
+        if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.ProgrammingError):
+            raise _from_sqlite(self._path, getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) from None
+        if isinstance(error, OSError):
+            raise _from_system(self._path, error) from None
+
+
+def _from_sqlite(path: Path, code: int) -> RunFileError:
+    match code & 0xFF:  # the rest tells variants apart
+        case sqlite3.SQLITE_FULL:
+            return RunFileError(f"{path}: no space is left on its disk", _FULL)
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return RunLocked(f"{path}: another process writes to it", LOCKED_HINT)
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            return RunFileError(f"{path}: it, or a file beside it, can't be opened for writing", _FORBIDDEN)
+        case sqlite3.SQLITE_IOERR:
+            return RunFileError(f"{path}: its disk failed to read or write", _DISK)
+        case sqlite3.SQLITE_NOTADB:
+            return damaged(path, "it is no run file, or its beginning is damaged")
+        case _:
+            return damaged(path, "the run file is damaged")
+
+
+def _from_system(path: Path, error: OSError) -> RunFileError:
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return RunFileError(f"{path}: no space is left on its disk", _FULL)
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return RunFileError(f"{path}: it, or its folder, may not be written to", _FORBIDDEN)
+        case errno.EEXIST:
+            return RunFileError(f"{path}: a file of that name exists already", "Name another run file.")
+        case errno.EIO:
+            return RunFileError(f"{path}: its disk failed to read or write", _DISK)
+        case _:
+            reason = os.strerror(error.errno) if error.errno else type(error).__name__
+            return RunFileError(f"{path}: {reason}", "Check the path and its folder, or name a run file elsewhere.")
+
+
+def damaged(path: Path, what: str) -> RunDamaged:
+    """The error for a file that is not, or not any more, a whole run file."""
+    return RunDamaged(f"{path}: {what}", _DAMAGED)
+
+
+@contextmanager
+def decoding(path: Path) -> Iterator[None]:
+    """Turn what parsing a stored value raises into RunDamaged."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise damaged(path, "something stored in it can't be read") from None
+
+
+class Database:
+    """An open run file: `writer` or `reader` makes one.
+
+    A writer commits at least once a second, from a thread of its own while nothing is written. After an error
+    that undid uncommitted changes it repeats that error instead of going on.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock: WriterLock | None) -> None:
+        self.path = path
+        self._connection = connection
+        self._explained = explained(path)
+        self._lock = lock
+        self._mutex = threading.Lock()
+        self._broken: RunFileError | None = None
+        self._due = 0.0
+        self._held = False
+        self._closed = threading.Event()
+        self._committer = threading.Thread(target=self._commit_on_time, name="run-file-commits", daemon=True)
+        if lock:
+            self._committer.start()
+
+    @classmethod
+    def writer(cls, path: Path) -> Self:
+        """Open for writing, bringing an older schema up to date."""
+        with explained(path), ExitStack() as undo:
+            _need_file(path)
+            lock = WriterLock(path)
+            undo.callback(lock.release)
+            connection = connect(path, "rw")
+            undo.callback(connection.close)
+            _check(path, connection)
+            migrate(connection)
+            # Others may read while this one writes, and a commit is on the disk before it counts.
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            undo.pop_all()
+        return cls(path, connection, lock)
+
+    @classmethod
+    def reader(cls, path: Path) -> Self:
+        """Open for reading; a file of an older schema is brought up to date first, which takes permission to write."""
+        with explained(path), ExitStack() as undo:
+            _need_file(path)
+            with closing(_connect_reader(path)) as first:
+                _check(path, first)
+                old = schema_version(first) < len(MIGRATIONS)
+            if old:
+                cls.writer(path).close()
+            connection = _connect_reader(path)
+            undo.pop_all()
+        return cls(path, connection, None)
+
+    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        with self._explained:
+            return self._connection.execute(query, values).fetchall()
+
+    def stream(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query as they are asked for."""
+        with self._explained:
+            yield from self._connection.execute(query, values)
+
+    def execute(self, query: str, values: Sequence[object]) -> int:
+        """Run one statement that changes something, inside `writing`; gives the key of the row that was last added."""
+        return self._connection.execute(query, tuple(values)).lastrowid or 0
+
+    @contextmanager
+    def writing(self, *, commit: bool = False) -> Iterator[None]:
+        """One change inside the open transaction, which ends here if asked to or if it is due."""
+        with self._mutex:
+            if self._broken:
+                raise self._broken
+            uncommitted = self._connection.in_transaction
+            try:
+                with self._explained:
+                    if not uncommitted:
+                        self._connection.execute("BEGIN IMMEDIATE")
+                    yield
+                    if not self._held and (commit or time.monotonic() >= self._due):
+                        self._connection.execute("COMMIT")
+                        self._due = time.monotonic() + COMMIT_SECONDS
+            except RunFileError as error:
+                # Rolled back, and with it earlier changes that the caller takes for stored.
+                if uncommitted and not self._connection.in_transaction:
+                    self._broken = error
+                raise
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """All that is written in this block, whole or not at all: it is committed at the end, undone if that fails."""
+        self.commit()
+        self._held = True
+        try:
+            yield
+            self._held = False
+            self.commit()
+        except BaseException:
+            self._undo()
+            raise
+
+    @contextmanager
+    def shredding(self) -> Iterator[None]:
+        """All that is removed in this block is overwritten in the file, which then shrinks; nothing stays beside it.
+
+        RunLocked where another process has the file open: what it still reads could not be removed.
+        """
+        self.commit()
+        with self._mutex, self._explained:
+            # A log beside the file would keep removed pages for readers; without one nobody may be reading.
+            self._connection.execute("PRAGMA journal_mode = DELETE")
+            self._connection.execute("PRAGMA secure_delete = ON")
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("VACUUM")
+
+    def _undo(self) -> None:
+        with self._mutex:
+            self._held = False
+            if self._connection.in_transaction:
+                with self._explained:
+                    self._connection.execute("ROLLBACK")
+
+    def _commit_on_time(self) -> None:
+        while not self._closed.wait(COMMIT_SECONDS):
+            # The caller meets the same error at the next put, or at the latest in close.
+            with suppress(RunFileError):
+                self.commit()
+
+    def commit(self) -> None:
+        """Put what is not yet committed on the disk, now."""
+        if self._broken or self._connection.in_transaction:
+            with self.writing(commit=True):
+                pass
+
+    def close(self) -> None:
+        """Commit, close the file and let the next writer in. A second call does nothing."""
+        if self._closed.is_set():
+            return
+        self._closed.set()
+        with ExitStack() as last:
+            if self._lock:
+                self._committer.join()
+                last.callback(self._lock.release)
+            last.callback(self._connection.close)
+            self.commit()
+
+
+def _connect_reader(path: Path) -> sqlite3.Connection:
+    """A connection that can't change anything; it may be open while another process writes."""
+    # SQLite reads a WAL file with a -wal and a -shm beside it. Where the folder takes none and no writer left
+    # any, the file alone is whole. Read-write otherwise: a read-only connection leaves both files behind.
+    alone = not os.access(path.parent, os.W_OK, effective_ids=True) and not Path(f"{path}-wal").exists()
+    db = connect(path, "ro&immutable=1" if alone else "rw")
+    db.execute("PRAGMA query_only = ON")
+    return db
+
+
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection to a file that is there; `mode` is "rw", or another of SQLite's with its parameters."""
+    db = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    # Sorting must not leave metadata in a temporary file, and a file from elsewhere may hold a hostile schema.
+    for setting in (f"cache_size = -{CACHE_KIB}", "temp_store = MEMORY", "trusted_schema = OFF"):
+        db.execute(f"PRAGMA {setting}")
+    return db
+
+
+def _need_file(path: Path) -> None:
+    if not path.is_file():
+        what = "it is no file" if path.exists() else "there is no such file"
+        raise RunFileError(f"{path}: {what}", "Check the name of the run file.")
+
+
+def _check(path: Path, db: sqlite3.Connection) -> None:
+    """Refuse what is no run file, is newer than this program, or is damaged as far as a quick look tells."""
+    size = path.stat().st_size
+    if not size:
+        raise damaged(path, "it is empty")
+    version = schema_version(db)
+    if not version:
+        raise damaged(path, "it is an SQLite file, but no run file")
+    if version > len(MIGRATIONS):
+        raise RunFileError(
+            f"{path}: a newer pathway-local made it (schema {version}, this one knows {len(MIGRATIONS)})",
+            "Update pathway-local.",
+        )
+    # SQLite itself finds a file cut short; looking at every page of a large one would take minutes.
+    if size <= CHECKED_BYTES and db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        raise damaged(path, "the run file is damaged")

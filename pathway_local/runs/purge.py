@@ -1,0 +1,51 @@
+"""Removing texts, or all that is known of cases, from a run file for good: overwritten, not just marked as free."""
+
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.run_file import KEY_BYTES, RunFile
+from pathway_local.verdict import Value
+
+What = Literal["text", "all"]
+
+_TEXT = "UPDATE outcomes SET fields = '{}' WHERE fields <> '{}'"
+_ALL = ("inclusions", "samples", "handouts", "outcomes", "cases")
+
+
+def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
+    """Remove from the run at `path`, with an entry in its audit trail; how many of what.
+
+    "text" removes what raters wrote, current and superseded, and leaves scores, probabilities, ids and kept
+    metadata. "all" leaves rubrics, raters, jobs and the audit trail, and gives the run another key, so that its
+    old fingerprints can't be compared with anything. RunLocked where another process has the run open.
+    """
+    with RunFile.open(path) as run:
+        counts = _count(run, what)
+        with run.database.shredding():
+            for statement, values in _statements(what):
+                run.database.execute(statement, values)
+            told: dict[str, Value] = {"command": list(command), "removed": what, **counts}
+            AuditTrail(run.database).append_within("purge", told)
+    return counts
+
+
+def exported(run: RunFile) -> list[str]:
+    """The names of files that left the run, as its audit trail has them; a purge reaches none of them."""
+    files = (entry.facts.get("file") for entry in AuditTrail(run.database).entries() if entry.event == "export")
+    return list(dict.fromkeys(str(file) for file in files if file))
+
+
+def _statements(what: What) -> list[tuple[str, Sequence[object]]]:
+    if what == "text":
+        return [(_TEXT, ())]
+    emptied: list[tuple[str, Sequence[object]]] = [(f"DELETE FROM {table}", ()) for table in _ALL]
+    return [*emptied, ("UPDATE run SET key = ?", (secrets.token_bytes(KEY_BYTES),))]
+
+
+def _count(run: RunFile, what: What) -> dict[str, int]:
+    if what == "text":
+        return {"texts": int(run.database.rows("SELECT COUNT(*) FROM outcomes WHERE fields <> '{}'")[0][0])}
+    return {table: int(run.database.rows(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in _ALL[2:]}

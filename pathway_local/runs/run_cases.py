@@ -1,0 +1,76 @@
+"""The cases file of a run: its columns are matched the way they were when it was judged first."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pathway_local.errors import UsageError
+from pathway_local.pseudonyms import Pseudonyms
+from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.runs.run_file import RunFile
+
+SETTING = "columns"
+PSEUDONYMS = "pseudonyms"
+
+
+def cases_of(
+    path: Path,
+    rubrics: Iterable[Rubric],
+    run: RunFile | None,
+    id_column: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    pseudonyms: Pseudonyms | None = None,
+) -> CasesFile:
+    """The cases file at `path` for these rubrics; what is given here comes before what the run remembers.
+
+    With `pseudonyms` its cases are known by these. UsageError where the run has them by another key, or has none.
+    """
+    known = list(rubrics)
+    needed = {rubric.name: tuple(rubric.inputs) for rubric in known}
+    required = {name for rubric in known for name, wanted in rubric.inputs.items() if wanted.default is None}
+    optional = {name for names in needed.values() for name in names} - required
+    remembered_mapping, remembered_id = _remembered(run) if run else ({}, None)
+    given = {**remembered_mapping, **(mapping or {})}
+    cases = CasesFile(path, needed, given, id_column or remembered_id, optional)
+    cases.pseudonyms = _checked(pseudonyms, run, cases)
+    return cases
+
+
+def rubrics_of(run: RunFile) -> dict[str, Rubric]:
+    """The rubrics of a run by name, from the texts that it keeps."""
+    return {name: parse_rubric(text, name) for name, text in run.rubrics().items()}
+
+
+def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None:
+    """Keep how the columns of `cases` were matched, for when the run goes on."""
+    before, _ = _remembered(run)
+    run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column})
+    if cases.pseudonyms:
+        run.set_setting(PSEUDONYMS, cases.pseudonyms.mark)
+
+
+def _checked(given: Pseudonyms | None, run: RunFile | None, cases: CasesFile) -> Pseudonyms | None:
+    """The pseudonyms that are given, if they are the run's."""
+    known = run.get_setting(PSEUDONYMS) if run else None
+    if given is None:
+        if known is not None:
+            raise UsageError("the ids in this run are pseudonyms", "Give --pseudonyms KEYFILE with this run's key.")
+        return None
+    if cases.id_column is None:
+        raise UsageError("cases known by row number have no ids to replace", "Give --id COLUMN, or no --pseudonyms.")
+    if known is not None and known != given.mark:
+        raise UsageError("the pseudonyms in this run were made with another key", "Give --pseudonyms that key's file.")
+    if run is not None and known is None and run.numbered is not None:
+        raise UsageError("the ids in this run are no pseudonyms", "Leave --pseudonyms out, or name another run file.")
+    return given
+
+
+def _remembered(run: RunFile) -> tuple[dict[str, str], str | None]:
+    kept = run.get_setting(SETTING)
+    if not isinstance(kept, dict):
+        return {}, None
+    mapping, id_column = kept.get("mapping"), kept.get("id")
+    return (
+        {name: str(column) for name, column in mapping.items()} if isinstance(mapping, dict) else {},
+        id_column if isinstance(id_column, str) else None,
+    )

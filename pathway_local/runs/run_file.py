@@ -1,0 +1,381 @@
+"""A run: one file with everything a scoring job produced, and no text of a case.
+
+Tables and values meet here; `migrations` holds the schema, `database` the file that it lives in.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pathway_local.case import Case
+from pathway_local.runs.database import Database, damaged, decoding, explained
+from pathway_local.errors import RaterChanged, RunFileError, UnknownName
+from pathway_local.runs.migrations import migrate
+from pathway_local.private_file import create
+from pathway_local.rater import Rater
+from pathway_local.runs.run_job import Job, Jobs, now
+from pathway_local.runs.stored_outcome import from_columns, storable, to_columns, to_json
+from pathway_local.verdict import Failure, Outcome, Value
+
+IDS_PER_QUERY = 5_000
+KEY_BYTES = 32
+# A verdict with its analysis takes one to three KiB: SQLite's usual 4096 would leave up to half of each page empty.
+PAGE_BYTES = 16384
+
+_ADD_RATER = "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALUES (?, ?, ?, ?, ?)"
+_SUPERSEDE = """
+    UPDATE outcomes SET superseded = 1
+    WHERE case_key = ? AND rater_id = ? AND superseded = 0 AND failure_kind IS NULL AND (case_hash <> ? OR ?)
+"""
+_PUT = """
+    INSERT OR REPLACE INTO outcomes (
+        case_key, rater_id, case_hash, scores, fields, marks, failure_kind, failure_message,
+        prompt_tokens, cached_tokens, generated_tokens
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_JUDGED = """
+    SELECT case_id, case_hash FROM cases JOIN outcomes ON case_key = key
+    WHERE rater_id = ? AND superseded = 0 AND failure_kind IS NULL AND case_id IN ({})
+"""
+_BAD_ROWS = """
+    SELECT key, case_id FROM cases JOIN outcomes ON case_key = key
+    WHERE rater_id = ? AND failure_kind = 'bad-row' AND instr(failure_message, ?) = 1
+"""
+# CROSS JOIN fixes the order of the loops: rows come by an index, so nothing is sorted or held in memory.
+_RECORDS = """
+    SELECT case_id, row, numbered, metadata, rater_id, scores, fields, marks, failure_kind, failure_message,
+        case_hash, prompt_tokens, cached_tokens, generated_tokens
+    FROM cases CROSS JOIN outcomes ON case_key = key
+    WHERE superseded = 0 AND rater_id IN ({}) ORDER BY row, key, rater_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One stored outcome: whose, of which case, and what it took."""
+
+    case_id: str
+    row: int
+    numbered: bool
+    metadata: Mapping[str, str]
+    rater: str
+    rubric: str
+    outcome: Outcome
+    case_hash: str
+    prompt_tokens: int
+    cached_tokens: int
+    generated_tokens: int
+
+
+class RunFile:
+    """A run file, open for one writer (`create`, `open`) or a reader (`read`).
+
+    A writer commits by itself at least once a second, from a thread of its own when nothing else is put; a
+    process that is killed loses what came after the last commit and nothing else. Lone surrogates, which no
+    file can hold as UTF-8, are stored as U+FFFD.
+
+    Errors, from any method: RunLocked, RunDamaged, RunFileError (no space, no permission, a failing disk).
+    After one that undid uncommitted outcomes the writer repeats it instead of going on.
+    """
+
+    key: bytes
+    """32 random bytes made with the file, for `case.fingerprint`."""
+
+    numbered: bool | None
+    """Whether this run's case ids are row numbers; None before the first case."""
+
+    database: Database
+    """The file itself, for modules that keep tables of their own in it."""
+
+    def __init__(self, db: Database) -> None:
+        """Not for callers: `create`, `open` and `read` make one."""
+        self.path = db.path
+        self.database = self._db = db
+        try:
+            self.key = self._read_key()
+            first = db.rows("SELECT numbered FROM cases LIMIT 1")
+        except BaseException:
+            db.close()
+            raise
+        self.numbered = bool(first[0][0]) if first else None
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str]) -> Self:
+        """Make a new run, 0600, and open it for writing. RunFileError where something has that name already."""
+        path = Path(path)
+        with explained(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+            db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+            migrate(db)
+            db.execute("INSERT INTO run VALUES (?, ?)", (secrets.token_bytes(KEY_BYTES), now()))
+            create(path, db.serialize())
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Open an existing run for writing, bringing an older schema up to date."""
+        return cls(Database.writer(Path(path)))
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """Open an existing run for reading, also while another process writes to it.
+
+        A run of an older schema is brought up to date first, which takes permission to write.
+        """
+        return cls(Database.reader(Path(path)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Commit what was put, close the file and let the next writer in. A second call does nothing."""
+        self._db.close()
+
+    def commit(self) -> None:
+        """Put what is not yet committed on the disk, now."""
+        self._db.commit()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """All that is put in this block, whole or not at all."""
+        numbered = self.numbered
+        try:
+            with self._db.together():
+                yield
+        except BaseException:
+            self.numbered = numbered
+            raise
+
+    def add_rubric(self, name: str, text: str) -> str:
+        """Keep a rubric's text whole and give its SHA-256 as hex digits.
+
+        RaterChanged where verdicts were given under another text of that name.
+        """
+        sha256 = _sha256(text)
+        with self._db.writing(commit=True):
+            known = self._db.rows("SELECT id, sha256 FROM rubrics WHERE name = ?", name)
+            if not known:
+                self._db.execute("INSERT INTO rubrics (name, sha256, text) VALUES (?, ?, ?)", (name, sha256, text))
+            elif known[0][1] != sha256:
+                was = f"its SHA-256 was {known[0][1][:12]}, now {sha256[:12]}"
+                self._forget_raters("rubric_id", known[0][0], f"under another text of the rubric {name!r}: {was}")
+                self._db.execute("UPDATE rubrics SET sha256 = ?, text = ? WHERE name = ?", (sha256, text, name))
+        return sha256
+
+    def rubrics(self) -> dict[str, str]:
+        """The texts of the run's rubrics by name, in the order they came."""
+        rows = self._db.rows("SELECT name, text, sha256 FROM rubrics ORDER BY id")
+        if any(_sha256(text) != sha256 for _, text, sha256 in rows):
+            raise damaged(self.path, "the text of a rubric in it is not what was stored")
+        return {name: text for name, text, _ in rows}
+
+    def add_rater(self, rater: Rater) -> int:
+        """The id of a rater, new or as stored.
+
+        UnknownName where its rubric was not added; RaterChanged, naming what differs, where outcomes of another
+        rater of that name and rubric are stored.
+        """
+        with self._db.writing(commit=True):
+            rubric_id = {name: id for id, name in self._db.rows("SELECT id, name FROM rubrics")}
+            if rater.rubric not in rubric_id:
+                raise UnknownName("rubric", rater.rubric, rubric_id)
+            for known_id, known in self.raters():
+                if (known.name, known.rubric) == (rater.name, rater.rubric):
+                    if (known.kind, known.fingerprint) == (rater.kind, rater.fingerprint):
+                        return known_id
+                    what = known.differences(rater)
+                    self._forget_raters("id", known_id, f"of another {rater.name!r} under {rater.rubric!r}: {what}")
+            columns = (rater.name, rater.kind, rubric_id[rater.rubric], rater.fingerprint, rater.spec_json)
+            return self._db.execute(_ADD_RATER, columns)
+
+    def raters(self) -> list[tuple[int, Rater]]:
+        """Each rater with its id, in the order they came."""
+        query = """
+            SELECT raters.id, raters.name, kind, rubrics.name, spec, fingerprint
+            FROM raters JOIN rubrics ON rubrics.id = rubric_id ORDER BY raters.id
+        """
+        found = []
+        for id, name, kind, rubric, spec, fingerprint in self._db.rows(query):
+            with decoding(self.path):
+                rater = Rater(name, kind, rubric, json.loads(spec))
+            if rater.fingerprint != fingerprint:
+                raise damaged(self.path, f"what it holds of the rater {name!r} is not what was stored")
+            found.append((id, rater))
+        return found
+
+    def judged(self, rater_id: int, case_ids: Sequence[str]) -> dict[str, str]:
+        """The case hash of each of these cases that has a verdict; a failure is none, it is tried again."""
+        asked = {storable(case_id): case_id for case_id in case_ids}
+        stored = list(asked)
+        found: dict[str, str] = {}
+        for start in range(0, len(stored), IDS_PER_QUERY):
+            part = stored[start : start + IDS_PER_QUERY]
+            for case_id, case_hash in self._db.rows(_JUDGED.format(_marks(part)), rater_id, *part):
+                found[asked[case_id]] = case_hash
+        return found
+
+    def put(
+        self,
+        rater_id: int,
+        case: Case,
+        case_hash: str,
+        outcome: Outcome,
+        *,
+        keep: Collection[str] | None = (),
+        prompt_tokens: int = 0,
+        cached_tokens: int = 0,
+        generated_tokens: int = 0,
+    ) -> None:
+        """Store the rater's one current outcome of a case, with the metadata columns named in `keep` (None: all).
+
+        It takes the place of the one before. A verdict stays in the file as superseded where the case's texts
+        changed or a failure takes its place. Probabilities keep seven digits, which is what float32 holds.
+        RunFileError where row-number ids and explicit ids would mix; ValueError for a number that is not finite.
+        """
+        columns = to_columns(outcome)
+        with self._db.writing():
+            key = self._store_case(case, keep)
+            if key is None:
+                key = self._add_case(case, keep)
+            else:
+                self._db.execute(_SUPERSEDE, (key, rater_id, case_hash, isinstance(outcome, Failure)))
+            tokens = (prompt_tokens, cached_tokens, generated_tokens)
+            self._db.execute(_PUT, (key, rater_id, case_hash, *columns, *tokens))
+
+    def forget_bad_rows(self, rater_id: int, source: str, still_bad: Collection[str]) -> None:
+        """Drop what the rater has on rows of the file `source` that were no cases, except those that still are none."""
+        rows = self._db.rows(_BAD_ROWS, rater_id, f"{source} ")
+        with self._db.writing():
+            for key, case_id in rows:
+                if case_id not in still_bad:
+                    self._db.execute("DELETE FROM outcomes WHERE case_key = ? AND rater_id = ?", (key, rater_id))
+
+    def keep_metadata(self, cases: Iterable[Case], keep: Collection[str] | None) -> None:
+        """Fill in the metadata columns named in `keep` (None: all) and the row of cases that the run has.
+
+        Give only cases whose texts match: with row-number ids another case may have the id by now.
+        """
+        for case in cases:
+            with self._db.writing():
+                self._store_case(case, keep)
+
+    def records(self, rater: str | None = None, rubric: str | None = None) -> Iterator[Record]:
+        """The current outcomes in the order of the cases file, one case's raters in the order they came.
+
+        Streamed: a reader sees the run as it was at the first record; a writer must not put meanwhile.
+        UnknownName for a rater or a rubric that the run does not have.
+        """
+        raters = dict(self.raters())
+        rater_names = dict.fromkeys(each.name for each in raters.values())
+        rubric_names = dict.fromkeys(each.rubric for each in raters.values())
+        if rater is not None and rater not in rater_names:
+            raise UnknownName("rater", rater, rater_names)
+        if rubric is not None and rubric not in rubric_names:
+            raise UnknownName("rubric", rubric, rubric_names)
+        return self._stream({i: r for i, r in raters.items() if rater in (None, r.name) and rubric in (None, r.rubric)})
+
+    def begin_job(self, command: Sequence[str], facts: Mapping[str, Value]) -> int:
+        """Note that a command starts to write, with the facts for the manifest; gives its id for `end_job`."""
+        return Jobs(self._db).begin(command, facts)
+
+    def learn(self, job_id: int, facts: Mapping[str, Value]) -> None:
+        """Add to a job's facts what came to be known while it ran."""
+        Jobs(self._db).learn(job_id, facts)
+
+    def end_job(self, job_id: int, status: str, counts: Mapping[str, int]) -> None:
+        """Note how a command ended."""
+        Jobs(self._db).end(job_id, status, counts)
+
+    def jobs(self) -> list[Job]:
+        """Every command that wrote to the run, oldest first."""
+        return Jobs(self._db).all()
+
+    def get_setting(self, name: str) -> Value:
+        """A stored JSON value; None where nothing is stored under that name."""
+        rows = self._db.rows("SELECT value FROM settings WHERE name = ?", name)
+        with decoding(self.path):
+            value: Value = json.loads(rows[0][0]) if rows else None
+        return value
+
+    def set_setting(self, name: str, value: Value) -> None:
+        """Store a small JSON value under a name, in place of the one before."""
+        with self._db.writing(commit=True):
+            self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, to_json(value)))
+
+    def _stream(self, raters: Mapping[int, Rater]) -> Iterator[Record]:
+        for row in self._db.stream(_RECORDS.format(_marks(raters)), *raters):
+            with decoding(self.path):
+                record = _record(raters, row)
+            yield record
+
+    def _read_key(self) -> bytes:
+        rows = self._db.rows("SELECT key FROM run")
+        if len(rows) != 1 or not isinstance(rows[0][0], bytes) or len(rows[0][0]) != KEY_BYTES:
+            raise damaged(self.path, "its key is missing")
+        return rows[0][0]
+
+    def _forget_raters(self, column: str, value: int, what: str) -> None:
+        """Delete raters that gave no outcome yet, so that what changed since may take their place; else refuse."""
+        query = f"SELECT 1 FROM raters JOIN outcomes ON rater_id = raters.id WHERE raters.{column} = ? LIMIT 1"
+        if self._db.rows(query, value):
+            raise RaterChanged(f"{self.path}: it holds outcomes {what}", "Undo that change, or name another run file.")
+        self._db.execute(f"DELETE FROM raters WHERE {column} = ?", (value,))
+
+    def _store_case(self, case: Case, keep: Collection[str] | None) -> int | None:
+        """Bring the row and kept metadata of a case that the run has up to date; its key, None where it has none."""
+        self._refuse_mix(case)
+        known = self._db.rows("SELECT key, row, metadata FROM cases WHERE case_id = ?", storable(case.id))
+        if not known:
+            return None
+        key, row, stored = known[0]
+        with decoding(self.path):
+            metadata = to_json(json.loads(stored) | _kept(case, keep))
+        if row != case.row or metadata != stored:
+            self._db.execute("UPDATE cases SET row = ?, metadata = ? WHERE key = ?", (case.row, metadata, key))
+        return int(key)
+
+    def _add_case(self, case: Case, keep: Collection[str] | None) -> int:
+        columns = (storable(case.id), case.row, case.numbered, to_json(_kept(case, keep)))
+        self.numbered = case.numbered
+        return self._db.execute("INSERT INTO cases (case_id, row, numbered, metadata) VALUES (?, ?, ?, ?)", columns)
+
+    def _refuse_mix(self, case: Case) -> None:
+        if self.numbered in (None, case.numbered):
+            return
+        kinds = ("ids of their own", "row numbers as ids")
+        raise RunFileError(
+            f"{self.path}: its cases have {kinds[bool(self.numbered)]}, these have {kinds[case.numbered]}",
+            "Name the id column as before, or name another run file.",
+        )
+
+
+def _record(raters: Mapping[int, Rater], row: Sequence[Any]) -> Record:
+    case_id, position, numbered, metadata, rater_id, scores, fields, marks, kind, message, *rest = row
+    rater = raters[rater_id]
+    outcome = from_columns((scores, fields, marks, kind, message))
+    return Record(case_id, position, bool(numbered), json.loads(metadata), rater.name, rater.rubric, outcome, *rest)
+
+
+def _kept(case: Case, keep: Collection[str] | None) -> dict[str, str]:
+    names = case.metadata if keep is None else keep
+    return {name: case.metadata[name] for name in names if name in case.metadata}
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _marks(values: Collection[object]) -> str:
+    return ",".join("?" * len(values))

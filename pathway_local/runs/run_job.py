@@ -1,0 +1,74 @@
+"""The commands that wrote to a run, each with its beginning, its end and what it worked with."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.database import Database, decoding
+from pathway_local.runs.stored_outcome import to_json
+from pathway_local.verdict import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One command that wrote to the run; times are UTC in ISO 8601.
+
+    `ended`, `status` and `counts` are None while it runs, and for ever if it was killed.
+    """
+
+    id: int
+    command: tuple[str, ...]
+    facts: Mapping[str, Value]
+    started: str
+    ended: str | None
+    status: str | None
+    counts: Mapping[str, int] | None
+
+
+class Jobs:
+    """The jobs of an open run; what they note also goes into its audit trail."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._trail = AuditTrail(db)
+
+    def begin(self, command: Sequence[str], facts: Mapping[str, Value]) -> int:
+        """Note that a command starts to write; gives its id."""
+        with self._db.writing(commit=True):
+            row = (to_json(list(command)), to_json(dict(facts)), now())
+            job = self._db.execute("INSERT INTO jobs (command, facts, started) VALUES (?, ?, ?)", row)
+            self._trail.append_within("job begins", {"job": job, "command": list(command), **facts})
+        return job
+
+    def learn(self, job: int, facts: Mapping[str, Value]) -> None:
+        """Add facts that came to be known while the command ran."""
+        with self._db.writing(commit=True):
+            [(known,)] = self._db.rows("SELECT facts FROM jobs WHERE id = ?", job)
+            self._db.execute("UPDATE jobs SET facts = ? WHERE id = ?", (to_json(json.loads(known) | facts), job))
+            self._trail.append_within("job goes on", {"job": job, **facts})
+
+    def end(self, job: int, status: str, counts: Mapping[str, int]) -> None:
+        """Note how a command ended."""
+        with self._db.writing(commit=True):
+            row = (now(), status, to_json(dict(counts)), job)
+            self._db.execute("UPDATE jobs SET ended = ?, status = ?, counts = ? WHERE id = ?", row)
+            self._trail.append_within("job ends", {"job": job, "status": status, **counts})
+
+    def all(self) -> list[Job]:
+        """Every command that wrote to the run, oldest first."""
+        query = "SELECT id, command, facts, started, ended, status, counts FROM jobs ORDER BY id"
+        with decoding(self._db.path):
+            return [_job(row) for row in self._db.rows(query)]
+
+
+def now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _job(row: Sequence[Any]) -> Job:
+    id, command, facts, started, ended, status, counts = row
+    return Job(id, tuple(json.loads(command)), json.loads(facts), started, ended, status, counts and json.loads(counts))

@@ -1,0 +1,18 @@
+"""Which of a run's rubrics a command is about."""
+
+from pathway_local.errors import UnknownName, UsageError
+from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.runs.run_file import RunFile
+
+
+def rubric_of(run: RunFile, name: str | None) -> Rubric:
+    """The run's rubric of that name; without a name, its only one. Raises UsageError."""
+    texts = run.rubrics()
+    if name is None and len(texts) == 1:
+        name = next(iter(texts))
+    if name is None:
+        said = f"has several rubrics: {', '.join(texts)}" if texts else "has no rubric yet"
+        raise UsageError(f"{run.path.name} {said}", "Name one with --rubric.")
+    if name not in texts:
+        raise UnknownName("rubric", name, texts, f"These are the rubrics of {run.path.name}")
+    return parse_rubric(texts[name], name)

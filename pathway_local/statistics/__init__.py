@@ -1,0 +1,1 @@
+"""Figures on arrays of numbers: agreement, its intervals, corrected means."""

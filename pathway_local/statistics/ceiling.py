@@ -1,0 +1,206 @@
+"""The human ceiling: how well a person agrees with the other people, and how a judge does on the same test.
+
+A person has no part in the mean of the *other* people, so that mean is a fair target for both: each judge
+and each person are held against it on the same cases.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pathway_local.statistics.agreement import ON_SCALE, ORDINAL, SMALLER_IS_BETTER, estimates, pair_statistic
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
+from pathway_local.statistics.intervals import Standing, standing
+from pathway_local.statistics.resampling import Statistic, Tally, tally
+
+COMPARABLE = tuple(name for name in ORDINAL if name != "mean_difference")
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Two agreements with the same people and their difference on identical resamples.
+
+    The difference is positive where `first` agrees better, whether a large or a small figure is the better
+    one; `standing` says what its interval shows of the preset margin.
+    """
+
+    first: Estimate
+    second: Estimate
+    difference: Estimate
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """One person left out: how each judge (first) and this person (second) agree with the mean of the others."""
+
+    person: int
+    cases: int
+    judges: tuple[Contrast, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """Every person left out in turn, and each judge (first) against the people (second) averaged over them."""
+
+    figure: str
+    left_out: tuple[LeftOut, ...]
+    averages: tuple[Contrast, ...]
+
+
+_Side = Statistic | Undefined
+_Sides = tuple[_Side, _Side]
+
+
+def human_ceiling(
+    people: FloatArray,
+    judges: FloatArray,
+    figure: str,
+    margin: float,
+    *,
+    clusters: IntArray | None = None,
+    seed: int = 0,
+    resamples: int = 10_000,
+) -> Ceiling:
+    """Leave-one-out comparison of judges (cases, judges) with people (cases, people), NaN for no score.
+
+    `figure` is one that needs no scale (a mean of people is off it), such as "spearman". A case counts for a
+    left-out person if that person, some other person and every judge scored it, so all are compared on the
+    same cases. Averages are over the people for whom the figure is defined.
+    """
+    if figure in ON_SCALE:
+        raise ValueError(f"{figure} needs scores on the scale, which a mean of people is not")
+    size = judges.shape[1]
+    used = (np.isfinite(people).sum(axis=1) >= 2) & np.isfinite(judges).all(axis=1)
+    scores = np.concatenate([judges, people], axis=1)[used]
+    cases = tally(scores, None if clusters is None else clusters[used])
+    persons = range(people.shape[1])
+    sides = {f"{p} {j}": _left_out_sides(figure, cases, size, p, j) for p in persons for j in range(size)}
+    for judge in range(size):
+        sides[f"all {judge}"] = _averaged(cases, [sides[f"{person} {judge}"] for person in persons])
+    found = _contrasts(cases, sides, figure, margin, seed, resamples)
+    scored = [int(np.isfinite(people[used, person]).sum()) for person in persons]
+    left_out = tuple(LeftOut(p, scored[p], tuple(found[f"{p} {j}"] for j in range(size))) for p in persons)
+    return Ceiling(figure, left_out, tuple(found[f"all {judge}"] for judge in range(size)))
+
+
+def compare_judges(
+    first: FloatArray,
+    second: FloatArray,
+    people: FloatArray,
+    figure: str,
+    margin: float,
+    values: Sequence[float] = (),
+    *,
+    clusters: IntArray | None = None,
+    seed: int = 0,
+    resamples: int = 10_000,
+) -> Contrast:
+    """Two judges' agreement with people (cases, people), on the cases that both judged and a person scored.
+
+    Figures that need the scale `values` are taken with each person and averaged over those for whom they
+    are defined; the others are taken with the mean of the people.
+    """
+    used = np.isfinite(first) & np.isfinite(second) & np.isfinite(people).any(axis=1)
+    scores = np.column_stack([first, second, people])[used]
+    cases = tally(scores, None if clusters is None else clusters[used])
+    rows, targets = cases.rows, cases.rows[:, 2:]
+    if figure not in ON_SCALE:
+        targets = mean_of_people(targets)[:, None]
+    tests = [
+        (_against(figure, cases, rows[:, 0], target, values), _against(figure, cases, rows[:, 1], target, values))
+        for target in targets.T
+    ]
+    sides = tests[0] if len(tests) == 1 else _averaged(cases, tests)
+    return _contrasts(cases, {"": sides}, figure, margin, seed, resamples)[""]
+
+
+def mean_of_people(scores: FloatArray) -> FloatArray:
+    """The mean of those who scored each case (cases, people), NaN where nobody did.
+
+    Rounded to nine decimals, so that equal means tie whatever order they were added in.
+    """
+    given = np.isfinite(scores)
+    many = given.sum(axis=1)
+    total = np.where(given, scores, 0.0).sum(axis=1)
+    return np.where(many > 0, np.round(total / np.maximum(many, 1), 9), np.nan)
+
+
+def _left_out_sides(figure: str, cases: Tally, judges: int, person: int, judge: int) -> _Sides:
+    people = cases.rows[:, judges:]
+    target = mean_of_people(np.delete(people, person, axis=1))
+    target = np.where(np.isfinite(people[:, person]), target, np.nan)
+    return (
+        _against(figure, cases, cases.rows[:, judge], target),
+        _against(figure, cases, people[:, person], target),
+    )
+
+
+def _against(figure: str, cases: Tally, rater: FloatArray, target: FloatArray, values: Sequence[float] = ()) -> _Side:
+    """The figure of a rater and a target over all rows of the tally; it uses those that have both."""
+    if figure not in COMPARABLE:
+        raise ValueError(f"{figure} is no measure of agreement")
+    kept = np.isfinite(rater) & np.isfinite(target)
+    inner = pair_statistic(figure, rater[kept], target[kept], values)
+    if isinstance(inner, Undefined):
+        return inner
+    shared = int(cases.counts[kept].sum())
+    if shared < inner.needs:
+        return Undefined("there is only one case" if shared else "there is no case to compare")
+    measure = inner.measure
+    return replace(inner, measure=lambda weights: measure(weights[:, kept]))
+
+
+def _averaged(cases: Tally, tests: Sequence[_Sides]) -> _Sides:
+    """Both sides averaged over the tests in which both are defined."""
+    usable: list[tuple[Statistic, Statistic]] = []
+    missing = "there are no people"
+    for first, second in tests:
+        if isinstance(first, Undefined) or isinstance(second, Undefined):
+            missing = next(side.reason for side in (first, second) if isinstance(side, Undefined))
+            continue
+        gaps = [value.reason for value in map(cases.value, (first, second)) if isinstance(value, Undefined)]
+        missing = gaps[0] if gaps else missing
+        usable += [] if gaps else [(first, second)]
+    if not usable:
+        return Undefined(missing), Undefined(missing)
+    return _average([first for first, _ in usable]), _average([second for _, second in usable])
+
+
+def _average(statistics: Sequence[Statistic]) -> Statistic:
+    return replace(
+        statistics[0],
+        measure=lambda weights: np.mean([statistic.measure(weights) for statistic in statistics], axis=0),
+        costly=any(statistic.costly for statistic in statistics),
+    )
+
+
+def _difference(figure: str, first: _Side, second: _Side) -> _Side:
+    """The first less the second, or the other way round where a smaller figure is the better one."""
+    if isinstance(first, Undefined) or isinstance(second, Undefined):
+        return first if isinstance(first, Undefined) else second
+    better, worse = (second, first) if figure in SMALLER_IS_BETTER else (first, second)
+    return Statistic(
+        lambda weights: better.measure(weights) - worse.measure(weights),
+        f"{first.reason}, or {second.reason}" if first.reason != second.reason else first.reason,
+        needs=first.needs,
+        costly=first.costly or second.costly,
+    )
+
+
+def _contrasts(
+    cases: Tally, tests: Mapping[str, _Sides], figure: str, margin: float, seed: int, resamples: int
+) -> dict[str, Contrast]:
+    built: dict[str, _Side] = {}
+    for name, (first, second) in tests.items():
+        built |= {f"{name}/first": first, f"{name}/second": second}
+        built[f"{name}/difference"] = _difference(figure, first, second)
+    found = estimates(built, cases, seed, resamples)
+    return {name: _contrast(found, name, margin) for name in tests}
+
+
+def _contrast(found: Mapping[str, Estimate], name: str, margin: float) -> Contrast:
+    difference = found[f"{name}/difference"]
+    word = standing(difference.interval, margin)
+    return Contrast(found[f"{name}/first"], found[f"{name}/second"], difference, word)

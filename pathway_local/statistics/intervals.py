@@ -1,0 +1,146 @@
+"""Intervals that need no resampling: of a mean, of a mean over clusters, of a share; and what one says of a margin."""
+
+from typing import Literal
+
+import numpy as np
+from scipy import special, stats
+
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Undefined, undefined_estimate
+
+Standing = Literal["better", "not worse", "worse", "can't tell"]
+
+
+def cluster_codes(clusters: IntArray | None, cases: int) -> IntArray:
+    """The cluster of each case, numbered from 0 without gaps; without clusters each case is its own."""
+    if clusters is None:
+        return np.arange(cases, dtype=np.int64)
+    if len(clusters) != cases:
+        raise ValueError(f"{len(clusters)} cluster codes for {cases} cases")
+    return np.unique(clusters, return_inverse=True)[1].astype(np.int64).reshape(-1)
+
+
+def cluster_sums(amounts: FloatArray, codes: IntArray) -> FloatArray:
+    """The sum of one amount per case within each cluster, (clusters,)."""
+    return np.bincount(codes, weights=amounts).astype(np.float64)
+
+
+def standard_error(influence: FloatArray, codes: IntArray) -> tuple[float, int]:
+    """The standard error of a figure from what each case adds to it, and the degrees of freedom.
+
+    Influences sum to zero. Those of one cluster are added before they are squared, so cases of a cluster may
+    depend on each other in any way: sqrt(C/(C-1) * sum_c psi_c^2) with C - 1 degrees of freedom (Liang and
+    Zeger 1986 with the usual small-sample factor). Each case its own cluster gives s/sqrt(n) for a mean.
+    """
+    totals = cluster_sums(influence, codes)
+    count = len(totals)
+    if count < 2:
+        return float("nan"), 0
+    return float(np.sqrt(count / (count - 1) * np.sum(totals**2))), count - 1
+
+
+def t_interval(value: float, error: float, freedom: float, clusters: int, level: float = 0.95) -> Interval:
+    """value +- t * error, where t is Student's quantile (Student 1908)."""
+    reach = float(stats.t.ppf((1 + level) / 2, freedom)) * error
+    return Interval(value - reach, value + reach, "t", clusters)
+
+
+def log_odds_interval(
+    value: float,
+    error: float,
+    freedom: float,
+    clusters: int,
+    scale: tuple[float, float],
+    level: float = 0.95,
+) -> Interval:
+    """The t interval of log((m - low)/(high - m)) for a mean m on a scale from low to high, taken back to the scale.
+
+    The error of the log-odds follows by the delta method. It stays on the scale and reaches further towards
+    the middle than towards the near end, as the mean of skewed scores does. A value at or beyond an end has
+    no log-odds: it gets the plain t interval, cut at the ends.
+    """
+    low, high = scale
+    reach = float(stats.t.ppf((1 + level) / 2, freedom)) * error
+    place = (value - low) / (high - low)
+    if not 0 < place < 1:
+        return Interval(max(low, value - reach), min(high, value + reach), "t", clusters)
+    odds, reach = float(special.logit(place)), reach / (high - low) / (place * (1 - place))
+    ends = low + (high - low) * special.expit(np.array([odds - reach, odds + reach]))
+    return Interval(float(ends[0]), float(ends[1]), "log-odds with t", clusters)
+
+
+def tailed_freedom(parts: FloatArray) -> float:
+    """Degrees of freedom of a variance estimated from C parts whose tails may be long.
+
+    2C / (K - 1 + 2/(C-1)) with the kurtosis K of the parts, between 3 and C - 1: a scaled chi-square with the
+    same mean and variance as s^2 (Satterthwaite 1946), where Var(s^2) = s^4 ((K - 3)/C + 2/(C-1)).
+    """
+    count = len(parts)
+    apart = parts - parts.mean()
+    square = float(np.sum(apart**2))
+    if square <= 0:
+        return float(count - 1)
+    kurtosis = count * float(np.sum(apart**4)) / square**2
+    return min(count - 1.0, max(3.0, 2 * count / (kurtosis - 1 + 2 / (count - 1))))
+
+
+def mean(scores: FloatArray, clusters: IntArray | None = None, level: float = 0.95) -> Estimate:
+    """The mean of scores (n,) with a t interval; with `clusters` (n,), robust to dependence within them.
+
+    Scores that are all alike have a mean but no interval: a zero width would claim certainty.
+    """
+    if len(scores) == 0:
+        return undefined_estimate("there is no score")
+    value = float(np.mean(scores))
+    codes = cluster_codes(clusters, len(scores))
+    return Estimate(value, _mean_interval(scores, value, codes, clusters is not None, level))
+
+
+def _mean_interval(
+    scores: FloatArray, value: float, codes: IntArray, clustered: bool, level: float
+) -> Interval | Undefined:
+    count = int(codes.max()) + 1
+    if count < 2:
+        return Undefined(f"there is only one {'cluster' if clustered else 'case'}")
+    if np.ptp(scores) == 0:
+        return Undefined(f"every score is {scores[0]:g}")
+    error, freedom = standard_error((scores - value) / len(scores), codes)
+    if error <= 1e-12:
+        return Undefined("every cluster has the same mean")
+    return t_interval(value, error, freedom, count, level)
+
+
+def share(successes: int, cases: int, level: float = 0.95) -> Estimate:
+    """A share of independent cases with Wilson's score interval.
+
+    Wilson (1927): the shares p for which |p_hat - p| <= z sqrt(p(1-p)/n). It keeps inside 0 to 1 and has
+    width at 0 of n and n of n.
+    """
+    if cases == 0:
+        return undefined_estimate("there is no case")
+    return Estimate(successes / cases, wilson(successes, cases, level))
+
+
+def wilson(successes: float, cases: int, level: float = 0.95) -> Interval:
+    """Wilson's interval for a share of `cases` > 0 independent units; see `share`."""
+    z = float(stats.norm.ppf((1 + level) / 2))
+    rate = successes / cases
+    middle = (rate + z**2 / (2 * cases)) / (1 + z**2 / cases)
+    reach = z * np.sqrt(rate * (1 - rate) / cases + z**2 / (4 * cases**2)) / (1 + z**2 / cases)
+    low, high = float(middle - reach), float(middle + reach)
+    return Interval(0.0 if successes == 0 else low, 1.0 if successes == cases else high, "Wilson", cases)
+
+
+def standing(difference: Interval | Undefined, margin: float) -> Standing:
+    """What the interval of a difference says, where positive is good and `margin` > 0 was set beforehand.
+
+    "better": all of it above zero. "not worse": all of it above -margin. "worse": all of it below zero, and
+    some of it below -margin. Otherwise "can't tell". A difference that is surely negative yet surely smaller
+    than the margin is "not worse": that is what the margin was set for.
+    """
+    if isinstance(difference, Undefined):
+        return "can't tell"
+    if difference.low > 0:
+        return "better"
+    if difference.low > -margin:
+        return "not worse"
+    return "worse" if difference.high < 0 else "can't tell"

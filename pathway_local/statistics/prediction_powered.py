@@ -1,0 +1,304 @@
+"""Prediction-powered inference: a judge's mean over all cases, corrected by people's labels of some of them.
+
+The labelled cases must be a probability sample: drawn at random from all cases, or at random within each
+stratum. The judge only makes the interval shorter; however wrong it is, the corrected mean aims at the mean
+that people would give. Sources: Särndal, Swensson and Wretman (1992, chapter 6) for the mean of a file,
+Angelopoulos, Bates, Fannjiang, Jordan and Zrnic (2023) and Angelopoulos, Duchi and Zrnic (2023, "PPI++") for
+the population behind it.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Number, Undefined
+from pathway_local.statistics.intervals import cluster_codes, cluster_sums, log_odds_interval, tailed_freedom
+
+Target = Literal["file", "population"]
+BoolArray = NDArray[np.bool_]
+
+FEW_DISSENTERS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A judge's mean, corrected.
+
+    `judge_mean` is the plain mean of the verdicts, `slope` how far labels follow them (lambda), `corrected`
+    and `labels_only` the mean that people would give, with and without the judge. `more_labels` is how many
+    further labels would halve the corrected interval. `warnings` say why an interval may be too short.
+    """
+
+    cases: int
+    labelled: int
+    without_verdict: int
+    judge_mean: Number
+    slope: float
+    corrected: Estimate
+    labels_only: Estimate
+    more_labels: int | Undefined
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """All cases: the judge's scores with gaps filled, labels with NaN, codes, design weights, the scale's ends."""
+
+    judge: FloatArray
+    people: FloatArray
+    strata: IntArray
+    clusters: IntArray
+    weights: FloatArray
+    low: float
+    high: float
+    target: Target
+    level: float
+
+    @property
+    def labelled(self) -> BoolArray:
+        return np.isfinite(self.people)
+
+
+def corrected_mean(
+    judge: FloatArray,
+    people: FloatArray,
+    scale: tuple[float, float],
+    *,
+    target: Target = "file",
+    strata: IntArray | None = None,
+    clusters: IntArray | None = None,
+    level: float = 0.95,
+) -> Correction | Undefined:
+    """The mean that people would give to these N cases, or to the population that they are a random sample of.
+
+    `judge` and `people` are (N,) with NaN where there is no verdict or no label; `scale` is the lowest and the
+    highest score; `strata` (N,) holds the codes within which labels were drawn at random, `clusters` (N,)
+    those of what depends on each other. With y of the n labelled cases and f of the judge:
+
+    - "file": mean_n(y) + L (mean_N(f) - mean_n(f)), L = Cov(y, f)/Var(f), Var = (1 - n/N) Var(y - L f)/n.
+    - "population": the unlabelled cases take the place of all N, L = Cov(y, f)/((1 + n/N) Var(f)),
+      Var = Var(y - L f)/n + L^2 Var(f)/N.
+
+    L is cross-fitted: each labelled case uses that of all other clusters. A case without a verdict keeps its
+    place with the mean verdict as f, which is the same for all of them. Strata weight the cases; for the file
+    the variance is summed within strata, for the population the gain of stratifying is left unused. Variances
+    add up clusters before squaring.
+
+    Intervals are those of `log_odds_interval` with `tailed_freedom`: where most scores lie at one end of the
+    scale the residuals have long tails, for which plain t intervals are too short.
+    """
+    sample = _sample(judge, people, scale, target, strata, clusters, level)
+    if isinstance(sample, Undefined):
+        return sample
+    everything = np.ones(len(judge), dtype=np.bool_)
+    return _correction(
+        sample, judge, everything, cross_fitted_slopes(sample.judge, people, sample.strata, sample.clusters)
+    )
+
+
+def corrected_groups(
+    judge: FloatArray,
+    people: FloatArray,
+    groups: IntArray,
+    scale: tuple[float, float],
+    *,
+    target: Target = "file",
+    strata: IntArray | None = None,
+    clusters: IntArray | None = None,
+    level: float = 0.95,
+    smallest: int = 10,
+) -> dict[int, Correction | Undefined]:
+    """`corrected_mean` within each group of cases, by group code; slopes are taken over all groups together.
+
+    A group with fewer than `smallest` labels gets the reason instead.
+    """
+    sample = _sample(judge, people, scale, target, strata, clusters, level)
+    if isinstance(sample, Undefined):
+        return {int(name): sample for name in np.unique(groups)}
+    slopes = cross_fitted_slopes(sample.judge, people, sample.strata, sample.clusters)
+    found: dict[int, Correction | Undefined] = {}
+    for name in np.unique(groups):
+        inside = groups == name
+        labels = int(np.sum(inside & sample.labelled))
+        small = Undefined(f"{labels} cases of the group are labelled, under {smallest}")
+        found[int(name)] = _correction(sample, judge, inside, slopes) if labels >= smallest else small
+    return found
+
+
+def cross_fitted_slopes(judge: FloatArray, people: FloatArray, strata: IntArray, clusters: IntArray) -> FloatArray:
+    """Cov(y, f)/Var(f) within strata for each case, from all labelled cases but its own cluster's, (N,).
+
+    0 where the judge's scores of those do not vary, and for cases without a label.
+    """
+    labelled = np.isfinite(people)
+    f, y = judge[labelled], people[labelled]
+    layer = np.unique(strata[labelled], return_inverse=True)[1].reshape(-1)
+    own = cluster_codes(clusters[labelled], len(y))
+    size = int(layer.max()) + 1
+    f, y = f - f.mean(), y - y.mean()
+    amounts = (np.ones_like(f), f, y, f * f, f * y)
+    cells = own * size + layer
+    held = np.stack([np.bincount(cells, a, (int(own.max()) + 1) * size).reshape(-1, size) for a in amounts])
+    count, sf, sy, sff, sfy = held.sum(axis=1, keepdims=True) - held
+    count = np.maximum(count, 1)
+    spread = np.sum(sff - sf**2 / count, axis=1)
+    together = np.sum(sfy - sf * sy / count, axis=1)
+    slopes = np.zeros(len(judge))
+    slopes[labelled] = np.where(spread > 1e-9, together / np.where(spread > 1e-9, spread, 1.0), 0.0)[own]
+    return slopes
+
+
+def _sample(
+    judge: FloatArray,
+    people: FloatArray,
+    scale: tuple[float, float],
+    target: Target,
+    strata: IntArray | None,
+    clusters: IntArray | None,
+    level: float,
+) -> _Sample | Undefined:
+    labelled = np.isfinite(people)
+    if labelled.sum() < 2:
+        return Undefined(f"{int(labelled.sum())} of {len(people)} cases are labelled, under 2")
+    given = np.isfinite(judge)
+    filled = np.where(given, judge, judge[given].mean() if given.any() else 0.0)
+    layers = np.zeros(len(judge), dtype=np.int64)
+    if strata is not None:
+        layers = np.unique(strata, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    size = int(layers.max()) + 1
+    whole, inside = np.bincount(layers, minlength=size), np.bincount(layers[labelled], minlength=size)
+    if np.any(inside == 0):
+        return Undefined(f"{int(np.sum(inside == 0))} of {size} strata have no label")
+    shares = np.where(labelled, inside[layers], np.maximum(whole - inside, 1)[layers])
+    codes = cluster_codes(clusters, len(judge))
+    return _Sample(filled, people, layers, codes, whole[layers] / shares, *scale, target, level)
+
+
+def _correction(sample: _Sample, judge: FloatArray, inside: BoolArray, slopes: FloatArray) -> Correction:
+    labels = inside & sample.labelled
+    cases, count = int(inside.sum()), int(labels.sum())
+    verdicts = judge[inside & np.isfinite(judge)]
+    if count == cases:
+        slopes = np.zeros_like(slopes)
+    used = slopes if sample.target == "file" else slopes * (cases - count) / cases
+    corrected, variance, residual = _estimate(sample, inside, slopes, used)
+    return Correction(
+        cases=cases,
+        labelled=count,
+        without_verdict=cases - len(verdicts),
+        judge_mean=float(verdicts.mean()) if len(verdicts) else Undefined("no case has a verdict"),
+        slope=float(np.average(used[labels], weights=sample.weights[labels])),
+        corrected=corrected,
+        labels_only=_estimate(sample, inside, np.zeros_like(slopes), np.zeros_like(slopes))[0],
+        more_labels=_more_labels(variance, residual, count, cases),
+        warnings=_warnings(sample.people[labels]),
+    )
+
+
+def _estimate(
+    sample: _Sample, inside: BoolArray, slopes: FloatArray, used: FloatArray
+) -> tuple[Estimate, float, float]:
+    """The corrected mean of the cases inside, its variance, and what one label adds to it, n -> s^2 (1/n - 1/N).
+
+    `slopes` are those of the file; `used` those of the target, which are smaller for the population.
+    """
+    labels, rest = inside & sample.labelled, inside & ~sample.labelled
+    count, cases = int(labels.sum()), int(inside.sum())
+    value, influence = _residuals(sample, labels, slopes, float(sample.judge[inside].mean()))
+    variance, totals = _file_variance(sample, labels, influence)
+    residual = variance / (1 / count - 1 / cases) if count < cases else 0.0
+    if sample.target == "population":
+        weights = sample.weights[rest]
+        centre = float(np.average(sample.judge[rest], weights=weights)) if count < cases else 0.0
+        value, influence = _residuals(sample, labels, used, centre)
+        slope = float(np.average(used[labels], weights=sample.weights[labels]))
+        spread = np.zeros_like(influence)
+        spread[rest] = slope * weights * (sample.judge[rest] - centre) / max(float(weights.sum()), 1.0)
+        variance = _population_variance(sample, labels, rest, influence, spread)
+    return Estimate(value, _interval(sample, value, variance, totals, labels, cases)), variance, residual
+
+
+def _residuals(sample: _Sample, labels: BoolArray, slopes: FloatArray, centre: float) -> tuple[float, FloatArray]:
+    """The weighted mean of y - L (f - centre) over the labelled cases, and what each adds to it, (N,)."""
+    weights = sample.weights[labels] / sample.weights[labels].sum()
+    residuals = sample.people[labels] - slopes[labels] * (sample.judge[labels] - centre)
+    value = float(weights @ residuals)
+    influence = np.zeros(len(sample.judge))
+    influence[labels] = weights * (residuals - value)
+    return value, influence
+
+
+def _file_variance(sample: _Sample, labels: BoolArray, influence: FloatArray) -> tuple[float, FloatArray]:
+    """The variance over draws of labels within strata, and the clusters' parts of it.
+
+    A group of cases is a domain of the whole sample: labels outside it have no influence but do count for
+    the strata, and the small-sample factor is that of the clusters inside.
+    """
+    every = sample.labelled
+    layers, clusters = sample.strata[every], sample.clusters[every]
+    cells, place = np.unique(layers * (int(sample.clusters.max()) + 1) + clusters, return_inverse=True)
+    layer = cells // (int(sample.clusters.max()) + 1)
+    cluster = cells % (int(sample.clusters.max()) + 1)
+    sums = np.bincount(place.reshape(-1), influence[every])
+    inside = np.bincount(layer)
+    if np.any(inside < 2):
+        return float("nan"), np.empty(0)
+    sums = sums - (np.bincount(layer, sums) / inside)[layer]
+    drawn = np.bincount(layers) / np.bincount(sample.strata)
+    sums = sums * np.sqrt((1 - drawn) * inside / (inside - 1))[layer]
+    own = np.unique(sample.clusters[labels])
+    if len(own) < 2:
+        return float("nan"), np.empty(0)
+    totals = cluster_sums(sums, cluster)
+    whole = len(np.unique(clusters))
+    factor = len(own) / (len(own) - 1) * (whole - 1) / whole
+    return float(factor * np.sum(totals**2)), totals[own]
+
+
+def _population_variance(
+    sample: _Sample, labels: BoolArray, rest: BoolArray, influence: FloatArray, spread: FloatArray
+) -> float:
+    """The variance over draws of clusters of cases, labelled and not."""
+    total = np.zeros(int(sample.clusters.max()) + 1)
+    for members, part in ((labels, influence), (rest, spread)):
+        count = len(np.unique(sample.clusters[members]))
+        if count > 1:
+            total += np.sqrt(count / (count - 1)) * np.bincount(sample.clusters, part, len(total))
+    return float(np.sum(total**2))
+
+
+def _interval(
+    sample: _Sample, value: float, variance: float, totals: FloatArray, labels: BoolArray, cases: int
+) -> Interval | Undefined:
+    scores = sample.people[labels]
+    clusters = len(np.unique(sample.clusters[labels]))
+    if sample.target == "file" and len(scores) == cases:
+        return Interval(value, value, "every case is labelled", clusters)
+    if not np.isfinite(variance):
+        return Undefined("a stratum, or the group, has labels in one cluster only")
+    if variance <= 1e-18:
+        alike = f"every label is {scores[0]:g}"
+        return Undefined(alike if np.ptp(scores) == 0 else "the judge explains every label")
+    error, freedom = float(np.sqrt(variance)), tailed_freedom(totals)
+    return log_odds_interval(value, error, freedom, clusters, (sample.low, sample.high), sample.level)
+
+
+def _more_labels(variance: float, residual: float, labels: int, cases: int) -> int | Undefined:
+    """How many more labels quarter the variance, of which residual/n is the labels' part."""
+    if not np.isfinite(variance) or variance <= 1e-18 or labels == cases:
+        return Undefined("there is no interval to halve")
+    fixed = variance - residual / labels
+    if variance / 4 <= fixed + residual / cases:
+        return Undefined(f"even with all {cases} cases labelled the interval would be more than half as wide")
+    return int(np.ceil(residual / (variance / 4 - fixed) - 1e-9)) - labels
+
+
+def _warnings(labels: FloatArray) -> tuple[str, ...]:
+    scores, counts = np.unique(labels, return_counts=True)
+    common = int(counts.argmax())
+    apart = len(labels) - int(counts[common])
+    if apart >= FEW_DISSENTERS:
+        return ()
+    return (f"only {apart} of {len(labels)} labels differ from {scores[common]:g}, so the interval may be too short",)

@@ -1,0 +1,226 @@
+"""Agreement of any number of raters at once: Krippendorff's alpha, Gwet's AC1 and AC2, and ICC.
+
+Scores are (cases, raters) with NaN where a rater has none; special values are taken out beforehand.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pathway_local.statistics.agreement import estimates, off_scale
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, why_constant
+from pathway_local.statistics.kappa import Weights, disagreement
+from pathway_local.statistics.resampling import Statistic, tally
+
+ALPHA = ("alpha_nominal", "alpha_ordinal", "alpha_interval")
+GWET = ("ac1", "ac2_linear", "ac2_quadratic")
+ICC = ("icc_2_1", "icc_2_k")
+NOMINAL = ("alpha_nominal", "ac1")
+OFF_SCALE_TOO = ("alpha_interval", *ICC)
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """All raters at once: `shared` cases have two scores or more, `complete` cases one from every rater.
+
+    Alpha rests on the shared cases, AC on all cases with a score, ICC on the complete ones.
+    """
+
+    raters: int
+    cases: int
+    shared: int
+    complete: int
+    figures: Mapping[str, Estimate]
+
+
+def reliability(
+    scores: FloatArray,
+    values: Sequence[float],
+    *,
+    nominal: bool = False,
+    clusters: IntArray | None = None,
+    seed: int = 0,
+    resamples: int = 10_000,
+) -> Reliability:
+    """Every figure that the scale allows, on the ascending scale `values`, with 95% intervals."""
+    given = np.isfinite(scores).sum(axis=1)
+    raters = scores.shape[1]
+    off = off_scale(scores.reshape(-1), values)
+    figures: dict[str, Estimate] = {}
+    for names, least in ((ALPHA, 2), (GWET, 1), (ICC, max(raters, 1))):
+        kept = given >= least
+        cases = tally(scores[kept], None if clusters is None else clusters[kept])
+        wanted = [name for name in names if not nominal or name in NOMINAL]
+        built = {
+            name: Undefined(off) if off and name not in OFF_SCALE_TOO else _BUILD[name](cases.rows, values)
+            for name in wanted
+        }
+        figures |= estimates(built, cases, seed, resamples)
+    counts = [int(np.sum(given >= least)) for least in (1, 2, max(raters, 1))]
+    return Reliability(raters, counts[0], counts[1], counts[2], figures)
+
+
+def alpha_nominal(rows: FloatArray, values: Sequence[float]) -> Statistic | Undefined:
+    """Krippendorff's alpha where two levels are either the same or not.
+
+    Krippendorff (2011): 1 - D_o/D_e over pairable scores, in coincidences o_ck that count each pair of scores
+    of a case with m scores by 1/(m - 1). D_o = sum_{c != k} o_ck / n and D_e = sum_{c != k} n_c n_k / (n (n-1)).
+    """
+    levels = _level_counts(rows, values)
+    scored = levels.sum(axis=1)
+    apart = (scored**2 - np.sum(levels**2, axis=1)) / (scored - 1)
+
+    def measure(weights: FloatArray) -> FloatArray:
+        total, held = weights @ scored, weights @ levels
+        return _one_minus(weights @ apart, (total**2 - np.sum(held**2, axis=1)) / (total - 1))
+
+    return _coefficient(measure, rows)
+
+
+def alpha_interval(rows: FloatArray, _values: Sequence[float] = ()) -> Statistic | Undefined:
+    """Krippendorff's alpha with squared differences of the scores; these need not be on the scale.
+
+    As `alpha_nominal`, each pair weighted by (c - k)^2. Sums of squares give it without the coincidences:
+    over a case's ordered pairs, sum (x_i - x_j)^2 = 2 (m sum x^2 - (sum x)^2).
+    """
+    scored = np.isfinite(rows).sum(axis=1).astype(np.float64)
+    filled = _centred(rows)
+    first, second = filled.sum(axis=1), np.sum(filled**2, axis=1)
+    apart = 2 * (scored * second - first**2) / (scored - 1)
+
+    def measure(weights: FloatArray) -> FloatArray:
+        total = weights @ scored
+        spread = total * (weights @ second) - (weights @ first) ** 2
+        return _one_minus(weights @ apart, 2 * spread / (total - 1))
+
+    return _coefficient(measure, rows)
+
+
+def alpha_ordinal(rows: FloatArray, values: Sequence[float]) -> Statistic | Undefined:
+    """Krippendorff's alpha where levels are as far apart as there are scores between them.
+
+    The distance |sum_{g=c..k} n_g - (n_c + n_k)/2| is the difference of the levels' mid-ranks among all
+    pairable scores, so this is the interval alpha of mid-ranks, which each resample takes anew.
+    """
+    levels = _level_counts(rows, values)
+    scored = levels.sum(axis=1)
+
+    def measure(weights: FloatArray) -> FloatArray:
+        held = weights @ levels
+        total = held.sum(axis=1)
+        ranks = np.cumsum(held, axis=1) - held / 2 - total[:, None] / 2
+        first, second = ranks @ levels.T, ranks**2 @ levels.T
+        apart = np.sum(weights * 2 * (scored * second - first**2) / (scored - 1), axis=1)
+        spread = total * np.sum(held * ranks**2, axis=1) - np.sum(held * ranks, axis=1) ** 2
+        return _one_minus(apart, 2 * spread / (total - 1))
+
+    return _coefficient(measure, rows)
+
+
+def gwet(weights: Weights) -> Callable[[FloatArray, Sequence[float]], Statistic | Undefined]:
+    """Gwet's AC1 (weights "none") or AC2 (linear, quadratic) for rows of scores and the declared scale.
+
+    Gwet (2008; 2014, chapters 2 to 4): (p_a - p_e) / (1 - p_e). p_a is the mean over cases with two scores or
+    more of their weighted agreement, p_e = T / (q (q-1)) sum pi_k (1 - pi_k) with T the sum of the agreement
+    weights over the q levels and pi_k the mean share of level k over all cases with a score. Agreement
+    weights are 1 - d/d_max with the disagreement d of Cohen's kappa.
+    """
+
+    def build(rows: FloatArray, values: Sequence[float]) -> Statistic | Undefined:
+        size = len(values)
+        if size < 2:
+            return Undefined("the scale has one level only")
+        apart = disagreement(size, weights)
+        return _gwet(rows, values, 1 - apart / apart.max())
+
+    return build
+
+
+def _gwet(rows: FloatArray, values: Sequence[float], alike: FloatArray) -> Statistic:
+    levels = _level_counts(rows, values)
+    scored = levels.sum(axis=1)
+    paired = (scored >= 2).astype(np.float64)
+    pairs = np.where(paired > 0, scored * (scored - 1), 1.0)
+    agreed = paired * np.sum(levels * (levels @ alike - 1), axis=1) / pairs
+    shares = levels / scored[:, None]
+    size = len(values)
+
+    def measure(weights: FloatArray) -> FloatArray:
+        shared = weights @ paired
+        common = weights @ shares / weights.sum(axis=1, keepdims=True)
+        chance = alike.sum() / (size * (size - 1)) * np.sum(common * (1 - common), axis=1)
+        seen = weights @ agreed / np.where(shared > 0, shared, 1.0)
+        return np.where(shared > 0, (seen - chance) / (1 - chance), np.nan)
+
+    return Statistic(measure, "no case has two scores", least=-1.0, most=1.0)
+
+
+def icc(average: bool) -> Callable[[FloatArray, Sequence[float]], Statistic | Undefined]:
+    """The intraclass correlation of absolute agreement for complete rows: of one rater, or of their mean.
+
+    Shrout and Fleiss (1979), two-way random effects, n cases and k raters, with mean squares of cases (MSR),
+    raters (MSC) and error (MSE): ICC(2,1) = (MSR - MSE) / (MSR + (k-1) MSE + k (MSC - MSE)/n) and
+    ICC(2,k) = (MSR - MSE) / (MSR + (MSC - MSE)/n).
+    """
+
+    def build(rows: FloatArray, _values: Sequence[float]) -> Statistic | Undefined:
+        if rows.shape[1] < 2:
+            return Undefined("there is only one rater")
+        varied = rows.size and np.ptp(rows) > 0
+        reason = "the raters differ more than the cases do" if varied else why_constant((rows.reshape(-1),))
+        return Statistic(_icc(_centred(rows), average), reason, needs=2, most=1.0)
+
+    return build
+
+
+def _icc(rows: FloatArray, average: bool) -> Callable[[FloatArray], FloatArray]:
+    raters = rows.shape[1]
+    sums = np.column_stack([np.ones(len(rows)), rows.sum(axis=1) ** 2, np.sum(rows**2, axis=1), rows])
+
+    def measure(weights: FloatArray) -> FloatArray:
+        totals = weights @ sums
+        cases, of_cases, squares, of_raters = totals[:, 0], totals[:, 1], totals[:, 2], totals[:, 3:]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            grand = of_raters.sum(axis=1) ** 2 / (cases * raters)
+            between_cases = of_cases / raters - grand
+            between_raters = np.sum(of_raters**2, axis=1) / cases - grand
+            rest = squares - grand - between_cases - between_raters
+            msr, msc = between_cases / (cases - 1), between_raters / (raters - 1)
+            mse = rest / ((cases - 1) * (raters - 1))
+            noise = (msc - mse) / cases if average else (raters - 1) * mse + raters * (msc - mse) / cases
+            return np.where(msr + noise > 1e-12, (msr - mse) / (msr + noise), np.nan)
+
+    return measure
+
+
+def _coefficient(measure: Callable[[FloatArray], FloatArray], rows: FloatArray) -> Statistic:
+    return Statistic(measure, why_constant((rows[np.isfinite(rows)],)), needs=2, most=1.0)
+
+
+def _one_minus(observed: FloatArray, expected: FloatArray) -> FloatArray:
+    defined = expected > 1e-9
+    return np.where(defined, 1 - observed / np.where(defined, expected, 1.0), np.nan)
+
+
+def _level_counts(rows: FloatArray, values: Sequence[float]) -> FloatArray:
+    """How many raters gave each row each level of the scale, (rows, levels)."""
+    return np.stack([np.sum(rows == value, axis=1) for value in values], axis=1).astype(np.float64)
+
+
+def _centred(rows: FloatArray) -> FloatArray:
+    """Scores less their mean, and 0 for missing ones."""
+    given = np.isfinite(rows)
+    return np.where(given, rows - (rows[given].mean() if given.any() else 0.0), 0.0)
+
+
+_BUILD: Mapping[str, Callable[[FloatArray, Sequence[float]], Statistic | Undefined]] = {
+    "alpha_nominal": alpha_nominal,
+    "alpha_ordinal": alpha_ordinal,
+    "alpha_interval": alpha_interval,
+    "ac1": gwet("none"),
+    "ac2_linear": gwet("linear"),
+    "ac2_quadratic": gwet("quadratic"),
+    "icc_2_1": icc(average=False),
+    "icc_2_k": icc(average=True),
+}

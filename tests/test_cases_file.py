@@ -1,0 +1,420 @@
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pathway_local.case import BadRow, Case
+from pathway_local.errors import CasesError, ColumnsError, UnknownName
+from pathway_local.sheets import row as limits
+from pathway_local.sheets.cases_file import CasesFile, _SeenIds
+
+Needed = Mapping[str, Sequence[str]]
+Make = Callable[..., CasesFile]
+
+NEEDED: Needed = {"r": ("question", "answer")}
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Write text or bytes to a file and read it as cases."""
+
+    def make(name: str, contents: str | bytes, needed: Needed = NEEDED, **options: Any) -> CasesFile:
+        path = tmp_path / name
+        path.write_bytes(contents if isinstance(contents, bytes) else contents.encode())
+        return CasesFile(path, needed, **options)
+
+    return make
+
+
+@pytest.fixture
+def make_workbook(tmp_path: Path) -> Make:
+    def make(rows: Sequence[Sequence[object]], edit: Callable[[openpyxl.Workbook], object] = bool) -> CasesFile:
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        edit(book)
+        path = tmp_path / "cases.xlsx"
+        book.save(path)
+        return CasesFile(path, NEEDED)
+
+    return make
+
+
+def make_parquet(tmp_path: Path, columns: Mapping[str, object]) -> CasesFile:
+    path = tmp_path / "cases.parquet"
+    pq.write_table(pa.table(columns), path)
+    return CasesFile(path, NEEDED)
+
+
+def inputs(cases: CasesFile) -> list[object]:
+    return [tuple(item.inputs.values()) if isinstance(item, Case) else item.reason for item in cases]
+
+
+def test_csv_rows_become_cases(make: Make) -> None:
+    cases = make("a.csv", 'id,question,answer,bot\nk1,"Why,\nthen?",Because,A\nk2,What?,,B\n')
+    first, second = cases
+    assert first == Case("k1", {"question": "Why,\nthen?", "answer": "Because"}, {"bot": "A"}, 1)
+    assert second.inputs["answer"] == "" and second.row == 2
+    assert cases.id_column == "id" and cases.count() == 2
+
+
+def test_rows_are_numbered_without_an_id_column(make: Make) -> None:
+    cases = make("a.csv", "question,answer\nq,a\nr,b\n")
+    assert [(case.id, case.numbered) for case in cases] == [("1", True), ("2", True)]
+    assert cases.id_column is None
+
+
+def test_only_id_and_case_id_are_taken_for_ids(make: Make) -> None:
+    assert make("a.csv", "ID,question,answer\n9,q,a\n").id_column is None
+    assert make("a.csv", "case_id,question,answer\n9,q,a\n").id_column == "case_id"
+    assert make("a.csv", "id,answer\nq,a\n", mapping={"question": "id"}).id_column is None
+    assert make("a.csv", "nr,question,answer\n9,q,a\n", id_column="nr").id_column == "nr"
+    with pytest.raises(UnknownName, match="no column is called 'no'"):
+        make("a.csv", "nr,question,answer\n9,q,a\n", id_column="no")
+
+
+def test_an_input_may_serve_as_the_id(make: Make) -> None:
+    (case,) = make("a.csv", "question,answer\nq1,a\n", id_column="question")
+    assert case.id == "q1" and case.inputs["question"] == "q1"
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_a_csv_may_have_other_separators(make: Make, mark: str) -> None:
+    rows = [["question", "answer"], ["a, b; c\td", "x"]]
+    text = "".join(mark.join(f'"{cell}"' for cell in row) + "\r\n" for row in rows)
+    assert inputs(make("a.CSV", text)) == [("a, b; c\td", "x")]
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_encodings(make: Make, codec: str, name: str) -> None:
+    text = "question,answer\nÜber 😀?,ja\n" if name == "a.csv" else '{"question": "Über 😀?", "answer": "ja"}\n'
+    assert inputs(make(name, text.encode(codec))) == [("Über 😀?", "ja")]
+
+
+def test_another_encoding_throughout_is_one_error(make: Make) -> None:
+    text = "question,answer\n" + "a,b\n" + "ü,é\n" * 3
+    with pytest.raises(CasesError, match=r"a.csv is not UTF-8: line 3, byte 1") as caught:
+        make("a.csv", text.encode("latin-1"))
+    assert "UTF-8" in caught.value.hint
+    for codec in ("utf-16-le", "utf-32"):
+        with pytest.raises(CasesError, match="is"):
+            make("a.csv", text.encode(codec))
+    with pytest.raises(CasesError, match="middle of a character"):
+        make("a.csv", text.encode("utf-16") + b"x")
+
+
+def test_damaged_bytes_among_good_ones_cost_only_their_row(make: Make) -> None:
+    good, bad, last = make("a.csv", "question,answer\né,a\n".encode() + b"\xff,b\nz,c\n")
+    assert isinstance(good, Case) and isinstance(last, Case)
+    assert bad == BadRow("2", 2, "a.csv line 3", "it has bytes that are not UTF-8", numbered=True)
+    jsonl = b'{"question": "\xff"}\n{"question": "q", "answer": "a"}\n'
+    assert inputs(make("a.jsonl", jsonl)) == ["it has bytes that are not UTF-8", ("q", "a")]
+    half = "question,answer\nx,a\n".encode("utf-16-le") + b"\x00\xd8,\0b\0\n\0y\0,\0c\0"
+    assert inputs(make("a.csv", b"\xff\xfe" + half)) == [("x", "a"), "it has bytes that are not UTF-16", ("y", "c")]
+
+
+def test_bad_rows_have_their_line_and_never_stop_the_rest(make: Make) -> None:
+    text = 'id,question,answer\nk1,"two\nlines",a\nk2,too,many,fields\n\nk1,again,a\n ,no id,a\nk3,nul\0,a\nk4,ok,a\n'
+    found = list(make("a.csv", text))
+    assert [(item.where, item.id) for item in found[1:5]] == [
+        ("a.csv line 4", "line 4"),
+        ("a.csv line 6", "line 6"),
+        ("a.csv line 7", "line 7"),
+        ("a.csv line 8", "k3"),
+    ]
+    reasons = [item.reason for item in found[1:5]]
+    assert reasons[0] == "it has 4 fields where the header has 3"
+    assert reasons[1:3] == ["its id was another row's before", "it has no id"]
+    assert reasons[3] == "its question holds a NUL character"
+    assert found[5] == Case("k4", {"question": "ok", "answer": "a"}, {}, 6)
+
+
+def test_ids_of_bad_rows_are_nobody_elses(make: Make) -> None:
+    found = list(make("a.csv", "id,question,answer\nline 3,q,a\n,q,a\nline 3',q,a\n"))
+    assert [item.id for item in found] == ["line 3", "line 3'", "line 4"]
+
+
+def test_a_stray_quote_costs_only_its_own_row(make: Make) -> None:
+    text = 'question\tanswer\n"Hello there\ta\nx\tb\n"y" z\tc\nw\td\n"open\te\nlast\tf'
+    found = list(make("a.tsv", text))
+    assert [(item.row, item.where) for item in found if isinstance(item, BadRow)] == [
+        (1, "a.tsv line 2"),
+        (3, "a.tsv line 4"),
+        (5, "a.tsv line 6"),
+    ]
+    assert [item.inputs["answer"] for item in found if isinstance(item, Case)] == ["b", "d", "f"]
+
+
+def test_rows_and_cells_beyond_their_limits(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("lines", "delimited", "json_lines"):
+        monkeypatch.setattr(f"pathway_local.sheets.{module}.ROW_LIMIT", 200)
+    monkeypatch.setattr(limits, "CELL_LIMIT", 100)
+    wide, long, many = "w" * 150, "v" * 500, "u,u\n" * 60
+    found = list(make("a.csv", f'question,answer\nq,{wide}\n{long},a\n"open\n{many}"\nz,a\n'))
+    assert found[0].reason == "its answer holds more than 100 characters"
+    assert found[1].reason.startswith("it has more than") and found[1].where == "a.csv line 3"
+    assert found[2].reason.startswith("it has more than") and found[2].where == "a.csv line 4"
+    assert found[-1].inputs == {"question": "z", "answer": "a"}
+    lines = ['{"question": "%s", "answer": ""}' % ("u" * 400), '{"question": "z", "answer": "a"}']
+    found = list(make("a.jsonl", "\n".join(lines)))
+    assert found[0].where == "a.jsonl line 1" and found[1].row == 2
+
+
+def test_rows_without_anything_are_counted_apart(make: Make) -> None:
+    cases = make("a.csv", "\n,,\nquestion,answer,x\nq,a,\n,,\n\n")
+    assert len(list(cases)) == 1 and cases.blank_rows == 2
+
+
+def test_mixed_line_ends(make: Make) -> None:
+    cases = make("a.csv", "question,answer\r\nq,a\nr,b\rs,c")
+    assert inputs(cases) == [("q", "a"), ("r", "b"), ("s", "c")]
+
+
+def test_a_row_is_read_anew_each_time(make: Make) -> None:
+    cases = make("a.csv", "id,question,answer\n1,q,a\n2,r,b\n")
+    assert list(cases) == list(cases) != []
+
+
+def test_jsonl_values_become_text(make: Make) -> None:
+    row = {"question": [{"role": "user", "content": "hé"}], "answer": None, "n": 5, "ok": True, "x": 2.5}
+    cases = make("a.jsonl", json.dumps(row) + "\n\n")
+    (case,) = cases
+    assert case.inputs == {"question": '[{"role":"user","content":"hé"}]', "answer": ""}
+    assert case.metadata == {"n": "5", "ok": "true", "x": "2.5"}
+    assert cases.count() == 1 and cases.blank_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"question": "q"}', "the input answer is missing: it has no answer"),
+        ('{"question": "q", "answer": ', "broken JSON at character 28: Expecting value"),
+        ('["q"]', "it is no JSON object"),
+        ('{"question": "secret", "question": "q", "answer": "a"}', "a key comes twice in one JSON object"),
+        ('{"question": NaN, "answer": "a"}', "broken JSON: NaN and Infinity are no JSON numbers"),
+        ('{"question": "\\ud800", "answer": "a"}', "its question holds half of a surrogate pair"),
+        ('{"question": "\\u0000", "answer": "a"}', "its question holds a NUL character"),
+        ('{"question": %s, "answer": "a"}' % ("[" * 100_000), "its JSON is nested too deep"),
+        ('{"question": %s, "answer": "a"}' % ("1" * 5000), "it has a number too large to keep"),
+        ('{"question": 1e999, "answer": "a"}', "it has a number too large to keep"),
+        ('{"\\udfff": 1, "question": "q", "answer": "a"}', "it has a key that is no name"),
+    ],
+)
+def test_bad_lines_of_jsonl(make: Make, line: str, reason: str) -> None:
+    good = '{"question": "q", "answer": "a"}'
+    first, bad, last = make("a.ndjson", f"{good}\n{line}\n{good}\n")
+    assert bad == BadRow("2", 2, "a.ndjson line 2", reason, numbered=True)
+    assert last.row == 3 and first.inputs == last.inputs
+
+
+def test_jsonl_columns_come_from_all_of_the_first_lines(make: Make) -> None:
+    cases = make("a.jsonl", '{"question": "q"}\n{"answer": "a", "question": "q"}\n')
+    assert cases.columns == ("question", "answer")
+
+
+def test_json_that_is_not_jsonl_is_refused(make: Make) -> None:
+    with pytest.raises(CasesError, match="no JSON object in its first lines") as caught:
+        make("a.jsonl", '[\n  {"question":\n "q"}\n]')
+    assert "on each line" in caught.value.hint
+
+
+def test_parquet_values_become_text(tmp_path: Path) -> None:
+    nanos = pa.array([1_700_000_000_000_000_001], pa.timestamp("ns"))
+    columns = {
+        "question": [["a", "b"]],
+        "answer": pa.array([None], pa.string()),
+        "n": [5.0],
+        "gap": [float("nan")],
+        "day": [date(2025, 5, 1)],
+        "at": nanos,
+        "raw": [b"bytes"],
+        "bad": [b"\xff"],
+        "s": [{"k": datetime(2025, 5, 1, 12)}],
+    }
+    (case,) = make_parquet(tmp_path, columns)
+    assert case.inputs == {"question": '["a","b"]', "answer": ""}
+    assert case.metadata.pop("at").startswith("2023-11-14")
+    assert case.metadata == {
+        "n": "5",
+        "gap": "",
+        "day": "2025-05-01",
+        "raw": "bytes",
+        "s": '{"k":"2025-05-01T12:00:00"}',
+    }
+
+
+def test_a_parquet_cell_without_a_text_costs_its_row(tmp_path: Path) -> None:
+    cases = make_parquet(tmp_path, {"question": [b"\xff", b"q"], "answer": ["a", "b"]})
+    bad, good = cases
+    assert bad.where == "cases.parquet row 1" and "type" in bad.reason
+    assert good.inputs == {"question": "q", "answer": "b"} and cases.count() == 2
+
+
+def test_a_text_that_a_parquet_file_repeats_is_not_unpacked_at_once(tmp_path: Path) -> None:
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 3000, pa.int32()), pa.array(["x" * 1_000_000]))
+    pq.write_table(pa.table({"question": texts, "answer": texts}), tmp_path / "a.parquet", store_schema=False)
+    before = pa.total_allocated_bytes()
+    for place, case in enumerate(CasesFile(tmp_path / "a.parquet", NEEDED)):
+        assert len(case.inputs["answer"]) == 1_000_000
+        assert pa.total_allocated_bytes() - before < 50_000_000
+        if place == 20:
+            break
+
+
+def test_workbook_values_become_text(make_workbook: Make) -> None:
+    cases = make_workbook(
+        [
+            [],
+            ["question", "answer", "n", "day", "at", "flag", None],
+            ["q", None, 5.0, datetime(2025, 5, 1), datetime(2025, 5, 1, 9, 30), True],
+            [None, None],
+            ["r", "b", 0.5],
+        ]
+    )
+    first, last = cases
+    assert first.inputs == {"question": "q", "answer": ""}
+    assert first.metadata == {"n": "5", "day": "2025-05-01", "at": "2025-05-01T09:30:00", "flag": "true"}
+    assert last.row == 2 and last.metadata["n"] == "0.5" and cases.blank_rows == 1
+
+
+def test_workbook_rows_that_are_no_cases(make_workbook: Make) -> None:
+    def edit(book: openpyxl.Workbook) -> None:
+        book.active["B3"].data_type = "e"
+
+    rows = [["question", "answer"], ["=1+1", "a"], ["q", "#N/A"], ["q", "a", "stray"], ["q", "a"]]
+    found = list(make_workbook(rows, edit))
+    assert "formula without its result" in found[0].reason and found[0].where == "cases.xlsx row 2"
+    assert found[1].reason == "its answer holds an error value of the spreadsheet"
+    assert found[2].reason == "it has cells beyond the header's last"
+    assert found[3].inputs == {"question": "q", "answer": "a"}
+
+
+def edit_part(path: Path, part: str, change: Callable[[bytes], bytes]) -> None:
+    """Rewrite a part of a workbook."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts[part] = change(parts[part])
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, contents in parts.items():
+            archive.writestr(name, contents)
+
+
+def test_formulas_count_as_their_stored_results(make_workbook: Make) -> None:
+    cases = make_workbook([["question", "answer"], ["=A9", "a"], ["=A9", "a"]])
+
+    def store(xml: bytes) -> bytes:
+        xml = xml.replace(b'<c r="A2"><f>A9</f><v /></c>', b'<c r="A2" t="str"><f>A9</f><v>found</v></c>')
+        return xml.replace(b'<c r="A3"><f>A9</f><v /></c>', b'<c r="A3" t="str"><f>A9</f><v></v></c>')
+
+    edit_part(cases.path, "xl/worksheets/sheet1.xml", store)
+    assert inputs(CasesFile(cases.path, NEEDED)) == [("found", "a"), ("", "a")]
+
+
+def test_a_stated_size_that_is_too_small_hides_no_rows(make_workbook: Make) -> None:
+    cases = make_workbook([["question", "answer"], ["q", "a"], ["r", "b"]])
+    edit_part(cases.path, "xl/worksheets/sheet1.xml", lambda xml: xml.replace(b'ref="A1:B3"', b'ref="A1:A2"'))
+    assert inputs(CasesFile(cases.path, NEEDED)) == [("q", "a"), ("r", "b")]
+
+
+def test_the_first_visible_sheet_is_read_and_named(make_workbook: Make) -> None:
+    def edit(book: openpyxl.Workbook) -> None:
+        book.active.sheet_state = "hidden"
+        page = book.create_sheet("Spring")
+        page.append(["question", "answer"])
+        page.append(["q", "a"])
+
+    cases = make_workbook([["x"]], edit)
+    assert inputs(cases) == [("q", "a")]
+    assert cases.notes == ("reads its sheet 'Spring', one of 2",)
+
+
+def test_workbook_bombs_are_refused_unpacked(make_workbook: Make) -> None:
+    cases = make_workbook([["question", "answer"], ["q", "a"]])
+    with zipfile.ZipFile(cases.path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("xl/media/x", "w") as part:
+        for _ in range(40):
+            part.write(bytes(2**20))
+    with pytest.raises(CasesError, match="would unpack to far too much"):
+        CasesFile(cases.path, NEEDED)
+
+
+def test_entity_bombs_are_refused(make_workbook: Make) -> None:
+    cases = make_workbook([["question", "answer"], ["q", "a"]])
+    entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
+    bomb = f'<!DOCTYPE x [<!ENTITY e0 "ha">{entities}]>'.encode()
+
+    def plant(xml: bytes) -> bytes:
+        return bomb + xml[xml.index(b"<worksheet") :].replace(b"<t>q</t>", b"<t>&e9;</t>")
+
+    edit_part(cases.path, "xl/worksheets/sheet1.xml", plant)
+    with pytest.raises(CasesError, match="damaged"):
+        list(CasesFile(cases.path, NEEDED))
+
+
+@pytest.mark.parametrize(
+    ("name", "contents", "message"),
+    [
+        ("a.csv", b"", "is empty"),
+        ("a.csv", b"\n , \n", "has no header"),
+        ("a.csv", b"question,answer\n", "has no rows below its header"),
+        ("a.csv", b"question,answer,answer\nq,a,b\n", "several columns called answer"),
+        ("a.csv", b'"question,answer\nq,a\n', "line 1: the header can't be read"),
+        ("a.csv", ",".join(f"c{n}" for n in range(2001)).encode(), "2,001 columns"),
+        ("a.csv", b"question,ans\xffwer\nq,a\n", "not UTF-8: line 1, byte 13"),
+        ("a.csv", b"PK\x03\x04\0\0\0", "NUL bytes"),
+        ("a.xlsx", b"question,answer\nq,a\n", "no XLSX workbook"),
+        ("a.xlsx", b"\xd0\xcf\x11\xe0 more", "old .xls, or has a password"),
+        ("a.parquet", b"question,answer\nq,a\n", "no Parquet file"),
+        ("a.txt", b"question,answer\nq,a\n", "none of the kinds of file"),
+    ],
+)
+def test_files_that_are_no_cases(make: Make, name: str, contents: bytes, message: str) -> None:
+    with pytest.raises(CasesError, match=message):
+        list(make(name, contents))
+
+
+def test_paths_that_are_no_files(tmp_path: Path) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    os.mkfifo(tmp_path / "pipe.csv")
+    for name in ("missing.csv", "folder.csv", "pipe.csv", "n" * 300 + ".csv"):
+        with pytest.raises(CasesError):
+            CasesFile(tmp_path / name, NEEDED)
+
+
+def test_unmatched_columns_stop_before_any_row(make: Make) -> None:
+    with pytest.raises(ColumnsError, match="no column for answer"):
+        make("a.csv", "question,weather\nq,w\n")
+
+
+def test_unnamed_columns_are_kept(make: Make) -> None:
+    (case,) = make("a.csv", ",question,answer\n0,q,a\n")
+    assert case.metadata == {"column 1": "0"}
+
+
+def test_no_text_of_a_case_is_in_a_reason(make: Make) -> None:
+    secret = "swordfish"
+    lines = [f'{{"question": "{secret}"', f'"{secret}"', f'{{"{secret}": "{secret}"}}', f'{{"question": "{secret}"}}']
+    found = list(make("a.jsonl", "\n".join([*lines, '{"question": "q", "answer": "a"}'])))
+    assert sum(isinstance(item, BadRow) for item in found) == 4
+    assert secret not in "".join(item.reason + item.where + item.id for item in found if isinstance(item, BadRow))
+
+
+def test_sha256_is_of_the_whole_file(make: Make) -> None:
+    cases = make("a.csv", "question,answer\nq,a\n")
+    assert cases.sha256() == hashlib.sha256(b"question,answer\nq,a\n").hexdigest()
+
+
+def test_seen_ids_stay_small() -> None:
+    ids = _SeenIds()
+    assert all(ids.add(str(number)) for number in range(5000))
+    assert not any(ids.add(str(number)) for number in range(5000))
+    assert all(number < 2**60 for number in ids._hashes)
