@@ -53,12 +53,13 @@ class Trial:
         found = []
         for rubric in MAKERS:
             for split in SPLITS:
-                run = self._judged(rubric, split)
+                run = self.judged(rubric, split)
                 found += figures(run, rubric, split)
                 print(f"{rubric} {split}: {', '.join(f'{f.score} {f.exact:.3f}' for f in found[-2:])}", flush=True)
         return found
 
-    def _judged(self, rubric: str, split: Split) -> Path:
+    def judged(self, rubric: str, split: Split) -> Path:
+        """A run of fresh cases of this split under this rubric, with the right scores as metadata."""
         self.work.mkdir(parents=True, exist_ok=True)
         cases, run = self.work / f"{rubric}.{split}.jsonl", self.work / f"{rubric}.{split}.run"
         write_cases(cases, rubric, split, self.cases, self.seed)

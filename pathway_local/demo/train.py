@@ -45,7 +45,7 @@ class Plan:
     easy: int
     short: int
     whole: int
-    rate: float = 2e-3
+    rate: float = 5e-3
     batch: int = 32
 
     @property
@@ -251,9 +251,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--easy", type=int, default=300)
-    parser.add_argument("--short", type=int, default=2000)
-    parser.add_argument("--whole", type=int, default=600)
-    parser.add_argument("--rate", type=float, default=2e-3)
+    parser.add_argument("--short", type=int, default=1200)
+    parser.add_argument("--whole", type=int, default=1900)
+    parser.add_argument("--rate", type=float, default=5e-3)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     given.work.mkdir(parents=True, exist_ok=True)
