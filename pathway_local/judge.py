@@ -1,7 +1,9 @@
 """The loop: render, skip what is done, generate, read, store."""
 
+import gc
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -14,6 +16,9 @@ from pathway_local.reading import verdict_of
 from pathway_local.rubrics.consistency import broken_rules
 from pathway_local.runs.run_file import Entry, RunFile
 from pathway_local.verdict import Failure, Verdict
+
+ALLOCATIONS = 50_000
+"""New objects between two looks for garbage in circles; Python's own 700 are less than a batch of cases makes."""
 
 BATCH = 128
 """Cases that are read, rendered and looked up together."""
@@ -100,6 +105,10 @@ class Judging:
 
     def judge(self, cases: Iterable[Case | BadRow]) -> Tally:
         """Judge all cases, except those that these raters have judged with the same texts."""
+        with _collecting_rarely():
+            return self._judge(cases)
+
+    def _judge(self, cases: Iterable[Case | BadRow]) -> Tally:
         for batch in _batches(cases):
             for rater in self.raters:
                 todo = self._todo(rater, batch)
@@ -194,6 +203,17 @@ def _without_texts(entry: Entry) -> Entry:
     if isinstance(entry.outcome, Verdict):
         return replace(entry, outcome=replace(entry.outcome, fields={}))
     return entry
+
+
+@contextmanager
+def _collecting_rarely() -> Iterator[None]:
+    """Look for garbage in circles less often: prompts are long tuples, and walking them took a third of the time."""
+    before = gc.get_threshold()
+    gc.set_threshold(ALLOCATIONS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _batches(cases: Iterable[Case | BadRow]) -> Iterator[list[Case | BadRow]]:

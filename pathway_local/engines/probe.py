@@ -21,12 +21,13 @@ Probing = Generator[Pass, PassResult, dict[int, float]]
 class _Fork:
     """A place where a text's spellings part: the grammar and ids of what may come next, and where each id leads.
 
-    An id leads to the one value that is left behind it, or to the texts, by value, that still are possible.
+    `settled` has the ids that leave one value only, `open` those that leave several, with what remains of each text.
     """
 
     grammar: str
     legal: tuple[int, ...]
-    leads: Mapping[int, int | dict[int, bytes]]
+    settled: tuple[tuple[int, int], ...]
+    open: tuple[tuple[int, dict[int, bytes]], ...]
 
 
 class Probe:
@@ -50,16 +51,17 @@ class Probe:
         while open_paths:
             path, rests, probability = open_paths.pop()
             fork = self._fork(rests)
-            shares = {fork.legal[0]: 1.0} if len(fork.legal) == 1 else {}
-            if not shares:
+            logprobs: Mapping[int, float] = {fork.legal[0]: 0.0}
+            if len(fork.legal) > 1:
                 result = yield Pass(next_id(), prefix + path, fork.grammar, 1, logprob_ids=fork.legal)
-                shares = {token: math.exp(logprob) for token, logprob in result.logprobs.items()}
-            for token, share in shares.items():
-                lead = fork.leads[token]
-                if isinstance(lead, int):
-                    found[lead] += probability * share
-                elif lead and probability * share > NEGLIGIBLE:
-                    open_paths.append(((*path, token), lead, probability * share))
+                logprobs = result.logprobs
+            for token, value in fork.settled:
+                if token in logprobs:
+                    found[value] += probability * math.exp(logprobs[token])
+            for token, left in fork.open:
+                share = probability * math.exp(logprobs.get(token, -math.inf))
+                if share > NEGLIGIBLE:
+                    open_paths.append(((*path, token), left, share))
         mass = sum(found.values())
         return {value: share / mass for value, share in found.items()} if mass > 0 else {}
 
@@ -69,9 +71,9 @@ class Probe:
             grammar = _either(rests)
             matcher = llguidance.LLMatcher(self.tokenizer.grammar_tokenizer, llguidance.grammar_from("lark", grammar))
             legal = self.tokenizer.legal_ids(matcher)
-            lefts = {token: self._left(rests, token) for token in legal}
-            leads = {token: next(iter(left)) if len(left) == 1 else left for token, left in lefts.items()}
-            self._forks[key] = _Fork(grammar, legal, leads)
+            lefts = [(token, self._left(rests, token)) for token in legal]
+            settled = tuple((token, next(iter(left))) for token, left in lefts if len(left) == 1)
+            self._forks[key] = _Fork(grammar, legal, settled, tuple(each for each in lefts if len(each[1]) > 1))
         return self._forks[key]
 
     def _left(self, rests: Mapping[int, bytes], token: int) -> dict[int, bytes]:
