@@ -6,12 +6,10 @@ from functools import cached_property
 from pathlib import Path
 
 import llguidance
-import llguidance.hf
 import llguidance.numpy
 import numpy as np
 from jinja2 import TemplateError
 from tokenizers import Tokenizer
-from transformers import PreTrainedTokenizerFast
 
 from pathway_local.errors import EngineError
 from pathway_local.judges.weights import read_json
@@ -24,6 +22,8 @@ class JudgeTokenizer:
         if not (folder / "tokenizer.json").is_file():
             hint = "Save the tokenizer in its fast form (tokenizer.json) beside the weights."
             raise EngineError(f"{folder} holds no tokenizer.json", hint)
+        from transformers import PreTrainedTokenizerFast  # slow to import, and help or a summary need none
+
         try:
             self.tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
         except Exception as error:  # noqa: BLE001 (the tokenizer library raises bare Exception for a broken file)
@@ -75,7 +75,9 @@ class JudgeTokenizer:
     @cached_property
     def grammar_tokenizer(self) -> llguidance.LLTokenizer:
         """The vocabulary as llguidance sees it: the bytes of each id, and the masks of grammars."""
-        return llguidance.hf.from_tokenizer(self.tokenizer)
+        from llguidance.hf import from_tokenizer
+
+        return from_tokenizer(self.tokenizer)
 
     @cached_property
     def _bytes(self) -> "_Bytes":
