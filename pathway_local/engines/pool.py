@@ -97,12 +97,6 @@ class Pool:
         self.in_flight -= len(done)
         return done
 
-    def close(self) -> None:
-        """Free the engine, if there is one."""
-        if self._engine:
-            self._engine.close()
-            self._engine = None
-
     def _loaded(self) -> Engine:
         self._engine = self._engine or self._start()
         return self._engine

@@ -211,9 +211,9 @@ class OutputFormat:
             lead, rest = _cut(self._parts_at(detail))
             self._cuts[detail] = lead, Form(rest, self.quoted)
         lead, form = self._cuts[detail]
-        start = tuple((part, False) if isinstance(part, str) else (_said(part, inputs, self.quoted), True) for part in lead)
+        start = tuple((_said(part, inputs, self.quoted), _is_echo(part)) for part in lead)
         if any(isinstance(slot.field, Echo) for slot in form.slots):
-            said = (_said(part, inputs, self.quoted) if _is_echo(part) else part for part in form.parts)
+            said = [_said(part, inputs, self.quoted) if _is_echo(part) else part for part in form.parts]
             form = Form(_merged(said), self.quoted)
         return Reply(start, form)
 
@@ -273,9 +273,9 @@ def _cut(parts: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
     """What stands before the first generated field, up to a blank; and the rest."""
     first = next(i for i, part in enumerate(parts) if isinstance(part, Slot) and not _is_echo(part))
     lead, rest = list(parts[:first]), list(parts[first:])
-    if lead and isinstance(lead[-1], str):
-        fixed = lead.pop()
+    if lead and isinstance(fixed := lead[-1], str):
         kept = fixed.rstrip(" \t")
+        lead.pop()
         lead += [kept] if kept else []
         rest.insert(0, fixed[len(kept) :])
     return tuple(lead), _merged(rest)
@@ -286,7 +286,9 @@ def _is_echo(part: Part) -> bool:
 
 
 def _said(part: Part, inputs: Mapping[str, str], quoted: bool) -> str:
-    assert isinstance(part, Slot) and isinstance(part.field, Echo)
+    if isinstance(part, str):
+        return part
+    assert isinstance(part.field, Echo)
     return literal(inputs[part.field.input]) if quoted else inputs[part.field.input]
 
 
