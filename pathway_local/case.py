@@ -39,9 +39,8 @@ def fingerprint(key: bytes, inputs: Mapping[str, str]) -> str:
 
     Keyed BLAKE2b (RFC 7693) over the inputs sorted by name, each name and text with its length in front.
     """
-    digest = hashlib.blake2b(key=key, digest_size=16)
+    parts: list[bytes] = []
     for name in sorted(inputs):
         for part in (name.encode(), inputs[name].encode("utf-8", "surrogatepass")):
-            digest.update(len(part).to_bytes(8, "little"))
-            digest.update(part)
-    return digest.hexdigest()
+            parts += (len(part).to_bytes(8, "little"), part)
+    return hashlib.blake2b(b"".join(parts), key=key, digest_size=16).hexdigest()

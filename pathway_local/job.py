@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -16,8 +16,8 @@ from pathway_local.checks.installed_engine import check_architecture
 from pathway_local.checks.judge_check import check_room
 from pathway_local.checks.placement import check_fits_here
 from pathway_local.checks.weights_check import checked_hash
-from pathway_local.engines.host import engine_kind, start
-from pathway_local.engines.passes import Engine, EngineConfig, EngineFacts, Sampling
+from pathway_local.engines.host import engine_kind
+from pathway_local.engines.passes import Engine, EngineConfig, Sampling
 from pathway_local.engines.pool import Pool
 from pathway_local.engines.seal import Wanted, caution_about
 from pathway_local.errors import CasesError, UnknownName, UsageError
@@ -26,6 +26,7 @@ from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.machine import this_machine
 from pathway_local.judges.registry import Registry, load_registry, weights_folder
 from pathway_local.judges.weights import read_json
+from pathway_local.loaded import Loaded, window_of
 from pathway_local.private_file import exposed_to
 from pathway_local.prompt import PromptWriter
 from pathway_local.pseudonyms import Pseudonyms
@@ -125,9 +126,13 @@ class _Part:
         return Rater(self.name, "judge", self.rubric.name, self.settings.model_dump(mode="json"))
 
 
-def run_job(plan: Plan, watcher: Watcher, command: Sequence[str]) -> dict[str, Tally]:
-    """Do what the plan asks; the tally of each judge by name. Raises PathwayError."""
+def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded | None = None) -> dict[str, Tally]:
+    """Do what the plan asks; the tally of each judge by name. Raises PathwayError.
+
+    What is `loaded` is used and kept, for jobs that follow each other; without it, all is freed at the end.
+    """
     with ExitStack() as stack:
+        loaded = loaded or stack.enter_context(Loaded())
         # A new run is made only once everything that can be wrong with the command has been looked at.
         existing = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
         registry = load_registry(plan.registry)
@@ -155,7 +160,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str]) -> dict[str, T
         try:
             for judge in dict.fromkeys(part.judge.name for part in parts):
                 own = [(rater, part) for rater, part in zip(ids, parts, strict=True) if part.judge.name == judge]
-                tallies[judge] = _judge(run, own, plan, cases, watcher, job)
+                tallies[judge] = _judge(run, own, plan, cases, watcher, job, loaded)
             status = "stopped" if watcher.stopped() else "done"
             if _has_changed(cases, before):
                 run.learn(job, {"cases_changed": True})
@@ -236,22 +241,30 @@ def _context(judge: JudgeSpec, settings: Settings) -> int:
 
 
 def _judge(
-    run: RunFile, own: Sequence[tuple[int, _Part]], plan: Plan, cases: CasesFile, watcher: Watcher, job: int
+    run: RunFile,
+    own: Sequence[tuple[int, _Part]],
+    plan: Plan,
+    cases: CasesFile,
+    watcher: Watcher,
+    job: int,
+    loaded: Loaded,
 ) -> Tally:
     judge, settings = own[0][1].judge, own[0][1].settings
     folder = weights_folder(judge)
-    tokenizer = JudgeTokenizer(folder, judge.end_of_turn)
+    tokenizer = loaded.tokenizer(judge)
     context = _context(judge, settings)
     config = EngineConfig(str(folder), settings.dtype, context, settings.options)
     for _, part in own:
         run.set_setting(f"label:{part.name}", judge.label)
 
     def load() -> Engine:
-        engine = start(settings.engine, config, seal=plan.seal, notify=watcher.notice)
+        engine = loaded.engine(settings.engine, config, plan.seal, watcher.notice)
         facts: dict[str, Value] = dict(asdict(engine.facts))
         run.set_setting(f"engine:{judge.name}", facts)
         run.learn(job, {"engine": {"judge": judge.name, **facts}})
-        _tell_engine(engine.facts, watcher)
+        watcher.notice(f"{engine.facts.engine} {engine.facts.version} on {facts['device']}, sealed: {facts['seal']}")
+        if caution := caution_about(engine.facts.seal):
+            watcher.notice(caution)
         return engine
 
     shown = time.monotonic()
@@ -264,7 +277,8 @@ def _judge(
             watcher.watch(tally)
             shown = time.monotonic()
 
-    with closing(Pool(load, tokenizer, context)) as pool:
+    pool = Pool(load, tokenizer, context)
+    try:
         raters = [_local(rater_id, part, tokenizer, context, plan) for rater_id, part in own]
         for rater in raters:
             check_room(rater.writer)
@@ -275,6 +289,7 @@ def _judge(
             source=plan.cases.name,
             keep=plan.keep,
             texts=run.get_setting(TEXTS) is not False,
+            window=window_of(settings.engine, config),
             watch=show,
             stopped=watcher.stopped,
         )
@@ -284,6 +299,9 @@ def _judge(
         run.commit()
         watcher.watch(tally)
         return tally
+    finally:
+        if pool.in_flight:
+            loaded.free()  # it still works on what nobody waits for any more
 
 
 def _local(rater_id: int, part: _Part, tokenizer: JudgeTokenizer, context: int, plan: Plan) -> LocalRater:
@@ -346,12 +364,6 @@ def _check_columns(cases: CasesFile, plan: Plan) -> None:
         raise UsageError(
             f"--truncate names {plan.truncate!r}, which is no input", f"There are: {', '.join(cases.inputs)}."
         )
-
-
-def _tell_engine(facts: EngineFacts, watcher: Watcher) -> None:
-    watcher.notice(f"{facts.engine} {facts.version} on {facts.device}, sealed: {facts.seal}")
-    if caution := caution_about(facts.seal):
-        watcher.notice(caution)
 
 
 def _has_changed(cases: CasesFile, before: str) -> bool:

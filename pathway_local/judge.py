@@ -1,7 +1,9 @@
 """The loop: render, skip what is done, generate, read, store."""
 
+import gc
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -12,8 +14,11 @@ from pathway_local.errors import CaseError, RunFileError
 from pathway_local.prompt import Prompt, PromptWriter
 from pathway_local.reading import verdict_of
 from pathway_local.rubrics.consistency import broken_rules
-from pathway_local.runs.run_file import RunFile
-from pathway_local.verdict import Failure, Outcome, Verdict
+from pathway_local.runs.run_file import Entry, RunFile
+from pathway_local.verdict import Failure, Verdict
+
+ALLOCATIONS = 50_000
+"""New objects between two looks for garbage in circles; Python's own 700 are less than a batch of cases makes."""
 
 BATCH = 128
 """Cases that are read, rendered and looked up together."""
@@ -46,6 +51,16 @@ class Tally:
         """Cases with an outcome, earlier ones among them."""
         return self.judged + self.skipped + self.failures.total()
 
+    def count(self, entry: Entry) -> None:
+        """Add an outcome that was stored."""
+        self.tokens += Tokens(entry.prompt_tokens, entry.cached_tokens, entry.generated_tokens)
+        if isinstance(entry.outcome, Failure):
+            self.failures[entry.outcome.kind] += 1
+            return
+        self.judged += 1
+        self.score_sum += sum(score.value for score in entry.outcome.scores.values())
+        self.scores += len(entry.outcome.scores)
+
 
 @dataclass(slots=True)
 class _Drawing:
@@ -63,8 +78,8 @@ class Judging:
 
     `source` is the name of the cases file, `keep` names the metadata columns that the run keeps, None all of them.
     Without `texts` a verdict is stored as its scores and marks alone.
-    `window` bounds the requests in flight. `watch` is told of every outcome; `stopped` is asked between
-    outcomes whether to end early: what is stored by then stays, what is in flight is drawn again on resuming.
+    `window` bounds the requests in flight. `watch` is told whenever outcomes were stored; `stopped` is asked between
+    them whether to end early: what is stored by then stays, what is in flight is drawn again on resuming.
     """
 
     def __init__(
@@ -90,6 +105,10 @@ class Judging:
 
     def judge(self, cases: Iterable[Case | BadRow]) -> Tally:
         """Judge all cases, except those that these raters have judged with the same texts."""
+        with _collecting_rarely():
+            return self._judge(cases)
+
+    def _judge(self, cases: Iterable[Case | BadRow]) -> Tally:
         for batch in _batches(cases):
             for rater in self.raters:
                 todo = self._todo(rater, batch)
@@ -107,22 +126,26 @@ class Judging:
 
     def _todo(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[Case, str]]:
         known = self.run.judged(rater.id, [row.id for row in batch])
-        todo = []
+        todo: list[tuple[Case, str]] = []
+        skipped: list[Case] = []
+        bad: list[Entry] = []
         for row in batch:
             if isinstance(row, BadRow):
                 stand_in = Case(row.id, {}, row=row.row, numbered=row.numbered)
                 self._bad_rows.add(row.id)
-                self._store(rater, stand_in, "", Failure("bad-row", f"{row.where}: {row.reason}"), [])
+                bad.append(Entry(stand_in, "", Failure("bad-row", f"{row.where}: {row.reason}")))
                 continue
             case_hash = fingerprint(self.run.key, rater.writer.rubric.texts_of(row))
             if known.get(row.id) == case_hash:
-                self.tally.skipped += 1
-                self.run.keep_metadata([row], self.keep)
+                skipped.append(row)
                 continue
             if row.id in known:
                 self._moved(row)
                 self.tally.rejudged += 1
             todo.append((row, case_hash))
+        self.run.keep_metadata(skipped, self.keep)
+        self.tally.skipped += len(skipped)
+        self._store(rater, bad)
         return todo
 
     def _moved(self, case: Case) -> None:
@@ -133,53 +156,64 @@ class Judging:
 
     def _begin(self, rater: LocalRater, case: Case, case_hash: str, prompt: Prompt | CaseError) -> None:
         if isinstance(prompt, CaseError):
-            self._store(rater, case, case_hash, Failure(prompt.kind, str(prompt)), [])
+            self._store(rater, [Entry(case, case_hash, Failure(prompt.kind, str(prompt)))])
             return
         drawing = _Drawing(rater, case, case_hash, prompt)
         for sample in range(rater.samples):
             self._requests += 1
             name = str(self._requests)
             self._drawings[name] = drawing
-            sampling = replace(rater.sampling, seed=rater.sampling.seed + sample)
+            sampling = replace(rater.sampling, seed=rater.sampling.seed + sample) if sample else rater.sampling
             self.pool.submit(Request(name, prompt, sampling, rater.writer.thinking))
 
     def _store_finished(self, window: int) -> None:
         while self.pool.in_flight > window and not self.stopped():
+            found: dict[int, tuple[LocalRater, list[Entry]]] = {}
             for completion in self.pool.completions():
                 drawing = self._drawings.pop(completion.id)
                 drawing.completions.append(completion)
                 if len(drawing.completions) == drawing.rater.samples:
-                    rubric = drawing.rater.writer.rubric
-                    outcome = verdict_of(drawing.completions, rubric.format, drawing.prompt.marks)
-                    if isinstance(outcome, Verdict):
-                        broken = broken_rules(rubric.rules, rubric.inputs_of(drawing.case), outcome)
-                        outcome = replace(outcome, marks=(*outcome.marks, *broken))
-                    self._store(drawing.rater, drawing.case, drawing.case_hash, outcome, drawing.completions)
+                    _, entries = found.setdefault(drawing.rater.id, (drawing.rater, []))
+                    entries.append(_entry(drawing))
+            for rater, entries in found.values():
+                self._store(rater, entries)
 
-    def _store(
-        self, rater: LocalRater, case: Case, case_hash: str, outcome: Outcome, completions: Sequence[Completion]
-    ) -> None:
-        tokens = sum((completion.tokens for completion in completions), NO_TOKENS)
-        if isinstance(outcome, Verdict) and not self.texts:
-            outcome = replace(outcome, fields={})
-        self.run.put(
-            rater.id,
-            case,
-            case_hash,
-            outcome,
-            keep=self.keep,
-            prompt_tokens=tokens.prompt,
-            cached_tokens=tokens.cached,
-            generated_tokens=tokens.generated,
-        )
-        self.tally.tokens += tokens
-        if isinstance(outcome, Verdict):
-            self.tally.judged += 1
-            self.tally.score_sum += sum(score.value for score in outcome.scores.values())
-            self.tally.scores += len(outcome.scores)
-        else:
-            self.tally.failures[outcome.kind] += 1
+    def _store(self, rater: LocalRater, entries: Sequence[Entry]) -> None:
+        if not entries:
+            return
+        if not self.texts:
+            entries = [_without_texts(entry) for entry in entries]
+        self.run.put_all(rater.id, entries, keep=self.keep)
+        for entry in entries:
+            self.tally.count(entry)
         self.watch(self.tally)
+
+
+def _entry(drawing: _Drawing) -> Entry:
+    rubric, completions = drawing.rater.writer.rubric, drawing.completions
+    outcome = verdict_of(completions, rubric.format, drawing.prompt.marks)
+    if rubric.rules and isinstance(outcome, Verdict):
+        broken = broken_rules(rubric.rules, rubric.inputs_of(drawing.case), outcome)
+        outcome = replace(outcome, marks=(*outcome.marks, *broken))
+    tokens = sum((completion.tokens for completion in completions[1:]), completions[0].tokens)
+    return Entry(drawing.case, drawing.case_hash, outcome, tokens.prompt, tokens.cached, tokens.generated)
+
+
+def _without_texts(entry: Entry) -> Entry:
+    if isinstance(entry.outcome, Verdict):
+        return replace(entry, outcome=replace(entry.outcome, fields={}))
+    return entry
+
+
+@contextmanager
+def _collecting_rarely() -> Iterator[None]:
+    """Look for garbage in circles less often: prompts are long tuples, and walking them took a third of the time."""
+    before = gc.get_threshold()
+    gc.set_threshold(ALLOCATIONS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _batches(cases: Iterable[Case | BadRow]) -> Iterator[list[Case | BadRow]]:

@@ -143,8 +143,14 @@ class PromptWriter:
             needs = f"{thought + reply.plan} for its reply" if thought else f"{reply.plan} for the reply"
             said = f"the prompt has {length} tokens, and {needs} are needed; the judge's context is {self.context}"
             return PromptTooLong(said, "Name an input to cut with --truncate, or take a judge with a longer context.")
-        head = tuple(i for _, ids in pieces for i in ids)
-        return Prompt(head, tuple(i for ids in start for i in ids), reply, marks)
+        return Prompt(_joined([ids for _, ids in pieces]), _joined(start), reply, marks)
+
+
+def _joined(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    joined: list[int] = []
+    for part in parts:
+        joined += part
+    return tuple(joined)
 
 
 @dataclass(frozen=True, slots=True)

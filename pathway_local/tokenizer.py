@@ -6,12 +6,10 @@ from functools import cached_property
 from pathlib import Path
 
 import llguidance
-import llguidance.hf
 import llguidance.numpy
 import numpy as np
 from jinja2 import TemplateError
 from tokenizers import Tokenizer
-from transformers import PreTrainedTokenizerFast
 
 from pathway_local.errors import EngineError
 from pathway_local.judges.weights import read_json
@@ -24,6 +22,8 @@ class JudgeTokenizer:
         if not (folder / "tokenizer.json").is_file():
             hint = "Save the tokenizer in its fast form (tokenizer.json) beside the weights."
             raise EngineError(f"{folder} holds no tokenizer.json", hint)
+        from transformers import PreTrainedTokenizerFast  # slow to import, and help or a summary need none
+
         try:
             self.tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
         except Exception as error:  # noqa: BLE001 (the tokenizer library raises bare Exception for a broken file)
@@ -68,18 +68,28 @@ class JudgeTokenizer:
 
     def encode_cases(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """The ids of texts from cases: nothing in them becomes a special or an added token."""
-        # A lone surrogate is no text that a tokenizer takes.
+        # A lone surrogate is no text that a tokenizer takes. All of them at once: they are shared among the cores.
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
-        return [tuple(encoded.ids) for encoded in self._theirs.encode_batch(clean, add_special_tokens=False)]
+        return [tuple(encoded.ids) for encoded in self._theirs.encode_batch_fast(clean, add_special_tokens=False)]
 
     @cached_property
     def grammar_tokenizer(self) -> llguidance.LLTokenizer:
         """The vocabulary as llguidance sees it: the bytes of each id, and the masks of grammars."""
-        return llguidance.hf.from_tokenizer(self.tokenizer)
+        from llguidance.hf import from_tokenizer
+
+        return from_tokenizer(self.tokenizer)
+
+    @cached_property
+    def _bytes(self) -> "_Bytes":
+        return _Bytes(self.grammar_tokenizer)
+
+    def pieces(self, ids: Sequence[int]) -> list[bytes]:
+        """The bytes that each of these tokens stands for."""
+        return list(map(self._bytes.__getitem__, ids))
 
     def bytes_of(self, token: int) -> bytes:
         """The bytes that a token stands for."""
-        return bytes(self.grammar_tokenizer.decode_bytes([token]))
+        return self._bytes[token]
 
     def legal_ids(self, matcher: llguidance.LLMatcher) -> tuple[int, ...]:
         """The ids that a grammar lets through next."""
@@ -103,6 +113,17 @@ class JudgeTokenizer:
             declared = read_json(path).get("eos_token_id") or []
             ids |= set(declared if isinstance(declared, list) else [declared])
         return tuple(sorted({i for i in ids if isinstance(i, int)} - {self.eos_id}))
+
+
+class _Bytes(dict[int, bytes]):
+    """The bytes of tokens, asked for once each."""
+
+    def __init__(self, tokenizer: llguidance.LLTokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def __missing__(self, token: int) -> bytes:
+        self[token] = found = bytes(self._tokenizer.decode_bytes([token]))
+        return found
 
 
 def _without_added_tokens(tokenizer: Tokenizer) -> Tokenizer:

@@ -15,7 +15,7 @@ from tiny_judge import PAD
 from pathway_local.engines.child import _caches
 from pathway_local.engines.host import Host
 from pathway_local.engines.passes import EngineConfig, Pass, PassResult, Sampling
-from pathway_local.engines.vllm import CPU_BLOCK, _cpu_memory, _options
+from pathway_local.engines.vllm import CPU_BLOCK, _cpu_memory, engine_options
 from pathway_local.errors import EngineError
 
 SAMPLES = 40
@@ -160,14 +160,14 @@ def test_killed_among_cases_it_starts_again_and_loses_none(vllm_host: Host, make
 )
 def test_settings_that_are_not_a_judges_to_make_are_refused(tiny_judge: Path, settings: dict[str, object]) -> None:
     with pytest.raises(EngineError):
-        _options(EngineConfig(str(tiny_judge), settings=settings), on_cpu=True)
+        engine_options(EngineConfig(str(tiny_judge), settings=settings), on_cpu=True)
 
 
 def test_a_judges_settings_replace_the_usual_ones_and_never_the_fixed(tiny_judge: Path) -> None:
-    options = _options(EngineConfig(str(tiny_judge), settings={"block_size": 64, "max_num_seqs": 3}), on_cpu=True)
+    options = engine_options(EngineConfig(str(tiny_judge), settings={"block_size": 64, "max_num_seqs": 3}), on_cpu=True)
     assert (options["block_size"], options["max_num_seqs"], options["enable_prefix_caching"]) == (64, 3, True)
     assert options["structured_outputs_config"]["backend"] == "guidance"
-    assert "block_size" not in _options(EngineConfig(str(tiny_judge)), on_cpu=False)
+    assert "block_size" not in engine_options(EngineConfig(str(tiny_judge)), on_cpu=False)
 
 
 def test_the_cache_on_a_cpu_holds_what_can_be_in_flight_within_a_quarter_of_memory(

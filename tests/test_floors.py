@@ -14,12 +14,12 @@ FLOORS = {
     "prompts": "tokenizer chat prompt private_process",
     "engines": "engines",
     "checks": "checks doctor",
-    "the loop": "reading judge job",
+    "the loop": "reading judge loaded job",
     "results": "ratings results",
-    "commands": "demo cli",
+    "commands": "demo bench cli",
 }
 HEAVY = {"vllm", "torch", "outlines"}
-MAY_BE_HEAVY = ("engines.trial", "engines.vllm", "engines.transformers", "engines.child", "demo")
+MAY_BE_HEAVY = ("engines.trial", "engines.vllm", "engines.transformers", "engines.child", "demo", "bench")
 
 
 def name_of(path: Path) -> str:

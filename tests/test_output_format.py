@@ -54,22 +54,22 @@ def formats(draw: st.DrawFn, *, as_json: bool) -> OutputFormat:
 
 
 def values_for(draw: st.DrawFn, reply: Reply) -> dict[str, Value]:
-    return {slot.name: draw(_value(slot, reply)) for slot in reply.slots}
+    return {slot.name: draw(_value(slot, reply)) for slot in reply.form.slots}
 
 
 def _value(slot: Slot, reply: Reply) -> st.SearchStrategy[Value]:
     field = slot.field
     free = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
     if field.type == "text":
-        after = reply.after(slot.name)
+        after = reply.form.after(slot.name)
         plain = free.filter(lambda text: not after or (text + after).find(after) == len(text))
-        return free if reply.quoted else plain
+        return free if reply.form.quoted else plain
     if field.type == "list":
         return st.lists(free, max_size=field.items)
     if field.type == "number":
         number = st.integers(field.min * 10**field.decimals, field.max * 10**field.decimals)
         return number.map(lambda scaled: scaled / 10**field.decimals if field.decimals else scaled)
-    return st.sampled_from(list(field.texts(reply.quoted).values()))
+    return st.sampled_from(list(field.texts(reply.form.quoted).values()))
 
 
 @settings(max_examples=150, deadline=None)
@@ -110,7 +110,7 @@ def assert_readable(walker: Walker, reply: Reply, seed: int, *, awkward: bool) -
     text, ids, ended = walker.walk(grammar, seed, awkward=awkward, limit=reply.limit)
     assert ended, f"no end after {len(ids)} tokens: {text[-80:]!r}"
     reading = reply.read(text.decode("utf-8", "surrogateescape"))
-    assert set(reading.values) == {slot.name for slot in reply.slots}
+    assert set(reading.values) == {slot.name for slot in reply.form.slots}
     assert walker.accepts(grammar, ids)
 
 
@@ -166,13 +166,13 @@ def test_the_start_ends_before_a_blank_and_holds_the_echoes() -> None:
     reply = rubric.format.reply({**dict.fromkeys(rubric.inputs, "x"), "fq_id": 'a"b', "follow_up_question": "Why?"})
     assert "".join(text for text, _ in reply.start) == '{"fq_id": "a\\"b", "follow_up_question": "Why?", "score":'
     assert [text for text, theirs in reply.start if theirs] == ['"a\\"b"', '"Why?"']
-    assert reply.parts[0] == " "
+    assert reply.form.parts[0] == " "
 
 
 def test_details_leave_out_what_they_say() -> None:
     rubric = load_rubric("gold-answer")
     through = rubric.format.reply({}, "through-score")
-    assert [slot.name for slot in through.slots][-1] == "correctness_score"
+    assert [slot.name for slot in through.form.slots][-1] == "correctness_score"
     alone = rubric.format.reply({}, "score")
     assert alone.write({"completeness_score": 2, "correctness_score": 3}) == ' 2, "correctness_score": 3'
     assert load_rubric("pathway-answer").format.reply({}, "score").start == (("**Score:**", False),)

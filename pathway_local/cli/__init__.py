@@ -42,7 +42,7 @@ class _Commands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+        return TyperCommand(cmd_name, short_help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
@@ -55,6 +55,7 @@ app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # boxes around it would take longer to import than all the rest
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Score chatbot answers on your own machine with an open-weight judge.",
     epilog="Exit codes: 0 all judged, 1 some cases failed, 2 usage or rubric, 3 cases file, 4 run file, 5 judge or "

@@ -67,7 +67,7 @@ class Host:
         self, kind: str, config: EngineConfig, *, seal: Wanted, hang_limit: float, notify: Callable[[str], None]
     ) -> None:
         self._kind, self._config, self._seal = kind, config, seal
-        self._hang_limit, self._notify = hang_limit, notify
+        self._hang_limit, self.notify = hang_limit, notify
         self._waiting: deque[Pass] = deque()
         self._held: dict[str, Pass] = {}
         self._strikes: Counter[str] = Counter()
@@ -182,12 +182,12 @@ class Host:
         self._memory_ran_out = False
         if memory:
             self._window = len(held) // 2
-            self._notify(f"memory ran out with {len(held)} requests in flight: going on with {self._window} at a time")
+            self.notify(f"memory ran out with {len(held)} requests in flight: going on with {self._window} at a time")
         else:
             self._deaths += 1
             how = how or f"died ({self._cause or ended})"
             self._cause = ""
-            self._notify(f"the engine {how} with {len(held)} requests in flight: it is started again")
+            self.notify(f"the engine {how} with {len(held)} requests in flight: it is started again")
             held = self._struck(held)
         self._waiting.extendleft(reversed(held))
         if self._deaths >= DEATHS:

@@ -11,7 +11,7 @@ from pathway_local.engines.replay import Replay
 from pathway_local.errors import CaseError, ReplyUnfinished, RequestRefused
 from pathway_local.prompt import Prompt
 from pathway_local.rubrics.fields import Score
-from pathway_local.rubrics.output_format import Reading, Reply, Slot
+from pathway_local.rubrics.output_format import Reading
 from pathway_local.tokenizer import JudgeTokenizer
 
 
@@ -97,12 +97,6 @@ class Pool:
         self.in_flight -= len(done)
         return done
 
-    def close(self) -> None:
-        """Free the engine, if there is one."""
-        if self._engine:
-            self._engine.close()
-            self._engine = None
-
     def _loaded(self) -> Engine:
         self._engine = self._engine or self._start()
         return self._engine
@@ -138,10 +132,10 @@ class Pool:
         except CaseError as error:
             return Completion(request.id, problem=(error.kind, str(error)), tokens=tokens)
         probabilities = {}
-        for slot in reply.slots:
+        for slot in reply.form.slots:
             if isinstance(slot.field, Score):
                 at, gap = replay.before(reading.spans[slot.name][0])
-                texts = _texts(slot, slot.field, reply, gap)
+                texts = reply.form.score_texts(slot, gap)
                 prefix = ids + result.ids[:at]
                 probabilities[slot.name] = yield from self._probe.passes(prefix, texts, self._next_id)
         cut += replay.cut_fields(reply, reading, grammar)
@@ -150,14 +144,6 @@ class Pool:
     def _thinking_pass(self, prompt: Prompt, thinking: Thinking) -> Pass:
         stops = (thinking.end_id, *self.tokenizer.end_ids)
         return Pass(self._next_id(), prompt.head, None, thinking.budget, thinking.sampling, stops)
-
-
-def _texts(slot: Slot, score: Score, reply: Reply, gap: str) -> dict[int, str]:
-    """For each value, the text from the end of the last fixed token to the end of the literal behind the score."""
-    return {
-        value: f"{gap}{written}{reply.after(slot.name)}"
-        for written, value in score.values_by_text(reply.quoted).items()
-    }
 
 
 def _check(result: PassResult, *, may_be_long: bool = False) -> None:

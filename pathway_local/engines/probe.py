@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
 
 import llguidance
 
@@ -16,6 +17,19 @@ Texts = Mapping[int, str]
 Probing = Generator[Pass, PassResult, dict[int, float]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Fork:
+    """A place where a text's spellings part: the grammar and ids of what may come next, and where each id leads.
+
+    `settled` has the ids that leave one value only, `open` those that leave several, with what remains of each text.
+    """
+
+    grammar: str
+    legal: tuple[int, ...]
+    settled: tuple[tuple[int, int], ...]
+    open: tuple[tuple[int, dict[int, bytes]], ...]
+
+
 class Probe:
     """Reads off how likely each value is, given all that the judge has written before it.
 
@@ -26,7 +40,7 @@ class Probe:
 
     def __init__(self, tokenizer: JudgeTokenizer) -> None:
         self.tokenizer = tokenizer
-        self._legal: dict[str, tuple[int, ...]] = {}
+        self._forks: dict[tuple[tuple[int, bytes], ...], _Fork] = {}
 
     def passes(self, prefix: tuple[int, ...], texts: Texts, next_id: Callable[[], str]) -> Probing:
         """The distribution over the values of `texts`, each the text that would stand behind `prefix`."""
@@ -36,20 +50,31 @@ class Probe:
         ]
         while open_paths:
             path, rests, probability = open_paths.pop()
-            grammar = _either(rests)
-            legal = self._legal_ids(grammar)
-            shares = {legal[0]: 1.0} if len(legal) == 1 else {}
-            if not shares:
-                result = yield Pass(next_id(), prefix + path, grammar, 1, logprob_ids=legal)
-                shares = {token: math.exp(logprob) for token, logprob in result.logprobs.items()}
-            for token, share in shares.items():
-                left = self._left(rests, token)
-                if len(left) == 1:
-                    found[next(iter(left))] += probability * share
-                elif left and probability * share > NEGLIGIBLE:
-                    open_paths.append(((*path, token), left, probability * share))
+            fork = self._fork(rests)
+            logprobs: Mapping[int, float] = {fork.legal[0]: 0.0}
+            if len(fork.legal) > 1:
+                result = yield Pass(next_id(), prefix + path, fork.grammar, 1, logprob_ids=fork.legal)
+                logprobs = result.logprobs
+            for token, value in fork.settled:
+                if token in logprobs:
+                    found[value] += probability * math.exp(logprobs[token])
+            for token, left in fork.open:
+                share = probability * math.exp(logprobs.get(token, -math.inf))
+                if share > NEGLIGIBLE:
+                    open_paths.append(((*path, token), left, share))
         mass = sum(found.values())
         return {value: share / mass for value, share in found.items()} if mass > 0 else {}
+
+    def _fork(self, rests: Mapping[int, bytes]) -> _Fork:
+        key = tuple(rests.items())
+        if key not in self._forks:
+            grammar = _either(rests)
+            matcher = llguidance.LLMatcher(self.tokenizer.grammar_tokenizer, llguidance.grammar_from("lark", grammar))
+            legal = self.tokenizer.legal_ids(matcher)
+            lefts = [(token, self._left(rests, token)) for token in legal]
+            settled = tuple((token, next(iter(left))) for token, left in lefts if len(left) == 1)
+            self._forks[key] = _Fork(grammar, legal, settled, tuple(each for each in lefts if len(each[1]) > 1))
+        return self._forks[key]
 
     def _left(self, rests: Mapping[int, bytes], token: int) -> dict[int, bytes]:
         """The values that `token` still allows, each with what remains of its text."""
@@ -57,12 +82,6 @@ class Probe:
             return {value: rest for value, rest in rests.items() if not rest}
         said = self.tokenizer.bytes_of(token)
         return {value: rest[len(said) :] for value, rest in rests.items() if rest.startswith(said)}
-
-    def _legal_ids(self, grammar: str) -> tuple[int, ...]:
-        if grammar not in self._legal:
-            matcher = llguidance.LLMatcher(self.tokenizer.grammar_tokenizer, llguidance.grammar_from("lark", grammar))
-            self._legal[grammar] = self.tokenizer.legal_ids(matcher)
-        return self._legal[grammar]
 
 
 def _either(rests: Mapping[int, bytes]) -> str:

@@ -3,12 +3,13 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import accumulate
 
 import llguidance
 
 from pathway_local.rubrics.fields import Text, TextList
-from pathway_local.rubrics.output_format import Reading, Reply, Slot
+from pathway_local.rubrics.output_format import Form, Reading, Reply, Slot
 from pathway_local.tokenizer import JudgeTokenizer
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -22,9 +23,13 @@ class Replay:
 
     def __init__(self, tokenizer: JudgeTokenizer, ids: Sequence[int]) -> None:
         self.tokenizer, self.ids = tokenizer, ids
-        parts = [tokenizer.bytes_of(i) for i in ids]
-        self.ends = list(accumulate(map(len, parts)))
-        self.text = b"".join(parts).decode("utf-8", "surrogateescape")
+        self._pieces = tokenizer.pieces(ids)
+        self.text = b"".join(self._pieces).decode("utf-8", "surrogateescape")
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """Where each token ends, in bytes."""
+        return list(accumulate(map(len, self._pieces)))
 
     def before(self, offset: int) -> tuple[int, str]:
         """How many tokens end at or before the blanks in front of `offset`, and the text from there to it."""
@@ -35,17 +40,20 @@ class Replay:
 
     def cut_fields(self, reply: Reply, reading: Reading, grammar: str) -> tuple[str, ...]:
         """The fields of free text that ended because their budget was used up."""
-        return tuple(slot.name for slot in reply.slots if self._cut(slot, reply, reading.spans[slot.name], grammar))
+        form = reply.form
+        return tuple(slot.name for slot in form.slots if self._cut(slot, form, reading.spans[slot.name], grammar))
 
-    def _cut(self, slot: Slot, reply: Reply, span: tuple[int, int], grammar: str) -> bool:
+    def _cut(self, slot: Slot, form: Form, span: tuple[int, int], grammar: str) -> bool:
         if not isinstance(slot.field, Text | TextList):
             return False
-        least = (slot.field.tokens // 2 if reply.quoted else slot.field.tokens) - EARLY
+        least = (slot.field.tokens // 2 if form.quoted else slot.field.tokens) - EARLY
+        if len(self.ids) < least:
+            return False
         first, last = (bisect_left(self.ends, self._bytes(offset)) for offset in span)
         if last - first < least:
             return False
         closings = [span[1]]
-        if reply.quoted:
+        if form.quoted:
             closings = [span[0] + found.end() - 1 for found in _STRING.finditer(self.text[span[0] : span[1]])]
         return any(self._forced(self._bytes(offset), grammar) for offset in closings)
 
@@ -63,4 +71,6 @@ class Replay:
         return self.tokenizer.letter_id not in self.tokenizer.legal_ids(matcher)
 
     def _bytes(self, offset: int) -> int:
+        if self.text.isascii():
+            return offset
         return len(self.text[:offset].encode("utf-8", "surrogateescape"))

@@ -72,7 +72,7 @@ class ScriptedEngine:
             return PassResult(item.id, tuple(reply))
         if reply.id not in ("", item.id):
             raise EngineError(f"the script answers pass {item.id!r} with a reply to {reply.id!r}")
-        return replace(reply, id=item.id)
+        return reply if reply.id else replace(reply, id=item.id)
 
 
 def _in_turn(replies: Iterable[Reply]) -> Callable[[Pass], Reply]:

@@ -58,9 +58,9 @@ class VllmEngine:
 
     def __init__(self, config: EngineConfig) -> None:
         on_cpu = is_cpu_build()
-        options = _options(config, on_cpu)
+        options = engine_options(config, on_cpu)
         if on_cpu:
-            _use_cpu(eager=bool(options["enforce_eager"]))
+            use_cpu(eager=bool(options["enforce_eager"]))
         import vllm
         from outlines import caching
         from vllm.platforms import current_platform
@@ -90,7 +90,7 @@ class VllmEngine:
             return
         number = str(next(self._numbers))
         try:
-            self._engine.add_request(number, tokens_input(list(item.ids)), _sampling(item))
+            self._engine.add_request(number, tokens_input(list(item.ids)), sampling_params(item))
         except self._refusals as refusal:
             # The exception's own text can quote the grammar, and with it what a case says.
             self._refuse(item, f"vLLM refused the request ({type(refusal).__name__})")
@@ -149,7 +149,7 @@ def has_workers(config: EngineConfig) -> bool:
     return not is_cpu_build() or any(number != 1 for number in parallel)
 
 
-def _use_cpu(*, eager: bool) -> None:
+def use_cpu(*, eager: bool) -> None:
     """Settings that vLLM and torch read when they are imported."""
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     # Threads that spin while they wait starve each other when anything else runs: 36 s became 5 s, beside 4 processes.
@@ -160,7 +160,7 @@ def _use_cpu(*, eager: bool) -> None:
         os.environ["TORCH_COMPILE_DISABLE"] = "1"
 
 
-def _options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
+def engine_options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
     """vLLM's arguments. Raises EngineError for a setting that is not the judge's to make."""
     for name in config.settings:
         if name not in SETTINGS:
@@ -225,7 +225,7 @@ def _refusals() -> tuple[type[Exception], ...]:
     return (ValueError, TypeError, VLLMValidationError)
 
 
-def _sampling(item: Pass) -> Any:
+def sampling_params(item: Pass) -> Any:
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 

@@ -1,8 +1,14 @@
-"""What passes between a host and its engine's process: one JSON object a line. Nothing is pickled."""
+"""What passes between a host and its engine's process: one JSON object a line. Nothing is pickled.
+
+Ids go as Base64 of 32-bit numbers: as JSON numbers they took four times as long to write and to read.
+"""
 
 import json
-from collections.abc import Mapping
+from array import array
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 from pathway_local.engines.passes import EngineConfig, Pass, PassResult, Sampling
@@ -30,14 +36,19 @@ class Lines:
         return [json.loads(each) for each in whole]
 
 
+@lru_cache(64)
+def _settings(sampling: Sampling) -> Message:
+    return asdict(sampling)
+
+
 def pass_message(item: Pass) -> Message:
     """A pass as JSON values."""
     return {
         "id": item.id,
-        "ids": item.ids,
+        "ids": _packed(item.ids),
         "grammar": item.grammar,
         "max_tokens": item.max_tokens,
-        "sampling": asdict(item.sampling),
+        "sampling": _settings(item.sampling),
         "stop_ids": item.stop_ids,
         "logprob_ids": item.logprob_ids,
     }
@@ -47,7 +58,7 @@ def read_pass(message: Message) -> Pass:
     """The pass that `pass_message` wrote."""
     return Pass(
         id=message["id"],
-        ids=tuple(message["ids"]),
+        ids=_unpacked(message["ids"]),
         grammar=message["grammar"],
         max_tokens=message["max_tokens"],
         sampling=Sampling(**message["sampling"]),
@@ -60,7 +71,7 @@ def result_message(result: PassResult) -> Message:
     """A result as JSON values; JSON has no whole-number keys, so log-probabilities go as pairs."""
     return {
         "id": result.id,
-        "ids": result.ids,
+        "ids": _packed(result.ids),
         "finish": result.finish,
         "logprobs": list(result.logprobs.items()),
         "cached_tokens": result.cached_tokens,
@@ -70,7 +81,15 @@ def result_message(result: PassResult) -> Message:
 
 def read_result(message: Message) -> PassResult:
     """The result that `result_message` wrote."""
-    return PassResult(**message | {"ids": tuple(message["ids"]), "logprobs": dict(message["logprobs"])})
+    return PassResult(**message | {"ids": _unpacked(message["ids"]), "logprobs": dict(message["logprobs"])})
+
+
+def _packed(ids: Sequence[int]) -> str:
+    return b64encode(array("I", ids).tobytes()).decode()
+
+
+def _unpacked(text: str) -> tuple[int, ...]:
+    return tuple(array("I", b64decode(text)))
 
 
 def config_message(config: EngineConfig) -> Message:

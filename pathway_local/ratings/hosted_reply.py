@@ -8,7 +8,7 @@ from pathway_local.errors import ReplyError
 from pathway_local.ratings.reply_json import read_json
 from pathway_local.ratings.reply_layout import read_layout
 from pathway_local.rubrics.fields import Echo, Text
-from pathway_local.rubrics.output_format import OutputFormat, Reading, Reply, Slot
+from pathway_local.rubrics.output_format import Form, OutputFormat, Reading, Slot
 from pathway_local.verdict import Failure, Outcome, Value, Verdict
 from pathway_local.verdict import Score as Given
 
@@ -71,7 +71,7 @@ def _strict(text: str, output_format: OutputFormat) -> Reading:
         Slot(part.name, Text()) if isinstance(part, Slot) and isinstance(part.field, Echo) else part
         for part in output_format.parts
     )
-    return Reply((), parts, output_format.quoted).read(text)
+    return Form(parts, output_format.quoted).read(text)
 
 
 def _verdict(values: Mapping[str, Value], output_format: OutputFormat, rest: list[str], marks: list[str]) -> Verdict:

@@ -12,7 +12,6 @@ from pathway_local.runs.audit import file_facts, note
 from pathway_local.runs.run_cases import rubrics_of
 from pathway_local.runs.run_file import Record, RunFile
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.sheet_copy import add_columns
 from pathway_local.sheets.tables import Written, write_table
 from pathway_local.verdict import Failure, Score, Value
 
@@ -64,6 +63,8 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
             prefix = _prefix(record.rater, record.rubric, several)
             cells |= {f"{prefix}{name}": value for name, value in _cells(record, rubric).items()}
         return cells
+
+    from pathway_local.sheets.sheet_copy import add_columns  # it knows all kinds of sheets, whose libraries load slowly
 
     remarks = _remarks(add_columns(cases, target, columns, cells_of, force=force))
     if changed:

@@ -7,6 +7,7 @@ written, in plain text and inside JSON (`quoted`). One class holds all of it so 
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -85,9 +86,14 @@ class _Listed(_Field):
     def budget(self, quoted: bool) -> int:
         return max(len(text.encode()) for text in self.texts(quoted))
 
+    @cached_property
+    def _readers(self) -> dict[bool, tuple[Mapping[str, Value], re.Pattern[str]]]:
+        known = {quoted: self.texts(quoted) for quoted in (False, True)}
+        return {quoted: (texts, re.compile(_alternatives(list(texts)))) for quoted, texts in known.items()}
+
     def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
-        texts = self.texts(quoted)
-        found = re.compile(_alternatives(list(texts))).match(text, at)
+        texts, pattern = self._readers[quoted]
+        found = pattern.match(text, at)
         if not found:
             raise ReplyError(f"there is none of {', '.join(list(texts)[:12])} where one belongs")
         return texts[found.group()], found.end()

@@ -3,7 +3,8 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 from string import Formatter
 from typing import Any, Literal
@@ -37,31 +38,30 @@ class Reading:
     spans: Mapping[str, tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """The reply that is asked for in one case: a fixed start, then the parts that are generated.
+@dataclass(frozen=True)
+class Form:
+    """What is generated of a reply. All cases share one where the case's own texts stand in the start alone."""
 
-    `start` is a list of texts, each with whether it comes from the case. It ends before a blank: with the
-    blank in the prompt, a tokenizer that joins blank and word could no longer write the word its usual way.
-    """
-
-    start: tuple[tuple[str, bool], ...]
     parts: tuple[Part, ...]
     quoted: bool
+    _grammars: dict[tuple[int, ...], str] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _texts: dict[tuple[str, str], Mapping[int, str]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
-    @property
+    @cached_property
     def limit(self) -> int:
         """The most tokens that the reply can take, its end token included."""
         literals = sum(len(part.encode()) for part in self.parts if isinstance(part, str))
         return literals + sum(slot.field.budget(self.quoted) for slot in self.slots) + 2
 
-    @property
+    @cached_property
     def plan(self) -> int:
         """The tokens to keep free for the reply."""
         literals = sum(len(part.encode()) for part in self.parts if isinstance(part, str))
         return literals + sum(slot.field.plan(self.quoted) for slot in self.slots) + 2
 
-    @property
+    @cached_property
     def slots(self) -> list[Slot]:
         """The fields that are generated, in order."""
         return [part for part in self.parts if isinstance(part, Slot)]
@@ -71,11 +71,25 @@ class Reply:
         at = next(i for i, part in enumerate(self.parts) if isinstance(part, Slot) and part.name == name)
         return _text_at(self.parts, at + 1)
 
+    def score_texts(self, slot: Slot, gap: str) -> Mapping[int, str]:
+        """For each value of a score, the text from `gap` before it to the end of the literal behind it."""
+        assert isinstance(slot.field, Score)
+        if (slot.name, gap) not in self._texts:
+            after, written = self.after(slot.name), slot.field.values_by_text(self.quoted)
+            self._texts[slot.name, gap] = {value: f"{gap}{text}{after}" for text, value in written.items()}
+        return self._texts[slot.name, gap]
+
     def grammar(self, end_ids: Sequence[int] = ()) -> str:
         """The Lark grammar of what is generated.
 
         `end_ids` are the end-of-turn tokens beside the tokenizer's own: the grammar has to let them through.
         """
+        key = tuple(end_ids)
+        if key not in self._grammars:
+            self._grammars[key] = self._written_grammar(key)
+        return self._grammars[key]
+
+    def _written_grammar(self, end_ids: tuple[int, ...]) -> str:
         body, rules = [], []
         for at, part in enumerate(self.parts):
             if isinstance(part, str):
@@ -109,6 +123,40 @@ class Reply:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The reply that is asked for in one case: a fixed start, then what is generated.
+
+    `start` is a list of texts, each with whether it comes from the case. It ends before a blank: with the
+    blank in the prompt, a tokenizer that joins blank and word could no longer write the word its usual way.
+    """
+
+    start: tuple[tuple[str, bool], ...]
+    form: Form
+
+    @property
+    def plan(self) -> int:
+        """The tokens to keep free for the reply."""
+        return self.form.plan
+
+    @property
+    def limit(self) -> int:
+        """The most tokens that the reply can take, its end token included."""
+        return self.form.limit
+
+    def grammar(self, end_ids: Sequence[int] = ()) -> str:
+        """The Lark grammar of what is generated; see `Form.grammar`."""
+        return self.form.grammar(end_ids)
+
+    def read(self, text: str) -> Reading:
+        """The values in `text`, which is what was generated behind the start. Raises ReplyError."""
+        return self.form.read(text)
+
+    def write(self, values: Mapping[str, Value]) -> str:
+        """What a judge would generate for these values."""
+        return self.form.write(values)
+
+
 class Outputs(BaseModel):
     """The `outputs:` block of a rubric: `layout` is "json", or the text with each field's name in braces.
 
@@ -128,6 +176,7 @@ class OutputFormat:
         self.outputs = outputs
         self.quoted = outputs.layout.strip() == "json"
         self.parts = self._layout(list(outputs.fields))
+        self._cuts: dict[Detail, tuple[tuple[Part, ...], Form]] = {}
         self._check()
         self.reply(dict.fromkeys(self.echoes.values(), "x")).grammar()
 
@@ -141,12 +190,12 @@ class OutputFormat:
             where = ".".join(str(key) for key in ("outputs", *first["loc"]))
             raise FormatError(f"{where}: {first['msg']}") from None
 
-    @property
+    @cached_property
     def scores(self) -> dict[str, Score]:
         """The score fields by name, in order."""
         return {slot.name: slot.field for slot in self._slots() if isinstance(slot.field, Score)}
 
-    @property
+    @cached_property
     def fields(self) -> dict[str, AnyField]:
         """The generated fields that are no scores, by name, in order."""
         return {s.name: s.field for s in self._slots() if not isinstance(s.field, Score | Echo)}
@@ -158,7 +207,15 @@ class OutputFormat:
 
     def reply(self, inputs: Mapping[str, str], detail: Detail = "full") -> Reply:
         """What is asked for in a case with these inputs."""
-        return _split(self._parts_at(detail), inputs, self.quoted)
+        if detail not in self._cuts:
+            lead, rest = _cut(self._parts_at(detail))
+            self._cuts[detail] = lead, Form(rest, self.quoted)
+        lead, form = self._cuts[detail]
+        start = tuple((_said(part, inputs, self.quoted), _is_echo(part)) for part in lead)
+        if any(isinstance(slot.field, Echo) for slot in form.slots):
+            said = [_said(part, inputs, self.quoted) if _is_echo(part) else part for part in form.parts]
+            form = Form(_merged(said), self.quoted)
+        return Reply(start, form)
 
     def model(self) -> type[BaseModel]:
         """A pydantic model of the whole output, echoes included."""
@@ -212,27 +269,26 @@ class OutputFormat:
                 raise FormatError(message, "Put a line break or a word between them.")
 
 
-def _split(parts: Sequence[Part], inputs: Mapping[str, str], quoted: bool) -> Reply:
-    """Echoes become literals; what stands before the first generated field becomes the start."""
-    start: list[tuple[str, bool]] = []
-    rest: list[Part] = []
-    for part in parts:
-        echo = isinstance(part, Slot) and isinstance(part.field, Echo)
-        text = part if isinstance(part, str) else _echoed(part, inputs, quoted) if echo else ""
-        if not rest and (echo or isinstance(part, str)):
-            start.append((text, echo))
-        else:
-            rest.append(text if echo else part)
-    if start and not start[-1][1]:
-        fixed = start.pop()[0]
+def _cut(parts: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+    """What stands before the first generated field, up to a blank; and the rest."""
+    first = next(i for i, part in enumerate(parts) if isinstance(part, Slot) and not _is_echo(part))
+    lead, rest = list(parts[:first]), list(parts[first:])
+    if lead and isinstance(fixed := lead[-1], str):
         kept = fixed.rstrip(" \t")
-        start += [(kept, False)] if kept else []
+        lead.pop()
+        lead += [kept] if kept else []
         rest.insert(0, fixed[len(kept) :])
-    return Reply(tuple(start), _merged(rest), quoted)
+    return tuple(lead), _merged(rest)
 
 
-def _echoed(part: Part, inputs: Mapping[str, str], quoted: bool) -> str:
-    assert isinstance(part, Slot) and isinstance(part.field, Echo)
+def _is_echo(part: Part) -> bool:
+    return isinstance(part, Slot) and isinstance(part.field, Echo)
+
+
+def _said(part: Part, inputs: Mapping[str, str], quoted: bool) -> str:
+    if isinstance(part, str):
+        return part
+    assert isinstance(part.field, Echo)
     return literal(inputs[part.field.input]) if quoted else inputs[part.field.input]
 
 

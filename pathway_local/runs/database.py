@@ -159,6 +159,11 @@ class Database:
         """Run one statement that changes something, inside `writing`; gives the key of the row that was last added."""
         return self._connection.execute(query, tuple(values)).lastrowid or 0
 
+    def execute_all(self, query: str, rows: Sequence[Sequence[object]]) -> None:
+        """Run one statement that changes something for each of these rows, inside `writing`."""
+        if rows:
+            self._connection.executemany(query, rows)
+
     @contextmanager
     def writing(self, *, commit: bool = False) -> Iterator[None]:
         """One change inside the open transaction, which ends here if asked to or if it is due."""

@@ -30,6 +30,9 @@ KEY_BYTES = 32
 # A verdict with its analysis takes one to three KiB: SQLite's usual 4096 would leave up to half of each page empty.
 PAGE_BYTES = 16384
 
+_CASES = "SELECT case_id, key, row, metadata FROM cases WHERE case_id IN ({})"
+_ADD_CASE = "INSERT INTO cases (key, case_id, row, numbered, metadata) VALUES (?, ?, ?, ?, ?)"
+_MOVE_CASE = "UPDATE cases SET row = ?, metadata = ? WHERE key = ?"
 _ADD_RATER = "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALUES (?, ?, ?, ?, ?)"
 _SUPERSEDE = """
     UPDATE outcomes SET superseded = 1
@@ -73,6 +76,18 @@ class Record:
     prompt_tokens: int
     cached_tokens: int
     generated_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One outcome to store: of which case, with which texts, and the tokens that it took."""
+
+    case: Case
+    case_hash: str
+    outcome: Outcome
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    generated_tokens: int = 0
 
 
 class RunFile:
@@ -244,15 +259,28 @@ class RunFile:
         changed or a failure takes its place. Probabilities keep seven digits, which is what float32 holds.
         RunFileError where row-number ids and explicit ids would mix; ValueError for a number that is not finite.
         """
-        columns = to_columns(outcome)
+        entry = Entry(case, case_hash, outcome, prompt_tokens, cached_tokens, generated_tokens)
+        self.put_all(rater_id, [entry], keep=keep)
+
+    def put_all(self, rater_id: int, entries: Sequence[Entry], *, keep: Collection[str] | None = ()) -> None:
+        """Store the rater's outcomes of several cases, each once, in one step; see `put`."""
+        columns = [to_columns(entry.outcome) for entry in entries]
         with self._db.writing():
-            key = self._store_case(case, keep)
-            if key is None:
-                key = self._add_case(case, keep)
-            else:
-                self._db.execute(_SUPERSEDE, (key, rater_id, case_hash, isinstance(outcome, Failure)))
-            tokens = (prompt_tokens, cached_tokens, generated_tokens)
-            self._db.execute(_PUT, (key, rater_id, case_hash, *columns, *tokens))
+            known = self._store_cases([entry.case for entry in entries], keep)
+            keys = self._keys([entry.case for entry in entries], known, keep)
+            again = [
+                (key, rater_id, entry.case_hash, isinstance(entry.outcome, Failure))
+                for key, entry in zip(keys, entries, strict=True)
+                if storable(entry.case.id) in known
+            ]
+            self._db.execute_all(_SUPERSEDE, again)
+            self._db.execute_all(
+                _PUT,
+                [
+                    (key, rater_id, each.case_hash, *column, each.prompt_tokens, each.cached_tokens, each.generated_tokens)
+                    for key, each, column in zip(keys, entries, columns, strict=True)
+                ],
+            )
 
     def forget_bad_rows(self, rater_id: int, source: str, still_bad: Collection[str]) -> None:
         """Drop what the rater has on rows of the file `source` that were no cases, except those that still are none."""
@@ -267,9 +295,10 @@ class RunFile:
 
         Give only cases whose texts match: with row-number ids another case may have the id by now.
         """
-        for case in cases:
+        there = list(cases)
+        if there:
             with self._db.writing():
-                self._store_case(case, keep)
+                self._store_cases(there, keep)
 
     def records(self, rater: str | None = None, rubric: str | None = None) -> Iterator[Record]:
         """The current outcomes in the order of the cases file, one case's raters in the order they came.
@@ -333,23 +362,41 @@ class RunFile:
             raise RaterChanged(f"{self.path}: it holds outcomes {what}", "Undo that change, or name another run file.")
         self._db.execute(f"DELETE FROM raters WHERE {column} = ?", (value,))
 
-    def _store_case(self, case: Case, keep: Collection[str] | None) -> int | None:
-        """Bring the row and kept metadata of a case that the run has up to date; its key, None where it has none."""
-        self._refuse_mix(case)
-        known = self._db.rows("SELECT key, row, metadata FROM cases WHERE case_id = ?", storable(case.id))
-        if not known:
-            return None
-        key, row, stored = known[0]
-        with decoding(self.path):
-            metadata = to_json(json.loads(stored) | _kept(case, keep))
-        if row != case.row or metadata != stored:
-            self._db.execute("UPDATE cases SET row = ?, metadata = ? WHERE key = ?", (case.row, metadata, key))
-        return int(key)
+    def _store_cases(self, cases: Sequence[Case], keep: Collection[str] | None) -> dict[str, int]:
+        """Bring row and kept metadata of the cases that the run has up to date; the keys of these by stored id."""
+        for case in cases:
+            self._refuse_mix(case)
+        known: dict[str, tuple[int, int, str]] = {}
+        ids = [storable(case.id) for case in cases]
+        for start in range(0, len(ids), IDS_PER_QUERY):
+            part = ids[start : start + IDS_PER_QUERY]
+            for case_id, *stored in self._db.rows(_CASES.format(_marks(part)), *part):
+                known[case_id] = (stored[0], stored[1], stored[2])
+        moved = []
+        for case in cases if known else ():
+            if found := known.get(storable(case.id)):
+                key, row, stored_metadata = found
+                with decoding(self.path):
+                    metadata = to_json(json.loads(stored_metadata) | _kept(case, keep))
+                if row != case.row or metadata != stored_metadata:
+                    moved.append((case.row, metadata, key))
+        self._db.execute_all(_MOVE_CASE, moved)
+        return {case_id: found[0] for case_id, found in known.items()}
 
-    def _add_case(self, case: Case, keep: Collection[str] | None) -> int:
-        columns = (storable(case.id), case.row, case.numbered, to_json(_kept(case, keep)))
-        self.numbered = case.numbered
-        return self._db.execute("INSERT INTO cases (case_id, row, numbered, metadata) VALUES (?, ?, ?, ?)", columns)
+    def _keys(self, cases: Sequence[Case], known: Mapping[str, int], keep: Collection[str] | None) -> list[int]:
+        """The key of each case, those added that are not `known`."""
+        keys, new = [], []
+        last = self._db.rows("SELECT COALESCE(MAX(key), 0) FROM cases")[0][0] if len(known) < len(cases) else 0
+        for case in cases:
+            case_id = storable(case.id)
+            key = known.get(case_id)
+            if key is None:
+                key = last = last + 1
+                new.append((key, case_id, case.row, case.numbered, to_json(_kept(case, keep))))
+                self.numbered = case.numbered
+            keys.append(key)
+        self._db.execute_all(_ADD_CASE, new)
+        return keys
 
     def _refuse_mix(self, case: Case) -> None:
         if self.numbered in (None, case.numbered):

@@ -8,21 +8,31 @@ takes long to find out.
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Union
 
 from pathway_local.errors import CasesError
 from pathway_local.sheets.delimited import DelimitedSheet
 from pathway_local.sheets.json_lines import JsonLinesSheet
-from pathway_local.sheets.parquet import ParquetSheet
 from pathway_local.sheets.workbook import WorkbookSheet
 
-Sheet = DelimitedSheet | JsonLinesSheet | ParquetSheet | WorkbookSheet
+if TYPE_CHECKING:
+    from pathway_local.sheets.parquet import ParquetSheet
+
+Sheet = Union[DelimitedSheet, JsonLinesSheet, "ParquetSheet", WorkbookSheet]
+
+
+def _parquet(path: Path) -> "ParquetSheet":
+    from pathway_local.sheets.parquet import ParquetSheet  # its library takes long to import
+
+    return ParquetSheet(path)
+
 
 KINDS: dict[str, Callable[[Path], Sheet]] = {
     ".csv": DelimitedSheet,
     ".tsv": DelimitedSheet,
     ".jsonl": JsonLinesSheet,
     ".ndjson": JsonLinesSheet,
-    ".parquet": ParquetSheet,
+    ".parquet": _parquet,
     ".xlsx": WorkbookSheet,
 }
 

@@ -4,10 +4,12 @@ import json
 import math
 import re
 from collections.abc import Sequence
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from pathway_local.verdict import Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 TEXT_LIMIT = 32_767
@@ -69,8 +71,10 @@ def workbook_cell(value: Value) -> tuple[bool | int | float | str | None, bool]:
     return units[: 2 * (TEXT_LIMIT - len(CUT_MARK))].decode("utf-16-le", "ignore") + CUT_MARK, True
 
 
-def arrow_column(values: Sequence[Value]) -> pa.Array | pa.ChunkedArray:
+def arrow_column(values: Sequence[Value]) -> "pa.Array | pa.ChunkedArray":
     """The values as a Parquet column: of booleans, whole numbers, numbers, texts or lists of texts; else as JSON."""
+    import pyarrow as pa  # slow to import, and most tables are not Parquet
+
     present = [value for value in values if value is not None]
     if all(isinstance(value, bool) for value in present) and present:
         return pa.array(values, pa.bool_())

@@ -8,19 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
-
-import openpyxl
-import pyarrow as pa
-import pyarrow.parquet as pq
-from openpyxl.cell import WriteOnlyCell
-from openpyxl.cell.cell import Cell
+from typing import TYPE_CHECKING, BinaryIO
 
 from pathway_local.errors import UsageError
 from pathway_local.sheets.cells import arrow_column, delimited_cell, json_text, workbook_cell
 from pathway_local.sheets.output_file import output_file
 from pathway_local.sheets.workbook import LAST_ROW
 from pathway_local.verdict import Value
+
+if TYPE_CHECKING:
+    from openpyxl.cell.cell import Cell
 
 Rows = Iterable[Mapping[str, Value]]
 
@@ -62,7 +59,7 @@ def delimited_line(cells: Iterable[Value], delimiter: str, end: str = "\r\n") ->
     return line.getvalue().removesuffix("\r\n") + end
 
 
-def fill_cell(cell: Cell, value: Value) -> bool:
+def fill_cell(cell: "Cell", value: Value) -> bool:
     """Put a value into a workbook's cell, a text always as a text; whether it had to be cut."""
     cell.value, cut = workbook_cell(value)
     if isinstance(cell.value, str):
@@ -105,6 +102,9 @@ def _write_json_lines(file: BinaryIO, columns: Sequence[str], rows: Rows, writte
 
 
 def _write_workbook(file: BinaryIO, columns: Sequence[str], rows: Rows, written: Written) -> None:
+    import openpyxl
+    from openpyxl.cell import WriteOnlyCell
+
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("verdicts")
 
@@ -129,6 +129,9 @@ def _write_workbook(file: BinaryIO, columns: Sequence[str], rows: Rows, written:
 
 
 def _write_parquet(file: BinaryIO, columns: Sequence[str], rows: Rows, written: Written) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     values: dict[str, list[Value]] = {column: [] for column in columns}
     for row in rows:
         for column in columns:

@@ -9,8 +9,6 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import openpyxl
-
 from pathway_local.errors import CasesError
 from pathway_local.sheets.row import Row, column_names, plain_text
 
@@ -79,6 +77,8 @@ class WorkbookSheet:
             if sum(part.file_size for part in archive.infolist()) > KEPT_LIMIT:
                 raise CasesError(f"{self.path.name} is too large to be copied", "Save it as CSV, and copy that.")
         try:
+            import openpyxl  # slow to import, and most commands read no workbook
+
             return openpyxl.load_workbook(self.path, rich_text=True)
         except Exception as error:  # noqa: BLE001  see `_sheet`
             raise _damaged(self.path, error) from None
@@ -156,6 +156,8 @@ def _sheet(path: Path, title: str = "", *, formulas: bool = False) -> Iterator[A
 
     CasesError for whatever goes wrong in it, now or while it is read.
     """
+    import openpyxl
+
     # The library's warnings quote cells.
     warnings.filterwarnings("ignore", module=r"openpyxl\b")
     book = None

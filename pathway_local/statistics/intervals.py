@@ -1,9 +1,9 @@
 """Intervals that need no resampling: of a mean, of a mean over clusters, of a share; and what one says of a margin."""
 
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
-from scipy import special, stats
 
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Undefined, undefined_estimate
 
@@ -38,9 +38,16 @@ def standard_error(influence: FloatArray, codes: IntArray) -> tuple[float, int]:
     return float(np.sqrt(count / (count - 1) * np.sum(totals**2))), count - 1
 
 
+def t_quantile(level: float, freedom: float) -> float:
+    """Student's quantile for a two-sided interval of that level (Student 1908)."""
+    from scipy import special  # scipy.stats would take seconds to import, and most commands need no interval
+
+    return float(special.stdtrit(freedom, (1 + level) / 2))
+
+
 def t_interval(value: float, error: float, freedom: float, clusters: int, level: float = 0.95) -> Interval:
     """value +- t * error, where t is Student's quantile (Student 1908)."""
-    reach = float(stats.t.ppf((1 + level) / 2, freedom)) * error
+    reach = t_quantile(level, freedom) * error
     return Interval(value - reach, value + reach, "t", clusters)
 
 
@@ -59,12 +66,12 @@ def log_odds_interval(
     no log-odds: it gets the plain t interval, cut at the ends.
     """
     low, high = scale
-    reach = float(stats.t.ppf((1 + level) / 2, freedom)) * error
+    reach = t_quantile(level, freedom) * error
     place = (value - low) / (high - low)
     if not 0 < place < 1:
         return Interval(max(low, value - reach), min(high, value + reach), "t", clusters)
-    odds, reach = float(special.logit(place)), reach / (high - low) / (place * (1 - place))
-    ends = low + (high - low) * special.expit(np.array([odds - reach, odds + reach]))
+    odds, reach = float(np.log(place / (1 - place))), reach / (high - low) / (place * (1 - place))
+    ends = low + (high - low) / (1 + np.exp(-np.array([odds - reach, odds + reach])))
     return Interval(float(ends[0]), float(ends[1]), "log-odds with t", clusters)
 
 
@@ -122,7 +129,7 @@ def share(successes: int, cases: int, level: float = 0.95) -> Estimate:
 
 def wilson(successes: float, cases: int, level: float = 0.95) -> Interval:
     """Wilson's interval for a share of `cases` > 0 independent units; see `share`."""
-    z = float(stats.norm.ppf((1 + level) / 2))
+    z = NormalDist().inv_cdf((1 + level) / 2)
     rate = successes / cases
     middle = (rate + z**2 / (2 * cases)) / (1 + z**2 / cases)
     reach = z * np.sqrt(rate * (1 - rate) / cases + z**2 / (4 * cases**2)) / (1 + z**2 / cases)

@@ -1,0 +1,1 @@
+"""How fast judging is beside what the engine itself gives: `scripts/bench` runs it."""

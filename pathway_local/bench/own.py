@@ -1,0 +1,99 @@
+"""Our own Python alone: reading, rendering, tokenising, reading back and storing, with an engine that answers at once."""
+
+import json
+import os
+import resource
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+import yaml
+
+from pathway_local.bench.made_cases import write_cases
+from pathway_local.bench.script import REPLY
+from pathway_local.bench.shape import make_judge
+from pathway_local.job import Plan, run_job
+from pathway_local.judge import Tally
+from pathway_local.loaded import Loaded
+from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.tokenizer import JudgeTokenizer
+
+RUBRIC = "pathway-answer"
+SAID = "\nIt says what the ideal answer says. {more}\n\n**Score:** 4\n\n**Justification:**\nThe content bears it out."
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """Cases, seconds and MiB. `per_second` is cases over the main thread's processor seconds without tokenising."""
+
+    cases: int
+    wall_seconds: float
+    main_thread_seconds: float
+    tokenising_seconds: float
+    per_second: float
+    first_outcome_seconds: float
+    peak_growth_mib: float
+
+
+class _Watch:
+    """Notes when the first outcome came."""
+
+    def __init__(self) -> None:
+        self.first = 0.0
+
+    def notice(self, message: str) -> None:
+        """Nothing to tell."""
+
+    def begin(self, rater: str, total: int | None) -> None:
+        """Nothing to show."""
+
+    def watch(self, tally: Tally) -> None:
+        """Note the first."""
+        if tally.done and not self.first:
+            self.first = time.perf_counter()
+
+    def stopped(self) -> bool:
+        """Never."""
+        return False
+
+
+def measure_own(folder: Path, shape: str, count: int, words: int) -> Own:
+    """Judge so many cases with the scripted engine in its own process."""
+    judge, rubric = make_judge(shape, folder / shape), load_rubric(RUBRIC)
+    reply = JudgeTokenizer(judge).encode(SAID.format(more="It leaves little out. " * 6))
+    (folder / "reply.json").write_text(json.dumps(reply))
+    os.environ[REPLY] = str(folder / "reply.json")
+    registry = folder / "models.yaml"
+    engine = {"script": "pathway_local.bench.script:answer"}
+    registry.write_text(
+        yaml.safe_dump({"bench": {"source": str(judge), "context": 8192, "cpu": True, "engine": engine}})
+    )
+    path = write_cases(folder / "cases.csv", rubric, count, 1, words=words)
+    spent, encode = 0.0, JudgeTokenizer.encode_cases
+
+    def timed(self: JudgeTokenizer, texts: list[str]) -> list[tuple[int, ...]]:
+        nonlocal spent
+        began = time.thread_time()
+        found = encode(self, texts)
+        spent += time.thread_time() - began
+        return found
+
+    with Loaded() as loaded, patch.object(JudgeTokenizer, "encode_cases", timed):
+        few = write_cases(folder / "few.csv", rubric, 8, 2, words=words)
+        run_job(_plan(few, folder / "few.run", registry), _Watch(), ["bench"], loaded)
+        peak, spent, watch = _peak(), 0.0, _Watch()
+        began, busy = time.perf_counter(), time.thread_time()
+        [tally] = run_job(_plan(path, folder / "own.run", registry), watch, ["bench"], loaded).values()
+        wall, main = time.perf_counter() - began, time.thread_time() - busy
+    assert tally.judged == count, dict(tally.failures)
+    rate = count / (main - spent)
+    return Own(count, wall, main, spent, rate, watch.first - began, _peak() - peak)
+
+
+def _plan(cases: Path, run: Path, registry: Path) -> Plan:
+    return Plan(cases, run, [RUBRIC], ["bench"], registry=registry, engine="scripted")
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

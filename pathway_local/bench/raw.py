@@ -1,0 +1,149 @@
+"""vLLM by itself, as its own documentation shows it: `python -m pathway_local.bench.raw SETTINGS` serves one measurement
+a line.
+
+SETTINGS is JSON with the engine's configuration and the `backend` of its grammars. A line on stdin names a variant
+and a file with its requests; the answer, on stdout, begins with ANSWER.
+"""
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pathway_local.engines.child import SWITCHES
+from pathway_local.engines.passes import EngineConfig, Pass
+from pathway_local.engines.vllm import engine_options, is_cpu_build, sampling_params, use_cpu
+from pathway_local.engines.wire import read_pass
+
+ANSWER = "PATHWAY-LOCAL-BENCH "
+CHUNK = 32
+Told = dict[str, Any]
+
+
+class Raw:
+    """One vLLM with its offline class; each variant is given whole and gives back seconds and tokens."""
+
+    def __init__(self, config: EngineConfig, backend: str) -> None:
+        options = engine_options(config, is_cpu_build())
+        options["structured_outputs_config"] = {"backend": backend}
+        if is_cpu_build():
+            use_cpu(eager=bool(options["enforce_eager"]))
+        from vllm import LLM
+
+        self._llm = LLM(**options)
+        self.variants: Mapping[str, Callable[[Told], Told]] = {
+            "constrained": self.constrained,
+            "free": self.free,
+            "naive": self.naive,
+            "roof": self.roof,
+        }
+
+    def constrained(self, told: Told) -> Told:
+        """The same ids under the same grammars as `judge`, all in one call."""
+        return self._generate([read_pass(item) for item in told["passes"]])
+
+    def free(self, told: Told) -> Told:
+        """The same ids without grammar, each with as many tokens as its constrained reply had."""
+        passes = [replace(read_pass(item), grammar=None) for item in told["passes"]]
+        return self._generate(
+            [replace(item, max_tokens=n) for item, n in zip(passes, told["lengths"], strict=True)], True
+        )
+
+    def _generate(self, passes: Sequence[Pass], whole: bool = False) -> Told:
+        from vllm import TokensPrompt
+
+        settings = [sampling_params(item) for item in passes]
+        for each in settings if whole else ():
+            each.ignore_eos = True
+        self._llm.reset_prefix_cache()
+        began = time.perf_counter()
+        prompts = [TokensPrompt(prompt_token_ids=list(item.ids)) for item in passes]
+        done = self._llm.generate(prompts, settings, use_tqdm=False)
+        seconds = time.perf_counter() - began
+        lengths = [len(output.outputs[0].token_ids) for output in done]
+        cached = sum(output.num_cached_tokens or 0 for output in done)
+        return {
+            "seconds": seconds,
+            "lengths": lengths,
+            "prompt": sum(len(item.ids) for item in passes),
+            "cached": cached,
+        }
+
+    def naive(self, told: Told) -> Told:
+        """Chunks through `LLM.chat`, the case before the rubric, JSON read by a regex, and asked again if need be."""
+        from vllm import SamplingParams
+        from vllm.sampling_params import StructuredOutputsParams
+
+        params = SamplingParams(
+            temperature=0.0,
+            max_tokens=told["max_tokens"],
+            structured_outputs=StructuredOutputsParams(json=told["schema"]),
+        )
+        self._llm.reset_prefix_cache()
+        generated = asked = failed = 0
+        began = time.perf_counter()
+        for start in range(0, len(told["chats"]), CHUNK):
+            chats = told["chats"][start : start + CHUNK]
+            for _ in range(2):
+                replies = self._llm.chat(chats, params, use_tqdm=False)
+                asked += len(chats)
+                generated += sum(len(reply.outputs[0].token_ids) for reply in replies)
+                chats = [c for c, r in zip(chats, replies, strict=True) if not _score(r.outputs[0].text)]
+                if not chats:
+                    break
+            failed += len(chats)
+        seconds = time.perf_counter() - began
+        return {"seconds": seconds, "generated": generated, "asked": asked, "failed": failed}
+
+    def roof(self, told: Told) -> Told:
+        """Measured rates of this machine: multiply-adds of matrices, twice each, and bytes copied, a second."""
+        import torch
+
+        gpu = torch.cuda.is_available()
+        device, size = ("cuda", 8192) if gpu else ("cpu", 1024)
+        kind = torch.bfloat16 if gpu else torch.float32
+        left, right = (torch.randn(size, size, device=device, dtype=kind) for _ in range(2))
+        block = torch.empty((1 << 30) if gpu else (1 << 27), device=device, dtype=torch.uint8)
+        target = torch.empty_like(block)
+
+        def rate(work: Callable[[], object], amount: float) -> float:
+            best = 0.0
+            for _ in range(10):
+                if gpu:
+                    torch.cuda.synchronize()
+                began = time.perf_counter()
+                work()
+                if gpu:
+                    torch.cuda.synchronize()
+                best = max(best, amount / (time.perf_counter() - began))
+            return best
+
+        flops = rate(lambda: left @ right, 2.0 * size**3)
+        return {"flops": flops, "bytes": rate(lambda: target.copy_(block), 2.0 * block.numel())}
+
+
+def _score(text: str) -> bool:
+    return re.search(r'"score"\s*:\s*[1-5]\s*\}', text) is not None
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve until stdin ends."""
+    os.environ.update(SWITCHES)
+    told = json.loads(arguments[0])
+    raw = Raw(EngineConfig(**told["config"]), told["backend"])
+    print(ANSWER + json.dumps({"ready": True}), flush=True)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        given = json.loads(Path(asked["file"]).read_text()) if "file" in asked else {}
+        print(ANSWER + json.dumps(raw.variants[asked["variant"]](given)), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(0)  # vLLM's threads can hang at exit

@@ -1,0 +1,29 @@
+"""A script for the scripted engine: the same reply to every case, at once, so that only our own work takes time."""
+
+import json
+import math
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from pathway_local.engines.passes import Pass, PassResult
+
+REPLY = "PATHWAY_LOCAL_BENCH_REPLY"
+"""Environment variable: a JSON file with the ids of the reply."""
+
+
+@lru_cache(1)
+def _reply() -> tuple[int, ...]:
+    return tuple(json.loads(Path(os.environ[REPLY]).read_text()))
+
+
+@lru_cache(16)
+def _even(ids: tuple[int, ...]) -> dict[int, float]:
+    return dict.fromkeys(ids, -math.log(len(ids)))
+
+
+def answer(item: Pass) -> PassResult:
+    """The reply, or even probabilities where these are asked for."""
+    if item.logprob_ids:
+        return PassResult(item.id, logprobs=_even(item.logprob_ids))
+    return PassResult(item.id, _reply())

@@ -1,0 +1,117 @@
+"""Judges of a real model's shape without its weights: the work is the same, only what they say is noise."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save_file
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from pathway_local.rubrics.rubric import builtin_names, load_rubric
+
+END, START, PAD = "<|im_end|>", "<|im_start|>", "<|endoftext|>"
+TEMPLATE = (
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+LEARNT = 4000
+"""Tokens that are learnt from the rubrics' text; a larger vocabulary is filled up with made ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes of a Qwen3-shaped model."""
+
+    layers: int
+    width: int
+    inner: int
+    heads: int
+    kv_heads: int
+    head: int
+    vocabulary: int
+    tied: bool
+    dtype: str
+
+    @property
+    def parameters(self) -> int:
+        """Weights in all, without the norms' few."""
+        attention = 2 * self.width * self.head * (self.heads + self.kv_heads)
+        tables = self.vocabulary * self.width * (1 if self.tied else 2)
+        return self.layers * (attention + 3 * self.width * self.inner) + tables
+
+    @property
+    def token_bytes(self) -> int:
+        """Bytes that the cache keeps for a token, at two bytes a number."""
+        return 2 * 2 * self.layers * self.kv_heads * self.head
+
+
+SHAPES = {
+    "tiny": Shape(2, 128, 256, 4, 2, 32, LEARNT, True, "float32"),
+    "qwen3-0.6b": Shape(28, 1024, 3072, 16, 8, 128, 151936, True, "bfloat16"),
+    "qwen3-8b": Shape(36, 4096, 12288, 32, 8, 128, 151936, False, "bfloat16"),
+}
+
+
+def make_judge(name: str, folder: Path) -> Path:
+    """Write config and tokenizer of that shape, and weights that only say that they are to be made up."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shape = SHAPES[name]
+    tokenizer = _tokenizer(shape.vocabulary)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    told = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END, "pad_token": PAD, "chat_template": TEMPLATE}
+    (folder / "tokenizer_config.json").write_text(json.dumps(told))
+    config = {
+        "architectures": ["Qwen3ForCausalLM"],
+        "model_type": "qwen3",
+        "vocab_size": shape.vocabulary,
+        "hidden_size": shape.width,
+        "intermediate_size": shape.inner,
+        "num_hidden_layers": shape.layers,
+        "num_attention_heads": shape.heads,
+        "num_key_value_heads": shape.kv_heads,
+        "head_dim": shape.head,
+        "max_position_embeddings": 32768,
+        "rms_norm_eps": 1e-6,
+        "rope_theta": 1e6,
+        "hidden_act": "silu",
+        "attention_bias": False,
+        "tie_word_embeddings": shape.tied,
+        "eos_token_id": tokenizer.token_to_id(END),
+        "pad_token_id": tokenizer.token_to_id(PAD),
+        "dtype": shape.dtype,
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    save_file({"nothing": np.zeros(1, np.float32)}, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def _tokenizer(vocabulary: int) -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=LEARNT,
+        special_tokens=[PAD, START, END],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator((load_rubric(name).text for name in builtin_names()), trainer)
+    described = json.loads(tokenizer.to_str())
+    known = described["model"]["vocab"]
+    for token in _made_tokens():
+        if len(known) >= vocabulary:
+            break
+        known.setdefault(token, len(known))
+    filled = Tokenizer.from_str(json.dumps(described))
+    filled.add_special_tokens([AddedToken(token, special=True) for token in (PAD, START, END)])
+    return filled
+
+
+def _made_tokens() -> Iterator[str]:
+    """Words of five letters, with a blank before every second one: masks have to look at them as at real ones."""
+    letters = "etaoinshrdlucmfw"
+    for number in range(2 * len(letters) ** 5):
+        word = "".join(letters[number // 2 // len(letters) ** place % len(letters)] for place in range(5))
+        yield f"\u0120{word}" if number % 2 else word

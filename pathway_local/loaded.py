@@ -1,0 +1,74 @@
+"""What is loaded: tokenizers and an engine, for jobs that follow each other in one process."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pathway_local.checks.installed_engine import uses_gpu
+from pathway_local.engines.host import Host, start
+from pathway_local.engines.passes import EngineConfig
+from pathway_local.engines.seal import Wanted
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.registry import weights_folder
+from pathway_local.tokenizer import JudgeTokenizer
+
+GPU_SEQUENCES = 1024
+"""What vLLM takes into a batch on a large GPU, where a judge's entry does not say."""
+
+LEAST_WINDOW = 256
+
+
+class Loaded:
+    """Keeps the engine of one judge until another one is asked for, and every tokenizer.
+
+    A second job with the same judge then begins at once. It frees the engine when it is left as a context.
+    """
+
+    def __init__(self) -> None:
+        self._tokenizers: dict[tuple[Path, tuple[str, ...]], JudgeTokenizer] = {}
+        self._engine: tuple[tuple[str, EngineConfig, Wanted], Host] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.free()
+
+    @property
+    def host(self) -> Host | None:
+        """The engine that is loaded, if there is one."""
+        return self._engine[1] if self._engine else None
+
+    def tokenizer(self, judge: JudgeSpec) -> JudgeTokenizer:
+        """The judge's tokenizer."""
+        key = (weights_folder(judge), tuple(judge.end_of_turn))
+        if key not in self._tokenizers:
+            self._tokenizers[key] = JudgeTokenizer(*key)
+        return self._tokenizers[key]
+
+    def engine(self, kind: str, config: EngineConfig, seal: Wanted, notify: Callable[[str], None]) -> Host:
+        """The engine with that configuration; another one is freed first, since two may not fit into the memory."""
+        wanted = (kind, config, seal)
+        if self._engine and self._engine[0] != wanted:
+            self.free()
+        if self._engine is None:
+            self._engine = wanted, start(kind, config, seal=seal)
+        host = self._engine[1]
+        host.notify = notify
+        return host
+
+    def free(self) -> None:
+        """End the engine, if there is one, and with it whatever it still works on."""
+        if self._engine:
+            self._engine[1].close()
+            self._engine = None
+
+
+def window_of(kind: str, config: EngineConfig) -> int:
+    """Requests to keep in flight: twice what the engine takes into a batch, so that it never waits for us."""
+    usual = GPU_SEQUENCES if kind == "vllm" and uses_gpu() else LEAST_WINDOW // 2
+    sequences = config.settings.get("max_num_seqs", usual)
+    return max(LEAST_WINDOW, 2 * sequences) if isinstance(sequences, int) else LEAST_WINDOW
