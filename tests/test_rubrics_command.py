@@ -199,6 +199,10 @@ def test_adopt_overwrites_nothing_unless_told(run: Run, tmp_path: Path) -> None:
         (("adopt", "gone.txt"), "can't be read"),
         (("adopt", OWN / "levels.yaml"), "is a rubric already"),
         (("adopt", OWN / "labels.txt", "--layout", "xml"), "no layout 'xml'"),
+        (("adopt", OWN / "labels.txt", "-o", "nowhere/x.prompty"), "nowhere/x.prompty can't be written"),
+        (("adopt", "/dev/zero"), "are too many for a prompt"),
+        (("check", "/dev/null"), "no rubric is called"),
+        (("adopt", "/dev/null"), "there is no text in it"),
         (("show", "gold-anser"), "gold-answer"),
     ],
 )
@@ -207,6 +211,13 @@ def test_what_can_not_be_done_is_told(run: Run, arguments: tuple[object, ...], s
     assert found.code == 2
     assert said in found.err
     assert "Traceback" not in found.err
+
+
+def test_a_prompt_whose_own_front_matter_does_not_fit_is_told_at_once(run: Run) -> None:
+    said = run("rubrics", "adopt", OWN / "mismatch.prompty", "-o", "made.prompty")
+    assert said.code == 0
+    assert "it is no rubric yet" in said.err
+    assert "made.prompty line 1" in said.err
 
 
 def test_references_are_looked_up_by_flag(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from pathway_local.adopt.finding import Finding
 from pathway_local.chat import chat_of
 from pathway_local.checks.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
 from pathway_local.cli.terminal import check_new, data, notice, print_json, table
-from pathway_local.errors import UsageError, WeightsMissing
+from pathway_local.errors import RubricError, UsageError, WeightsMissing
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
 from pathway_local.rubrics.criteria import is_criteria
@@ -91,6 +91,11 @@ def adopt(
     notice(f"wrote {out}")
     if adoption.unsettled:
         notice(f"{adoption.unsettled} point(s) are not settled: correct the lines below each # UNSETTLED mark of {out}")
+        return
+    try:
+        load_rubric(str(out))
+    except RubricError as error:
+        notice(f"it is no rubric yet, as what the file itself declares does not fit: {error}. {error.hint}")
 
 
 @app.command()

@@ -115,8 +115,8 @@ def rubric_path(name: str) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """The text of a rubric's file. Raises RubricError."""
-    return text_of(read_prompt(path), str(path))
+    """The text of a rubric's file, its lines ended as everywhere here. Raises RubricError."""
+    return text_of(read_prompt(path), str(path)).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_prompt(path: Path) -> bytes:
