@@ -73,13 +73,15 @@ def test_every_command_of_the_page_does_what_it_shows(run: Run, tmp_path: Path) 
             (tmp_path / name).write_text(block)
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:] if kind == "console" else ():
             command, *shown = part.splitlines()
+            ran += 1
+            if command.startswith("pathway-local judge "):
+                continue  # with an engine, in test_criteria_for_each_row.py
             assert command.startswith("pathway-local rubrics "), command
             said = run(*command.split()[1:])
             failed = any(line.startswith("error:") for line in shown)
             assert (said.code != 0) is failed, (command, said)
             for line in shown:
                 assert " ".join(line.split()) in said.words, (command, line, said.out, said.err)
-            ran += 1
     assert ran == page.count("\n$ ")
     for command in re.findall(r"`pathway-local rubrics (\w+)", page):
         assert command in {"list", "show", "adopt", "check"}
