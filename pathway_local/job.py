@@ -213,7 +213,7 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> _Part:
         rubric=rubric.sha256,
         detail=plan.detail,
         samples=plan.samples,
-        sampling=Sampling(float(temperature), float(top_p), top_k, plan.seed),
+        sampling=Sampling(float(temperature), float(top_p), top_k, plan.seed or int(rubric.sampling.get("seed", 0))),
         engine=engine_kind(plan.engine),
         dtype=judge.dtype,
         think=think_budget(plan.think, judge),

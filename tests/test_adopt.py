@@ -281,6 +281,8 @@ def test_what_is_not_certain_is_asked() -> None:
     assert made.unsettled == 0
     assert list(rubric.inputs) == ["question", "reply"]
     assert rubric.format.scores["clarity_score"].values == tuple(range(11))
+    assert "clarity_score: 0 to 10" in [finding.value for finding in made.findings]
+    assert not any(finding.doubt for finding in made.findings)
 
 
 def test_an_answer_that_settles_nothing_leaves_the_mark() -> None:
@@ -363,8 +365,42 @@ def test_text_that_is_no_prompt_is_refused(text: str) -> None:
 
 
 def test_bytes_that_are_no_text_are_named() -> None:
-    with pytest.raises(RubricError, match="byte 4"):
-        adopt(b"abc\xff", "mine.txt")
+    with pytest.raises(RubricError, match="line 2, column 3: byte 8"):
+        adopt("f\u00fcr\nab".encode() + b"\xff", "mine.txt")
+
+
+PROMETHEUS = (
+    'Judge {response} to {instruction}.\nForm: "(what you think) [RESULT] (%s)"\n\nResponse again: {response}\n'
+)
+
+
+def test_feedback_without_its_label_and_the_better_of_two() -> None:
+    adoption, rubric = adopted(PROMETHEUS % "an integer number between 1 and 5")
+    assert adoption.unsettled == 0
+    assert rubric.format.outputs.layout == "{feedback} [RESULT] {score}"
+    assert rubric.format.scores["score"].values == (1, 2, 3, 4, 5)
+    made = adopt((PROMETHEUS % 'either "A" or "B"').encode(), "mine.txt")
+    assert made.unsettled == 1
+    assert b"# UNSETTLED: A counts as 0 and B as 1: which of them is good?" in made.data
+
+
+TOO_DEEP = {
+    "parentheses": "{{ " + "(" * 3000 + "answer" + ")" * 3000 + " }}",
+    "choices": "{% if answer %}" * 150 + "{{answer}}" + "{% endif %}" * 150,
+    "conditions": "{% if " + " or ".join(["answer"] * 5000) + " %}{{answer}}{% endif %}",
+    "signs": "{{" + "-" * 3000 + "answer}}",
+    "objects": "{{ " + "{1:" * 2000 + "answer" + "}" * 2000 + " }}",
+}
+
+
+@pytest.mark.parametrize("name", TOO_DEEP)
+def test_templates_that_are_nested_too_deep_are_named_and_adopted_as_text(name: str) -> None:
+    body = f"{TOO_DEEP[name]} Is {{{{answer}}}} right? Answer only with Pass or Fail.\n"
+    with pytest.raises(RubricError, match=r"mine\.prompty line 4: the template is nested too deep"):
+        parse_rubric(f"---\ninputs: {{answer: {{}}}}\n---\n{body}", "mine.prompty")
+    adoption, rubric = adopted(body)
+    assert adoption.unsettled == 0
+    assert rubric.turns[0].render({}, {"answer": "A"}).endswith("Is A right? Answer only with Pass or Fail.")
 
 
 PIECES = [

@@ -14,7 +14,7 @@ from pathway_local.adopt.questions import Ask, asked_format, asked_inputs
 from pathway_local.adopt.schemas import schema_candidates
 from pathway_local.adopt.score_line import closing, score_line
 from pathway_local.errors import RubricError, UsageError
-from pathway_local.rubrics.prompty import MOST_INPUTS, ROLE, SYNTAXES, check_length, split_front_matter
+from pathway_local.rubrics.prompty import MOST_INPUTS, ROLE, SYNTAXES, split_front_matter, text_of
 from pathway_local.safe_yaml import load_yaml
 
 INPUT_KEYS = {"inputs", "inputSchema", "sample"}
@@ -92,12 +92,7 @@ class _Prompt:
 
 
 def _read(data: bytes, where: str) -> _Prompt:
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        said = f"{where}: byte {error.start + 1} is no UTF-8 text"
-        raise RubricError(said, "Save the prompt as UTF-8 text.") from None
-    check_length(text, where)
+    text = text_of(data, where)
     head, body, first_line, front = "", text, 1, {}
     if re.match(r"\ufeff?---[ \t]*\r?\n", text):
         matter, body, first_line = split_front_matter(text, where)

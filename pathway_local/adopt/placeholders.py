@@ -7,7 +7,7 @@ from string import Formatter
 from jinja2 import TemplateSyntaxError, nodes
 
 from pathway_local.adopt.finding import Source
-from pathway_local.rubrics.turn import JINJA, MARKS, Syntax, Turn
+from pathway_local.rubrics.turn import MARKS, Syntax, Turn, parsed
 
 _DESCRIBED = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_`\"']*\{(\w+)\}[*_`\"']*\s*(?::|-|–|—|=)[*_]*\s+\w")
 
@@ -63,7 +63,7 @@ def _is_jinja(text: str, names: set[str]) -> bool:
     try:
         turn = Turn("user", text)
         flaw, _ = turn.flaw()
-        tree = JINJA.parse(text)
+        tree = parsed(text)
     except TemplateSyntaxError:
         return False
     # Jinja drops {# #} without a word, and with it a part of the prompt.

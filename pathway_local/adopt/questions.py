@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pathway_local.adopt.declaration import Declared
+from pathway_local.adopt.finding import Finding
 from pathway_local.adopt.formats import FoundFormat
 from pathway_local.adopt.inputs import FoundInput
 from pathway_local.adopt.scales import range_in
@@ -29,7 +30,8 @@ def asked_format(found: FoundFormat, ask: Ask) -> FoundFormat:
     """The format with what the user settles; a scale is asked for, anything else is kept or left open."""
     fields = {name: _asked_field(name, declared, ask) for name, declared in found.fields.items()}
     doubts = tuple(said for said in found.doubts if not _agrees(f"{said}. Keep the layout?", ask))
-    return replace(found, fields=fields, doubts=doubts)
+    settled = replace(found, fields=fields, doubts=doubts)
+    return replace(settled, findings=tuple(_told(finding, found, settled) for finding in found.findings))
 
 
 def _asked_input(found: FoundInput, ask: Ask) -> FoundInput:
@@ -43,9 +45,22 @@ def _asked_field(name: str, declared: Declared, ask: Ask) -> Declared:
     field = declared.field
     if field["type"] == "score" and "min" in field:
         scale = range_in(ask(f"From which to which number does {name!r} go?", f"{field['min']}-{field['max']}"))
-        settled = {**field, "min": scale[0], "max": scale[1]} if scale else field
-        return replace(declared, field=settled, doubt="" if scale else declared.doubt)
+        if not scale:
+            return declared
+        settled = {**field, "min": scale[0], "max": scale[1]}
+        return replace(declared, field=settled, said=f"{scale[0]} to {scale[1]}", doubt="")
     return replace(declared, doubt="") if _agrees(f"{name}: {declared.doubt} Keep {declared.said}?", ask) else declared
+
+
+def _told(finding: Finding, before: FoundFormat, now: FoundFormat) -> Finding:
+    """The line of the table as it is now that the user has settled what was open."""
+    if finding.what == "format":
+        return replace(finding, doubt="; ".join(now.doubts))
+    for name, declared in before.fields.items():
+        if finding.value.startswith(f"{name}: {declared.said}"):
+            value = f"{name}: {now.fields[name].said}{finding.value.removeprefix(f'{name}: {declared.said}')}"
+            return replace(finding, value=value, doubt=now.fields[name].doubt)
+    return finding
 
 
 def _agrees(question: str, ask: Ask) -> bool:

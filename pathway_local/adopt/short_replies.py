@@ -7,7 +7,8 @@ from pathway_local.adopt.finding import Candidate, Place, Source
 from pathway_local.adopt.inputs import identifier
 from pathway_local.adopt.scales import SCORE_WORDS, range_in
 
-_RESULT = re.compile(r"Feedback:[^\n\[\]]{0,200}\[RESULT\]\s*([^\n\"”]{0,200})")
+_RESULT = re.compile(r"(Feedback:|\()[^\n\[\]]{0,200}\[RESULT\]\s*([^\n]{0,200})")
+_EITHER = re.compile(r"either\s+[\"“'`]?(\w{1,15})[\"”'`]?\s+or\s+[\"“'`]?(\w{1,15})\b", re.IGNORECASE)
 _DOUBLED = re.compile(r"[\"“'`]?([A-Z][A-Za-z ]{2,30}:)?\s*\[\[\s*(\d+|[A-Za-z ]{3,20})\s*\]\]")
 _ONLY = re.compile(
     r"\bonly\b|nothing else|\bjust\b|\bsingle\b|without (?:any )?(?:other|further|explanation)", re.IGNORECASE
@@ -52,8 +53,15 @@ def short_candidates(source: Source) -> Iterator[Candidate]:
 def _result(source: Source) -> Iterator[Candidate]:
     for found in _RESULT.finditer(source.text):
         row = source.row(found.start())
-        places = (Place("feedback", "feedback", row, "text"), Place("score", found.group(1), row, "number"))
-        yield Candidate("result", "Feedback: {feedback} [RESULT] {score}", places, row)
+        label = "Feedback: " if found.group(1) == "Feedback:" else ""
+        either = None if range_in(found.group(2)) else _EITHER.search(found.group(2))
+        result = (
+            Place("result", "", row, "text", choices=either.groups())
+            if either
+            else Place("score", found.group(2), row, "number")
+        )
+        places = (Place("feedback", "feedback", row, "text"), result)
+        yield Candidate("result", f"{label}{{feedback}} [RESULT] {{{result.name}}}", places, row)
 
 
 def _doubled(source: Source) -> Iterator[Candidate]:

@@ -17,7 +17,7 @@ from pathway_local.judges.weights import find_folder
 from pathway_local.rubrics.criteria import is_criteria
 from pathway_local.rubrics.fields import Score
 from pathway_local.rubrics.output_format import layout_text
-from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric
+from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, read_prompt
 from pathway_local.tokenizer import JudgeTokenizer
 
 app = typer.Typer(pretty_exceptions_enable=False, no_args_is_help=True, help="List, show, adopt and check rubrics.")
@@ -71,10 +71,7 @@ def adopt(
     if layout not in ("", "score-line"):
         raise UsageError(f"there is no layout {layout!r}", "There is one: --layout score-line.")
     check_new(out, force=force)
-    try:
-        prompt = file.read_bytes()
-    except OSError as error:
-        raise RubricError(f"{file} can't be read: {error.strerror}", "Check the path.") from None
+    prompt = read_prompt(file)
     if is_criteria(prompt.decode("utf-8", "replace")):
         raise UsageError(f"{file} is a rubric already: criteria with levels", f"Use it as it is: --rubric {file}")
     asks = sys.stdin.isatty() and sys.stderr.isatty()
@@ -85,10 +82,20 @@ def adopt(
     if out is None:
         notice("nothing is written: give -o NEW.prompty")
         return
-    out.write_bytes(adoption.data)
+    try:
+        out.write_bytes(adoption.data)
+    except OSError as error:
+        raise UsageError(
+            f"{out} can't be written: {error.strerror}", "Name another file, or make its folder."
+        ) from None
     notice(f"wrote {out}")
     if adoption.unsettled:
         notice(f"{adoption.unsettled} point(s) are not settled: correct the lines below each # UNSETTLED mark of {out}")
+        return
+    try:
+        load_rubric(str(out))
+    except RubricError as error:
+        notice(f"it is no rubric yet, as what the file itself declares does not fit: {error}. {error.hint}")
 
 
 @app.command()

@@ -103,7 +103,7 @@ def parse_prompty(text: str, where: str) -> Prompty:
     names = inputs or dict.fromkeys(sample)
     return Prompty(
         name=str(front.get("name") or ""),
-        description=str(front.get("description") or ""),
+        description=str(front.get("description") or front.get("displayName") or ""),
         inputs=names,
         outputs=front.get("outputs", front.get("outputSchema")),
         turns=_turns(body, where, first_line, template, list(names)),
@@ -130,6 +130,21 @@ def split_front_matter(text: str, where: str) -> tuple[str, str, int]:
             "Make a rubric of a plain prompt with `pathway-local rubrics adopt FILE -o NEW.prompty`.",
         )
     return found.group(1), text[found.end() :].removeprefix("\ufeff"), found.group().count("\n") + 1
+
+
+def text_of(data: bytes, where: str) -> str:
+    """The text of a prompt's file. Raises RubricError, with line and column, for what is no UTF-8 text."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        said = f"{where} line {line}, column {column}: byte {error.start + 1} is no UTF-8 text"
+        raise RubricError(said, "Save the file as UTF-8 text.") from None
+    check_length(text, where)
+    if not text.strip("\ufeff \t\r\n"):
+        raise RubricError(f"{where}: there is no text in it", "Write a prompt into it, or name another file.")
+    return text
 
 
 def check_length(text: str, where: str) -> None:

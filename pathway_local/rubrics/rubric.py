@@ -13,13 +13,14 @@ from pathway_local.errors import MissingInput, RubricError, UnknownName
 from pathway_local.rubrics.consistency import Rule, read_rules
 from pathway_local.rubrics.criteria import criteria_prompty, is_criteria
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.prompty import Turn, parse_prompty
+from pathway_local.rubrics.prompty import LIMIT, Turn, parse_prompty, text_of
 from pathway_local.rubrics.references import resolved
 from pathway_local.rubrics.rubric_format import read_format
 from pathway_local.rubrics.rubric_inputs import Input, read_inputs, with_inputs_used
 from pathway_local.shipped import shipped
 
 SUFFIX = ".prompty"
+MOST_BYTES = 4 * LIMIT
 
 
 @dataclass(frozen=True)
@@ -114,9 +115,17 @@ def rubric_path(name: str) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """The text of a rubric's file. Raises RubricError."""
+    """The text of a rubric's file, its lines ended as everywhere here. Raises RubricError."""
+    return text_of(read_prompt(path), str(path)).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_prompt(path: Path) -> bytes:
+    """The bytes of a file with a prompt. Raises RubricError where it can't be read or is too large to be one."""
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise RubricError(f"{path} can't be read: {reason}", "Check the path and the file's encoding.") from None
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise RubricError(f"{path} can't be read: {error.strerror}", "Check the path.") from None
+    if len(data) > MOST_BYTES:
+        raise RubricError(f"{path}: more than {MOST_BYTES:,} bytes are too many for a prompt", "Name another file.")
+    return data

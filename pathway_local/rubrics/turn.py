@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from jinja2 import StrictUndefined, Template, TemplateError, meta, nodes
+from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from pathway_local.errors import RubricError
@@ -18,6 +18,9 @@ Syntax = Literal["jinja2", "braces", "single-braces", "double-braces", "none"]
 {name} or {{name}} means something, and every other brace stands for itself. `none` marks no place at all.
 """
 
+DEPTH = 60
+"""Levels of a template's tree: what goes deeper, Jinja and Python can't walk through."""
+
 JINJA = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
 
 MARKS: Mapping[str, re.Pattern[str]] = {
@@ -25,6 +28,21 @@ MARKS: Mapping[str, re.Pattern[str]] = {
     "single-braces": re.compile(r"(?<!\{)\{([A-Za-z_]\w*)\}(?!\})"),
     "double-braces": re.compile(r"\{\{[ \t]*([A-Za-z_]\w*)[ \t]*\}\}"),
 }
+
+
+def parsed(template: str) -> nodes.Template:
+    """The template as a tree. Raises TemplateSyntaxError, also where it is nested deeper than can be read."""
+    try:
+        tree = JINJA.parse(template)
+    except RecursionError:
+        raise TemplateSyntaxError("the template is nested too deep", 1) from None
+    level: list[nodes.Node] = [tree]
+    for _ in range(DEPTH):
+        level = [inner for node in level for inner in node.iter_child_nodes()]
+    if level:
+        raise TemplateSyntaxError("the template is nested too deep", level[0].lineno)
+    return tree
+
 
 _REFUSED = (nodes.Assign, nodes.AssignBlock, nodes.For, nodes.Macro, nodes.CallBlock, nodes.FilterBlock)
 _FENCED = "fenced_"
@@ -44,7 +62,7 @@ class Turn:
     @cached_property
     def variables(self) -> frozenset[str]:
         """The names that the template takes from outside."""
-        return frozenset(meta.find_undeclared_variables(JINJA.parse(self.template)))
+        return frozenset(meta.find_undeclared_variables(parsed(self.template)))
 
     @cached_property
     def plain(self) -> bool:
@@ -52,7 +70,7 @@ class Turn:
 
         Then what is around them depends on nothing else, and can be prepared once for all cases.
         """
-        tree = JINJA.parse(self.template)
+        tree = parsed(self.template)
         free = {id(node) for output in tree.find_all(nodes.Output) for node in output.nodes}
         for condition in tree.find_all(nodes.If):
             test = condition.test.node if isinstance(condition.test, nodes.Not) else condition.test
@@ -70,7 +88,7 @@ class Turn:
 
     def flaw(self) -> tuple[str, int]:
         """What the template may not do, and its line in the template; an empty text where it is fine."""
-        tree = JINJA.parse(self.template)
+        tree = parsed(self.template)
         for refused in tree.find_all(_REFUSED):
             return f"{type(refused).__name__.lower()} is not taken in a rubric", refused.lineno
         for output in tree.find_all(nodes.Output):
@@ -81,7 +99,7 @@ class Turn:
 
     @cached_property
     def _compiled(self) -> Template:
-        tree = JINJA.parse(self.template)
+        tree = parsed(self.template)
         for output in tree.find_all(nodes.Output):
             for node in output.nodes:
                 if isinstance(node, nodes.Name):

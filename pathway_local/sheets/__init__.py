@@ -41,7 +41,9 @@ def open_sheet(path: Path) -> Sheet:
     """The file as a sheet, by its suffix; CasesError where it can't be read as one."""
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
-        raise CasesError(f"{path.name} is none of the kinds of file that can be read: {', '.join(KINDS)}")
+        hint = "Write each of its objects on a line of its own: jq -c '.[]' FILE.json > FILE.jsonl"
+        said = f"{path.name} is none of the kinds of file that can be read: {', '.join(KINDS)}"
+        raise CasesError(said, hint if path.suffix.lower() == ".json" else "")
     try:
         if not path.exists():
             raise CasesError(f"{path} does not exist")

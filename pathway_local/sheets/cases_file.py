@@ -3,13 +3,15 @@
 import hashlib
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pathway_local.case import BadRow, Case
-from pathway_local.errors import CasesError, UnknownName
+from pathway_local.errors import CasesError, ColumnsError, UnknownName
 from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.sheets import open_sheet
-from pathway_local.sheets.columns import has_column, match_columns
+from pathway_local.sheets.columns import ColumnMatch, has_column, match_columns
+from pathway_local.sheets.nested_keys import nested_cells, nested_keys
 from pathway_local.sheets.row import Row, flaw, shown
 
 ID_COLUMNS = ("id", "case_id")
@@ -21,7 +23,8 @@ class CasesFile:
     `needed` has the inputs of each rubric by its name, `mapping` the columns that were given for inputs,
     `optional` the inputs that may have no column, `id_column` the column of the ids; without it a column named
     id or case_id is taken, and where there is none, rows are numbered. After that, `inputs` has the column of
-    each input, `aliases_used` those that were found under another name, `id_column` what ids are read from
+    each input (`score_rubric.criteria` is the key criteria of the JSON objects in the column score_rubric),
+    `aliases_used` those that were found under another name, `id_column` what ids are read from
     (None: numbers), `columns` all columns, and `notes` what else was decided, for people to read.
     Raises CasesError where the file can't be read, ColumnsError where its columns don't match, UnknownName
     where `mapping` or `id_column` name what is not there.
@@ -46,7 +49,7 @@ class CasesFile:
             rubric: [name for name in names if name not in optional or name in there]
             for rubric, names in needed.items()
         }
-        match = match_columns(wanted, self.columns, mapping or {}, path.name)
+        match = self._match(wanted, mapping or {})
         self.inputs = match.columns
         self.aliases_used = match.aliases_used
         if id_column is not None and id_column not in self.columns:
@@ -69,7 +72,7 @@ class CasesFile:
             for row in self.sheet.rows():
                 number = max(number, row.number)
                 self.blank_rows += row.blank
-                yield row, None if row.blank else self._item(row, ids)
+                yield row, None if row.blank else self._item(self._opened(row), ids)
         except OSError as error:
             raise CasesError(f"{self.path} can't be read on: {error.strerror}") from None
         if not number:
@@ -86,6 +89,23 @@ class CasesFile:
                 return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise CasesError(f"{self.path} can't be read: {error.strerror}") from None
+
+    def _match(self, wanted: Mapping[str, Sequence[str]], mapping: Mapping[str, str]) -> ColumnMatch:
+        """The column of each input; where columns alone will not do, the keys inside their cells count, too."""
+        self._nested: dict[str, tuple[str, ...]] = {}
+        try:
+            return match_columns(wanted, self.columns, mapping, self.path.name)
+        except (ColumnsError, UnknownName):
+            keys = nested_keys(self.sheet)
+            if not keys:
+                raise
+        match = match_columns(wanted, self.columns, mapping, self.path.name, list(keys))
+        self._nested = {column: keys[column] for column in match.columns.values() if column in keys}
+        return match
+
+    def _opened(self, row: Row) -> Row:
+        """The row with the nested keys that are inputs as cells of their own."""
+        return replace(row, cells={**row.cells, **nested_cells(row, self._nested)}) if self._nested else row
 
     def _find_id_column(self) -> str | None:
         inputs = self.inputs.values()
@@ -106,7 +126,7 @@ class CasesFile:
             where = f"{self.path.name} {self.sheet.unit} {row.line}"
             return BadRow(name, row.number, where, reason, numbered=self.id_column is None)
         inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items()}
-        used = {self.id_column, *self.inputs.values()}
+        used = {self.id_column, *self.inputs.values(), *(path[0] for path in self._nested.values())}
         metadata = {column: text for column, text in row.cells.items() if column not in used}
         return Case(name, inputs, metadata, row.number, numbered=self.id_column is None)
 

@@ -30,24 +30,32 @@ class ColumnMatch:
 
 
 def match_columns(
-    needed: Mapping[str, Sequence[str]], found: Sequence[str], mapping: Mapping[str, str], source: str
+    needed: Mapping[str, Sequence[str]],
+    found: Sequence[str],
+    mapping: Mapping[str, str],
+    source: str,
+    nested: Sequence[str] = (),
 ) -> ColumnMatch:
     """Find a column among those `found` for each input that the rubrics need (`needed`: inputs by rubric).
 
     `mapping` settles inputs beforehand. Then an input takes the column of its own name, else the one of that
-    name but for case, spaces, dashes and underscores, else the one of a name that means the same. An input
-    has one column in all rubrics, and no two inputs of one rubric have the same. UnknownName where `mapping`
+    name but for case, spaces, dashes and underscores, else the one of a name that means the same, else the one
+    of the `nested` keys (`score_rubric.criteria`) that ends in its own name. An input has one column in all
+    rubrics, and no two inputs of one rubric have the same. UnknownName where `mapping`
     names what is not there; ColumnsError, with `source` as the file's name, where a column is missing, or
     where several would do.
     """
-    matching = _Matching(needed, found, dict(mapping))
+    matching = _Matching(needed, found, dict(mapping), nested)
     for name, column in mapping.items():
         if name not in matching.inputs:
             raise UnknownName("input", name, matching.inputs)
-        if column not in found:
-            raise UnknownName("column", column, map(shown, found), f"These are the columns of {source}")
+        if column not in found and column not in nested:
+            # Keys inside cells can be anybody's words: only those that are nearly what was asked for are told.
+            near = get_close_matches(column, nested, n=3)
+            raise UnknownName("column", column, map(shown, [*found, *near]), f"These are the columns of {source}")
     for fits in (_is_same, _is_spelled_alike, _means_the_same):
         matching.claim(fits)
+    matching.claim(lambda name, column: column in nested and _fold(column.rpartition(".")[2]) == _fold(name))
     matching.check(source)
     columns = {name: matching.columns[name] for name in matching.inputs}
     renamed = {name: column for name, column in columns.items() if name not in mapping and column != name}
@@ -55,9 +63,12 @@ def match_columns(
 
 
 class _Matching:
-    def __init__(self, needed: Mapping[str, Sequence[str]], found: Sequence[str], columns: dict[str, str]) -> None:
+    def __init__(
+        self, needed: Mapping[str, Sequence[str]], found: Sequence[str], columns: dict[str, str], nested: Sequence[str]
+    ) -> None:
         self.needed = needed
         self.found = found
+        self.nested = nested
         self.columns = columns
         self.choices: dict[str, list[str]] = {}
         self.inputs = list(dict.fromkeys(name for names in needed.values() for name in names))
@@ -69,7 +80,8 @@ class _Matching:
             if name in self.columns or name in self.choices:
                 continue
             taken = {self.columns.get(rival) for rival in self._rivals(name)}
-            choices = [column for column in self.found if column not in taken and fits(name, column)]
+            all_columns = (*self.found, *self.nested)
+            choices = [column for column in all_columns if column not in taken and fits(name, column)]
             if len(choices) == 1:
                 claims[name] = choices[0]
             elif choices:

@@ -1,0 +1,123 @@
+"""Inputs may be keys inside cells that hold a JSON object: score_rubric.criteria."""
+
+import csv
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pathway_local.case import BadRow, Case
+from pathway_local.errors import ColumnsError, PathwayError, UnknownName
+from pathway_local.sheets.cases_file import CasesFile
+
+NEEDED = {"r": ("question", "criteria", "low")}
+ROWS: list[dict[str, object]] = [
+    {"id": "a", "question": "Q1", "rubric": {"criteria": "C1", "levels": {"low": "L1"}}},
+    {"id": "b", "question": "Q2", "rubric": {"criteria": "C2", "levels": {"low": 1.0}, "more": [1]}},
+]
+
+
+def lines(path: Path, rows: list[dict[str, object]]) -> Path:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def sheet(folder: Path, kind: str) -> Path:
+    if kind == "jsonl":
+        return lines(folder / "cases.jsonl", ROWS)
+    if kind == "parquet":
+        pq.write_table(pa.Table.from_pylist([{**ROWS[0]}]), folder / "cases.parquet")
+        return folder / "cases.parquet"
+    with (folder / "cases.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerows(
+            [["id", "question", "rubric"], *([r["id"], r["question"], json.dumps(r["rubric"])] for r in ROWS)]
+        )
+    return folder / "cases.csv"
+
+
+def cases(path: Path, mapping: Mapping[str, str] | None = None) -> list[Case | BadRow]:
+    return list(CasesFile(path, NEEDED, mapping))
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_a_key_that_ends_in_an_inputs_name_is_that_input(tmp_path: Path, kind: str) -> None:
+    file = CasesFile(sheet(tmp_path, kind), NEEDED)
+    assert file.aliases_used == {"criteria": "rubric.criteria", "low": "rubric.levels.low"}
+    first = next(iter(file))
+    assert isinstance(first, Case)
+    assert first.inputs == {"question": "Q1", "criteria": "C1", "low": "L1"}
+    assert first.metadata == {}
+
+
+def test_keys_are_mapped_by_their_dotted_names(tmp_path: Path) -> None:
+    path = lines(tmp_path / "c.jsonl", [{"question": "Q", "x": {"a": "A", "b": {"criteria": "B"}}, "low": ""}])
+    [case] = cases(path, {"criteria": "x.a"})
+    assert isinstance(case, Case)
+    assert case.inputs == {"question": "Q", "criteria": "A", "low": ""}
+
+
+def test_two_keys_of_one_name_are_not_guessed(tmp_path: Path) -> None:
+    row = {"question": "Q", "low": "L", "x": {"criteria": "A"}, "y": {"criteria": "B"}}
+    path = lines(tmp_path / "c.jsonl", [row])
+    with pytest.raises(ColumnsError, match=r"criteria could be in x\.criteria or y\.criteria") as refused:
+        cases(path)
+    assert "--map criteria=x.criteria" in refused.value.hint
+    [case] = cases(path, {"criteria": "y.criteria"})
+    assert isinstance(case, Case)
+    assert case.inputs["criteria"] == "B"
+
+
+def test_a_column_comes_before_a_key(tmp_path: Path) -> None:
+    row = {"question": "Q", "criteria": "C", "low": "L", "x": {"criteria": "A"}, "x.low": "dotted"}
+    file = CasesFile(lines(tmp_path / "c.jsonl", [row]), NEEDED, {"low": "x.low"})
+    [case] = file
+    assert isinstance(case, Case)
+    assert case.inputs == {"question": "Q", "criteria": "C", "low": "dotted"}
+    assert file.aliases_used == {}
+
+
+def test_a_key_that_is_nowhere_is_named_with_those_near_it(tmp_path: Path) -> None:
+    private = {f"Words of student {at}": "x" for at in range(200)}
+    path = lines(tmp_path / "c.jsonl", [{"question": "Q", "x": {"criteria": "A", "low": "L", **private}}])
+    with pytest.raises(UnknownName, match=r"no column is called 'x\.critera'") as refused:
+        cases(path, {"criteria": "x.critera"})
+    assert "x.criteria" in refused.value.hint
+    assert "student" not in refused.value.hint
+
+
+BROKEN = [
+    ({"rubric": {"criteria": "C"}}, r"the input low is missing: it has no rubric\.levels\.low"),
+    ({"rubric": {"criteria": "C", "levels": "none"}}, "low is missing"),
+    ({"rubric": '{"criteria": "C", "lev'}, "criteria is missing"),
+    ({"rubric": "[" * 3000}, "criteria is missing"),
+    ({"rubric": '{"a": ' * 3000 + "1" + "}" * 3000}, "criteria is missing"),
+    ({"rubric": None}, "criteria is missing"),
+    ({}, "criteria is missing"),
+    ({"rubric": '{"criteria": "\\ud800", "levels": {"low": "L"}}'}, "half of a surrogate pair"),
+    ({"rubric": '{"criteria": "a\\u0000", "levels": {"low": "L"}}'}, "a NUL character"),
+]
+
+
+@pytest.mark.parametrize(("cell", "said"), BROKEN, ids=range(len(BROKEN)))
+def test_a_row_without_its_keys_is_told_and_the_others_are_cases(
+    tmp_path: Path, cell: dict[str, object], said: str
+) -> None:
+    path = lines(tmp_path / "c.jsonl", [ROWS[0], {"id": "x", "question": "Q", **cell}, ROWS[1]])
+    first, bad, last = CasesFile(path, NEEDED)
+    assert isinstance(first, Case)
+    assert isinstance(last, Case)
+    assert last.inputs["low"] == "1"
+    assert isinstance(bad, BadRow)
+    assert bad.where == "c.jsonl line 2"
+    assert re.search(said, bad.reason), bad.reason
+
+
+def test_cells_that_are_no_objects_change_no_message(tmp_path: Path) -> None:
+    path = lines(tmp_path / "c.jsonl", [{"question": "Q", "criteria": "{not json", "x": [1]}])
+    with pytest.raises(PathwayError, match="no column for low"):
+        cases(path)
