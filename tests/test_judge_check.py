@@ -24,7 +24,7 @@ from pathway_local.tokenizer import JudgeTokenizer
 HERE = Machine((), 64 * 10**9)
 ENTRIES: dict[str, dict[str, object]] = {
     "gemma": {"system": "fold", "end_of_turn": ["<end_of_turn>"]},
-    "harmony": {"end_of_turn": ["<|end|>"]},
+    "gemma4": {"end_of_turn": ["<turn|>"]},
     "glm": {"end_of_turn": ["<|user|>"]},
 }
 """What an entry has to say of a family, since its folder does not."""

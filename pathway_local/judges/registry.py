@@ -98,7 +98,13 @@ def _of_folder(name: str, known: Mapping[str, JudgeSpec]) -> JudgeSpec:
 
 def weights_folder(spec: JudgeSpec) -> Path:
     """The folder of a judge's weights on this disk, complete. Raises WeightsMissing with what to do."""
-    return check_folder(find_folder(spec.name, spec.source, spec.revision), spec.name)
+    try:
+        return check_folder(find_folder(spec.name, spec.source, spec.revision), spec.name)
+    except WeightsMissing as error:
+        if not spec.gated:
+            raise
+        gate = "It is gated: accept its terms on its page of the hub and log in with `hf auth login` first."
+        raise WeightsMissing(str(error), f"{error.hint} {gate}") from None
 
 
 def user_file() -> Path:
