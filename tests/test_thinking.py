@@ -7,10 +7,13 @@ from families import FAMILIES, Family, write_tokenizer
 
 from pathway_local.case import Case
 from pathway_local.chat import chat_of, manner, think_budget, thinking_of, thinking_sampling
+from pathway_local.cli.judge import _with_budget
 from pathway_local.engines.passes import Pass, PassResult, Sampling
 from pathway_local.engines.pool import Completion, Pool, Request
 from pathway_local.engines.scripted import ScriptedEngine
 from pathway_local.errors import UsageError
+from pathway_local.judge import LocalRater
+from pathway_local.judge import _thinking as own_thinking
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.judge_spec import Sampling as SamplingSpec
 from pathway_local.judges.judge_spec import Thinking as ThinkingSpec
@@ -127,3 +130,27 @@ def test_what_changes_the_prompts_or_the_thoughts_is_told() -> None:
     for change in others:
         assert manner(first.model_copy(update=change), 100, Sampling()) != told, change
     assert manner(first, 0, Sampling())["thinking"] == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        (["--think"], ["--think", "auto"]),
+        (["--think", "500"], ["--think", "500"]),
+        (["--think", "auto"], ["--think", "auto"]),
+        (["--think", "cases.csv", "-r", "x"], ["--think", "auto", "cases.csv", "-r", "x"]),
+        (["cases.csv", "--think", "--rubric", "x"], ["cases.csv", "--think", "auto", "--rubric", "x"]),
+        (["--think=9", "cases.csv"], ["--think=9", "cases.csv"]),
+    ],
+)
+def test_the_budget_may_be_left_out(given: list[str], taken: list[str]) -> None:
+    assert list(_with_budget(given)) == taken
+
+
+def test_each_sample_thinks_for_itself(judge: tuple[JudgeSpec, JudgeTokenizer]) -> None:
+    spec, tokenizer = judge
+    thinking = thinking_of(spec, 10, tokenizer, Sampling(1.0))
+    rubric = load_rubric("groundedness")
+    writer = PromptWriter(rubric, tokenizer, chat_of(spec, 10), context=20_000, thinking=thinking)
+    own = [own_thinking(LocalRater(1, writer), seed) for seed in (0, 1)]
+    assert [how.sampling.seed for how in own if how] == [0, 1]

@@ -225,7 +225,7 @@ def _explained(name: str, keys: Mapping[str, tuple[object, _File]], last: _File,
         return RegistryError(f"{at}: no such key", f"{said}Known are: {', '.join(known)}.")
     if error["type"] == "missing":
         return RegistryError(f"{at}: missing", "Add it.")
-    said = error["msg"].removeprefix("Value error, ").replace("Input should", "should")
+    said = error["msg"].removeprefix("Value error, ").replace("Input should", "should").replace("tuple", "list")
     return RegistryError(
         f"{at}: {said}", "Put it in quotes." if error["type"] == "string_type" else "Correct it there."
     )
