@@ -1,11 +1,15 @@
 """How a judge takes its turns and whether it thinks first, by what its registry entry says."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+
+from pydantic import JsonValue
 
 from pathway_local.engines.passes import GREEDY, Sampling
 from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.tokenizer import JudgeTokenizer
+
+MOST_DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +33,19 @@ class Thinking:
 
 
 def think_budget(wanted: str, judge: JudgeSpec) -> int:
-    """The tokens that the judge may think; `wanted` is a number or "auto" for the judge's own budget."""
-    if wanted == "0":
+    """The tokens that the judge may think; `wanted` is a number or "auto" for the judge's own budget.
+
+    Raises UsageError where it is neither, or where the judge never thinks.
+    """
+    if wanted != "auto" and not (wanted.isdecimal() and len(wanted) < MOST_DIGITS):
+        raise UsageError(f"--think {wanted[:20]} is no number of tokens", "Such as --think 1024, or --think alone.")
+    budget = int(wanted) if wanted != "auto" else None
+    if budget == 0:
         return 0
     if judge.thinking is None:
-        raise UsageError(f"{judge.name} is no thinking judge", "Leave --think out, or take another judge.")
-    if wanted == "auto":
-        return judge.thinking.budget
-    if not wanted.isdecimal():
-        raise UsageError(f"--think {wanted} is neither a number of tokens nor auto", "Such as --think 1024.")
-    return int(wanted)
+        hint = "Leave --think out, or take a judge for which `pathway-local judges list` says that it can."
+        raise UsageError(f"judge {judge.name!r} never thinks", hint)
+    return budget or judge.thinking.budget
 
 
 def chat_of(judge: JudgeSpec, budget: int) -> Chat:
@@ -51,10 +58,37 @@ def chat_of(judge: JudgeSpec, budget: int) -> Chat:
     return Chat(folds, tuple(switches.items()), opening)
 
 
-def thinking_of(judge: JudgeSpec, budget: int, tokenizer: JudgeTokenizer, seed: int) -> Thinking | None:
-    """How the judge thinks before its reply; None where it does not."""
+def thinking_sampling(judge: JudgeSpec, reply: Sampling) -> Sampling:
+    """How the judge's thoughts are drawn: as its maker recommends, since a judge that always takes the likeliest
+    token can think in circles; as the reply where no recommendation is known."""
+    stated = judge.thinking.sampling if judge.thinking else judge.sampling
+    how = stated if stated.temperature is not None else judge.sampling
+    if how.temperature is None:
+        return reply
+    return Sampling(how.temperature, how.top_p or 1.0, how.top_k or 0, reply.seed)
+
+
+def thinking_of(judge: JudgeSpec, budget: int, tokenizer: JudgeTokenizer, reply: Sampling) -> Thinking | None:
+    """How the judge thinks before its reply, which is drawn as `reply` says; None where it does not."""
     how = judge.thinking
     if how is None or not budget:
         return None
-    sampling = Sampling(how.sampling.temperature or 0.0, how.sampling.top_p or 1.0, how.sampling.top_k or 0, seed)
+    sampling = thinking_sampling(judge, reply)
     return Thinking(budget, tokenizer.id_of(how.end), tokenizer.encode(how.closing), sampling)
+
+
+def manner(judge: JudgeSpec, budget: int, reply: Sampling) -> dict[str, JsonValue]:
+    """All of the judge's entry that changes what it is asked and how it thinks, as JSON: a part of the rater."""
+    how = judge.thinking
+    thinks: dict[str, JsonValue] = {}
+    if how and budget:
+        drawn = thinking_sampling(judge, reply)
+        thinks = {"end": how.end, "closing": how.closing, "sampling": asdict(drawn)}
+    chat = chat_of(judge, budget)
+    return {
+        "system": judge.system,
+        "switches": dict(how.on_by if budget else how.off_by) if how else {},
+        "opening": chat.opening,
+        "end_of_turn": list(judge.end_of_turn),
+        "thinking": thinks,
+    }

@@ -10,7 +10,7 @@ from typing import Protocol
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from pathway_local.case import BadRow, Case
-from pathway_local.chat import chat_of, think_budget, thinking_of
+from pathway_local.chat import chat_of, manner, think_budget, thinking_of
 from pathway_local.checks.engine_settings import resolve
 from pathway_local.checks.installed_engine import check_architecture
 from pathway_local.checks.judge_check import check_room
@@ -109,7 +109,12 @@ class Settings(BaseModel):
     engine: str
     dtype: str
     think: int = 0
+    chat: dict[str, JsonValue] | None = None
     options: dict[str, JsonValue]
+
+    def spec(self) -> dict[str, JsonValue]:
+        """As it is stored; a run from before `chat` was told has none."""
+        return self.model_dump(mode="json", exclude={"chat"} if self.chat is None else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,7 @@ class _Part:
 
     @property
     def rater(self) -> Rater:
-        return Rater(self.name, "judge", self.rubric.name, self.settings.model_dump(mode="json"))
+        return Rater(self.name, "judge", self.rubric.name, self.settings.spec())
 
 
 def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded | None = None) -> dict[str, Tally]:
@@ -197,7 +202,8 @@ def _resumed(rater: Rater, rubric: Rubric, registry: Registry) -> _Part:
     """The part that a run's rater stands for; its weights are what lies on the disk now."""
     settings = Settings.model_validate(rater.spec)
     judge = registry.get(settings.judge)
-    now = settings.model_copy(update={"weights": checked_hash(judge, weights_folder(judge))})
+    chat = settings.chat and manner(judge, settings.think, settings.sampling)
+    now = settings.model_copy(update={"weights": checked_hash(judge, weights_folder(judge)), "chat": chat})
     return _Part(rater.name, judge, rubric, now)
 
 
@@ -207,16 +213,19 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> _Part:
     if plan.samples > 1 and temperature == 0:
         raise UsageError(f"{plan.samples} samples at temperature 0 are all alike", "Give --temperature, such as 0.7.")
     top_p, top_k = rubric.sampling.get("top_p", 1.0), int(rubric.sampling.get("top_k", 0))
+    sampling = Sampling(float(temperature), float(top_p), top_k, plan.seed)
+    think = think_budget(plan.think, judge)
     settings = Settings(
         judge=judge.key,
         weights=checked_hash(judge, weights_folder(judge)),
         rubric=rubric.sha256,
         detail=plan.detail,
         samples=plan.samples,
-        sampling=Sampling(float(temperature), float(top_p), top_k, plan.seed or int(rubric.sampling.get("seed", 0))),
+        sampling=sampling,
         engine=engine_kind(plan.engine),
         dtype=judge.dtype,
-        think=think_budget(plan.think, judge),
+        think=think,
+        chat=manner(judge, think, sampling),
         options=_options(judge, engine_kind(plan.engine)),
     )
     return _Part(plan.rater or judge.name, judge, rubric, settings)
@@ -313,7 +322,7 @@ def _local(rater_id: int, part: _Part, tokenizer: JudgeTokenizer, context: int, 
         context=context,
         detail=settings.detail,
         truncate=plan.truncate,
-        thinking=thinking_of(part.judge, settings.think, tokenizer, settings.sampling.seed),
+        thinking=thinking_of(part.judge, settings.think, tokenizer, settings.sampling),
     )
     return LocalRater(rater_id, writer, settings.sampling, settings.samples)
 

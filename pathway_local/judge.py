@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from pathway_local.case import BadRow, Case, fingerprint
+from pathway_local.chat import Thinking
 from pathway_local.engines.passes import GREEDY, Sampling
 from pathway_local.engines.pool import NO_TOKENS, Completion, Pool, Request, Tokens
 from pathway_local.errors import CaseError, RunFileError
@@ -164,7 +165,7 @@ class Judging:
             name = str(self._requests)
             self._drawings[name] = drawing
             sampling = replace(rater.sampling, seed=rater.sampling.seed + sample) if sample else rater.sampling
-            self.pool.submit(Request(name, prompt, sampling, rater.writer.thinking))
+            self.pool.submit(Request(name, prompt, sampling, _thinking(rater, sampling.seed)))
 
     def _store_finished(self, window: int) -> None:
         while self.pool.in_flight > window and not self.stopped():
@@ -214,6 +215,12 @@ def _collecting_rarely() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+def _thinking(rater: LocalRater, seed: int) -> Thinking | None:
+    """Thoughts of a sample's own: else all samples of a case would follow from the same ones."""
+    how = rater.writer.thinking
+    return replace(how, sampling=replace(how.sampling, seed=seed)) if how else None
 
 
 def _batches(cases: Iterable[Case | BadRow]) -> Iterator[list[Case | BadRow]]:

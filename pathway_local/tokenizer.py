@@ -12,6 +12,7 @@ from jinja2 import TemplateError
 from tokenizers import Tokenizer
 
 from pathway_local.errors import EngineError
+from pathway_local.judges.default_template import default_template
 from pathway_local.judges.weights import read_json
 
 
@@ -40,9 +41,10 @@ class JudgeTokenizer:
     def chat(self, messages: Sequence[Mapping[str, str]], switches: Mapping[str, object]) -> str:
         """The prompt text of a conversation, up to where the judge's reply begins."""
         if not self.tokenizer.chat_template:
+            guess = default_template(self.tokenizer.get_vocab()).name
             raise EngineError(
-                "the judge's tokenizer has no chat template",
-                "`pathway-local judges check NAME` names the template that its tokens suggest.",
+                f"the judge's tokenizer has no chat template; {guess!r} would be the default for its tokens",
+                f"If its maker describes that one, `pathway-local judges check NAME --template {guess}` puts it there.",
             )
         try:
             rendered = self.tokenizer.apply_chat_template(

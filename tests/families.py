@@ -23,6 +23,7 @@ class Family:
     metaspace: bool = False
     folds_system: bool = False
     added: tuple[str, ...] = ()
+    end_of_turn: tuple[str, ...] = ()
     thinking: Thinking | None = None
 
 
@@ -50,10 +51,20 @@ FAMILIES = (
     Family(
         "mistral",
         "</s>",
-        ("<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"),
-        "<s>{% for m in messages %}{% if m.role == 'system' %}[SYSTEM_PROMPT]{{ m.content }}[/SYSTEM_PROMPT]"
-        "{% elif m.role == 'user' %}[INST] {{ m.content }} [/INST]{% else %}{{ m.content }}</s>{% endif %}{% endfor %}",
+        ("<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[THINK]", "[/THINK]"),
+        "<s>{% for m in messages %}{% if m.role == 'system' %}[SYSTEM_PROMPT]{{ m.content }}\n"
+        "effort: {{ reasoning_effort | default('none') }}[/SYSTEM_PROMPT]"
+        "{% elif m.role == 'user' %}[INST] {{ m.content }} [/INST]"
+        "{% else %}{% if m.thoughts %}[THINK]{{ m.thoughts }}[/THINK]{% endif %}{{ m.content }}</s>{% endif %}"
+        "{% endfor %}",
         metaspace=True,
+        thinking=Thinking(
+            off_by={"reasoning_effort": "none"},
+            on_by={"reasoning_effort": "high"},
+            start="[THINK]",
+            end="[/THINK]",
+            close="[/THINK]",
+        ),
     ),
     Family(
         "gemma",
@@ -69,12 +80,34 @@ FAMILIES = (
         thinking=Thinking(start="<|channel>thought\n", end="<channel|>", close="<channel|>"),
     ),
     Family(
+        "gemma4",
+        "<eos>",
+        ("<pad>", "<eos>", "<bos>", "<unk>", "<|turn>", "<turn|>", "<|think|>", "<|channel>", "<channel|>"),
+        "<bos>{% for m in messages %}<|turn>{{ 'model' if m.role == 'assistant' else m.role }}\n"
+        "{% if m.role == 'system' and enable_thinking %}<|think|>\n{% endif %}{{ m.content | trim }}<turn|>\n"
+        "{% endfor %}{% if add_generation_prompt %}<|turn>model\n"
+        "{% if not enable_thinking %}<|channel>thought\n<channel|>{% endif %}{% endif %}",
+        metaspace=True,
+        end_of_turn=("<turn|>",),
+        thinking=Thinking(
+            off_by={"enable_thinking": False},
+            on_by={"enable_thinking": True},
+            start="<|channel>thought\n",
+            end="<channel|>",
+            close="<channel|>",
+        ),
+    ),
+    Family(
         "harmony",
         "<|return|>",
         ("<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|return|>", "<|call|>"),
-        "{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endfor %}"
-        "{% if add_generation_prompt %}<|start|>assistant{% endif %}",
+        "<|start|>system<|message|>Reasoning: {{ reasoning_effort | default('medium') }}<|end|>"
+        "{% for m in messages %}{% if m.role == 'assistant' %}"
+        "<|start|>assistant<|channel|>final<|message|>{{ m.content }}<|{{ 'return' if loop.last else 'end' }}|>"
+        "{% else %}<|start|>{{ 'developer' if m.role == 'system' else m.role }}<|message|>{{ m.content }}<|end|>"
+        "{% endif %}{% endfor %}{% if add_generation_prompt %}<|start|>assistant{% endif %}",
         thinking=Thinking(
+            off_by={"reasoning_effort": "low"},
             on_by={"reasoning_effort": "medium"},
             skip="<|channel|>final<|message|>",
             start="<|channel|>analysis<|message|>",
@@ -87,9 +120,12 @@ FAMILIES = (
         "<|end_of_text|>",
         ("<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>"),
         "{% for m in messages %}<|start_of_role|>{{ m.role }}<|end_of_role|>{{ m.content }}<|end_of_text|>\n"
-        "{% endfor %}{% if add_generation_prompt %}<|start_of_role|>assistant<|end_of_role|>{% endif %}",
+        "{% endfor %}{% if add_generation_prompt %}<|start_of_role|>assistant<|end_of_role|>"
+        "{% if enable_thinking %}<think>\n{% endif %}{% endif %}",
         added=("<think>", "</think>"),
-        thinking=Thinking(on_by={"thinking": True}, start="<think>", end="</think>"),
+        thinking=Thinking(
+            off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, end="</think>", close="</think>\n"
+        ),
     ),
     Family(
         "glm",

@@ -31,7 +31,7 @@ from stored_judge import store_judge
 from pathway_local.errors import EngineError, UsageError, WeightsMissing
 from pathway_local.judges import fetch as module
 from pathway_local.judges.fetch import explained, fetch, registry_line
-from pathway_local.judges.fetch_record import Fetched, changed_files, read_record
+from pathway_local.judges.fetch_record import Fetched, changed_files, read_record, write_record
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.weights import find_folder, weights_hash
 
@@ -204,6 +204,16 @@ def test_changed_files_are_named(repository: Path) -> None:
         read_record(folder)
     assert read_record(repository) is None
     assert Fetched("a", "b", "c", {}).files == {}
+
+
+def test_a_record_is_not_written_through_a_link(repository: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("precious")
+    (repository / "fetched.json").symlink_to(other)
+    record = Fetched("a/b", COMMIT, "0" * 64, {})
+    write_record(repository, record)
+    assert (read_record(repository), other.read_text()) == (record, "precious")
+    assert not list(repository.glob(".fetched*"))
 
 
 @dataclass

@@ -9,7 +9,8 @@ from stored_judge import BY_NAME, spec_of, store_judge
 
 from pathway_local.checks.check import Check
 from pathway_local.checks.judge_check import JudgeReport, check_judge, check_room
-from pathway_local.errors import EngineError, UnknownName, UsageError
+from pathway_local.checks.weights_check import checked_hash
+from pathway_local.errors import EngineError, UnknownName, UsageError, WeightsMissing
 from pathway_local.judges.default_template import TEMPLATES, default_template, write_template
 from pathway_local.judges.fetch_record import Fetched, file_hashes, write_record
 from pathway_local.judges.judge_folder import FAMILIES as THINKERS
@@ -24,7 +25,7 @@ from pathway_local.tokenizer import JudgeTokenizer
 HERE = Machine((), 64 * 10**9)
 ENTRIES: dict[str, dict[str, object]] = {
     "gemma": {"system": "fold", "end_of_turn": ["<end_of_turn>"]},
-    "harmony": {"end_of_turn": ["<|end|>"]},
+    "gemma4": {"end_of_turn": ["<turn|>"]},
     "glm": {"end_of_turn": ["<|user|>"]},
 }
 """What an entry has to say of a family, since its folder does not."""
@@ -255,6 +256,8 @@ def test_damaged_weights_are_found_without_loading_them(qwen: Path) -> None:
         assert _problems(found) == ["weights"], message
         assert message in found["weights"].found
         assert "hash" not in found
+        with pytest.raises(WeightsMissing, match=message):
+            checked_hash(spec_of(qwen), qwen)
     (qwen / "model.safetensors").unlink()
     (qwen / "pytorch_model.bin").write_bytes(b"pickled")
     assert "only pickled weights" in _check(spec_of(qwen), qwen)["weights"].found

@@ -3,7 +3,17 @@ import pytest
 from pathway_local.errors import UsageError
 from pathway_local.judges.architecture import Architecture, Attention, State
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.memory import Checkpoint, Gpu, advice, case_bytes, checkpoints, fit, fits
+from pathway_local.judges.memory import (
+    GB,
+    Checkpoint,
+    Gpu,
+    advice,
+    case_bytes,
+    case_formula,
+    checkpoints,
+    fit,
+    fits,
+)
 from pathway_local.judges.registry import load_registry
 
 DENSE = Architecture(Attention(36, 8, 128))
@@ -119,3 +129,29 @@ def test_the_shipped_figures_are_those_of_this_arithmetic() -> None:
         assert spec.good_for == good, spec.name
         checked += 1
     assert checked >= 23
+
+
+def test_how_a_case_comes_about_is_told() -> None:
+    registry = load_registry()
+    for name, said in (
+        ("qwen3-8b", "36 layers x 2 x 8 heads x 128 x 2 bytes x 5,008 tokens = 0.738 GB"),
+        ("gemma-4-12b", "+ 40 sliding layers x 2 x 8 heads x 256 x 2 bytes x 1,024 tokens ="),
+        ("qwen3.5-9b", "+ 2 states of 24 recurrent layers ="),
+        ("glm-4.7-flash", "47 layers x 576 numbers x 2 bytes"),
+    ):
+        shape = registry.specs[name].architecture
+        assert shape and said in case_formula(shape, 5000)
+    assert pytest.approx(0.738 * GB, rel=1e-3) == 36 * 2 * 8 * 128 * 2 * 5008
+
+
+def test_weights_that_the_engine_makes_smaller_count_as_such() -> None:
+    spec = load_registry().specs["qwen3-8b"]
+    assert "engine: {quantization: fp8_per_tensor}" in advice(spec, fits(spec, Gpu(16), 4000, 1000))
+    made = spec.model_copy(update={"engine": {"quantization": "fp8_per_tensor"}})
+    own = checkpoints(made)[0]
+    assert (own.precision, own.estimated) == ("fp8", True)
+    assert own.weights == pytest.approx(16.4 / 2 * GB)
+    assert fits(made, Gpu(16), 4000, 1000)[0].fits
+    stored = load_registry().specs["ministral-3-14b"]
+    already = stored.model_copy(update={"engine": {"quantization": "fp8_per_tensor"}})
+    assert checkpoints(already)[0] == checkpoints(stored)[0]

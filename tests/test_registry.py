@@ -120,6 +120,8 @@ def test_an_empty_file_adds_nothing(tmp_path: Path) -> None:
         ("mine: {source: a/b, thinking: always}\n", "mine.thinking", ""),
         ("mine: {source: a/b, engine: {trust_remote_code: true}}\n", "mine.engine: asks for trust_remote_code", ""),
         ("mine: {source: a/b, variants: {x: {source: a/c, prec: fp8}}}\n", "mine.variants.x", ""),
+        ("mine: {source: a/b, variants: {../../x: {source: a/c, precision: fp8}}}\n", "mine.variants", ""),
+        ("mine: {source: a/b, end_of_turn: '</s>'}\n", "mine.end_of_turn: should be a valid list", ""),
         ("mine: /models/x\n", "line 1: mine holds no keys", "source"),
         ("mine: {1: 2}\n", "line 1: mine holds no keys", ""),
         ("my judge: {source: a/b}\n", "line 1: 'my judge' is no name for a judge", ""),

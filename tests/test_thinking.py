@@ -1,19 +1,22 @@
 """Thinking first: one path for all families, and the grammar holds from the right token on."""
 
 import math
-from pathlib import Path
 
 import pytest
 from families import FAMILIES, Family, write_tokenizer
 
 from pathway_local.case import Case
-from pathway_local.chat import Thinking, chat_of, think_budget, thinking_of
-from pathway_local.engines.host import Host
+from pathway_local.chat import chat_of, manner, think_budget, thinking_of, thinking_sampling
+from pathway_local.cli.judge import _with_budget
 from pathway_local.engines.passes import Pass, PassResult, Sampling
 from pathway_local.engines.pool import Completion, Pool, Request
 from pathway_local.engines.scripted import ScriptedEngine
 from pathway_local.errors import UsageError
+from pathway_local.judge import LocalRater
+from pathway_local.judge import _thinking as own_thinking
 from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.judge_spec import Sampling as SamplingSpec
+from pathway_local.judges.judge_spec import Thinking as ThinkingSpec
 from pathway_local.prompt import Prompt, PromptWriter
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.tokenizer import JudgeTokenizer
@@ -45,7 +48,7 @@ def drawn(spec: JudgeSpec, tokenizer: JudgeTokenizer, thoughts: str, budget: int
         return PassResult("", tokenizer.encode(REPLY))
 
     rubric = load_rubric("groundedness")
-    thinking = thinking_of(spec, budget, tokenizer, seed=0)
+    thinking = thinking_of(spec, budget, tokenizer, Sampling())
     writer = PromptWriter(rubric, tokenizer, chat_of(spec, budget), context=20_000, thinking=thinking)
     [prompt] = writer.write([Case("1", dict.fromkeys(rubric.inputs, "x </think> <channel|> <|end|>"))])
     assert isinstance(prompt, Prompt)
@@ -91,24 +94,63 @@ def test_without_thinking_the_reply_is_asked_for_at_once(judge: tuple[JudgeSpec,
 
 def test_only_thinking_judges_think() -> None:
     plain = JudgeSpec(name="plain", source="/models/plain")
-    with pytest.raises(UsageError, match="no thinking judge"):
-        think_budget("auto", plain)
-    assert think_budget("0", plain) == 0
+    thinker = JudgeSpec(name="thinker", source="/models/thinker", thinking=ThinkingSpec(end="</think>", budget=77))
+    for wanted in ("auto", "100"):
+        with pytest.raises(UsageError, match="'plain' never thinks"):
+            think_budget(wanted, plain)
+    assert (think_budget("0", plain), think_budget("0", thinker)) == (0, 0)
+    assert (think_budget("auto", thinker), think_budget("100", thinker)) == (77, 100)
+    for wanted in ("much", "-3", "1.5", "", "9" * 5000):
+        with pytest.raises(UsageError, match="is no number of tokens"):
+            think_budget(wanted, thinker)
 
 
-def test_real_vllm_thinks_and_then_keeps_the_format(vllm_host: Host, tiny_judge: Path) -> None:
-    tokenizer = JudgeTokenizer(tiny_judge)
-    rubric = load_rubric("pathway-answer")
-    thinking = Thinking(12, tokenizer.eos_id, tokenizer.encode("\n"), Sampling(1.0))
-    chat = chat_of(JudgeSpec(name="t", source="/t"), 0)
-    writer = PromptWriter(rubric, tokenizer, chat, context=2048, thinking=thinking, detail="score")
-    pool = Pool(lambda: vllm_host, tokenizer, 2048)
-    for at, prompt in enumerate(writer.write([Case(str(i), dict.fromkeys(rubric.inputs, "x")) for i in range(20)])):
-        assert isinstance(prompt, Prompt), prompt
-        pool.submit(Request(str(at), prompt, Sampling(1.0, seed=at), thinking))
-    found: list[Completion] = []
-    while pool.in_flight:
-        found += pool.completions()
-    assert len(found) == 20
-    assert all(completion.reading and completion.reading.values["score"] in range(1, 6) for completion in found)
-    assert sum(bool(completion.thinking) for completion in found) > 15
+def test_thoughts_are_drawn_as_the_maker_says_else_as_the_reply() -> None:
+    reply = Sampling(0.5, seed=3)
+    maker, general = {"temperature": 0.6, "top_k": 20}, {"temperature": 1.0}
+    for thinks, judges, expected in (
+        (maker, general, Sampling(0.6, 1.0, 20, 3)),
+        ({}, general, Sampling(1.0, seed=3)),
+        ({}, {}, reply),
+    ):
+        thinking = ThinkingSpec.model_validate({"end": "</think>", "sampling": thinks})
+        told = {"name": "t", "source": "/t", "thinking": thinking, "sampling": judges}
+        assert thinking_sampling(JudgeSpec.model_validate(told), reply) == expected
+
+
+def test_what_changes_the_prompts_or_the_thoughts_is_told() -> None:
+    first = JudgeSpec(name="t", source="/t", thinking=ThinkingSpec(end="</think>", on_by={"think": True}))
+    told = manner(first, 100, Sampling())
+    assert told == manner(first.model_copy(update={"notes": "kind", "context": 9}), 100, Sampling())
+    others: list[dict[str, object]] = [{"system": "fold"}, {"end_of_turn": ("</s>",)}]
+    others.append({"sampling": SamplingSpec(temperature=1)})
+    for key, value in {"end": "[/THINK]", "close": "x", "start": "<think>", "on_by": {"think": "hard"}}.items():
+        assert first.thinking
+        others.append({"thinking": first.thinking.model_copy(update={key: value})})
+    for change in others:
+        assert manner(first.model_copy(update=change), 100, Sampling()) != told, change
+    assert manner(first, 0, Sampling())["thinking"] == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        (["--think"], ["--think", "auto"]),
+        (["--think", "500"], ["--think", "500"]),
+        (["--think", "auto"], ["--think", "auto"]),
+        (["--think", "cases.csv", "-r", "x"], ["--think", "auto", "cases.csv", "-r", "x"]),
+        (["cases.csv", "--think", "--rubric", "x"], ["cases.csv", "--think", "auto", "--rubric", "x"]),
+        (["--think=9", "cases.csv"], ["--think=9", "cases.csv"]),
+    ],
+)
+def test_the_budget_may_be_left_out(given: list[str], taken: list[str]) -> None:
+    assert list(_with_budget(given)) == taken
+
+
+def test_each_sample_thinks_for_itself(judge: tuple[JudgeSpec, JudgeTokenizer]) -> None:
+    spec, tokenizer = judge
+    thinking = thinking_of(spec, 10, tokenizer, Sampling(1.0))
+    rubric = load_rubric("groundedness")
+    writer = PromptWriter(rubric, tokenizer, chat_of(spec, 10), context=20_000, thinking=thinking)
+    own = [own_thinking(LocalRater(1, writer), seed) for seed in (0, 1)]
+    assert [how.sampling.seed for how in own if how] == [0, 1]

@@ -20,9 +20,13 @@ def make_tiny_judge(folder: Path) -> Path:
     """A Qwen3-shaped model folder: config, byte-level BPE tokenizer of this repository's text, safetensors."""
     tokenizer = _tokenizer()
     tokenizer.save(str(folder / "tokenizer.json"))
-    size, end, pad = tokenizer.get_vocab_size(), tokenizer.token_to_id(END), tokenizer.token_to_id(PAD)
     told = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END, "pad_token": PAD, "chat_template": TEMPLATE}
     (folder / "tokenizer_config.json").write_text(json.dumps(told))
+    return write_model(folder, tokenizer.get_vocab_size(), eos=tokenizer.token_to_id(END))
+
+
+def write_model(folder: Path, size: int, eos: int, favourite: int | None = None) -> Path:
+    """Config and random weights for a vocabulary of that size. `favourite` is an id that comes up once in 20 tokens."""
     config = {
         "architectures": ["Qwen3ForCausalLM"],
         "model_type": "qwen3",
@@ -39,13 +43,22 @@ def make_tiny_judge(folder: Path) -> Path:
         "hidden_act": "silu",
         "attention_bias": False,
         "tie_word_embeddings": True,
-        "eos_token_id": end,
-        "pad_token_id": pad,
+        "eos_token_id": eos,
         "dtype": "float32",
     }
     (folder / "config.json").write_text(json.dumps(config))
-    save_file(_weights(size), folder / "model.safetensors", metadata={"format": "pt"})
+    weights = _weights(size)
+    if favourite is not None:
+        _favour(weights["model.embed_tokens.weight"], favourite)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     return folder
+
+
+def _favour(table: np.ndarray, favourite: int) -> None:
+    """Let one dimension be as good as constant, so that this row's larger share of it adds to its logit."""
+    table[:, 0] = 1.0
+    after_norm = 1.0 / np.sqrt(np.mean(np.square(table), axis=1)).mean()
+    table[favourite, 0] += np.log(len(table) / 20) / after_norm
 
 
 def _tokenizer() -> Tokenizer:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from pathway_local.checks.placement import USUAL_TOKENS, Placement, check_fits_here
+from pathway_local.checks.placement import Placement, check_fits_here, usual_tokens
 from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.machine import Machine
@@ -44,11 +44,11 @@ class JudgeCard:
         """What fits here, in a sentence's end."""
         place = self.placement
         if place is None or place.cases is None:
-            return "it can run; how many cases fit is not known before its weights are here"
+            return "it can run; how many cases fit is not known: neither its entry nor its config tells its layers"
         where = f"on {place.gpus} GPU{'s' * (place.gpus > 1)}" if place.gpus else "without a GPU"
         short = place.context is not None and place.context < (self.spec.context or 0)
         limit = f", and none longer than {place.context:,} tokens" if short else ""
-        return f"it runs {where}, {place.cases:,} cases of {USUAL_TOKENS:,} tokens at once{limit}"
+        return f"it runs {where}, {place.cases:,} cases of {usual_tokens(self.spec):,} tokens at once{limit}"
 
     def as_json(self) -> dict[str, JsonValue]:
         """All of it for machines: the entry's keys, and what was found here."""

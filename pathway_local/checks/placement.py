@@ -50,6 +50,11 @@ class _Room:
         return replace(found, per_case=found.per_case * _copies(spec.architecture, self.parts))
 
 
+def usual_tokens(spec: JudgeSpec) -> int:
+    """The length of a usual case of this judge, in tokens: never more than its context."""
+    return min(USUAL_TOKENS, spec.context or USUAL_TOKENS)
+
+
 def check_fits_here(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object] | None = None) -> Placement:
     """Where the judge runs on this machine; `settings` of the engine, if they are not those of its entry.
 
@@ -133,7 +138,7 @@ def _gpu_room(spec: JudgeSpec, devices: tuple[Device, ...], settings: Mapping[st
 
 def _placed(spec: JudgeSpec, machine: Machine, gpus: int, room: _Room) -> Placement:
     own = _own(spec)
-    usual = min(USUAL_TOKENS, spec.context or USUAL_TOKENS)
+    usual = usual_tokens(spec)
     found = room.fit(own, spec, usual) if own else None
     if found is None or spec.architecture is None:
         return Placement(gpus, context=spec.context)

@@ -29,7 +29,10 @@ def file_checks(spec: JudgeSpec, folder: Path, machine: Machine) -> Iterator[Che
 
 
 def checked_hash(spec: JudgeSpec, folder: Path) -> str:
-    """The hash of a judge's weights and texts. Raises EngineError where the registry wants another."""
+    """The hash of a judge's weights and texts. Raises WeightsMissing where a file of weights is not whole, which an
+    engine would tell late and in words of its own; EngineError where the registry wants another hash."""
+    for path in weight_files(folder):
+        check_safetensors(path)
     found = weights_hash(folder)
     if spec.sha256 and found != spec.sha256:
         said = f"judge {spec.name!r}: the files in {folder} have the hash {found}, the registry wants {spec.sha256}"

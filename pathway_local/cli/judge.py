@@ -3,14 +3,15 @@
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from typer.core import TyperCommand
 
 from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import check_new, notice, pairs, print_json, talk
@@ -30,6 +31,21 @@ app = typer.Typer(pretty_exceptions_enable=False)
 SOME_FAILED = 1
 INTERRUPTED = 130
 PLAIN_SECONDS = 10.0
+THINK = "--think"
+
+
+class _Judge(TyperCommand):
+    """Takes `--think` with a number or without one, which Typer's own options can't."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, list(_with_budget(args)))
+
+
+def _with_budget(arguments: Sequence[str]) -> Iterator[str]:
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        yield argument
+        if argument == THINK and not (following.isdecimal() or following == "auto"):
+            yield "auto"
 
 
 class _Progress:
@@ -109,7 +125,7 @@ def _listening(progress: _Progress) -> Iterator[None]:
             signal.signal(number, signal.SIG_IGN if progress.signal else handler)
 
 
-@app.command()
+@app.command(cls=_Judge)
 def judge(
     cases: Annotated[Path, typer.Argument(help="Cases: .csv, .tsv, .jsonl, .parquet or .xlsx.", show_default=False)],
     rubric: Annotated[list[str], typer.Option("--rubric", "-r", help="A rubric's name, or a rubric file.")] = [],  # noqa: B006
@@ -124,7 +140,9 @@ def judge(
     temperature: Annotated[float | None, typer.Option(min=0, max=5, help="Default: the rubric's, else 0.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")] = 0,
     truncate: Annotated[str | None, typer.Option(help="The input whose end is cut where a prompt is too long.")] = None,
-    think: Annotated[str, typer.Option(help="Tokens to think before the reply, or auto; 0 is off.")] = "0",
+    think: Annotated[
+        str, typer.Option(THINK, metavar="[TOKENS]", help="Let the judge think first, for so many tokens at most.")
+    ] = "0",
     engine: Annotated[str, typer.Option(help="auto, vllm or transformers.")] = "auto",
     seal: Annotated[str, typer.Option(help="auto, required or off: how the engine is kept off networks.")] = "auto",
     models: Annotated[Path | None, typer.Option(help="A registry of your own over ours.")] = None,

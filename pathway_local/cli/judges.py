@@ -11,7 +11,7 @@ from pathway_local.cli.terminal import data, notice, print_json, table, talk
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.machine import GB, this_machine
-from pathway_local.judges.memory import Fit, Gpu, advice, fits
+from pathway_local.judges.memory import Fit, Gpu, advice, case_formula, fits
 from pathway_local.judges.registry import load_registry, weights_folder
 
 app = typer.Typer(pretty_exceptions_enable=False, no_args_is_help=True, help="List, show, fit, check and fetch judges.")
@@ -106,6 +106,9 @@ def fit(
     columns = ["judge", "precision", "weights GB", "KB a token", "GB a case", "GB for cases", "cases in flight"]
     title = f"On a GPU of {found[0].gpu.gb:g} GB, cases of {prompt + reply:,} tokens"
     data.print(table(title, columns, [_fit_row(one) for one in found], left=2))
+    if spec.architecture:
+        formula = case_formula(spec.architecture, prompt + reply)
+        data.print(f"What a case keeps: {formula}.", markup=False, soft_wrap=True)
     data.print(said, markup=False, soft_wrap=True)
     if any(one.checkpoint.estimated for one in found):
         data.print("~ reckoned from the number of parameters: no such weights are listed", markup=False)

@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from pathway_local.errors import EngineError
 from pathway_local.judges.weights import read_json
@@ -44,7 +45,10 @@ def changed_files(folder: Path, record: Fetched) -> list[str]:
 
 def write_record(folder: Path, record: Fetched) -> None:
     """Put the record beside the weights."""
-    (folder / RECORD).write_text(json.dumps(asdict(record), indent=2) + "\n", encoding="utf-8")
+    # Written beside it and moved: never half a record, and never through a link that someone left there.
+    with NamedTemporaryFile("w", encoding="utf-8", dir=folder, prefix=f".{RECORD}-", delete=False) as file:
+        file.write(json.dumps(asdict(record), indent=2) + "\n")
+    Path(file.name).replace(folder / RECORD)
 
 
 def file_hashes(folder: Path) -> dict[str, str]:

@@ -95,6 +95,8 @@ def _revision(text: str | None) -> str | None:
     return text
 
 
+VariantName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+"""Part of a folder's name, so no path."""
 Source = Annotated[Word, BeforeValidator(lambda text: _source(text) if isinstance(text, str) else text)]
 
 
@@ -136,7 +138,7 @@ class Entry(_Keys):
     precision: Precision = "bf16"
     dtype: Dtype = "auto"
     weights_gb: Positive | None = None
-    variants: Mapping[str, Variant] = Field(default_factory=dict)
+    variants: Mapping[VariantName, Variant] = Field(default_factory=dict)
     system: System = "native"
     thinking: Thinking | None = None
     end_of_turn: tuple[Word, ...] = ()

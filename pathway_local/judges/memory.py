@@ -9,7 +9,7 @@ prefixes are cached a case holds two states of each layer (vLLM 0.32, `MambaSpec
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pathway_local.errors import UsageError
 from pathway_local.judges.architecture import Architecture, Attention
@@ -33,6 +33,17 @@ BITS = {
     "awq": 4.25,
     "gptq": 4.25,
 }
+# Precisions that vLLM makes of 16-bit weights while it loads them, by the names of its `quantization` setting
+# (vLLM 0.32, config/quantization.py): each part is converted as it arrives, so that the whole never lies in memory.
+ON_LOADING = {
+    "fp8": "fp8",
+    "fp8_per_tensor": "fp8",
+    "fp8_per_channel": "fp8",
+    "fp8_per_block": "fp8",
+    "mxfp8": "fp8",
+    "mxfp4": "mxfp4",
+}
+TO_8_BITS = "fp8_per_tensor"
 COMMON = {"bf16": ("bf16", "fp16"), "fp8": ("fp8", "int8"), "4-bit": ("w4a16", "mxfp4", "nvfp4", "awq", "gptq")}
 
 
@@ -104,6 +115,26 @@ def case_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2) -> fl
     return held
 
 
+def case_formula(architecture: Architecture, tokens: int, kv_bytes: int = 2) -> str:
+    """How `case_bytes` comes about, in words."""
+    full, parts = architecture.full, []
+    if full.layers:
+        held = _round_up(tokens, _page(architecture, kv_bytes))
+        parts.append(f"{full.layers} layers x {_width(full)} x {kv_bytes} bytes x {held:,} tokens")
+    if slide := architecture.sliding:
+        kept = _round_up(min(tokens, slide.window) if slide.window else tokens, PAGE)
+        parts.append(f"{slide.layers} sliding layers x {_width(slide)} x {kv_bytes} bytes x {kept:,} tokens")
+    if architecture.state:
+        parts.append(f"{STATES_PER_CASE} states of {architecture.state.layers} recurrent layers")
+    return f"{' + '.join(parts)} = {case_bytes(architecture, tokens, kv_bytes) / GB:.3f} GB"
+
+
+def _width(layer: Attention) -> str:
+    if layer.latent:
+        return f"{layer.latent} numbers"
+    return f"2 x {layer.kv_heads} heads x {layer.head_size}"
+
+
 def _page(architecture: Architecture, kv_bytes: int) -> int:
     full, state = architecture.full, architecture.state
     if not state or not full.layers:
@@ -122,15 +153,23 @@ def _round_up(number: int, step: int) -> int:
 
 def checkpoints(spec: JudgeSpec) -> list[Checkpoint]:
     """The judge's own weights, its variants', and an estimate for each common precision that none of them has."""
-    listed = [(spec.name, spec.precision, spec.weights_gb)]
-    listed += [(f"{spec.name}:{name}", one.precision, one.weights_gb) for name, one in spec.variants.items()]
-    found = [_checkpoint(spec, *each) for each in listed]
+    listed = [(f"{spec.name}:{name}", one.precision, one.weights_gb) for name, one in spec.variants.items()]
+    found = [_own(spec), *(_checkpoint(spec, *each) for each in listed)]
     there = {one.precision for one in found if one}
     for name, same in COMMON.items():
         if spec.parameters and there.isdisjoint(same):
             weights = spec.parameters.total * BITS[same[0]] / 8 * GB
             found.append(Checkpoint(f"{spec.name} in {name}", same[0], weights, estimated=True))
     return [one for one in found if one]
+
+
+def _own(spec: JudgeSpec) -> Checkpoint | None:
+    """The judge's own weights as they are in memory: in another precision where its engine settings ask for one."""
+    stored = _checkpoint(spec, spec.name, spec.precision, spec.weights_gb)
+    made = ON_LOADING.get(str(spec.engine.get("quantization")))
+    if stored is None or made is None or BITS[spec.precision] < 16:
+        return stored
+    return replace(stored, precision=made, weights=stored.weights * BITS[made] / BITS[spec.precision], estimated=True)
 
 
 def _checkpoint(spec: JudgeSpec, judge: str, precision: str, weights_gb: float | None) -> Checkpoint | None:
@@ -170,6 +209,9 @@ def advice(spec: JudgeSpec, found: Iterable[Fit]) -> str:
     real = [one for one in would if not one.checkpoint.estimated]
     if real:
         return f"{said} {real[0].checkpoint.judge} would, with {real[0].cases:,} cases in flight."
+    if would and would[0].checkpoint.precision == "fp8" and BITS[own.checkpoint.precision] == 16:
+        setting = f"{spec.name}: {{engine: {{quantization: {TO_8_BITS}}}}}"
+        return f"{said} In fp8 it would: with `{setting}` in your models.yaml vLLM makes that of its weights."
     if would:
         return f"{said} In {would[0].checkpoint.precision} it would, but no such weights are listed."
     return f"{said} No variant of it fits; take a smaller judge or more memory."

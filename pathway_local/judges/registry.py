@@ -98,7 +98,13 @@ def _of_folder(name: str, known: Mapping[str, JudgeSpec]) -> JudgeSpec:
 
 def weights_folder(spec: JudgeSpec) -> Path:
     """The folder of a judge's weights on this disk, complete. Raises WeightsMissing with what to do."""
-    return check_folder(find_folder(spec.name, spec.source, spec.revision), spec.name)
+    try:
+        return check_folder(find_folder(spec.name, spec.source, spec.revision), spec.name)
+    except WeightsMissing as error:
+        if not spec.gated:
+            raise
+        gate = "It is gated: accept its terms on its page of the hub and log in with `hf auth login` first."
+        raise WeightsMissing(str(error), f"{error.hint} {gate}") from None
 
 
 def user_file() -> Path:
@@ -219,7 +225,7 @@ def _explained(name: str, keys: Mapping[str, tuple[object, _File]], last: _File,
         return RegistryError(f"{at}: no such key", f"{said}Known are: {', '.join(known)}.")
     if error["type"] == "missing":
         return RegistryError(f"{at}: missing", "Add it.")
-    said = error["msg"].removeprefix("Value error, ").replace("Input should", "should")
+    said = error["msg"].removeprefix("Value error, ").replace("Input should", "should").replace("tuple", "list")
     return RegistryError(
         f"{at}: {said}", "Put it in quotes." if error["type"] == "string_type" else "Correct it there."
     )
