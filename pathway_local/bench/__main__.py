@@ -38,9 +38,7 @@ def bench(
     detail: Annotated[str, typer.Option(help="full, through-score or score.")] = "full",
     variants: Annotated[str, typer.Option(help="Which to measure, separated by commas.")] = ",".join(VARIANTS),
     setting: Annotated[list[str], typer.Option("--set", help="NAME=VALUE, an engine setting.")] = [],  # noqa: B006
-    own: Annotated[
-        bool, typer.Option(help="Measure our own Python alone, with an engine that answers at once.")
-    ] = False,
+    own: Annotated[bool, typer.Option(help="Our own Python alone, with an engine that answers at once.")] = False,
     words: Annotated[int, typer.Option(help="With --own: words in each of a case's texts.")] = 30,
     out: Annotated[Path | None, typer.Option(help="Write all figures here, as JSON.")] = None,
 ) -> None:
@@ -157,11 +155,9 @@ def _spread(values: Sequence[float]) -> str:
 
 def hardware() -> dict[str, Any]:
     """What it was measured on."""
-    cpu = next(
-        (l.partition(":")[2].strip() for l in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in l), ""
-    )
+    told = Path("/proc/cpuinfo").read_text().partition("model name")[2].partition("\n")[0]
     return {
-        "processor": cpu,
+        "processor": told.strip("\t :"),
         "processors": os.cpu_count(),
         "gpus": [gpu.name for gpu in this_machine().gpus],
         "load": os.getloadavg()[0],
@@ -174,9 +170,7 @@ def hardware_line() -> str:
     """The same in a line."""
     told = hardware()
     gpus = ", ".join(told["gpus"]) or "no GPU"
-    return (
-        f"{told['processors']} x {told['processor']}, {gpus}, vLLM {told['vllm']}, load {told['load']:.1f} at the end"
-    )
+    return f"{told['processors']} x {told['processor']}, {gpus}, vLLM {told['vllm']}, load {told['load']:.1f}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Our own Python alone: reading, rendering, tokenising, reading back and storing, with an engine that answers at once."""
+"""Our own Python alone: read, render, tokenise, read back and store, with an engine that answers at once."""
 
 import json
 import os

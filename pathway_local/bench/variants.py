@@ -76,7 +76,9 @@ class Quiet:
 class Stage:
     """A judge of that shape, made in `folder`, and the engines that measure with it; `close` ends them."""
 
-    def __init__(self, shape: str, folder: Path, rubrics: Sequence[str], detail: Detail, settings: Mapping[str, Any]):
+    def __init__(
+        self, shape: str, folder: Path, rubrics: Sequence[str], detail: Detail, settings: Mapping[str, Any]
+    ) -> None:
         self.folder, self.detail = folder, detail
         self.rubrics = [load_rubric(name) for name in rubrics]
         self.judge_folder = make_judge(shape, folder / shape)

@@ -1,0 +1,62 @@
+"""Counts the work of judging with real vLLM: `python count_work.py JUDGE RUBRIC DETAIL CASES FOLDER` prints JSON."""
+
+import json
+import sys
+from pathlib import Path
+
+from pathway_local.bench.made_cases import write_cases
+from pathway_local.chat import Chat
+from pathway_local.engines.passes import EngineConfig, Pass, PassResult
+from pathway_local.engines.pool import Pool
+from pathway_local.engines.vllm import VllmEngine
+from pathway_local.judge import Judging, LocalRater
+from pathway_local.prompt import PromptWriter
+from pathway_local.rater import Rater
+from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.runs.run_cases import cases_of
+from pathway_local.runs.run_file import RunFile
+from pathway_local.tokenizer import JudgeTokenizer
+
+CONTEXT = 4096
+
+
+class Counted(VllmEngine):
+    """The engine, with its passes and steps counted."""
+
+    passes = steps = read = cached = 0
+
+    def submit(self, item: Pass) -> None:
+        self.passes += 1
+        self.read += len(item.ids)
+        super().submit(item)
+
+    def step(self) -> list[PassResult]:
+        self.steps += 1
+        done = super().step()
+        self.cached += sum(result.cached_tokens for result in done)
+        return done
+
+
+def main(judge: str, name: str, detail: str, count: str, folder: str) -> None:
+    rubric, tokenizer = load_rubric(name), JudgeTokenizer(Path(judge))
+    writer = PromptWriter(rubric, tokenizer, Chat(), context=CONTEXT, detail=detail)  # type: ignore[arg-type]
+    engine = Counted(EngineConfig(judge, "float32", CONTEXT))
+    cases = cases_of(write_cases(Path(folder) / "c.csv", rubric, int(count), 1), [rubric], None)
+    with RunFile.create(Path(folder) / "c.run") as run:
+        run.add_rubric(name, rubric.text)
+        rater = LocalRater(run.add_rater(Rater("x", "judge", name, {})), writer)
+        tally = Judging(run, [rater], Pool(lambda: engine, tokenizer, CONTEXT), source="c.csv").judge(iter(cases))
+    told = {
+        "judged": tally.judged,
+        "passes": engine.passes,
+        "steps": engine.steps,
+        "generated": tally.tokens.generated,
+        "computed": tally.tokens.prompt - tally.tokens.cached,
+        "computed in all": engine.read - engine.cached,
+        "rubric": len(writer.shared_prefix()),
+    }
+    print(json.dumps(told))
+    engine.close()
+
+
+main(*sys.argv[1:])

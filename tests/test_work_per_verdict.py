@@ -1,0 +1,93 @@
+"""What a verdict costs, counted in what no machine changes: it may shrink, never grow.
+
+Where a number here goes down, put the new one; where it would go up, look for what does something twice.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from families import FAMILIES, write_tokenizer
+
+from pathway_local.bench.made_cases import write_cases
+from pathway_local.chat import Chat
+from pathway_local.engines.passes import Pass, PassResult
+from pathway_local.engines.pool import Pool
+from pathway_local.engines.scripted import ScriptedEngine
+from pathway_local.judge import BATCH, Judging, LocalRater
+from pathway_local.prompt import PromptWriter
+from pathway_local.rater import Rater
+from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.runs.run_cases import cases_of
+from pathway_local.runs.run_file import RunFile
+from pathway_local.tokenizer import JudgeTokenizer
+
+CASES = 1024
+REPLY = "\nIt says what the ideal answer says.\n\n**Score:** 4\n\n**Justification:**\nNothing is amiss."
+
+
+def test_calls_and_statements_of_a_thousand_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+    tokenizer = JudgeTokenizer(write_tokenizer(FAMILIES[0], tmp_path))
+    reply, usual = tokenizer.encode(REPLY), tokenizer.encode(" 4")[:1]
+    encode, encode_cases = JudgeTokenizer.encode, JudgeTokenizer.encode_cases
+
+    def counted(self: JudgeTokenizer, text: str) -> tuple[int, ...]:
+        calls["of our own text"] += 1
+        return encode(self, text)
+
+    def counted_cases(self: JudgeTokenizer, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        calls["of cases' texts"] += 1
+        return encode_cases(self, texts)
+
+    def script(item: Pass) -> PassResult:
+        calls["probes" if item.logprob_ids else "replies"] += 1
+        # As a model would: the usual spelling of the blank with its digit is all but sure.
+        shares = dict.fromkeys(item.logprob_ids, -20.0) | dict.fromkeys(set(usual) & set(item.logprob_ids), -0.1)
+        return PassResult(item.id, () if item.logprob_ids else reply, logprobs=shares)
+
+    monkeypatch.setattr(JudgeTokenizer, "encode", counted)
+    monkeypatch.setattr(JudgeTokenizer, "encode_cases", counted_cases)
+    rubric = load_rubric("pathway-answer")
+    writer = PromptWriter(rubric, tokenizer, Chat(), context=8000)
+    cases = cases_of(write_cases(tmp_path / "c.csv", rubric, CASES, 1, words=4), [rubric], None)
+    with RunFile.create(tmp_path / "c.run") as run:
+        run.add_rubric(rubric.name, rubric.text)
+        rater = LocalRater(run.add_rater(Rater("x", "judge", rubric.name, {})), writer)
+        written: Counter[str] = Counter()
+        run.database._connection.set_trace_callback(lambda said: written.update([said.split()[0]]))
+        pool = Pool(lambda: ScriptedEngine(script), tokenizer, 8000)
+        assert Judging(run, [rater], pool, source="c.csv").judge(iter(cases)).judged == CASES
+    assert calls["replies"] == CASES
+    assert calls["probes"] <= CASES
+    assert calls["of cases' texts"] <= CASES / BATCH
+    assert calls["of our own text"] <= 12, "the rubric's text is encoded once, not once for each case"
+    assert written["INSERT"] <= 2 * CASES, "a row for the case, a row for its outcome"
+    assert written.total() - written["INSERT"] <= 60, written
+
+
+@pytest.mark.parametrize(
+    ("rubric", "detail", "most"),
+    [
+        ("pathway-answer", "score", {"passes": 0, "steps": 0, "generated": 0, "computed": 0, "computed in all": 0}),
+        (
+            "groundedness",
+            "through-score",
+            {"passes": 0, "steps": 0, "generated": 0, "computed": 0, "computed in all": 0},
+        ),
+    ],
+)
+def test_tokens_and_steps_of_real_verdicts(
+    rubric: str, detail: str, most: dict[str, int], tiny_judge: Path, tmp_path: Path
+) -> None:
+    script = Path(__file__).with_name("count_work.py")
+    command = [sys.executable, str(script), str(tiny_judge), rubric, detail, "48", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=True, env=os.environ)
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["judged"] == 48
+    assert {name: found[name] for name in most if found[name] > most[name]} == {}
