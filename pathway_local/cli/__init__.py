@@ -1,5 +1,6 @@
 """The command line: each command parses, calls one function and prints."""
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -50,6 +51,16 @@ class _Commands(TyperGroup):
             return name, command, rest
         return name, typer.main.get_command(import_module(f"pathway_local.cli.{MODULES.get(name, name)}").app), rest
 
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader of a pipe, such as `head`, has seen enough. What is still to be flushed goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        return result
+
 
 app = typer.Typer(
     cls=_Commands,
@@ -84,10 +95,6 @@ def main() -> None:
     except PathwayError as error:
         complain(error)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader of a pipe, such as `head`, has seen enough.
-        sys.stderr.close()
-        sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except Exception as error:  # noqa: BLE001  whatever it is, its own words may quote a case
