@@ -54,6 +54,10 @@ class Notes:
             return f"not defined {mark}"
         return f"{number(estimate.value, digits)}\n{interval(estimate.interval, digits) or mark}"
 
+    def reason(self, reason: str) -> str:
+        """The number of a note with this reason."""
+        return self._mark(reason)
+
     def lines(self, cluster: str) -> Iterator[str]:
         """The notes; `cluster` is the column whose values were kept together, or empty."""
         yield from (f"({place}) {reason}" for reason, place in self._reasons.items())

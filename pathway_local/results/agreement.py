@@ -88,7 +88,7 @@ class ScoreAgreement:
             "levels": list(self.levels),
             "special": list(self.special),
             "cases": self.cases,
-            "clusters": self.cluster or None,
+            "cluster_by": self.cluster or None,
             "raters": [_rater_json(rater, self.coverage(rater)) for rater in self.raters],
             "figures": [row.as_json() for row in self.rows()],
             "confusion": [_table_json(pair) for pair in self.pairs],

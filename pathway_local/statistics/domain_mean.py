@@ -32,10 +32,13 @@ def corrected_domain_mean(
     people: FloatArray,
     judge_special: NDArray[np.bool_],
     people_special: NDArray[np.bool_],
+    inside: NDArray[np.bool_],
     scale: tuple[float, float],
     correct: Correct,
 ) -> Placed:
-    """Both for scores (N,), NaN where there is none on the scale; the other two say where it is a special level.
+    """Both for scores (N,), NaN where there is none on the scale; the next two say where it is a special level.
+
+    `inside` are the cases that `correct` is about: all, or those of its group.
 
     With z for a place on the scale by people, g by the judge: the mean m solves E[z (y - m)] = 0. Its left side
     is a mean, corrected with g (f - m) in the judge's place; it is solved by Newton's steps, m plus it over
@@ -49,7 +52,7 @@ def corrected_domain_mean(
     special = correct(1 - g, 1 - z, (0.0, 1.0))
     if isinstance(special, Undefined):
         return Placed(special, special)
-    on_scale = people[np.isfinite(people)]
+    on_scale = people[inside & np.isfinite(people)]
     if len(on_scale) < 2:
         return Placed(Undefined(f"{len(on_scale)} labels have a place on the scale, under 2"), special)
 
@@ -73,7 +76,7 @@ def corrected_domain_mean(
     if isinstance(found, Undefined):
         return Placed(found, special)
     _, labels_only = solved(lambda correction: correction.labels_only)
-    verdicts = judge[np.isfinite(judge)]
+    verdicts = judge[inside & np.isfinite(judge)]
     plain: Number = float(verdicts.mean()) if len(verdicts) else Undefined("no case has a verdict on the scale")
     warnings = few_dissenters(on_scale)
     mean = replace(found, judge_mean=plain, corrected=corrected, labels_only=labels_only, warnings=warnings)
