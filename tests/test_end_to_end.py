@@ -73,7 +73,11 @@ def test_a_run_goes_on_with_its_own_settings_and_judges_nothing_twice(judged: Pa
     assert sqlite3.connect(judged).execute("SELECT count(*), max(rowid) FROM outcomes").fetchone() == before
     found = json.loads(done.stdout)
     assert [group["rubric"] for group in found] == ["gold-answer", "pathway-answer"]
-    groups = json.loads(run("summary", judged.name, "--by", "audience", "--json", cwd=folder).stdout)
+    by = ("summary", judged.name, "--by", "audience")
+    hidden = run(*by, cwd=folder)
+    assert "values of audience with under 10 cases left out" in hidden.stderr
+    assert "staff" not in hidden.stdout + hidden.stderr
+    groups = json.loads(run(*by, "--min-group", 1, "--json", cwd=folder).stdout)
     assert {group["audience"] for group in groups} == {"prospective", "enrolled", "staff"}
 
 

@@ -1,5 +1,6 @@
 """The command line: each command parses, calls one function and prints."""
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -23,6 +24,9 @@ COMMANDS = {
     "sample": "Draw cases for people to rate, into a shuffled rating sheet.",
     "panel": "Make a rater of others: their mean, median or majority.",
     "divergence": "Show where raters part, and the cases to look at first.",
+    "agreement": "Show how far raters agree: judges, people and hosted judges, each with each.",
+    "calibrate": "Correct a judge's mean by people's labels of a sample.",
+    "compare": "Show which of two chatbots does better on the same questions.",
     "hosted": "Write a run's prompts as a batch file for a hosted judge.",
     "audit": "Show who did what with a run, and check that nothing of it was changed.",
     "purge": "Remove texts, or all that is known of cases, from a run for good.",
@@ -49,6 +53,16 @@ class _Commands(TyperGroup):
         if name is None or command is None:
             return name, command, rest
         return name, typer.main.get_command(import_module(f"pathway_local.cli.{MODULES.get(name, name)}").app), rest
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader of a pipe, such as `head`, has seen enough. What is still to be flushed goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        return result
 
 
 app = typer.Typer(
@@ -85,10 +99,6 @@ def main() -> None:
     except PathwayError as error:
         complain(error)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader of a pipe, such as `head`, has seen enough.
-        sys.stderr.close()
-        sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except Exception as error:  # noqa: BLE001  whatever it is, its own words may quote a case

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cli.terminal import data, print_json, table, talk
+from pathway_local.cli.terminal import MIN_GROUP, data, hidden_groups, notice, print_json, table, talk
 from pathway_local.results.summary import Group, ScoreSummary, Summary, summarize
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Interval
@@ -17,11 +17,14 @@ app = typer.Typer(pretty_exceptions_enable=False)
 def summary(
     run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
     by: Annotated[str, typer.Option(help="A metadata column that the run keeps: one row for each of its values.")] = "",
+    min_group: Annotated[int, typer.Option(min=1, help="With --by: leave out groups of fewer cases.")] = MIN_GROUP,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Show scores, confidence and failures of a run."""
     with RunFile.read(run) as read:
-        found = summarize(read, by)
+        found = summarize(read, by, min_group)
+    if found.hidden:
+        notice(hidden_groups(found.hidden, by, min_group))
     if as_json:
         print_json(found.as_json())
     else:
@@ -31,7 +34,8 @@ def summary(
 def show(found: Summary) -> None:
     """Print a table of the scores, the levels' names, and what there is to be careful about."""
     if not found.groups:
-        talk.print("the run holds no outcome yet")
+        if not found.hidden:
+            talk.print("the run holds no outcome yet")
         return
     values = sorted({value for group in found.groups for score in group.scores.values() for value in score.counts})
     raters = {group.rater for group in found.groups}

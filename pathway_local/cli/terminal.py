@@ -13,6 +13,8 @@ from rich.text import Text
 from pathway_local.errors import OutputExists, PathwayError, UsageError
 
 PIPE_WIDTH = 120
+MIN_GROUP = 10
+"""Groups of fewer cases are left out of tables: what is said of few may tell what one of them got."""
 
 talk = Console(stderr=True, highlight=False, soft_wrap=True)
 data = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
@@ -56,6 +58,12 @@ def pairs(given: Sequence[str], option: str) -> Mapping[str, str]:
         if not (name and sign and value):
             raise UsageError(f"{option} {name}{sign}{value} is not NAME=COLUMN", f"Such as {option} question=Query.")
     return {name: value for name, _, value in split}
+
+
+def hidden_groups(count: int, column: str, smallest: int) -> str:
+    """What to say of groups that are not shown; their names could tell who is in them."""
+    values = "one value" if count == 1 else f"{count} values"
+    return f"{values} of {column} with under {smallest} cases left out (--min-group)"
 
 
 def check_new(path: Path | None, *, force: bool) -> None:

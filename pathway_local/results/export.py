@@ -13,7 +13,7 @@ from pathway_local.runs.run_cases import rubrics_of
 from pathway_local.runs.run_file import Record, RunFile
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.tables import Written, write_table
-from pathway_local.verdict import Failure, Score, Value
+from pathway_local.verdict import Failure, Score, Value, Verdict
 
 CASE_COLUMNS = ("case", "rater", "rubric")
 END_COLUMNS = ("marks", "failure", "failure_message")
@@ -24,10 +24,10 @@ def export(run: RunFile, target: Path, *, force: bool) -> list[str]:
 
     A metadata column that is called like one of ours is written as case.NAME. Raises UsageError.
     """
-    rubrics = _rubrics(run)
-    fields = list(dict.fromkeys(column for _, rater in run.raters() for column in _columns(rater, rubrics)))
+    rubrics, held = _rubrics(run), _Held(run)
+    fields = list(dict.fromkeys(name for _, rater in run.raters() for name in _columns(rater, rubrics, held)))
     ours = {*CASE_COLUMNS, *fields, *END_COLUMNS}
-    metadata = {name: f"case.{name}" if name in ours else name for name in _metadata_columns(run)}
+    metadata = {name: f"case.{name}" if name in ours else name for name in held.metadata}
     columns = [*CASE_COLUMNS, *metadata.values(), *fields, *END_COLUMNS]
     rows = (_row(record, rubrics, metadata) for record in run.records())
     return _remarks(write_table(target, columns, rows, force=force))
@@ -40,11 +40,12 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
     those that were judged gets no cells: that is told in what is returned. Raises UsageError; CasesError where
     cases are known by row number alone and a row has other texts: then rows have moved.
     """
-    rubrics, several = _rubrics(run), len({rater.name for _, rater in run.raters()}) > 1
+    rubrics, held = _rubrics(run), _Held(run)
+    several = len({rater.name for _, rater in run.raters()}) > 1
     columns = [
         f"{_prefix(rater.name, rater.rubric, several)}{column}"
         for _, rater in run.raters()
-        for column in (*_columns(rater, rubrics), *END_COLUMNS)
+        for column in (*_columns(rater, rubrics, held), *END_COLUMNS)
     ]
     found: dict[str, list[Record]] = {}
     for record in run.records():
@@ -99,18 +100,37 @@ def _rubrics(run: RunFile) -> dict[str, Rubric]:
     return rubrics
 
 
-def _metadata_columns(run: RunFile) -> list[str]:
-    return list(dict.fromkeys(name for record in run.records() for name in record.metadata))
+class _Held:
+    """The names of what a run holds beside scores: metadata, and each rater's fields under each rubric.
+
+    A rubric does not tell all fields: people write notes, hosted judges more than was asked, and panels have
+    means and spreads.
+    """
+
+    def __init__(self, run: RunFile) -> None:
+        self.metadata: dict[str, None] = {}
+        self._fields: dict[tuple[str, str], dict[str, None]] = {}
+        for record in run.records():
+            self.metadata |= dict.fromkeys(record.metadata)
+            if isinstance(record.outcome, Verdict):
+                own = self._fields.setdefault((record.rater, record.rubric), {})
+                own |= dict.fromkeys(record.outcome.fields)
+
+    def fields(self, rater: Rater) -> Iterator[str]:
+        """Fields that the rater's verdicts have."""
+        yield from self._fields.get((rater.name, rater.rubric), ())
 
 
-def _columns(rater: Rater, rubrics: Mapping[str, Rubric]) -> Iterator[str]:
-    rubric = rubrics[rater.rubric]
-    for name, score in rubric.format.scores.items():
-        yield from (name, f"{name}_label", f"{name}_expected", f"{name}_confidence")
-        yield from (f"{name}_p{value}" for value in score.values)
-    yield from rubric.format.fields
+def _columns(rater: Rater, rubrics: Mapping[str, Rubric], held: _Held) -> list[str]:
+    output = rubrics[rater.rubric].format
+    columns: dict[str, None] = {}
+    for name, score in output.scores.items():
+        columns |= dict.fromkeys((name, f"{name}_label", f"{name}_expected", f"{name}_confidence"))
+        columns |= dict.fromkeys(f"{name}_p{value}" for value in score.values)
+    columns |= dict.fromkeys(output.fields)
     if rater.spec.get("think"):
-        yield THINKING
+        columns[THINKING] = None
+    return [*columns, *(name for name in held.fields(rater) if name not in columns)]
 
 
 def _row(record: Record, rubrics: Mapping[str, Rubric], metadata: Mapping[str, str]) -> dict[str, Value]:

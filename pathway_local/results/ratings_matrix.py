@@ -103,15 +103,24 @@ class RatingsMatrix:
     def codes(self, column: str) -> tuple[IntArray, tuple[str, ...]]:
         """Each case's value of a metadata column as a code (cases,), and the values in the order of their codes.
 
-        UsageError where the run does not keep the column for every case.
+        -1 for cases without the column that nobody scored, such as rows that could not be read. UsageError
+        where the run does not keep the column for every case that has a score.
         """
-        if any(column not in kept for kept in self.metadata):
+        scored = np.flatnonzero(np.isfinite(self.given).any(axis=1))
+        if any(column not in self.metadata[case] for case in scored):
             hint = f"Judge once more with --keep {column}: it fills the column in and judges nothing again."
             raise UsageError(f"the run does not keep the column {column!r} for every case", hint)
-        values = [kept[column] for kept in self.metadata]
-        names = tuple(dict.fromkeys(values))
+        names = tuple(dict.fromkeys(kept[column] for kept in self.metadata if column in kept))
         place = {name: code for code, name in enumerate(names)}
-        return np.array([place[value] for value in values], dtype=np.int64), names
+        codes = (place[kept[column]] if column in kept else -1 for kept in self.metadata)
+        return np.fromiter(codes, dtype=np.int64, count=len(self.metadata)), names
+
+    def clusters(self, column: str) -> IntArray:
+        """Codes of what depends on each other, (cases,): the same value of the column; without one, a case alone."""
+        codes, names = self.codes(column)
+        alone = (codes < 0) | (codes == (names.index("") if "" in names else -1))
+        codes[alone] = len(names) + np.arange(int(alone.sum()))
+        return codes
 
 
 @dataclass(slots=True)

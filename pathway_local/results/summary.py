@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pathway_local.errors import UsageError
+from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import Score as ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_cases import rubrics_of
@@ -21,20 +22,24 @@ Key = tuple[str, str, str]
 
 @dataclass(slots=True)
 class ScoreSummary:
-    """One score of one rater under one rubric: how often each value was given, and how surely."""
+    """One score of one rater under one rubric: how often each value was given, and how surely.
+
+    `means` counts what a panel gave in place of values of the scale.
+    """
 
     name: str
     levels: Mapping[int, str]
     scale: str
     special: tuple[int, ...]
     counts: dict[int, int]
+    means: Counter[float] = field(default_factory=Counter)
     confidence_sum: float = 0.0
     confidences: int = 0
 
     @property
     def n(self) -> int:
-        """Verdicts."""
-        return sum(self.counts.values())
+        """Verdicts with this score."""
+        return sum(self.counts.values()) + self.means.total()
 
     @property
     def confidence(self) -> float | None:
@@ -52,7 +57,8 @@ class ScoreSummary:
         if self.scale == "nominal":
             return undefined_estimate("the scale is nominal")
         on_scale = {value: count for value, count in self.counts.items() if value not in self.special}
-        found = mean(np.repeat(np.array(list(on_scale), float), list(on_scale.values())))
+        given = Counter({float(value): count for value, count in on_scale.items()}) + self.means
+        found = mean(np.repeat(np.array(list(given), float), list(given.values())))
         if not isinstance(found.interval, Interval):
             return found
         low, high = max(found.interval.low, min(on_scale)), min(found.interval.high, max(on_scale))
@@ -67,30 +73,38 @@ class Group:
     rubric: str
     group: str
     scores: dict[str, ScoreSummary]
+    verdicts: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     marks: Counter[str] = field(default_factory=Counter)
 
     @property
     def cases(self) -> int:
-        """Cases with an outcome."""
-        return next(iter(self.scores.values())).n + self.failures.total()
+        """Cases with an outcome; a verdict may lack some of the scores."""
+        return self.verdicts + self.failures.total()
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All groups of a run, in the order of its raters; `by` is the metadata column that made them."""
+    """All groups of a run, in the order of its raters; `by` is the metadata column that made them.
+
+    `hidden` counts its values that are left out because they have too few cases.
+    """
 
     groups: list[Group]
     by: str
     labels: Mapping[str, str]
+    hidden: int = 0
 
     def as_json(self) -> list[dict[str, object]]:
         """The same as plain values."""
         return [_group_json(group, self.by) for group in self.groups]
 
 
-def summarize(run: RunFile, by: str = "") -> Summary:
-    """The summary of a run; with `by`, one group for each value of that metadata column. Raises UsageError."""
+def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
+    """The summary of a run; with `by`, one group for each value of that metadata column. Raises UsageError.
+
+    A group under `smallest` cases of a rater is left out: a mean of few may tell what one of them got.
+    """
     rubrics = rubrics_of(run)
     groups: dict[Key, Group] = {}
     for record in run.records():
@@ -99,7 +113,9 @@ def summarize(run: RunFile, by: str = "") -> Summary:
             groups[key] = Group(*key, _empty(rubrics[record.rubric]))
         _count(groups[key], record)
     ordered = sorted(groups.values(), key=lambda group: (group.rater, group.rubric, group.group))
-    return Summary(ordered, by, dict(_labels(run)))
+    shown = [group for group in ordered if not by or group.cases >= smallest]
+    hidden = {group.group for group in ordered} - {group.group for group in shown}
+    return Summary(shown, by, dict(_labels(run)), len(hidden))
 
 
 def _labels(run: RunFile) -> Iterator[tuple[str, str]]:
@@ -113,6 +129,8 @@ def _labels(run: RunFile) -> Iterator[tuple[str, str]]:
 def _group_of(record: Record, by: str) -> str:
     if not by:
         return ""
+    if isinstance(record.outcome, Failure) and record.outcome.kind == "bad-row":
+        return record.metadata.get(by, "")  # a row that is no case has no metadata to keep
     if by not in record.metadata:
         hint = f"Judge once more with --keep {by}: it fills the column in and judges nothing again."
         raise UsageError(f"the run does not keep the column {by!r} for every case", hint)
@@ -130,7 +148,12 @@ def _count(group: Group, record: Record) -> None:
     if isinstance(record.outcome, Failure):
         group.failures[record.outcome.kind] += 1
         return
+    group.verdicts += 1
     group.marks.update(record.outcome.marks)
+    for name, found in group.scores.items():
+        given = mean_of(record.outcome, name)
+        if given is not None and name not in record.outcome.scores:
+            found.means[given] += 1
     for name, score in record.outcome.scores.items():
         found = group.scores[name]
         found.counts[score.value] += 1

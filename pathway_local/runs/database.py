@@ -151,9 +151,11 @@ class Database:
             return self._connection.execute(query, values).fetchall()
 
     def stream(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query as they are asked for."""
+        """The rows of a query as they are asked for. They may be left before their end, and the file closed then."""
         with self._explained:
-            yield from self._connection.execute(query, values)
+            # A loop, since `yield from` would close the cursor when it is left, which a closed file can't do.
+            for row in self._connection.execute(query, values):  # noqa: UP028
+                yield row
 
     def execute(self, query: str, values: Sequence[object]) -> int:
         """Run one statement that changes something, inside `writing`; gives the key of the row that was last added."""

@@ -193,7 +193,7 @@ def _correction(sample: _Sample, judge: FloatArray, inside: BoolArray, slopes: F
         corrected=corrected,
         labels_only=_estimate(sample, inside, np.zeros_like(slopes), np.zeros_like(slopes))[0],
         more_labels=_more_labels(variance, residual, count, cases),
-        warnings=_warnings(sample.people[labels]),
+        warnings=few_dissenters(sample.people[labels]),
     )
 
 
@@ -295,7 +295,8 @@ def _more_labels(variance: float, residual: float, labels: int, cases: int) -> i
     return int(np.ceil(residual / (variance / 4 - fixed) - 1e-9)) - labels
 
 
-def _warnings(labels: FloatArray) -> tuple[str, ...]:
+def few_dissenters(labels: FloatArray) -> tuple[str, ...]:
+    """A warning where so few labels differ from the commonest that intervals may be too short."""
     scores, counts = np.unique(labels, return_counts=True)
     common = int(counts.argmax())
     apart = len(labels) - int(counts[common])

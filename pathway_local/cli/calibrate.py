@@ -1,0 +1,127 @@
+"""`pathway-local calibrate`: a judge's mean, corrected by people's labels."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pathway_local.cli.estimates import Notes, interval, number
+from pathway_local.cli.terminal import MIN_GROUP, check_new, data, hidden_groups, print_json, table, talk
+from pathway_local.ratings.import_ratings import GROUP
+from pathway_local.results.calibration import Calibration, CalibrationPlan, Mapping
+from pathway_local.results.calibration import calibrate as correct
+from pathway_local.results.figure_file import write_figures
+from pathway_local.runs.run_cases import rubrics_of
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubric import rubric_of
+from pathway_local.statistics.figure import Estimate, Undefined
+from pathway_local.statistics.prediction_powered import Correction, Target
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+@app.command()
+def calibrate(
+    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    against: Annotated[str, typer.Option(metavar="NAME", help="The people whose labels count: a rater or a group.")],
+    judge: Annotated[list[str], typer.Option(help="The judge to correct; default: all local judges.")] = [],  # noqa: B006
+    rubric: Annotated[str | None, typer.Option(help="A rubric of the run; default: all that they labelled.")] = None,
+    target: Annotated[
+        Target, typer.Option(help="The mean of the cases in this file, or of the population behind them.")
+    ] = "file",
+    assume_random: Annotated[
+        bool, typer.Option("--assume-random", help="Labels did not come from `sample`, but were drawn at random.")
+    ] = False,
+    cluster: Annotated[
+        str, typer.Option(metavar="COLUMN", help="What cases depend on each other by: students, conversations.")
+    ] = "",
+    by: Annotated[str, typer.Option(metavar="COLUMN", help="The same for each value of this column.")] = "",
+    min_group: Annotated[int, typer.Option(min=1, help="With --by: leave out groups of fewer cases.")] = MIN_GROUP,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write every figure to this .csv, .xlsx or .jsonl file.")] = None,
+    force: Annotated[bool, typer.Option(help="Replace a file that exists.")] = False,
+) -> None:
+    """Tell what people would have given on average, from a judge's scores of all cases and their labels of some.
+
+    The labels have to be a random sample, as `pathway-local sample` draws them; cases that were picked for any
+    other reason, such as those of the divergence list, can't stand for the others.
+    """
+    check_new(out, force=force)
+    plan = CalibrationPlan(against, judge, target, assume_random, cluster, by, min_group)
+    with RunFile.read(run) as read:
+        rated = {rater.rubric for _, rater in read.raters() if (rater.name + GROUP).startswith(against + GROUP)}
+        every = list(rubrics_of(read).values())
+        rubrics = [rubric_of(read, rubric)] if rubric else [each for each in every if each.name in rated] or every
+        found = [each for one in rubrics for each in correct(read, one, plan)]
+    if out:
+        write_figures(out, ((each.rubric, each.score, row) for each in found for row in each.rows()), force=force)
+        talk.print(f"written: {out}", markup=False)
+    if as_json:
+        print_json([each.as_json() for each in found])
+        return
+    for each in found:
+        show(each, min_group)
+
+
+def show(found: Calibration, smallest: int) -> None:
+    """Print the means of one judge on one score, its map, and what there is to be careful about."""
+    notes = Notes()
+    rows = [_row(part.name or "all cases", part.cases, part.mean, notes) for part in found.parts]
+    for part in found.parts:
+        if part.special is not None:
+            rows.append(_row(f"{part.name or 'all cases'}: special", part.cases, part.special, notes))
+    heads = [found.by or "", "cases", "labelled", "judge's mean", "labels only", "corrected", "labels to halve it"]
+    data.print(table(f"{found.rubric} {found.score}: {found.judge} corrected by {found.against}", heads, rows))
+    for line in (*notes.lines(found.cluster), *_remarks(found), *_map_lines(found)):
+        data.print(line, markup=False, soft_wrap=True)
+    if found.hidden:
+        data.print(hidden_groups(found.hidden, found.by, smallest), markup=False, soft_wrap=True)
+    data.print()
+
+
+def _row(name: str, cases: int, found: Correction | Undefined, notes: Notes) -> list[str]:
+    if isinstance(found, Undefined):
+        missing = notes.cell(Estimate(found, found))
+        return [name, f"{cases:,}", "", "", "", missing, ""]
+    more = found.more_labels
+    return [
+        name,
+        f"{cases:,}",
+        f"{found.labelled:,}",
+        number(found.judge_mean),
+        notes.cell(found.labels_only),
+        notes.cell(found.corrected),
+        notes.reason(f"no number of labels to halve it, because {more.reason}")
+        if isinstance(more, Undefined)
+        else f"{more:,} more",
+    ]
+
+
+def _remarks(found: Calibration) -> Iterator[str]:
+    whole = "these cases" if found.target == "file" else "the population that these cases are a random sample of"
+    yield f"Corrected: the mean that {found.against} would give to {whole}. A worse judge makes it wider, not wrong."
+    for part in found.parts:
+        if isinstance(part.mean, Correction):
+            where = f"{part.name}: " if part.name else ""
+            if part.mean.without_verdict:
+                yield f"Note: {where}{part.mean.without_verdict:,} cases without a score by {found.judge} stay in."
+            yield from (f"Warning: {where}{warning}." for warning in part.mean.warnings)
+    yield from (f"Note: {notice}." for notice in found.notices)
+
+
+def _map_lines(found: Calibration) -> Iterator[str]:
+    if not isinstance(found.map, Mapping):
+        return
+    steps = ", ".join(f"{level} → {number(value)}" for level, value in found.map.levels.items())
+    yield f"Where {found.judge} expects, {found.against} gave on average: {steps} (the nearest map that never falls)."
+    check = found.map.check
+    if isinstance(check, Undefined):
+        yield f"How good that map is on new cases is not known, because {check.reason}."
+        return
+    errors, ends = check.absolute, interval(check.absolute.gain.interval)
+    yield (
+        f"On cases that it did not see, the map moves the mean absolute error from {number(errors.unmapped.value)} to "
+        f"{number(errors.mapped.value)}: a gain of {number(errors.gain.value)}{f' ({ends})' if ends else ''}, in "
+        f"{check.folds} folds of {check.cases} labels."
+    )

@@ -1,0 +1,97 @@
+"""`pathway-local compare`: which of two chatbots does better."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pathway_local.cli.estimates import Notes
+from pathway_local.cli.terminal import MIN_GROUP, check_new, data, print_json, table, talk
+from pathway_local.errors import UsageError
+from pathway_local.results.comparison import Comparison, ComparisonPlan
+from pathway_local.results.comparison import compare as find
+from pathway_local.results.figure_file import write_figures
+from pathway_local.runs.run_cases import rubrics_of
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubric import rubric_of
+from pathway_local.statistics.figure import Estimate, Undefined
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+@app.command()
+def compare(
+    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    between: Annotated[str, typer.Option(metavar="COLUMN=A,B", help="The two to compare, such as chatbot=v1,v2.")],
+    pair_by: Annotated[str, typer.Option(metavar="COLUMN", help="What both were given alike, such as question_id.")],
+    rubric: Annotated[str | None, typer.Option(help="A rubric of the run; default: all.")] = None,
+    rater: Annotated[list[str], typer.Option(help="Only by these raters; once for each.")] = [],  # noqa: B006
+    cluster: Annotated[
+        str, typer.Option(metavar="COLUMN", help="What questions depend on each other by: students, topics.")
+    ] = "",
+    margin: Annotated[float, typer.Option(min=0.0, help="A difference in points that is no matter.")] = 0.0,
+    min_group: Annotated[int, typer.Option(min=1, help="Leave out comparisons of fewer pairs.")] = MIN_GROUP,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write every figure to this .csv, .xlsx or .jsonl file.")] = None,
+    force: Annotated[bool, typer.Option(help="Replace a file that exists.")] = False,
+) -> None:
+    """Show which of two chatbots does better on the same questions, by each rater, and how sure that is."""
+    check_new(out, force=force)
+    column, first, second = _sides(between)
+    plan = ComparisonPlan(column, first, second, pair_by, rater, cluster, margin, min_group)
+    with RunFile.read(run) as read:
+        rubrics = [rubric_of(read, rubric)] if rubric else list(rubrics_of(read).values())
+        found = [each for one in rubrics for each in find(read, one, plan)]
+    if out:
+        write_figures(out, ((each.rubric, each.score, row) for each in found for row in each.rows()), force=force)
+        talk.print(f"written: {out}", markup=False)
+    if as_json:
+        print_json([each.as_json() for each in found])
+    else:
+        show(found)
+
+
+def _sides(between: str) -> tuple[str, str, str]:
+    """Column and both values. Raises UsageError."""
+    column, _, values = between.partition("=")
+    names = [name.strip() for name in values.split(",")]
+    if not column or len(names) != 2 or not all(names) or names[0] == names[1]:
+        raise UsageError(f"--between {between} is not COLUMN=A,B", "Such as --between chatbot=v1,v2.")
+    return column, names[0], names[1]
+
+
+def show(found: list[Comparison]) -> None:
+    """Print a row for each score and rater, and a sentence for each below."""
+    if not found:
+        talk.print("nobody has scored in this run")
+        return
+    notes = Notes()
+    first, second = found[0].first.name, found[0].second.name
+    heads = ["rubric", "score", "rater", "pairs", f"{first} higher", "same", f"{second} higher", f"{first} − {second}"]
+    data.print(
+        table(f"{first} against {second}, paired by {found[0].pair_by}", heads, [_row(e, notes) for e in found], left=3)
+    )
+    for line in (*notes.lines(found[0].cluster), *(line for each in found for line in _remarks(each))):
+        data.print(line, markup=False, soft_wrap=True)
+
+
+def _row(each: Comparison, notes: Notes) -> list[str]:
+    names = [each.rubric, each.score, each.rater]
+    if isinstance(each.found, Undefined):
+        return [*names, "", "", "", "", notes.cell(Estimate(each.found, each.found))]
+    counts = (each.found.pairs, each.found.wins, each.found.ties, each.found.losses)
+    return [*names, *(f"{count:,}" for count in counts), notes.cell(each.found.difference)]
+
+
+def _remarks(each: Comparison) -> list[str]:
+    where = f"{each.rubric} {each.score}: "
+    lines = [f"{where}{each.sentence}"]
+    if isinstance(each.found, Undefined):
+        return lines
+    if each.unpaired or each.first.scored < each.first.cases or each.second.scored < each.second.cases:
+        covered = [f"{side.scored:,} of {side.cases:,} answers of {side.name}" for side in (each.first, each.second)]
+        lines.append(f"{where}{each.rater} scored {' and '.join(covered)}.")
+        lines.append(f"{where}{each.unpaired:,} questions have a score on one side only and are left out.")
+    if each.several:
+        lines.append(f"{where}{each.several:,} questions have several answers of one side: their mean counts.")
+    return lines

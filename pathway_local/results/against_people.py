@@ -1,0 +1,221 @@
+"""Judges held against people: the human ceiling, which judge agrees better, and where a judge is off."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from pathway_local.errors import UsageError
+from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.figure_row import FigureRow
+from pathway_local.results.ratings_matrix import RatingsMatrix
+from pathway_local.statistics.agreement import NOMINAL, ON_SCALE
+from pathway_local.statistics.ceiling import Ceiling, Contrast, compare_judges, human_ceiling, mean_of_people
+from pathway_local.statistics.figure import FloatArray, IntArray, undefined_estimate
+from pathway_local.statistics.subgroups import GroupError, group_errors
+from pathway_local.verdict import Value
+
+MEAN_OF_OTHERS = "mean of the other people"
+CEILING_FIGURE = "spearman"
+"""Of the figures that a mean of people allows, the one for the ceiling where none of them is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgesAndPeople:
+    """The ceiling of these `people` for these `judges`, by name."""
+
+    people: tuple[str, ...]
+    judges: tuple[str, ...]
+    ceiling: Ceiling
+
+
+@dataclass(frozen=True, slots=True)
+class TwoJudges:
+    """Two judges' agreement with the same people, by `figure`."""
+
+    first: str
+    second: str
+    figure: str
+    contrast: Contrast
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """A judge's errors in each group of cases by its name; `hidden` groups have too few."""
+
+    judge: str
+    groups: tuple[tuple[str, GroupError], ...]
+    hidden: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgainstPeople:
+    """What holding judges against `reference` gave, and in `missing` why a part of it is not there."""
+
+    reference: str
+    margin: float
+    ceiling: JudgesAndPeople | None
+    judges: tuple[TwoJudges, ...]
+    by: str
+    groups: tuple[Groups, ...]
+    missing: tuple[str, ...]
+
+    def rows(self) -> Iterator[FigureRow]:
+        """Every figure as a row."""
+        if self.ceiling:
+            yield from _ceiling_rows(self.ceiling)
+        for each in self.judges:
+            contrast = each.contrast
+            yield FigureRow("with people", each.figure, contrast.first, each.first, self.reference)
+            yield FigureRow("with people", each.figure, contrast.second, each.second, self.reference)
+            facts: dict[str, Value] = {"standing": contrast.standing, "margin": self.margin}
+            yield FigureRow("judges", each.figure, contrast.difference, each.first, each.second, facts=facts)
+        for judge in self.groups:
+            for name, found in judge.groups:
+                parts = (("mean_difference", found.signed), ("mean_absolute_error", found.absolute))
+                for figure, estimate in (*parts, ("excess_absolute_error", found.excess)):
+                    held = (judge.judge, self.reference, name)
+                    yield FigureRow("groups", figure, estimate, *held, facts={"cases": found.cases})
+
+
+def _ceiling_rows(found: JudgesAndPeople) -> Iterator[FigureRow]:
+    figure = found.ceiling.figure
+    for left in found.ceiling.left_out:
+        person = found.people[left.person]
+        facts: dict[str, Value] = {"cases": left.cases}
+        for judge, contrast in zip(found.judges, left.judges, strict=True):
+            target = f"{MEAN_OF_OTHERS} than {person}"
+            yield FigureRow("ceiling", figure, contrast.first, judge, target, facts=facts)
+            yield FigureRow("ceiling", figure, contrast.second, person, target, facts=facts)
+    for judge, contrast in zip(found.judges, found.ceiling.averages, strict=True):
+        yield FigureRow("ceiling", figure, contrast.first, judge, MEAN_OF_OTHERS)
+        yield FigureRow("ceiling", figure, contrast.second, "a person", MEAN_OF_OTHERS)
+        said: dict[str, Value] = {"standing": contrast.standing}
+        yield FigureRow("ceiling difference", figure, contrast.difference, judge, "a person", facts=said)
+
+
+def against_people(
+    matrix: RatingsMatrix,
+    compared: Sequence[int],
+    members: Mapping[str, set[str]],
+    clusters: IntArray | None,
+    plan: AgreementPlan,
+) -> AgainstPeople:
+    """Hold the judges among the raters `compared` against the plan's reference; `members` are those of panels.
+
+    Raises UsageError where groups are asked for and it can't be told whom to hold judges against.
+    """
+    reference = _reference(matrix, compared, plan.against)
+    judges = _judges(matrix, compared, reference, members)
+    missing = list(_missing(matrix, reference, judges))
+    figure = plan.figure or ("kappa" if matrix.nominal else "kappa_quadratic")
+    if matrix.nominal and figure not in NOMINAL:
+        figure = "kappa"
+    ceiling, two = None, []
+    if reference and judges:
+        if len(reference) > 1 and not matrix.nominal:
+            ceiling = _ceiling(matrix, reference, judges, clusters, figure, plan.margin)
+        two = [
+            _two_judges(matrix, first, second, reference, clusters, figure, plan.margin)
+            for first, second in combinations(judges, 2)
+        ]
+    groups = tuple(_groups(matrix, judges, reference, clusters, plan)) if plan.by else ()
+    return AgainstPeople(
+        _name(matrix, reference, plan.against), plan.margin, ceiling, tuple(two), plan.by, groups, tuple(missing)
+    )
+
+
+def _reference(matrix: RatingsMatrix, compared: Sequence[int], against: str) -> list[int]:
+    if against:
+        return [place for place in matrix.columns(against) if matrix.raters[place].verdicts]
+    return [place for place in compared if matrix.raters[place].kind == "human"]
+
+
+def _judges(
+    matrix: RatingsMatrix, compared: Sequence[int], reference: Sequence[int], members: Mapping[str, set[str]]
+) -> list[int]:
+    """The raters to hold against the reference: no people, and no panels with one of the reference in them."""
+    taken = {matrix.raters[place].name for place in reference}
+    own = [place for place in compared if matrix.raters[place].kind != "human" and place not in reference]
+    humans = {rater.name for rater in matrix.raters if rater.kind == "human"}
+    return [place for place in own if not members.get(matrix.raters[place].name, set()) & (taken | humans)]
+
+
+def _missing(matrix: RatingsMatrix, reference: Sequence[int], judges: Sequence[int]) -> Iterator[str]:
+    if not reference:
+        yield "no people have scored: nothing to hold judges against"
+    elif not judges:
+        yield "there is no judge to hold against people"
+    elif matrix.nominal:
+        yield "no human ceiling and no errors in groups: the scale is nominal, so people have no mean"
+    elif len(reference) < 2:
+        yield "no human ceiling: it takes two people or more on the same cases"
+
+
+def _name(matrix: RatingsMatrix, reference: Sequence[int], against: str) -> str:
+    if against or len(reference) == 1:
+        return against or matrix.raters[reference[0]].name
+    return "people"
+
+
+def _ceiling(
+    matrix: RatingsMatrix,
+    people: Sequence[int],
+    judges: Sequence[int],
+    clusters: IntArray | None,
+    figure: str,
+    margin: float,
+) -> JudgesAndPeople:
+    scores = matrix.on_scale
+    found = human_ceiling(
+        scores[:, list(people)],
+        scores[:, list(judges)],
+        CEILING_FIGURE if figure in ON_SCALE else figure,
+        margin,
+        clusters=clusters,
+    )
+    names = tuple(rater.name for rater in matrix.raters)
+    return JudgesAndPeople(tuple(names[place] for place in people), tuple(names[place] for place in judges), found)
+
+
+def _two_judges(
+    matrix: RatingsMatrix,
+    first: int,
+    second: int,
+    people: Sequence[int],
+    clusters: IntArray | None,
+    figure: str,
+    margin: float,
+) -> TwoJudges:
+    names = (matrix.raters[first].name, matrix.raters[second].name)
+    means = [matrix.raters[place].name for place in (first, second, *people) if not matrix.raters[place].on_scale]
+    if means and figure in ON_SCALE:
+        refused = undefined_estimate(f"{means[0]} is a mean of others, which is no level of the scale")
+        return TwoJudges(*names, figure, Contrast(refused, refused, refused, "can't tell"))
+    scores, levels = matrix.on_scale, tuple(map(float, matrix.levels))
+    columns = (scores[:, first], scores[:, second], scores[:, list(people)])
+    return TwoJudges(*names, figure, compare_judges(*columns, figure, margin, levels, clusters=clusters))
+
+
+def _groups(
+    matrix: RatingsMatrix,
+    judges: Sequence[int],
+    reference: Sequence[int],
+    clusters: IntArray | None,
+    plan: AgreementPlan,
+) -> Iterator[Groups]:
+    if not reference:
+        raise UsageError(
+            "there are no people whose scores groups could be held against", "Name a rater with --against."
+        )
+    if matrix.nominal:
+        return
+    codes, names = matrix.codes(plan.by)
+    scores = matrix.on_scale
+    target: FloatArray = mean_of_people(scores[:, list(reference)])
+    known = codes >= 0
+    own = None if clusters is None else clusters[known]
+    for judge in judges:
+        found = group_errors(scores[known, judge], target[known], codes[known], clusters=own, smallest=plan.smallest)
+        shown = [each for each in found if each.cases >= plan.smallest]
+        named = tuple((names[each.group] or "(empty)", each) for each in shown)
+        yield Groups(matrix.raters[judge].name, named, len(found) - len(shown))

@@ -1,0 +1,224 @@
+"""How far a run's raters agree: each pair of them, sets of them, and judges held against people."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from pathway_local.rater import Kind
+from pathway_local.results.against_people import AgainstPeople, against_people
+from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.figure_row import FigureRow
+from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, ratings_matrices
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.statistics.agreement import ON_SCALE, PairAgreement, SpecialAgreement, pair_agreement
+from pathway_local.statistics.agreement import special_agreement as special_pair
+from pathway_local.statistics.figure import Estimate, IntArray, Undefined, undefined_estimate
+from pathway_local.statistics.reliability import OFF_SCALE_TOO, Reliability, reliability
+from pathway_local.verdict import Value
+
+ORDER: tuple[Kind, ...] = ("judge", "hosted", "panel", "human")
+"""The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two raters: on the scale, and on special levels where the score has some."""
+
+    first: MatrixRater
+    second: MatrixRater
+    agreement: PairAgreement
+    special: SpecialAgreement | None
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """Raters taken together; `name` says which."""
+
+    name: str
+    found: Reliability
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreAgreement:
+    """All that is to be said of the agreement on one score; `cases` are those of the run under its rubric."""
+
+    rubric: str
+    score: str
+    nominal: bool
+    levels: tuple[int, ...]
+    special: tuple[int, ...]
+    cases: int
+    cluster: str
+    raters: tuple[MatrixRater, ...]
+    pairs: tuple[Pair, ...]
+    sets: tuple[Set, ...]
+    people: AgainstPeople
+    notices: tuple[str, ...]
+
+    def coverage(self, rater: MatrixRater) -> float:
+        """The share of the cases that the rater scored."""
+        return rater.verdicts / self.cases if self.cases else 0.0
+
+    def rows(self) -> Iterator[FigureRow]:
+        """Every figure as a row."""
+        for pair in self.pairs:
+            names = (pair.first.name, pair.second.name)
+            facts: dict[str, Value] = {"cases": pair.agreement.cases}
+            facts |= {"first_coverage": self.coverage(pair.first), "second_coverage": self.coverage(pair.second)}
+            for name, estimate in pair.agreement.figures.items():
+                yield FigureRow("pairs", name, estimate, *names, facts=facts)
+            if pair.special:
+                for name, estimate in (("exact", pair.special.exact), ("kappa", pair.special.kappa)):
+                    yield FigureRow("special", name, estimate, *names, facts=facts)
+        for each in self.sets:
+            facts = {"cases": each.found.shared, "raters": each.found.raters, "complete": each.found.complete}
+            for name, estimate in each.found.figures.items():
+                yield FigureRow("together", name, estimate, each.name, facts=facts)
+        yield from self.people.rows()
+
+    def as_json(self) -> dict[str, Value]:
+        """The same as plain values, with the confusion matrices."""
+        return {
+            "rubric": self.rubric,
+            "score": self.score,
+            "scale": "nominal" if self.nominal else "ordinal",
+            "levels": list(self.levels),
+            "special": list(self.special),
+            "cases": self.cases,
+            "cluster_by": self.cluster or None,
+            "raters": [_rater_json(rater, self.coverage(rater)) for rater in self.raters],
+            "figures": [row.as_json() for row in self.rows()],
+            "confusion": [_table_json(pair) for pair in self.pairs],
+            "notices": list(self.notices),
+        }
+
+
+def agreement(run: RunFile, rubric: Rubric, plan: AgreementPlan) -> list[ScoreAgreement]:
+    """The agreement on each score of a rubric, on the cases that raters have in common. Raises UsageError."""
+    members = {
+        rater.name: set(map(str, of)) if isinstance(of := rater.spec.get("of"), list) else set()
+        for _, rater in run.raters()
+        if rater.kind == "panel" and rater.rubric == rubric.name
+    }
+    return [_score(matrix, members, plan) for matrix in ratings_matrices(run, rubric)]
+
+
+def _score(matrix: RatingsMatrix, members: Mapping[str, set[str]], plan: AgreementPlan) -> ScoreAgreement:
+    chosen = _chosen(matrix, plan.raters)
+    clusters = matrix.clusters(plan.cluster) if plan.cluster else None
+    compared = [place for place in chosen if matrix.raters[place].verdicts]
+    pairs = [
+        _pair(matrix, first, second, clusters)
+        for first, second in combinations(compared, 2)
+        if not _holds(matrix, members, first, second)
+    ]
+    return ScoreAgreement(
+        rubric=matrix.rubric,
+        score=matrix.score,
+        nominal=matrix.nominal,
+        levels=matrix.levels,
+        special=matrix.special,
+        cases=len(matrix.case_ids),
+        cluster=plan.cluster,
+        raters=tuple(matrix.raters[place] for place in chosen),
+        pairs=tuple(pairs),
+        sets=tuple(_sets(matrix, compared, pairs, clusters)),
+        people=against_people(matrix, compared, members, clusters, plan),
+        notices=tuple(_notices(matrix, compared, members)),
+    )
+
+
+def _chosen(matrix: RatingsMatrix, names: Sequence[str]) -> list[int]:
+    places = [place for name in names for place in matrix.columns(name)] or list(range(len(matrix.raters)))
+    return sorted(dict.fromkeys(places), key=lambda place: (ORDER.index(matrix.raters[place].kind), place))
+
+
+def _holds(matrix: RatingsMatrix, members: Mapping[str, set[str]], first: int, second: int) -> bool:
+    """Whether one of the two is a panel with the other, or another panel with the same member, in it."""
+    held = [members.get(name, {name}) for name in (matrix.raters[first].name, matrix.raters[second].name)]
+    return bool(held[0] & held[1])
+
+
+def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[str, set[str]]) -> Iterator[str]:
+    if any(_holds(matrix, members, first, second) for first, second in combinations(compared, 2)):
+        yield "a panel is not compared with its own members: it agrees with them by its making"
+    for place in compared:
+        rater = matrix.raters[place]
+        if rater.other_texts:
+            yield f"{rater.name}: {rater.other_texts} verdicts are left out, their cases had other texts"
+
+
+def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> Pair:
+    raters = (matrix.raters[first], matrix.raters[second])
+    scores = matrix.on_scale
+    levels = tuple(map(float, matrix.levels))
+    found = pair_agreement(scores[:, first], scores[:, second], levels, nominal=matrix.nominal, clusters=clusters)
+    off = _off_scale(raters)
+    if off:
+        figures = {name: undefined_estimate(off) if name in ON_SCALE else e for name, e in found.figures.items()}
+        found = replace(found, figures=figures, table=Undefined(off))
+    special = None
+    if matrix.special:
+        special = special_pair(
+            matrix.given[:, first], matrix.given[:, second], tuple(map(float, matrix.special)), clusters=clusters
+        )
+    return Pair(*raters, found, special)
+
+
+def _off_scale(raters: Sequence[MatrixRater]) -> str:
+    means = [rater.name for rater in raters if not rater.on_scale]
+    return f"{means[0]} is a mean of others, which is no level of the scale" if means else ""
+
+
+def _sets(
+    matrix: RatingsMatrix, compared: Sequence[int], pairs: Sequence[Pair], clusters: IntArray | None
+) -> Iterator[Set]:
+    """All raters but panels, whose members are there already; the people alone; and each pair."""
+    everyone = [place for place in compared if matrix.raters[place].kind != "panel"]
+    people = [place for place in everyone if matrix.raters[place].kind == "human"]
+    names = [rater.name for rater in matrix.raters]
+    if len(everyone) > 2:
+        yield Set(f"all {len(everyone)} raters", _together(matrix, everyone, clusters))
+    if 2 < len(people) < len(everyone):
+        yield Set(f"the {len(people)} people", _together(matrix, people, clusters))
+    for pair in pairs:
+        both = [names.index(pair.first.name), names.index(pair.second.name)]
+        yield Set(f"{pair.first.name} – {pair.second.name}", _together(matrix, both, clusters))
+
+
+def _together(matrix: RatingsMatrix, places: Sequence[int], clusters: IntArray | None) -> Reliability:
+    levels = tuple(map(float, matrix.levels))
+    found = reliability(matrix.on_scale[:, list(places)], levels, nominal=matrix.nominal, clusters=clusters)
+    off = _off_scale([matrix.raters[place] for place in places])
+    if not off:
+        return found
+    figures: dict[str, Estimate] = {
+        name: estimate if name in OFF_SCALE_TOO else undefined_estimate(off) for name, estimate in found.figures.items()
+    }
+    return replace(found, figures=figures)
+
+
+def _rater_json(rater: MatrixRater, coverage: float) -> dict[str, Value]:
+    return {
+        "name": rater.name,
+        "kind": rater.kind,
+        "scored": rater.verdicts,
+        "coverage": coverage,
+        "failures": rater.failures,
+        "other_texts": rater.other_texts,
+    }
+
+
+def _table_json(pair: Pair) -> dict[str, Value]:
+    table = pair.agreement.table
+    names: dict[str, Value] = {"first": pair.first.name, "second": pair.second.name}
+    if isinstance(table, Undefined):
+        return names | {"counts": None, "reason": str(table)}
+    counts: dict[str, Value] = {"counts": np.asarray(table).tolist()}
+    if pair.special:
+        four = ("both", "first_only", "second_only", "neither")
+        counts["special"] = {name: getattr(pair.special, name) for name in four}
+    return names | counts

@@ -1,0 +1,275 @@
+"""A judge's mean over all cases, corrected by people's labels of a sample of them; and a map to people's scores."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pathway_local.errors import UsageError
+from pathway_local.ratings.samples import Sample
+from pathway_local.results.figure_row import FigureRow
+from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.statistics.calibration import MapCheck, MonotoneMap, check_map, fit_map
+from pathway_local.statistics.ceiling import mean_of_people
+from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, undefined_estimate
+from pathway_local.statistics.prediction_powered import Correction, Target, corrected_groups, corrected_mean
+from pathway_local.verdict import Value
+
+EVERYWHERE = -1
+"""Stands for all cases where groups have codes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationPlan:
+    """Which judges (none named: all) to correct by the labels of `against`, for the file or the population behind it.
+
+    `assume_random` takes all labels as a random sample of all cases. `by` is a column for groups, of which those
+    under `smallest` cases are left out; `cluster` the column of what cases depend on each other by.
+    """
+
+    against: str
+    judges: Sequence[str] = ()
+    target: Target = "file"
+    assume_random: bool = False
+    cluster: str = ""
+    by: str = ""
+    smallest: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """All cases (no name) or one group of them: the mean on the scale, and the share of special levels if any."""
+
+    name: str
+    cases: int
+    mean: Correction | Undefined
+    special: Correction | Undefined | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """People's score for each level that the judge may expect, and what that map does on cases it did not see."""
+
+    levels: dict[int, float]
+    knots: MonotoneMap
+    check: MapCheck | Undefined
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """One judge on one score. `sample` is that of the labels, None where it is only assumed."""
+
+    rubric: str
+    score: str
+    judge: str
+    against: str
+    target: Target
+    sample: Sample | None
+    parts: tuple[Part, ...]
+    by: str
+    hidden: int
+    cluster: str
+    map: Mapping | Undefined
+    notices: tuple[str, ...]
+
+    def rows(self) -> Iterator[FigureRow]:
+        """Every figure as a row."""
+        for part in self.parts:
+            yield from self._part_rows(part, part.mean, "")
+            if part.special is not None:
+                yield from self._part_rows(part, part.special, "special_")
+        if isinstance(self.map, Mapping) and isinstance(self.map.check, MapCheck):
+            names = (self.judge, self.against)
+            for kind, gain in (("absolute", self.map.check.absolute), ("squared", self.map.check.squared)):
+                facts: dict[str, Value] = {"labelled": self.map.check.cases, "folds": self.map.check.folds}
+                parts = (("unmapped", gain.unmapped), ("mapped", gain.mapped), ("gain", gain.gain))
+                for name, estimate in parts:
+                    yield FigureRow("map", f"{kind}_error_{name}", estimate, *names, facts=facts)
+
+    def _part_rows(self, part: Part, found: Correction | Undefined, what: str) -> Iterator[FigureRow]:
+        names = (self.judge, self.against, part.name)
+        facts: dict[str, Value] = {"cases": part.cases, "target": self.target, "assumed_random": self.sample is None}
+        if isinstance(found, Undefined):
+            yield FigureRow("calibration", f"{what}corrected", undefined_estimate(found.reason), *names, facts=facts)
+            return
+        more = None if isinstance(found.more_labels, Undefined) else found.more_labels
+        facts |= {"labelled": found.labelled, "without_verdict": found.without_verdict, "slope": found.slope}
+        facts |= {"more_labels": more, "warnings": "; ".join(found.warnings)}
+        own = Estimate(found.judge_mean, Undefined("it is the plain mean of all verdicts, which nobody has checked"))
+        figures = (("judge_mean", own), ("labels_only", found.labels_only), ("corrected", found.corrected))
+        for name, estimate in figures:
+            yield FigureRow("calibration", f"{what}{name}", estimate, *names, facts=facts)
+
+    def as_json(self) -> dict[str, Value]:
+        """The same as plain values, with the map's knots."""
+        sample = self.sample
+        drawn: Value = None
+        if sample:
+            drawn = {"seed": sample.seed, "strata": sample.strata, "cases": sample.cases, "drawn": sample.drawn}
+        return {
+            "rubric": self.rubric,
+            "score": self.score,
+            "judge": self.judge,
+            "against": self.against,
+            "sample": drawn,
+            "assumed_random": sample is None,
+            "cluster_by": self.cluster or None,
+            "figures": [row.as_json() for row in self.rows()],
+            "map": _map_json(self.map),
+            "notices": list(self.notices),
+        }
+
+
+def calibrate(run: RunFile, rubric: Rubric, plan: CalibrationPlan) -> list[Calibration]:
+    """Each judge on each score of a rubric. Raises UsageError where labels are no probability sample."""
+    return [each for matrix in ratings_matrices(run, rubric) for each in _score(matrix, plan)]
+
+
+def _score(matrix: RatingsMatrix, plan: CalibrationPlan) -> Iterator[Calibration]:
+    people = matrix.columns(plan.against)
+    judges = [place for name in plan.judges for place in matrix.columns(name)] or matrix.of_kind("judge")
+    judges = [place for place in judges if place not in people]
+    if not judges:
+        raise UsageError(f"there is no judge to hold against {plan.against}", "Name a rater with --judge.")
+    labels = _Labels(matrix, people, plan)
+    for judge in judges:
+        yield _calibration(matrix, judge, labels, plan)
+
+
+class _Labels:
+    """People's labels of the cases from which they were drawn, (cases of that population,) each."""
+
+    def __init__(self, matrix: RatingsMatrix, people: Sequence[int], plan: CalibrationPlan) -> None:
+        given = matrix.given[:, list(people)]
+        scores = mean_of_people(matrix.on_scale[:, list(people)])
+        design = None if plan.assume_random else matrix.design
+        if design is None and not plan.assume_random:
+            raise UsageError(
+                f"it is not known how the cases that {plan.against} labelled were chosen",
+                "Draw them with `pathway-local sample`, or give --assume-random if they were drawn at random.",
+            )
+        special = np.isfinite(given).any(axis=1) & ~np.isfinite(scores)
+        labelled = np.isfinite(given).any(axis=1)
+        counted = labelled if design is None else labelled & design.drawn
+        inside = np.ones(len(given), np.bool_) if design is None else np.asarray(design.probability > 0)
+        self.inside: NDArray[np.bool_] = inside
+        self.sample = design.sample if design else None
+        self.scores: FloatArray = np.where(counted, scores, np.nan)[inside]
+        self.special: NDArray[np.bool_] = (special & counted)[inside]
+        self.strata: IntArray | None = design.strata[inside] if design and design.sample.strata else None
+        self.clusters = matrix.clusters(plan.cluster)[inside] if plan.cluster else None
+        codes, self.names = matrix.codes(plan.by) if plan.by else (np.full(len(given), -1, dtype=np.int64), ())
+        self.groups: IntArray = codes[inside]
+        self.notices: list[str] = []
+        if design is None:
+            self.notices.append("--assume-random: the labels are taken as a random sample of all cases on your word")
+            return
+        self._tell(int(np.sum(labelled & ~counted)), "labels of cases outside the sample are left out")
+        self._tell(int(np.sum(~inside)), "cases that the sample was not drawn from are left out")
+        missing = int(np.sum(design.drawn & ~labelled))
+        self._tell(missing, f"of {design.sample.drawn} drawn cases have no label: taken to be like those with one")
+
+    def _tell(self, count: int, what: str) -> None:
+        if count:
+            self.notices.append(f"{count:,} {what}")
+
+
+def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: CalibrationPlan) -> Calibration:
+    inside, rater = labels.inside, matrix.raters[judge]
+    parts: list[Part] = []
+    mapping: Mapping | Undefined = Undefined("the scale is nominal")
+    hidden = 0
+    if matrix.nominal:
+        parts.append(Part("", int(inside.sum()), Undefined("the scale is nominal, so it has no mean"), None))
+    else:
+        expected = np.where(np.isfinite(matrix.expected), matrix.expected, matrix.on_scale)[inside, judge]
+        special = np.isin(matrix.given[inside, judge], matrix.special)
+        scale = (float(matrix.levels[0]), float(matrix.levels[-1]))
+        correct = _corrections(expected, special, labels, scale, plan)
+        parts.append(_part("", len(expected), correct(EVERYWHERE), bool(matrix.special)))
+        sizes = [(code, name, int(np.sum(labels.groups == code))) for code, name in enumerate(labels.names)]
+        shown = [each for each in sizes if each[2] >= plan.smallest]
+        hidden = sum(1 for _, _, size in sizes if 0 < size < plan.smallest)
+        for code, name, size in shown:
+            parts.append(_part(name or "(empty)", size, correct(code), bool(matrix.special)))
+        mapping = _map(expected, labels, matrix.levels)
+    return Calibration(
+        rubric=matrix.rubric,
+        score=matrix.score,
+        judge=rater.name,
+        against=plan.against,
+        target=plan.target,
+        sample=labels.sample,
+        parts=tuple(parts),
+        by=plan.by,
+        hidden=hidden,
+        cluster=plan.cluster,
+        map=mapping,
+        notices=tuple(labels.notices),
+    )
+
+
+def _part(name: str, cases: int, found: Placed, has_special: bool) -> Part:
+    return Part(name, cases, found.mean, found.special if has_special else None)
+
+
+def _corrections(
+    judge: FloatArray,
+    special: NDArray[np.bool_],
+    labels: _Labels,
+    scale: tuple[float, float],
+    plan: CalibrationPlan,
+) -> Callable[[int], Placed]:
+    """The correction of all cases, or of the group with a code."""
+
+    whole = partial(corrected_mean, target=plan.target, strata=labels.strata, clusters=labels.clusters)
+    in_groups = partial(
+        corrected_groups, target=plan.target, strata=labels.strata, clusters=labels.clusters, smallest=plan.smallest
+    )
+
+    def corrected(code: int, own: FloatArray, people: FloatArray, ends: tuple[float, float]) -> Correction | Undefined:
+        if code == EVERYWHERE:
+            return whole(own, people, ends)
+        return in_groups(own, people, (labels.groups == code).astype(np.int64), ends)[1]
+
+    def placed(code: int) -> Placed:
+        inside = np.ones(len(judge), np.bool_) if code == EVERYWHERE else labels.groups == code
+        labelled = np.isfinite(labels.scores) | labels.special
+        if code != EVERYWHERE and np.sum(labelled & inside) < plan.smallest:
+            few = Undefined(f"under {plan.smallest} of its cases are labelled")
+            return Placed(few, few)
+        if not special.any() and not labels.special.any():
+            return Placed(corrected(code, judge, labels.scores, scale), Undefined("nobody gave a special level"))
+        marks = (special, labels.special)
+        return corrected_domain_mean(judge, labels.scores, *marks, inside, scale, partial(corrected, code))
+
+    return placed
+
+
+def _map(expected: FloatArray, labels: _Labels, levels: Sequence[int]) -> Mapping | Undefined:
+    knots = fit_map(expected, labels.scores)
+    if isinstance(knots, Undefined):
+        return knots
+    people = knots(np.array(levels, dtype=np.float64))
+    return Mapping(
+        {level: float(value) for level, value in zip(levels, people, strict=True)},
+        knots,
+        check_map(expected, labels.scores, clusters=labels.clusters),
+    )
+
+
+def _map_json(found: Mapping | Undefined) -> Value:
+    if isinstance(found, Undefined):
+        return {"reason": str(found)}
+    checked = isinstance(found.check, MapCheck)
+    return {
+        "expected": found.knots.knots.tolist(),
+        "people": found.knots.heights.tolist(),
+        "cross_validated": checked,
+        **({} if isinstance(found.check, MapCheck) else {"reason": str(found.check)}),
+    }

@@ -1,0 +1,190 @@
+"""Two chatbots on the same questions: how a rater's scores of one differ from those of the other."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from pathway_local.errors import UnknownName
+from pathway_local.results.figure_row import FigureRow
+from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.statistics.figure import FloatArray, IntArray, Interval, Undefined, undefined_estimate
+from pathway_local.statistics.paired import PairedComparison, paired_comparison
+from pathway_local.verdict import Value
+
+SHOWN_VALUES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonPlan:
+    """Cases with `first` in the column `between` against those with `second`, paired by the column `pair_by`.
+
+    `raters` by name (none: all); `cluster` is a column of what pairs depend on each other by. A difference
+    smaller than `margin` is no matter. Fewer pairs than `smallest` are not shown.
+    """
+
+    between: str
+    first: str
+    second: str
+    pair_by: str
+    raters: Sequence[str] = ()
+    cluster: str = ""
+    margin: float = 0.0
+    smallest: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One chatbot's cases: how many there are, and how many got a score that has a place on the scale."""
+
+    name: str
+    cases: int
+    scored: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What one rater's scores say. `unpaired` questions have a score on one side only, `several` more than one."""
+
+    rubric: str
+    score: str
+    rater: str
+    first: Side
+    second: Side
+    pair_by: str
+    cluster: str
+    margin: float
+    unpaired: int
+    several: int
+    found: PairedComparison | Undefined
+
+    @property
+    def sentence(self) -> str:
+        """What it comes to, for someone who reads one line."""
+        a, b = self.first.name, self.second.name
+        if isinstance(self.found, Undefined):
+            return f"{self.rater} can't tell {a} from {b}, because {self.found.reason}."
+        difference, interval = self.found.difference.value, self.found.difference.interval
+        if isinstance(difference, Undefined):
+            return f"{self.rater} can't tell {a} from {b}, because {difference.reason}."
+        means = f"on {self.found.pairs:,} questions {a} scores {_apart(difference)} {b} on average"
+        if isinstance(interval, Undefined):
+            return f"By {self.rater}, {means}; how sure that is can't be told, because {interval.reason}."
+        sure = f"95% interval of {a} minus {b}: {interval.low:.2f} to {interval.high:.2f}"
+        return f"By {self.rater}, {means} ({sure}): {self._told(interval)}."
+
+    def _told(self, interval: Interval) -> str:
+        a, b = self.first.name, self.second.name
+        if interval.low > 0:
+            return f"{a} is better"
+        if interval.high < 0:
+            near = f", though by less than the margin of {self.margin:g}" if interval.low > -self.margin else ""
+            return f"{b} is better{near}"
+        if self.margin and -self.margin < interval.low and interval.high < self.margin:
+            return f"neither is better than the other by the margin of {self.margin:g}"
+        if self.margin and interval.low > -self.margin:
+            return f"{a} is not worse by the margin of {self.margin:g}, and which is better can't be told"
+        if self.margin and interval.high < self.margin:
+            return f"{b} is not worse by the margin of {self.margin:g}, and which is better can't be told"
+        return "which is better can't be told"
+
+    def rows(self) -> Iterator[FigureRow]:
+        """The difference as a row."""
+        found = self.found
+        missing = isinstance(found, Undefined)
+        estimate = undefined_estimate(found.reason) if isinstance(found, Undefined) else found.difference
+        facts: dict[str, Value] = {"rater": self.rater}
+        if not isinstance(found, Undefined):
+            facts |= {"pairs": found.pairs, "wins": found.wins, "ties": found.ties, "losses": found.losses}
+        for place, side in (("first", self.first), ("second", self.second)):
+            facts |= {} if missing else {f"{place}_cases": side.cases, f"{place}_scored": side.scored}
+        facts |= {"unpaired": self.unpaired, "margin": self.margin, "sentence": self.sentence}
+        yield FigureRow("compare", "mean_difference", estimate, self.first.name, self.second.name, facts=facts)
+
+    def as_json(self) -> dict[str, Value]:
+        """The same as plain values."""
+        (row,) = self.rows()
+        return {"rubric": self.rubric, "score": self.score, "cluster_by": self.cluster or None, **row.as_json()}
+
+
+def compare(run: RunFile, rubric: Rubric, plan: ComparisonPlan) -> list[Comparison]:
+    """Each rater's scores of both, for each score of a rubric. Raises UsageError for columns and values."""
+    found = []
+    for matrix in ratings_matrices(run, rubric):
+        places = [place for name in plan.raters for place in matrix.columns(name)]
+        for place in places or [place for place, rater in enumerate(matrix.raters) if rater.verdicts]:
+            found.append(_compare(matrix, place, plan))
+    return found
+
+
+def _apart(difference: float) -> str:
+    if round(difference, 2) == 0:
+        return "as high as"
+    return f"{abs(difference):.2f} points {'above' if difference > 0 else 'below'}"
+
+
+def _compare(matrix: RatingsMatrix, place: int, plan: ComparisonPlan) -> Comparison:
+    sides, names = matrix.codes(plan.between)
+    for name in (plan.first, plan.second):
+        if name not in names:
+            raise UnknownName(f"value of {plan.between}", name, names[:SHOWN_VALUES])
+    questions, known = matrix.codes(plan.pair_by)
+    # An empty cell names no question: what has none is paired with nothing.
+    asked = (questions >= 0) & (questions != (known.index("") if "" in known else -1))
+    scores = matrix.on_scale[:, place]
+    own = [asked & (sides == names.index(name)) for name in (plan.first, plan.second)]
+    means, counts = zip(*(_by_question(scores, questions, side, len(known)) for side in own), strict=True)
+    both = np.isfinite(means[0]) & np.isfinite(means[1])
+    several = int(np.sum(both & ((counts[0] > 1) | (counts[1] > 1))))
+    clusters = _clusters(matrix.clusters(plan.cluster), questions, own, len(known)) if plan.cluster else None
+    found: PairedComparison | Undefined = Undefined("the scale is nominal, so no score is above another")
+    if not matrix.nominal:
+        found = paired_comparison(means[0], means[1], clusters=clusters, margin=plan.margin)
+        if found.pairs < plan.smallest:
+            few = "no question" if not found.pairs else f"under {plan.smallest} questions"
+            found = Undefined(
+                f"{few} got a score on both sides (--min-group)" if found.pairs else f"{few} got scores of both"
+            )
+    named = (plan.first, plan.second)
+    first, second = (
+        Side(name, int(side.sum()), int(np.sum(side & np.isfinite(scores))))
+        for name, side in zip(named, own, strict=True)
+    )
+    return Comparison(
+        rubric=matrix.rubric,
+        score=matrix.score,
+        rater=matrix.raters[place].name,
+        first=first,
+        second=second,
+        pair_by=plan.pair_by,
+        cluster=plan.cluster,
+        margin=plan.margin,
+        unpaired=int(np.sum(np.isfinite(means[0]) != np.isfinite(means[1]))),
+        several=several,
+        found=found,
+    )
+
+
+def _by_question(
+    scores: FloatArray, questions: IntArray, side: NDArray[np.bool_], size: int
+) -> tuple[FloatArray, IntArray]:
+    """The mean score of each question on one side, NaN where it has none, and how many it has, (questions,) each."""
+    used = side & np.isfinite(scores)
+    counts = np.bincount(questions[used], minlength=size).astype(np.int64)
+    sums = np.bincount(questions[used], scores[used], minlength=size)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), counts
+
+
+def _clusters(codes: IntArray, questions: IntArray, own: Sequence[NDArray[np.bool_]], size: int) -> IntArray:
+    """The cluster of each question: those that share a value on either side, through others too, belong together."""
+    used = own[0] | own[1]
+    width = int(codes.max()) + 1
+    links = coo_array(
+        (np.ones(int(used.sum())), (questions[used], size + codes[used])), shape=(size + width, size + width)
+    )
+    return connected_components(links, directed=False)[1][:size].astype(np.int64)

@@ -1,0 +1,119 @@
+"""A run in which a local judge, a hosted judge and a committee of three have scored two chatbots' answers."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+
+from pathway_local.case import Case, fingerprint
+from pathway_local.rater import Kind, Rater
+from pathway_local.ratings.samples import Inclusion, Sample, draw, store_sample
+from pathway_local.rubrics.rubric import parse_rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Failure, Outcome, Score, Verdict
+
+HELPFUL = parse_rubric(
+    """---
+name: helpful
+inputs: {question: {type: string}, answer: {type: string}}
+outputs:
+  layout: "{score}"
+  fields:
+    score: {type: score, levels: {1: Bad, 2: Poor, 3: Fair, 4: Good, 5: Best}}
+---
+user:
+Judge {{ answer }} to {{ question }}.
+""",
+    "helpful",
+)
+QUESTIONS, STUDENTS, DRAWN = 160, 50, 120
+COMMITTEE = ("Ann", "Bob", "Cy")
+NOISE = {"demo": 0.6, "gpt": 0.5, "Ann": 0.6, "Bob": 0.6, "Cy": 0.9}
+
+
+def answered(seed: int = 11) -> tuple[list[Case], np.ndarray, np.ndarray]:
+    """Two answers to each question, what they are worth, and whose question it was."""
+    rng = np.random.default_rng(seed)
+    student = rng.integers(0, STUDENTS, QUESTIONS)
+    worth = np.repeat(rng.normal(3.2, 0.9, QUESTIONS) + rng.normal(0, 0.4, STUDENTS)[student], 2)
+    worth = worth + np.tile([0.0, 0.4], QUESTIONS)
+    cases = []
+    for place in range(2 * QUESTIONS):
+        question, bot = divmod(place, 2)
+        metadata = {
+            "chatbot": ("v1", "v2")[bot],
+            "question_id": f"q{question}",
+            "student": f"st{student[question]}",
+            "audience": "guest" if question < 3 else ("enrolled", "staff")[question % 2],
+        }
+        inputs = {"question": f"question {question}", "answer": f"answer {place}"}
+        cases.append(Case(f"a-{place:03}", inputs, metadata, place + 1))
+    return cases, worth, np.repeat(student, 2)
+
+
+def scores_of(rater: str, worth: np.ndarray) -> np.ndarray:
+    """What a rater gives to answers of that worth: everyone errs in a way of their own, and demo is generous."""
+    rng = np.random.default_rng(list(rater.encode()))
+    kind = 0.3 if rater == "demo" else 0.0
+    return np.clip(np.round(worth + rng.normal(0, NOISE[rater], len(worth)) + kind), 1, 5).astype(np.int64)
+
+
+def answers_run(path: Path, *, people: bool = True) -> RunFile:
+    """The run; with `people`, a sample of 120 cases that the committee has labelled is in it as well."""
+    cases, worth, _ = answered()
+    ids = [case.id for case in cases]
+    drawn, chances = draw(ids, [""] * len(cases), DRAWN, 7)
+    run = RunFile.create(path)
+    run.add_rubric(HELPFUL.name, HELPFUL.text)
+    run.set_setting("columns", {"mapping": {}, "id": "id"})
+    hashes = [fingerprint(run.key, HELPFUL.texts_of(case)) for case in cases]
+    for name in ("demo", "gpt", *(COMMITTEE if people else ())):
+        kind: Kind = "judge" if name == "demo" else "hosted" if name == "gpt" else "human"
+        given = scores_of(name, worth)
+        rater = run.add_rater(Rater(f"committee/{name}" if kind == "human" else name, kind, HELPFUL.name, {}))
+        for place, case in enumerate(cases):
+            if kind == "human" and not drawn[place]:
+                continue
+            outcome: Outcome = Verdict({"score": _score(int(given[place]), kind)}, {"reason": f"the words of {name}"})
+            if kind == "judge" and place % 40 == 3:
+                outcome = Failure("prompt-too-long", "too long")
+            run.put(rater, case, hashes[place], outcome, keep=None)
+    if people:
+        job = run.begin_job(["sample"], {})
+        every = [
+            Inclusion(case.id, text, case.row, False, "", chance, is_drawn)
+            for case, text, chance, is_drawn in zip(cases, hashes, chances, drawn, strict=True)
+        ]
+        store_sample(run, job, Sample(0, HELPFUL.name, 7, "", len(cases), DRAWN), every)
+    return run
+
+
+def _score(value: int, kind: Kind) -> Score:
+    if kind != "judge":
+        return Score(value)
+    share = np.exp(-0.5 * ((np.arange(1, 6) - value) / 0.6) ** 2)
+    return Score(value, dict(zip(range(1, 6), map(float, share / share.sum()), strict=True)))
+
+
+def write_cases(path: Path) -> None:
+    """The cases file that the run came from."""
+    cases, _, _ = answered()
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", *cases[0].inputs, *cases[0].metadata])
+        writer.writerows([case.id, *case.inputs.values(), *case.metadata.values()] for case in cases)
+
+
+def fill_in(path: Path) -> None:
+    """Let the committee score a rating sheet, a sheet each."""
+    _, worth, _ = answered()
+    book = openpyxl.load_workbook(path)
+    for rater, page in zip(COMMITTEE, book.worksheets, strict=False):
+        header = [cell.value for cell in page[1]]
+        given = scores_of(rater, worth)
+        for row in page.iter_rows(min_row=2):
+            place = int(str(row[header.index("answer")].value).removeprefix("answer "))
+            row[header.index("score")].value = int(given[place])
+            row[header.index("notes")].value = f"{rater}'s reason"
+    book.save(path)

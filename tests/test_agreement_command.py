@@ -1,0 +1,275 @@
+"""`pathway-local agreement`, `calibrate` and `compare`, and every command of their page in the documentation."""
+
+import csv
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from agreement_run import COMMITTEE, answered, answers_run, fill_in, scores_of, write_cases
+from rated_run import TINY, add, cases, judged_run, said
+from sklearn.metrics import cohen_kappa_score
+from typed_here import Run, typing_in
+
+from pathway_local.case import Case, fingerprint
+from pathway_local.cli.estimates import NAMES
+from pathway_local.ratings.samples import Inclusion, Sample, store_sample
+from pathway_local.results.panel import make_panel
+from pathway_local.rubrics.rubric import parse_rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Score, Verdict
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "agreement.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return typing_in(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    answers_run(tmp_path / "answers.run").close()
+    return tmp_path / "answers.run"
+
+
+def test_every_command_of_the_page_does_what_it_shows(run: Run, tmp_path: Path) -> None:
+    answers_run(tmp_path / "answers.run", people=False).close()
+    write_cases(tmp_path / "answers.csv")
+    ran = 0
+    for block in BLOCK.findall(PAGE):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, *shown = part.splitlines()
+            assert command.startswith("pathway-local "), command
+            found = run(*command.split()[1:])
+            assert found.code == 0, (command, found)
+            if " sample " in command:
+                fill_in(tmp_path / "rate.xlsx")
+            for line in shown:
+                assert " ".join(line.split()) in found.words, (command, line, found.out, found.err)
+            ran += 1
+    assert ran == PAGE.count("\n$ ") > 8
+
+
+def test_the_page_names_every_figure() -> None:
+    told = PAGE.casefold()
+    for name in NAMES.values():
+        assert all(word.casefold() in told for word in name.split()), name
+
+
+def figures(found: dict[str, Any], table: str, first: str = "", second: str = "") -> dict[str, dict[str, Any]]:
+    rows = [row for row in found["figures"] if row["table"] == table]
+    return {
+        row["figure"]: row
+        for row in rows
+        if first in ("", row.get("first")) and second in ("", row.get("second")) and not row.get("group")
+    }
+
+
+def test_figures_are_those_of_the_scores(run: Run, answers: Path) -> None:
+    said_here = run("agreement", answers, "--rater", "demo", "--rater", "committee/Ann", "--json")
+    (found,) = json.loads(said_here.out)
+    _, worth, _ = answered()
+    judge, person = scores_of("demo", worth), scores_of("Ann", worth)
+    with RunFile.read(answers) as read:
+        drawn = {record.row - 1 for record in read.records("committee/Ann")}
+    both = np.array(sorted(place for place in drawn if place % 40 != 3))
+    own = figures(found, "pairs", "demo", "committee/Ann")
+    assert own["exact"]["value"] == pytest.approx(np.mean(judge[both] == person[both]))
+    assert own["mean_difference"]["value"] == pytest.approx(np.mean(judge[both] - person[both]))
+    expected = cohen_kappa_score(judge[both], person[both], labels=[1, 2, 3, 4, 5], weights="quadratic")
+    assert own["kappa_quadratic"]["value"] == pytest.approx(expected)
+    assert own["exact"]["cases"] == len(both)
+    assert (own["exact"]["first_coverage"], own["exact"]["second_coverage"]) == (312 / 320, 120 / 320)
+    assert np.sum(found["confusion"][0]["counts"]) == len(both)
+    assert {"alpha_ordinal", "ac2_quadratic", "icc_2_1"} <= figures(found, "together").keys()
+    assert found["raters"][0] | {"coverage": 0} == {
+        "name": "demo", "kind": "judge", "scored": 312, "coverage": 0, "failures": 8, "other_texts": 0,
+    }  # fmt: skip
+
+
+def test_judges_are_held_against_people(run: Run, answers: Path) -> None:
+    make = ("agreement", answers, "--cluster", "student", "--by", "audience", "--figure", "spearman", "--json")
+    (found,) = json.loads(run(*make).out)
+    average = [row for row in found["figures"] if row["table"] == "ceiling difference"]
+    assert [(row["first"], row["second"]) for row in average] == [("demo", "a person"), ("gpt", "a person")]
+    left = [
+        row for row in found["figures"] if row["table"] == "ceiling" and row["second"].endswith("than committee/Cy")
+    ]
+    assert {row["first"] for row in left} == {"demo", "gpt", "committee/Cy"}
+    (difference,) = [row for row in found["figures"] if row["table"] == "judges"]
+    two = {row["first"]: row["value"] for row in found["figures"] if row["table"] == "with people"}
+    assert difference["value"] == pytest.approx(two["demo"] - two["gpt"])
+    assert difference["standing"] in ("better", "not worse", "worse", "can't tell")
+    groups = {row["group"] for row in found["figures"] if row["table"] == "groups"}
+    assert groups == {"staff", "enrolled"}
+    assert {row["interval"] for row in found["figures"] if row.get("interval")} <= {"bootstrap", "t"}
+    assert run("agreement", answers, "--by", "faculty").code == 2
+
+
+def test_tables_for_others_hold_no_text_no_case_and_no_small_group(run: Run, answers: Path, tmp_path: Path) -> None:
+    commands = (
+        ("agreement", answers, "--cluster", "student", "--by", "audience", "--rater", "demo", "--rater", "committee"),
+        ("calibrate", answers, "--against", "committee", "--by", "audience"),
+        ("compare", answers, "--between", "audience=guest,staff", "--pair-by", "chatbot"),
+    )
+    for command in commands:
+        for how in ((), ("--json",), ("--out", "figures.csv", "--force")):
+            found = run(*command, *how)
+            assert found.code == 0, found
+            text = found.out + found.err
+            text += (tmp_path / "figures.csv").read_text() if "--out" in how else ""
+            assert not re.search(r"a-\d\d\d|the words of|question \d|\bst\d|nan", text), (command, how)
+            assert "guest" not in text or command[0] == "compare"
+    shown = run(*commands[0], "--min-group", 1)
+    assert "guest" in shown.out
+
+
+def test_a_file_of_figures_has_a_reason_or_a_number_in_each_row(run: Run, answers: Path, tmp_path: Path) -> None:
+    run("agreement", answers, "--rater", "demo", "--rater", "committee", "--out", "figures.csv")
+    with (tmp_path / "figures.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) > 60
+    for row in rows:
+        assert row["reason"] or all(math.isfinite(float(row[name])) for name in ("value", "low", "high"))
+    assert run("agreement", answers, "--out", "figures.csv").code == 2
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[RunFile]:
+    """A judge that gave 4 everywhere under a rubric with a special level, and people who scored a little."""
+    with judged_run(tmp_path / "small.run") as made:
+        add(made, "ann", said(1, 4, 3, 5), kind="human")
+        add(made, "bob", said(0, 4), kind="human")
+        add(made, "cy", {"s-3": Verdict({"score": Score(2)})}, kind="human")
+        yield made
+
+
+def test_what_is_not_defined_says_why(run: Run, small: RunFile) -> None:
+    shown = run("agreement", small.path)
+    assert shown.code == 0
+    assert "nan" not in shown.out.casefold()
+    for reason in (
+        "not defined, because demo gave 4 every time",
+        "not defined, because there is only one case",
+        "not defined, because there is no case to compare",
+    ):
+        assert reason in shown.words
+    (found,) = json.loads(run("agreement", small.path, "--json").out)
+    assert all(row["value"] is not None or row["reason"] for row in found["figures"])
+
+
+def test_special_levels_are_apart(run: Run, small: RunFile) -> None:
+    (found,) = json.loads(run("agreement", small.path, "--rater", "demo", "--rater", "ann", "--json").out)
+    assert figures(found, "pairs")["exact"]["cases"] == 3
+    assert figures(found, "special")["exact"]["value"] == pytest.approx(3 / 4)
+    four = {"both": 0, "first_only": 0, "second_only": 1, "neither": 3}
+    assert found["confusion"][0]["special"] == four
+    assert (found["levels"], found["special"]) == ([1, 2, 4, 5], [3])
+
+
+def test_a_mean_of_others_gets_no_kappa(run: Run, small: RunFile) -> None:
+    make_panel(small, "people", ["ann", "bob"], "mean", [])
+    small.commit()
+    shown = run("agreement", small.path, "--rater", "demo", "--rater", "people")
+    assert "not defined, because people is a mean of others, which is no level of the scale" in shown.words
+    (found,) = json.loads(run("agreement", small.path, "--json").out)
+    pairs = {(row["first"], row["second"]) for row in found["figures"] if row["table"] == "pairs"}
+    assert ("demo", "people") in pairs
+    assert ("people", "ann") not in pairs
+    assert "a panel is not compared with its own members" in found["notices"][0]
+
+
+def test_few_clusters_are_told(run: Run, tmp_path: Path) -> None:
+    ids = [f"s-{number}" for number in range(60)]
+    rows = [Case(case.id, case.inputs, {"class": str(case.row % 6)}, case.row) for case in cases(ids=ids)]
+    with judged_run(tmp_path / "few.run", rows=rows) as made:
+        add(made, "ann", said(*([1, 4, 5, 2, 4, 4] * 10), ids=ids), kind="human", rows=rows)
+        add(made, "bob", said(*([1, 5, 5, 2, 4, 2] * 10), ids=ids), kind="human", rows=rows)
+    shown = run("agreement", tmp_path / "few.run", "--rater", "ann", "--rater", "bob", "--cluster", "class")
+    assert "jackknife with t" in shown.words
+    assert "fewer than 30" in shown.words
+
+
+NOMINAL = parse_rubric(
+    TINY.text.replace("name: tiny", "name: kinds").replace(", special: [3]}", ", scale: nominal}"), "kinds"
+)
+
+
+def test_nominal_scores_get_nominal_figures(run: Run, tmp_path: Path) -> None:
+    with judged_run(tmp_path / "kinds.run", NOMINAL) as made:
+        add(made, "ann", said(1, 4, 4, 5), NOMINAL, kind="human", rows=cases(NOMINAL))
+    (found,) = json.loads(run("agreement", tmp_path / "kinds.run", "--json").out)
+    assert figures(found, "pairs").keys() == {"exact", "kappa"}
+    assert figures(found, "together").keys() == {"alpha_nominal", "ac1"}
+    shown = run("calibrate", tmp_path / "kinds.run", "--against", "ann", "--assume-random")
+    assert "not defined, because the scale is nominal" in shown.words
+    assert run("compare", tmp_path / "kinds.run", "--between", "x=a,b", "--pair-by", "y").code == 2
+
+
+def test_a_mean_is_corrected_towards_what_people_would_give(run: Run, answers: Path) -> None:
+    (found,) = json.loads(run("calibrate", answers, "--against", "committee", "--cluster", "student", "--json").out)
+    _, worth, _ = answered()
+    truth = float(np.mean([scores_of(person, worth) for person in COMMITTEE]))
+    own = figures(found, "calibration")
+    assert own["corrected"]["low"] < truth < own["corrected"]["high"]
+    assert own["judge_mean"]["value"] > own["corrected"]["high"]
+    spans = {name: own[name]["high"] - own[name]["low"] for name in ("corrected", "labels_only")}
+    assert spans["corrected"] < spans["labels_only"]
+    assert (own["corrected"]["cases"], own["corrected"]["labelled"]) == (320, 120)
+    assert own["corrected"]["without_verdict"] == 8
+    assert found["sample"] == {"seed": 7, "strata": "", "cases": 320, "drawn": 120}
+    assert found["map"]["people"] == sorted(found["map"]["people"])
+    assert figures(found, "map").keys() >= {"absolute_error_gain", "squared_error_gain"}
+
+
+def test_labels_that_are_no_sample_are_refused_or_told(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "small.run"
+    ids = [f"s-{number}" for number in range(40)]
+    rows = cases(ids=ids)
+    with judged_run(path, rows=rows) as made:
+        scores = [1, 4, 5, 2, 4, 4, 5, 5, 1, 2] * 4
+        add(made, "ann", said(*scores, ids=ids[:30]), kind="human", rows=rows[:30])
+        refused = run("calibrate", path, "--against", "ann")
+        assert refused.code == 2
+        assert "it is not known how the cases that ann labelled were chosen" in refused.err
+        assumed = run("calibrate", path, "--against", "ann", "--assume-random")
+        assert "taken as a random sample of all cases on your word" in assumed.words
+        drawn = [
+            Inclusion(case.id, fingerprint(made.key, TINY.texts_of(case)), case.row, False, "", 0.5, place < 20)
+            for place, case in enumerate(rows[:36])
+        ]
+        store_sample(made, made.begin_job(["sample"], {}), Sample(0, "tiny", 1, "", 36, 20), drawn)
+    shown = run("calibrate", path, "--against", "ann", "--judge", "demo")
+    assert "10 labels of cases outside the sample are left out" in shown.words
+    assert "4 cases that the sample was not drawn from are left out" in shown.words
+    (found,) = json.loads(run("calibrate", path, "--against", "ann", "--json").out)
+    assert figures(found, "calibration")["corrected"]["labelled"] == 20
+    assert run("calibrate", path, "--against", "nobody").code == 2
+
+
+def test_which_chatbot_is_better(run: Run, answers: Path) -> None:
+    compare = ("compare", answers, "--between", "chatbot=v1,v2", "--pair-by", "question_id", "--rater", "gpt")
+    (found,) = json.loads(run(*compare, "--json").out)
+    _, worth, _ = answered()
+    given = scores_of("gpt", worth).reshape(-1, 2)
+    assert found["value"] == pytest.approx(np.mean(given[:, 0] - given[:, 1]))
+    assert (found["wins"], found["ties"], found["losses"]) == (
+        np.sum(given[:, 0] > given[:, 1]), np.sum(given[:, 0] == given[:, 1]), np.sum(given[:, 0] < given[:, 1]),
+    )  # fmt: skip
+    assert found["sentence"].endswith("v2 is better.")
+    turned = ("compare", answers, "--between", "chatbot=v2,v1", "--pair-by", "question_id", "--rater", "gpt", "--json")
+    assert json.loads(run(*turned).out)[0]["sentence"].endswith("v2 is better.")
+    clustered = json.loads(run(*compare, "--cluster", "student", "--json").out)[0]
+    assert clustered["value"] == pytest.approx(found["value"])
+    assert clustered["clusters"] < found["clusters"] == 160
+    same = json.loads(run(*compare, "--margin", 5, "--json").out)[0]
+    assert "though by less than the margin of 5" in same["sentence"]
+    for wrong in ("chatbot=v1", "chatbot=v1,v1", "chatbot", "chatbot=v1,v3", "bot=v1,v2"):
+        assert run("compare", answers, "--between", wrong, "--pair-by", "question_id").code == 2

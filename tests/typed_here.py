@@ -1,0 +1,45 @@
+"""The command line within the test's own process: what a command said, and how it ended."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from pathway_local.cli import agreement_tables, calibrate, compare, divergence, imports, main, panel
+
+
+@dataclass
+class Said:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def words(self) -> str:
+        return " ".join(f"{self.out} {self.err}".split())
+
+
+Run = Callable[..., Said]
+
+TABLES = (agreement_tables, calibrate, compare, divergence, imports, panel)
+
+
+def typing_in(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line in this folder, on a wide terminal, with nobody there to ask."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False)
+    for module in TABLES:
+        monkeypatch.setattr(module, "data", Console(highlight=False, width=300))
+
+    def run(*arguments: object) -> Said:
+        monkeypatch.setattr(sys, "argv", ["pathway-local", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+            sys.exit(0)
+        said = capsys.readouterr()
+        return Said(int(ended.value.code or 0), said.out, said.err)
+
+    return run
