@@ -213,7 +213,8 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> _Part:
     if plan.samples > 1 and temperature == 0:
         raise UsageError(f"{plan.samples} samples at temperature 0 are all alike", "Give --temperature, such as 0.7.")
     top_p, top_k = rubric.sampling.get("top_p", 1.0), int(rubric.sampling.get("top_k", 0))
-    sampling = Sampling(float(temperature), float(top_p), top_k, plan.seed)
+    seed = plan.seed or int(rubric.sampling.get("seed", 0))
+    sampling = Sampling(float(temperature), float(top_p), top_k, seed)
     think = think_budget(plan.think, judge)
     settings = Settings(
         judge=judge.key,

@@ -45,22 +45,30 @@ def _query(run: Path, query: str) -> Outcomes:
 
 @dataclass
 class Killed:
-    """What became of some kills: how many hit a running command, and the most that a screen showed before one."""
+    """What became of some kills: how many hit, how many of them while cases were judged, and what was lost."""
 
     kills: int = 0
+    judging: int = 0
     most_shown: int = 0
     lost: list[str] = field(default_factory=list)
 
 
 def kill_commands(desk: Desk, command: Sequence[str], times: int, seconds: float, rng: random.Random) -> Killed:
-    """Start a command again and again, and kill it with signal 9 within so many seconds; it may also end before."""
-    found, run = Killed(), desk.work / "may.run"
-    for _ in range(times):
+    """Start a command again and again and kill it with signal 9, so many times or until nothing is left to be done.
+
+    Every other kill comes within so many seconds of the start, the others within as many of the first case.
+    """
+    found, run, code = Killed(), desk.work / "may.run", -1
+    while found.kills < times and code < 0:
         with Watched(desk, command) as watched:
+            if found.kills % 2:
+                watched.read_until_shown()
             watched.read_for(rng.uniform(0.0, seconds))
-            if watched.process.poll() is None:
-                found.kills += 1
             watched.process.kill()
+            code = watched.process.wait()
+        if code < 0:
+            found.kills += 1
+            found.judging += watched.shown > 0
         stored = len(outcomes(run))
         found.most_shown = max(found.most_shown, watched.shown)
         if stored < watched.shown:
@@ -76,10 +84,12 @@ def kill_engines(desk: Desk, command: Sequence[str], times: int, seconds: float,
         with Watched(desk, command) as watched:
             while watched.process.poll() is None and found.kills < times:
                 watched.read_for(rng.uniform(0.0, seconds))
-                if (engine := _engine(watched.process.pid)) is not None:
+                if (engine := engine_of(watched.process.pid)) is not None:
                     os.kill(engine, signal.SIGKILL)
                     found.kills += 1
+                    found.judging += watched.shown > 0
             watched.read_for(600.0)
+            found.most_shown = max(found.most_shown, watched.shown)
     return found
 
 
@@ -110,6 +120,12 @@ class Watched:
         self.read_for(0.0)
         os.close(self._screen)
 
+    def read_until_shown(self) -> None:
+        """Read until a case is shown as done, or the command has ended."""
+        before = self.shown
+        while self.shown == before and self.process.poll() is None:
+            self.read_for(0.1)
+
     def read_for(self, seconds: float) -> None:
         """Read what is shown for so many seconds, or until the command has ended."""
         until = time.monotonic() + seconds
@@ -125,7 +141,8 @@ class Watched:
             self.shown = max([self.shown, *map(int, SHOWN.findall(self.said))])
 
 
-def _engine(parent: int) -> int | None:
+def engine_of(parent: int) -> int | None:
+    """The engine that a command has started, if it lives."""
     return next(_engines(parent), None)
 
 

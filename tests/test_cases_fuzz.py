@@ -13,7 +13,8 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from fuzz import fuzz
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pathway_local.case import BadRow, Case
@@ -23,7 +24,6 @@ from pathway_local.sheets.cases_file import CasesFile
 Edits = list[tuple[float, bytes]]
 
 NEEDED = {"r": ("question", "answer")}
-fuzz = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 
 awkward = st.text(st.sampled_from('"",;\t\n\r\0 aé😀\ufeff\u2028{}[]:\\1e=\'') | st.characters(), max_size=40)
 headers = st.sampled_from(

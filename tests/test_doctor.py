@@ -80,8 +80,9 @@ def test_a_file_that_is_no_run_any_more(desk: Desk, damage: bytes) -> None:
 
 
 def test_a_missing_file_judge_or_folder_is_a_problem_too(desk: Desk) -> None:
-    assert "no such file" in _told(desk, "nothing.csv", code=5)["problem"]["found"].lower()
-    assert "there is no folder" in _told(desk, "--judge", "/no/where", code=5)["problem"]["found"]
+    told = _told(desk, "nothing.csv", "--judge", "/no/where", code=5)
+    assert "no such file" in told["file"]["found"].lower()
+    assert "there is no folder" in told["judge"]["found"]
 
 
 def test_a_cases_file_that_others_can_read(desk: Desk) -> None:

@@ -19,11 +19,11 @@ class Check:
     fix: str = ""
 
 
-def checked(name: str, look: Callable[[], Check]) -> Check:
-    """The outcome of `look`; an error that it raises is a problem, with the error's hint as the fix."""
+def checked(name: str, look: Callable[[], Check], mend: str = "Fetch or copy the judge's folder again.") -> Check:
+    """The outcome of `look`; an error that it raises is a problem, with its hint as the fix, or `mend` for others'."""
     try:
         return look()
     except PathwayError as error:
         return Check(name, "problem", str(error), error.hint)
     except Exception as error:  # noqa: BLE001  a stranger's files fail in ways of their own: that they do is the finding
-        return Check(name, "problem", f"it fails ({type(error).__name__})", "Fetch or copy the judge's folder again.")
+        return Check(name, "problem", f"it fails ({type(error).__name__})", mend)

@@ -10,7 +10,7 @@ from rich.text import Text
 from pathway_local.checks.check import Check
 from pathway_local.cli.terminal import data, print_json, talk
 from pathway_local.doctor import examine
-from pathway_local.errors import EngineError, PathwayError
+from pathway_local.errors import EngineError
 
 MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("PROBLEM", "bold red")}
 
@@ -20,29 +20,27 @@ app = typer.Typer(pretty_exceptions_enable=False)
 @app.command()
 def doctor(
     target: Annotated[Path | None, typer.Argument(help="A run file or a cases file.", show_default=False)] = None,
-    judge: Annotated[str | None, typer.Option("--judge", "-j", help="A judge's name, or a model folder.")] = None,
+    judge: Annotated[
+        str | None, typer.Option("--judge", "-j", help="A judge's name, or a model folder; default: demo.")
+    ] = None,
     models: Annotated[Path | None, typer.Option(help="A registry of your own over ours.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
 ) -> None:
-    """Look at this machine, and at a judge, a run or a cases file if one is named: a line each, with the fix.
+    """Look at this machine and a judge, and at a run or a cases file if one is named: a line each, with the fix.
 
     Exit code 5 where there is a problem.
     """
     found: list[Check] = []
-    try:
-        for check in examine(target, judge, models):
-            found.append(check)
-            if not as_json:
-                _show(check)
-    except PathwayError as error:
-        found.append(Check("problem", "problem", str(error), error.hint))
+    for check in examine(target, judge, models):
+        found.append(check)
         if not as_json:
-            _show(found[-1])
+            _show(check)
     problems = sum(check.status == "problem" for check in found)
     if as_json:
         print_json([asdict(check) for check in found])
     else:
-        talk.print(f"{problems} problems" if problems else "no problem was found")
+        counted = "1 problem" if problems == 1 else f"{problems} problems"
+        talk.print(counted if problems else "no problem was found")
     if problems:
         raise typer.Exit(EngineError.exit_code)
 

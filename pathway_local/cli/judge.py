@@ -31,6 +31,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 SOME_FAILED = 1
 INTERRUPTED = 130
 PLAIN_SECONDS = 10.0
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 THINK = "--think"
 
 
@@ -115,7 +116,9 @@ def _listening(progress: _Progress) -> Iterator[None]:
         progress.signal = number
         talk.print("stopping: what is judged is kept; once more to stop at once")
 
-    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    # What is being ignored stays so: who gives the command to nohup wants it to outlive the terminal.
+    heeded = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, heard) for number in heeded}
     try:
         yield
     finally:

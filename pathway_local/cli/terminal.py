@@ -1,9 +1,13 @@
 """What the commands share in talking to people: errors and notices on stderr, data on stdout."""
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from io import TextIOBase
 from pathlib import Path
+from typing import TextIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -16,7 +20,47 @@ PIPE_WIDTH = 120
 MIN_GROUP = 10
 """Groups of fewer cases are left out of tables: what is said of few may tell what one of them got."""
 
-talk = Console(stderr=True, highlight=False, soft_wrap=True)
+
+class _Stderr(TextIOBase):
+    """What is said goes to stderr as long as there is somebody: a job must not end with its terminal or its pipe."""
+
+    encoding = "utf-8"  # type: ignore[assignment]
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except OSError:
+            self._nowhere()
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError:
+            self._nowhere()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    @property
+    def _stream(self) -> TextIO:
+        """The stream itself: while a progress bar is shown, `sys.stderr` leads back to us."""
+        stream: TextIO = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
+        return stream
+
+    def _nowhere(self) -> None:
+        """What the stream still holds would fail again when the program ends, and change its exit code."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.fileno())
+        os.close(nowhere)
+        with suppress(OSError):
+            self._stream.flush()
+
+
+talk = Console(file=_Stderr(), highlight=False, soft_wrap=True)
 data = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 

@@ -17,6 +17,8 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets import open_sheet
 
+RESTORE = "Restore a copy."
+
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -32,15 +34,15 @@ def is_run(path: Path) -> bool:
 def cases_checks(path: Path) -> Iterator[Check]:
     """Look at a cases file."""
     yield _permissions("cases file", path)
-    yield checked("cases", lambda: _sheet(path))
+    yield checked("cases", lambda: _sheet(path), RESTORE)
 
 
 def run_checks(path: Path, judges: Registry) -> Iterator[Check]:
     """Look at a run file, the folder that it lies in, its audit trail, and the weights of its judges."""
     yield _permissions("run file", path)
     yield _folder(path.absolute().parent)
-    yield checked("run", lambda: _run(path))
-    yield checked("audit trail", lambda: _trail(path))
+    yield checked("run", lambda: _run(path), RESTORE)
+    yield checked("audit trail", lambda: _trail(path), RESTORE)
     for rater in _judges(path):
         yield checked(f"judge {rater.name}", partial(_weights, rater, judges))
 
@@ -66,7 +68,7 @@ def _run(path: Path) -> Check:
     with RunFile.read(path) as run:
         [[state]] = run.database.rows("PRAGMA quick_check(1)")
         if state != "ok":
-            return Check("run", "problem", "some of its pages are damaged", "Restore a copy.")
+            return Check("run", "problem", "some of its pages are damaged", RESTORE)
         outcomes = run.database.rows("SELECT COUNT(*) FROM outcomes WHERE superseded = 0")[0][0]
         jobs = run.jobs()
         unended = sum(job.ended is None for job in jobs)

@@ -157,7 +157,9 @@ def _caches() -> dict[str, str]:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         home.chmod(0o700)
     except OSError:
-        return {}
+        if TEMPORARY not in os.environ:
+            return {}
+        home = Path(os.environ[TEMPORARY])  # a home that can't be written to: cached for this process alone
     names = {"OUTLINES_CACHE_DIR": "outlines", "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
     return {variable: str(home / name) for variable, name in names.items()}
 
