@@ -99,7 +99,7 @@ def test_advice_names_the_variant_that_would_fit() -> None:
 
 def test_advice_admits_that_a_precision_is_only_reckoned_or_that_nothing_helps() -> None:
     spec = _spec(parameters=8.0, weights_gb=16.4)
-    assert "In fp8 it would, but no such weights are listed" in advice(spec, fits(spec, Gpu(16), 3000, 800))
+    assert "In w4a16 it would, but no such weights are listed" in advice(spec, fits(spec, Gpu(10), 3000, 800))
     assert "No variant of it fits" in advice(spec, fits(spec, Gpu(4), 3000, 800))
 
 
