@@ -121,3 +121,12 @@ def test_cells_that_are_no_objects_change_no_message(tmp_path: Path) -> None:
     path = lines(tmp_path / "c.jsonl", [{"question": "Q", "criteria": "{not json", "x": [1]}])
     with pytest.raises(PathwayError, match="no column for low"):
         cases(path)
+
+
+def test_a_row_may_lack_what_is_optional(tmp_path: Path) -> None:
+    path = lines(tmp_path / "c.jsonl", [{"a": "A", "b": "B"}, {"a": "A"}, {"b": "B"}])
+    first, second, bad = CasesFile(path, {"r": ("a", "b")}, optional={"b"})
+    assert isinstance(first, Case)
+    assert isinstance(second, Case)
+    assert (first.inputs, second.inputs) == ({"a": "A", "b": "B"}, {"a": "A"})
+    assert isinstance(bad, BadRow)

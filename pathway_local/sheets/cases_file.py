@@ -21,9 +21,9 @@ class CasesFile:
     """A CSV, TSV, JSONL, Parquet or XLSX file of cases; iterating reads it from the start, a row at a time.
 
     `needed` has the inputs of each rubric by its name, `mapping` the columns that were given for inputs,
-    `optional` the inputs that may have no column, `id_column` the column of the ids; without it a column named
-    id or case_id is taken, and where there is none, rows are numbered. After that, `inputs` has the column of
-    each input (`score_rubric.criteria` is the key criteria of the JSON objects in the column score_rubric),
+    `optional` the inputs that a file or a row of it may lack, `id_column` the column of the ids; without it a
+    column named id or case_id is taken, and where there is none, rows are numbered. After that, `inputs` has the
+    column of each input (`score_rubric.criteria` is the key criteria of the objects in the column score_rubric),
     `aliases_used` those that were found under another name, `id_column` what ids are read from
     (None: numbers), `columns` all columns, and `notes` what else was decided, for people to read.
     Raises CasesError where the file can't be read, ColumnsError where its columns don't match, UnknownName
@@ -49,6 +49,7 @@ class CasesFile:
             rubric: [name for name in names if name not in optional or name in there]
             for rubric, names in needed.items()
         }
+        self.optional = frozenset(optional)
         match = self._match(wanted, mapping or {})
         self.inputs = match.columns
         self.aliases_used = match.aliases_used
@@ -125,7 +126,7 @@ class CasesFile:
         if reason:
             where = f"{self.path.name} {self.sheet.unit} {row.line}"
             return BadRow(name, row.number, where, reason, numbered=self.id_column is None)
-        inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items()}
+        inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items() if column in row.cells}
         used = {self.id_column, *self.inputs.values(), *(path[0] for path in self._nested.values())}
         metadata = {column: text for column, text in row.cells.items() if column not in used}
         return Case(name, inputs, metadata, row.number, numbered=self.id_column is None)
@@ -140,7 +141,7 @@ class CasesFile:
         for name, column in self.inputs.items():
             if column in row.bad_cells:
                 return f"its {shown(column)} holds {row.bad_cells[column]}"
-            if column not in row.cells:
+            if column not in row.cells and name not in self.optional:
                 return f"the input {name} is missing: it has no {shown(column)}"
         return ""
 
