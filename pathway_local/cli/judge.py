@@ -126,6 +126,9 @@ def judge(
     truncate: Annotated[str | None, typer.Option(help="The input whose end is cut where a prompt is too long.")] = None,
     think: Annotated[str, typer.Option(help="Tokens to think before the reply, or auto; 0 is off.")] = "0",
     engine: Annotated[str, typer.Option(help="auto, vllm or transformers.")] = "auto",
+    deterministic: Annotated[
+        bool, typer.Option(help="The same verdict alone and in any batch, on GPUs that can; slower.")
+    ] = False,
     seal: Annotated[str, typer.Option(help="auto, required or off: how the engine is kept off networks.")] = "auto",
     models: Annotated[Path | None, typer.Option(help="A registry of your own over ours.")] = None,
     rater: Annotated[str | None, typer.Option(help="The rater's name in the run; default: the judge's.")] = None,
@@ -163,6 +166,7 @@ def judge(
         truncate=truncate,
         think=think,
         engine=engine,
+        deterministic=deterministic,
         seal=_seal(seal),
         strict=strict,
         texts=not without_text,
