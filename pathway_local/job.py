@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from pathway_local.case import BadRow, Case
 from pathway_local.chat import chat_of, manner, think_budget, thinking_of
-from pathway_local.checks.engine_settings import resolve
+from pathway_local.checks.engine_settings import deterministic, resolve
 from pathway_local.checks.installed_engine import check_architecture
 from pathway_local.checks.judge_check import check_room
 from pathway_local.checks.placement import check_fits_here
@@ -71,6 +71,7 @@ class Plan:
     truncate: str | None = None
     think: str = "0"
     engine: str = "auto"
+    deterministic: bool = False
     seal: Wanted = "auto"
     strict: bool = False
     texts: bool = True
@@ -227,7 +228,7 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> _Part:
         dtype=judge.dtype,
         think=think,
         chat=manner(judge, think, sampling),
-        options=_options(judge, engine_kind(plan.engine)),
+        options=_options(judge, engine_kind(plan.engine)) | deterministic(engine_kind(plan.engine), plan.deterministic),
     )
     return _Part(plan.rater or judge.name, judge, rubric, settings)
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 import pytest
 
 from pathway_local.checks import engine_settings, installed_engine
-from pathway_local.checks.engine_settings import most_parallel, resolve
+from pathway_local.checks.engine_settings import deterministic, most_parallel, resolve
 from pathway_local.checks.installed_engine import architectures, check_architecture, settings_names, vllm_version
-from pathway_local.engines.vllm import SETTINGS
-from pathway_local.errors import EngineMissing, RegistryError
+from pathway_local.engines.passes import EngineConfig
+from pathway_local.engines.vllm import SETTINGS, VllmEngine
+from pathway_local.errors import EngineError, EngineMissing, RegistryError
 from pathway_local.judges.machine import Device, Machine
 from pathway_local.judges.registry import load_registry
 
@@ -144,3 +145,18 @@ def test_a_vllm_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_version_is_told() -> None:
     assert vllm_version().startswith("0.")
+
+
+def test_deterministic_is_refused_where_the_engine_can_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert deterministic("vllm", False) == {}
+    with pytest.raises(EngineMissing, match="processor"):
+        deterministic("vllm", True)
+    monkeypatch.setattr("pathway_local.checks.engine_settings.uses_gpu", lambda: True)
+    assert deterministic("vllm", True) == {"deterministic": True}
+    with pytest.raises(EngineMissing, match="transformers"):
+        deterministic("transformers", True)
+
+
+def test_an_engine_on_the_processor_refuses_it_as_well() -> None:
+    with pytest.raises(EngineError, match="processor"):
+        VllmEngine(EngineConfig("nowhere", max_model_len=64, settings={"deterministic": True}))

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 
+from pydantic import JsonValue
+
 from pathway_local.checks.installed_engine import settings_names, uses_gpu, vllm_version
-from pathway_local.engines.vllm import SETTINGS
+from pathway_local.engines.vllm import DETERMINISTIC, GPU_HINT, SETTINGS
 from pathway_local.errors import EngineMissing, RegistryError
 from pathway_local.judges.architecture import text_config, whole
 from pathway_local.judges.machine import Machine
@@ -27,6 +29,16 @@ def resolve(
     if PARALLEL in resolved:
         resolved[PARALLEL] = _parallel(resolved[PARALLEL], machine, config, judge)
     return resolved
+
+
+def deterministic(engine: str, wanted: bool) -> dict[str, JsonValue]:
+    """The setting that gives the same verdict alone and in any batch, if `wanted`. Raises EngineMissing."""
+    if not wanted:
+        return {}
+    if engine != "vllm" or not uses_gpu():
+        which = "vLLM on the processor" if engine == "vllm" else f"the engine {engine}"
+        raise EngineMissing(f"--deterministic: {which} has no arithmetic that is the same in any batch", GPU_HINT)
+    return {DETERMINISTIC: True}
 
 
 def most_parallel(gpus: int, heads: int | None, kv_heads: int | None) -> int:

@@ -147,6 +147,9 @@ def judge(
         str, typer.Option(THINK, metavar="[TOKENS]", help="Let the judge think first, for so many tokens at most.")
     ] = "0",
     engine: Annotated[str, typer.Option(help="auto, vllm or transformers.")] = "auto",
+    deterministic: Annotated[
+        bool, typer.Option(help="The same verdict alone and in any batch, on GPUs that can; slower.")
+    ] = False,
     seal: Annotated[str, typer.Option(help="auto, required or off: how the engine is kept off networks.")] = "auto",
     models: Annotated[Path | None, typer.Option(help="A registry of your own over ours.")] = None,
     rater: Annotated[str | None, typer.Option(help="The rater's name in the run; default: the judge's.")] = None,
@@ -184,6 +187,7 @@ def judge(
         truncate=truncate,
         think=think,
         engine=engine,
+        deterministic=deterministic,
         seal=_seal(seal),
         strict=strict,
         texts=not without_text,

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
@@ -40,6 +41,12 @@ SETTINGS = frozenset(
 )
 """What a judge may set of vLLM. Nothing here names code or a pickle that vLLM would load."""
 
+DETERMINISTIC = "deterministic"
+"""A setting of ours: the same reply alone and in any batch."""
+
+CAPABILITY = 90
+GPU_HINT = "vLLM has it for NVIDIA GPUs of compute capability 9.0 or more, such as an H100. Leave it out elsewhere."
+
 MOST_IDS = 128
 """vLLM gives log-probabilities of at most so many named ids."""
 
@@ -58,7 +65,13 @@ class VllmEngine:
 
     def __init__(self, config: EngineConfig) -> None:
         on_cpu = is_cpu_build()
-        options = engine_options(config, on_cpu)
+        deterministic = bool(config.settings.get(DETERMINISTIC))
+        if deterministic and on_cpu:
+            raise EngineError("the processor's arithmetic is not the same in any batch", GPU_HINT)
+        own = {name: value for name, value in config.settings.items() if name != DETERMINISTIC}
+        options = engine_options(replace(config, settings=own), on_cpu)
+        if deterministic:
+            os.environ["VLLM_BATCH_INVARIANT"] = "1"
         if on_cpu:
             use_cpu(eager=bool(options["enforce_eager"]))
         import vllm
@@ -66,6 +79,8 @@ class VllmEngine:
         from vllm.platforms import current_platform
         from vllm.usage.usage_lib import UsageContext
 
+        if deterministic and not current_platform.has_device_capability(CAPABILITY):
+            raise EngineError("this GPU's arithmetic is not the same in any batch", GPU_HINT)
         caching.disable_cache()
         arguments = vllm.EngineArgs(**options)
         # Sized as vLLM's offline class is: for throughput, not for the first token.
