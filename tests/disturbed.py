@@ -117,8 +117,14 @@ class Watched:
     def __exit__(self, *_: object) -> None:
         self.process.kill()
         self.process.wait()
-        self.read_for(0.0)
+        if self._screen >= 0:
+            self.read_for(0.0)
+            self.hang_up()
+
+    def hang_up(self) -> None:
+        """Take the terminal away."""
         os.close(self._screen)
+        self._screen = -1
 
     def read_until_shown(self) -> None:
         """Read until a case is shown as done, or the command has ended."""
