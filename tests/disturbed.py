@@ -77,12 +77,17 @@ def kill_commands(desk: Desk, command: Sequence[str], times: int, seconds: float
 
 
 def kill_engines(desk: Desk, command: Sequence[str], times: int, seconds: float, rng: random.Random) -> Killed:
-    """Run a command, killing its engine with signal 9 so many times, or until nothing is left to be done."""
+    """Run a command, killing its engine with signal 9 so many times, or until nothing is left to be done.
+
+    Every other kill comes within so many seconds of the one before, the others as long after the next case.
+    """
     found, before = Killed(), -1
     while before < found.kills < times:
         before = found.kills
         with Watched(desk, command) as watched:
             while watched.process.poll() is None and found.kills < times:
+                if found.kills % 2:
+                    watched.read_until_shown()
                 watched.read_for(rng.uniform(0.0, seconds))
                 if (engine := engine_of(watched.process.pid)) is not None:
                     os.kill(engine, signal.SIGKILL)
@@ -117,8 +122,14 @@ class Watched:
     def __exit__(self, *_: object) -> None:
         self.process.kill()
         self.process.wait()
-        self.read_for(0.0)
+        if self._screen >= 0:
+            self.read_for(0.0)
+            self.hang_up()
+
+    def hang_up(self) -> None:
+        """Take the terminal away."""
         os.close(self._screen)
+        self._screen = -1
 
     def read_until_shown(self) -> None:
         """Read until a case is shown as done, or the command has ended."""

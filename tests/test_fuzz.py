@@ -90,6 +90,12 @@ def test_any_yaml_as_registry_or_entry(registry: Read, value: object, whole: boo
     registry(yaml.safe_dump(value if whole else {"mine": value}, allow_unicode=True))
 
 
+@pytest.mark.parametrize("front", ["outputs: [{name: []}]", "inputs: [{name: []}]", "inputs: [{name: {a: 1}}]"])
+def test_a_name_that_is_no_text_is_told(rubric: Read, front: str) -> None:
+    given = front if "inputs" in front else f"inputs: {{question: {{}}}}\n{front}"
+    assert isinstance(rubric(f"---\n{given}\n---\nuser:\n{{{{question}}}}\n"), RubricError)
+
+
 @pytest.mark.parametrize(
     "bomb",
     [

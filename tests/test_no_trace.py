@@ -91,6 +91,7 @@ def test_nothing_of_a_case_is_left_by_a_run_of_bad_rows_and_a_dying_engine(desk:
     assert list(failures.values()).count("bad-row") >= 6
 
 
+@pytest.mark.soak
 def test_nothing_of_a_case_is_left_by_real_vllm(desk: Desk) -> None:
     cases = _sheet(desk, poison=False)
     done = desk.typed(*desk.judging(cases, "--detail", "score", "--out", "verdicts.xlsx", engine="vllm"), code=1)
@@ -112,7 +113,9 @@ def test_nothing_of_a_case_is_left_by_wrong_commands(desk: Desk) -> None:
     assert {path.suffix for path in _left(desk, cases)} == {".csv", ".xlsx"}
 
 
-@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [signal.SIGSEGV, *(pytest.param(n, marks=pytest.mark.soak) for n in (signal.SIGABRT, signal.SIGKILL))]
+)
 def test_a_crash_leaves_no_dump_and_no_text(desk: Desk, number: signal.Signals) -> None:
     cases = _sheet(desk, poison=False)
     desk.environment["REPLY_SCRIPT_SECONDS"] = "0.4"

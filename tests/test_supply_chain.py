@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from typed import Desk
 
+from pathway_local.engines import child
+from pathway_local.engines.wire import TEMPORARY
+
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "diskcache"}
 UNSAFE_CALLS = {"eval", "exec", "yaml.unsafe_load", "yaml.full_load", "numpy.load", "np.load"}
@@ -87,3 +90,12 @@ def test_weights_that_are_not_those_of_the_registry_are_refused_before_anything_
     assert "the registry wants" in refused.stderr
     assert "sealed:" not in refused.stderr
     assert not (desk.work / "other.run").exists()
+
+
+def test_caches_lie_in_the_engines_own_folder_where_the_home_takes_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "no-folder").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no-folder"))
+    monkeypatch.setenv(TEMPORARY, str(tmp_path))
+    assert [Path(place).parent for place in child._caches().values()] == [tmp_path] * 3

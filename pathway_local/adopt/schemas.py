@@ -27,7 +27,8 @@ def _places(declared: object, prefix: str) -> Iterator[Place]:
     if isinstance(declared, Mapping) and isinstance(declared.get("properties"), Mapping | list):
         declared = declared["properties"]
     if isinstance(declared, list):
-        declared = {entry["name"]: entry for entry in declared if isinstance(entry, Mapping) and "name" in entry}
+        named = (entry for entry in declared if isinstance(entry, Mapping) and isinstance(entry.get("name"), str))
+        declared = {entry["name"]: entry for entry in named}
     if isinstance(declared, Mapping):
         for name, member in declared.items():
             if isinstance(member, Mapping):

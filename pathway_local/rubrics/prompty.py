@@ -246,7 +246,7 @@ def _inputs(front: Mapping[str, object], places: Places) -> dict[str, object]:
     declared = front.get(key) or {}
     if isinstance(declared, Mapping) and isinstance(declared.get("properties"), Mapping | list):
         declared = declared["properties"]
-    if isinstance(declared, list) and all(isinstance(entry, Mapping) and "name" in entry for entry in declared):
+    if isinstance(declared, list) and all(isinstance(e, Mapping) and isinstance(e.get("name"), str) for e in declared):
         declared = {entry["name"]: {k: v for k, v in entry.items() if k != "name"} for entry in declared}
     if not isinstance(declared, Mapping) or not all(isinstance(name, str) for name in declared):
         hint = "Such as inputs: {question: {type: string}}."

@@ -1,0 +1,53 @@
+"""The commands of docs/privacy.md, run as they stand there by the shell, on a run of the scripted engine."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from reply_script import SECONDS
+from typed import COMMAND, Desk
+
+from pathway_local.cli import COMMANDS
+
+PAGE = (Path(__file__).parents[1] / "docs" / "privacy.md").read_text()
+BLOCKS = re.findall(r"^```bash\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+TOOLS = ("strace", "lsof", "ss", "sqlite3", "pgrep")
+WORDS = "the quagga office"
+
+# Stands in for `pathway-local`: the page judges with the demo judge, which takes vLLM and half a minute a time.
+SHIM = """#!/bin/sh
+if [ "$1" = judge ]; then
+    shift
+    exec {command} judge "$@" --judge scripted --engine scripted --models models.yaml
+fi
+exec {command} "$@"
+"""
+
+
+def test_the_page_names_commands_that_are_there() -> None:
+    named = set(re.findall(r"pathway-local (\w+)", PAGE))
+    assert {"judge", "audit", "purge", "doctor", "export"} <= named <= set(COMMANDS)
+
+
+@pytest.mark.skipif(not all(map(shutil.which, TOOLS)), reason=f"needs {', '.join(TOOLS)}")
+def test_every_claim_can_be_checked_with_public_tools(tmp_path: Path, tiny_judge: Path) -> None:
+    desk = Desk(tmp_path / "d", tiny_judge, environment={SECONDS: "0.2", "WORDS": WORDS})
+    rows = "".join(f"Where is {WORDS}?,{WORDS} is in room {n}.,Go to {WORDS}.\n" for n in range(12))
+    cases = desk.work / "cases.csv"
+    cases.write_text("query,context,response\n" + rows)
+    cases.chmod(0o600)
+    shim = desk.root / "bin" / "pathway-local"
+    shim.parent.mkdir()
+    shim.write_text(SHIM.format(command=COMMAND))
+    shim.chmod(0o700)
+    desk.environment["PATH"] = f"{shim.parent}:{desk.environment['PATH']}"
+    assert len(BLOCKS) == 7
+    # One shell for all, since a block goes on where the one before has ended; the last says that it came so far.
+    script = "\n".join(["set -e", "PS4='at '", "set -x", *(f"( : ) # block\n{block}" for block in BLOCKS), "echo all"])
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=desk.work, env=desk.environment, capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines()[-1] == "all"
