@@ -47,7 +47,29 @@ def test_names_and_architectures_are_those_that_vllm_itself_has() -> None:
 
 
 def test_every_setting_that_a_judge_may_make_is_one_of_this_vllm() -> None:
-    assert set(settings_names()) >= SETTINGS
+    assert set(settings_names()) >= SETTINGS.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("max_num_seqs", "lots", "a whole number"),
+        ("max_num_seqs", 8.5, "a whole number"),
+        ("max_num_seqs", True, "a whole number"),
+        ("gpu_memory_utilization", "0.9", "a number"),
+        ("enforce_eager", 1, "true or false"),
+        ("quantization", ["fp8"], "a word"),
+        ("limit_mm_per_prompt", 0, "a mapping of names"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_told_before_the_engine_starts(name: str, value: object, wanted: str) -> None:
+    with pytest.raises(RegistryError, match=f"engine.{name} is .*, and has to be {wanted}"):
+        resolve({name: value}, NO_GPU, CONFIG, "mine")
+
+
+def test_values_of_the_right_kind_are_taken_as_they_are() -> None:
+    given = {"gpu_memory_utilization": 1, "enforce_eager": True, "compilation_config": 3, "max_num_seqs": 64}
+    assert resolve(given, NO_GPU, CONFIG, "mine") == given
 
 
 def test_the_settings_of_our_own_judges_are_accepted() -> None:

@@ -12,6 +12,7 @@ from pathway_local.judges.architecture import text_config, whole
 from pathway_local.judges.machine import Machine
 
 PARALLEL = "tensor_parallel_size"
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", dict: "a mapping of names"}
 _ENTRY_KEYS = {"dtype": "dtype", "max_model_len": "context", "revision": "revision", "model": "source"}
 
 
@@ -21,10 +22,11 @@ def resolve(
     """The settings as vLLM takes them; `config` is the model's `config.json`, `judge` names it in errors.
 
     `tensor_parallel_size: auto` becomes the most GPUs of this machine that the model's heads can be divided
-    among. Raises RegistryError for a name or a number that can't be, EngineMissing for GPUs that are not here.
+    among. Raises RegistryError for a name or a value that can't be, EngineMissing for GPUs that are not here.
     """
-    for name in settings:
+    for name, value in settings.items():
         _check_name(name, judge)
+        _check_kind(name, value, judge)
     resolved = dict(settings)
     if PARALLEL in resolved:
         resolved[PARALLEL] = _parallel(resolved[PARALLEL], machine, config, judge)
@@ -64,6 +66,15 @@ def _check_name(name: str, judge: str) -> None:
     near = get_close_matches(name.replace("-", "_"), SETTINGS, n=1) or get_close_matches(name, settings_names(), n=1)
     said = f"Did you mean {near[0]!r}? " if near else ""
     raise RegistryError(f"{at}: vLLM {vllm_version()} has no such setting", f"{said}There are: {known}.")
+
+
+def _check_kind(name: str, value: object, judge: str) -> None:
+    kind = SETTINGS[name]
+    fits = (int, float) if kind is float else kind
+    if name == PARALLEL or (isinstance(value, fits) and (kind in (bool, object) or not isinstance(value, bool))):
+        return
+    at = f"judge {judge!r}: engine.{name} is {str(value)[:40]!r}"
+    raise RegistryError(f"{at}, and has to be {_KINDS[kind]}", "Write it so, or leave it out for vLLM's own default.")
 
 
 def _parallel(asked: object, machine: Machine, config: Mapping[str, object], judge: str) -> int:

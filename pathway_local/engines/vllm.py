@@ -15,31 +15,29 @@ from pathway_local.judges.architecture import architecture, context
 from pathway_local.judges.memory import case_bytes
 from pathway_local.judges.weights import read_json
 
-SETTINGS = frozenset(
-    {
-        "block_size",
-        "compilation_config",
-        "config_format",
-        "cpu_offload_gb",
-        "enable_chunked_prefill",
-        "enable_prefix_caching",
-        "enforce_eager",
-        "gpu_memory_utilization",
-        "kv_cache_dtype",
-        "kv_cache_memory_bytes",
-        "language_model_only",
-        "limit_mm_per_prompt",
-        "load_format",
-        "max_num_batched_tokens",
-        "max_num_seqs",
-        "pipeline_parallel_size",
-        "quantization",
-        "seed",
-        "tensor_parallel_size",
-        "tokenizer_mode",
-    }
-)
-"""What a judge may set of vLLM. Nothing here names code or a pickle that vLLM would load."""
+SETTINGS: dict[str, type] = {
+    "block_size": int,
+    "compilation_config": object,
+    "config_format": str,
+    "cpu_offload_gb": float,
+    "enable_chunked_prefill": bool,
+    "enable_prefix_caching": bool,
+    "enforce_eager": bool,
+    "gpu_memory_utilization": float,
+    "kv_cache_dtype": str,
+    "kv_cache_memory_bytes": int,
+    "language_model_only": bool,
+    "limit_mm_per_prompt": dict,
+    "load_format": str,
+    "max_num_batched_tokens": int,
+    "max_num_seqs": int,
+    "pipeline_parallel_size": int,
+    "quantization": str,
+    "seed": int,
+    "tensor_parallel_size": int,
+    "tokenizer_mode": str,
+}
+"""What a judge may set of vLLM, and to what kind of value. Nothing here names code or a pickle that vLLM would load."""
 
 DETERMINISTIC = "deterministic"
 """A setting of ours: the same reply alone and in any batch."""
