@@ -72,11 +72,12 @@ def test_calls_and_statements_of_a_thousand_verdicts(tmp_path: Path, monkeypatch
     assert written.total() - written["INSERT"] <= 60, written
 
 
+@pytest.mark.timeout(900)
 def test_tokens_passes_and_steps_of_real_verdicts(tiny_judge: Path, tmp_path: Path) -> None:
     cases = 48
     script = Path(__file__).with_name("count_work.py")
     command = [sys.executable, str(script), str(tiny_judge), "pathway-answer", "score", str(cases), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=True, env=os.environ)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=880, check=True, env=os.environ)
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["judged"] == cases
     assert found["passes"] <= 3 * cases, "the reply, and the score's place in two spellings"
