@@ -53,7 +53,8 @@ def main(judge: str, name: str, detail: str, count: str, folder: str) -> None:
         "generated": tally.tokens.generated,
         "computed": tally.tokens.prompt - tally.tokens.cached,
         "computed in all": engine.read - engine.cached,
-        "rubric": len(writer.shared_prefix()),
+        "rubric": (shared := len(writer.shared_prefix())),
+        "of cases": tally.tokens.prompt - tally.judged * shared,
     }
     print(json.dumps(told))
     engine.close()

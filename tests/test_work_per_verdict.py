@@ -19,6 +19,7 @@ from pathway_local.chat import Chat
 from pathway_local.engines.passes import Pass, PassResult
 from pathway_local.engines.pool import Pool
 from pathway_local.engines.scripted import ScriptedEngine
+from pathway_local.engines.vllm import CPU_BLOCK
 from pathway_local.judge import BATCH, Judging, LocalRater
 from pathway_local.prompt import PromptWriter
 from pathway_local.rater import Rater
@@ -71,23 +72,17 @@ def test_calls_and_statements_of_a_thousand_verdicts(tmp_path: Path, monkeypatch
     assert written.total() - written["INSERT"] <= 60, written
 
 
-@pytest.mark.parametrize(
-    ("rubric", "detail", "most"),
-    [
-        ("pathway-answer", "score", {"passes": 0, "steps": 0, "generated": 0, "computed": 0, "computed in all": 0}),
-        (
-            "groundedness",
-            "through-score",
-            {"passes": 0, "steps": 0, "generated": 0, "computed": 0, "computed in all": 0},
-        ),
-    ],
-)
-def test_tokens_and_steps_of_real_verdicts(
-    rubric: str, detail: str, most: dict[str, int], tiny_judge: Path, tmp_path: Path
-) -> None:
+@pytest.mark.timeout(900)
+def test_tokens_passes_and_steps_of_real_verdicts(tiny_judge: Path, tmp_path: Path) -> None:
+    cases = 48
     script = Path(__file__).with_name("count_work.py")
-    command = [sys.executable, str(script), str(tiny_judge), rubric, detail, "48", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=True, env=os.environ)
+    command = [sys.executable, str(script), str(tiny_judge), "pathway-answer", "score", str(cases), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=880, check=True, env=os.environ)
     found = json.loads(done.stdout.splitlines()[-1])
-    assert found["judged"] == 48
-    assert {name: found[name] for name in most if found[name] > most[name]} == {}
+    assert found["judged"] == cases
+    assert found["passes"] <= 3 * cases, "the reply, and the score's place in two spellings"
+    assert found["generated"] <= 2 * cases, "a blank and a digit: all before them is pre-filled"
+    assert found["steps"] <= 8, "all cases share each step"
+    rounding = found["rubric"] % CPU_BLOCK
+    assert found["computed"] <= found["rubric"] + found["of cases"] + cases * rounding, "the rubric is computed once"
+    assert found["computed in all"] - found["computed"] <= 2 * cases * CPU_BLOCK, "a probe computes its last block"

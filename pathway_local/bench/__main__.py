@@ -26,7 +26,7 @@ from pathway_local.rubrics.output_format import Detail
 
 VARIANTS = ("constrained", "judge", "free", "judge without probabilities", "naive")
 BASE = "constrained"
-console = Console(width=120)
+console = Console(width=160)
 Results = dict[str, list[Measured]]
 
 

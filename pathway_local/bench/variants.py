@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -212,7 +213,10 @@ class RawProcess:
     def __init__(self, config: EngineConfig, backend: str) -> None:
         told = json.dumps({"config": asdict(config), "backend": backend})
         command = [sys.executable, "-m", "pathway_local.bench.raw", told]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the process)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True
+        )
         self._answer()
 
     @property
@@ -238,7 +242,9 @@ class RawProcess:
         for line in self._process.stdout:
             if line.startswith(ANSWER):
                 return cast("dict[str, Any]", json.loads(line.removeprefix(ANSWER)))
-        raise EngineError("vLLM by itself has ended: its own words are above")
+        self._log.seek(0)
+        last = self._log.read().decode("utf-8", "replace").strip().splitlines()[-1:]
+        raise EngineError(f"vLLM by itself has ended: {''.join(last)}")
 
 
 def _no_passes(*_: object) -> Any:

@@ -1,0 +1,64 @@
+"""Jobs that follow each other in one process share what is loaded."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pathway_local.bench.made_cases import write_cases
+from pathway_local.bench.own import measure_own
+from pathway_local.bench.script import REPLY
+from pathway_local.bench.variants import Quiet
+from pathway_local.engines.passes import EngineConfig
+from pathway_local.job import Plan, run_job
+from pathway_local.loaded import LEAST_WINDOW, Loaded, window_of
+from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.tokenizer import JudgeTokenizer
+
+SAID = "\nRight.\n\n**Score:** 4\n\n**Justification:**\nGood."
+
+
+@pytest.fixture
+def registry(tmp_path: Path, tiny_judge: Path) -> Path:
+    entry = {"source": str(tiny_judge), "cpu": True, "engine": {"script": "pathway_local.bench.script:answer"}}
+    path = tmp_path / "models.yaml"
+    path.write_text(json.dumps({"one": entry, "other": {**entry, "context": 4096}}))
+    return path
+
+
+def _judge(folder: Path, registry: Path, judge: str, seed: int, loaded: Loaded) -> int:
+    rubric = load_rubric("pathway-answer")
+    cases = write_cases(folder / f"{seed}.csv", rubric, 5, seed)
+    plan = Plan(cases, folder / f"{seed}.run", [rubric.name], [judge], registry=registry, engine="scripted")
+    [tally] = run_job(plan, Quiet(), ["test"], loaded).values()
+    return tally.judged
+
+
+def test_a_second_job_finds_the_engine_and_another_judge_ends_it(
+    tmp_path: Path, tiny_judge: Path, registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reply = tmp_path / "reply.json"
+    reply.write_text(json.dumps(JudgeTokenizer(tiny_judge).encode(SAID)))
+    monkeypatch.setenv(REPLY, str(reply))
+    with Loaded() as loaded:
+        assert _judge(tmp_path, registry, "one", 1, loaded) == 5
+        first = loaded.host
+        assert first is not None
+        assert _judge(tmp_path, registry, "one", 2, loaded) == 5
+        assert loaded.host is first
+        assert _judge(tmp_path, registry, "other", 3, loaded) == 5
+        assert loaded.host is not first
+        assert first.pid is None
+    assert loaded.host is None
+
+
+@pytest.mark.parametrize(("sequences", "window"), [(16, LEAST_WINDOW), (1024, 2048)])
+def test_twice_as_many_requests_wait_as_the_engine_takes(sequences: int, window: int) -> None:
+    assert window_of("vllm", EngineConfig("x", settings={"max_num_seqs": sequences})) == window
+
+
+def test_our_own_python_is_measured_with_every_case_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(REPLY, "")
+    found = measure_own(tmp_path, "tiny", 40, 5)
+    assert found.cases == 40
+    assert 0 < found.tokenising_seconds < found.main_thread_seconds <= found.wall_seconds
