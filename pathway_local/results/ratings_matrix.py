@@ -150,9 +150,11 @@ class _Gathered:
         self.cases: dict[str, _Case] = {}
         self.failures = [0] * len(self.raters)
         self.other_texts = [0] * len(self.raters)
-        scores = list(rubric.format.scores)
+        self.scores = dict(rubric.format.scores)
+        # People's verdicts are few and alike, so most are decoded once.
+        self._decoded = lru_cache(maxsize=4096)(self._decode)
         # Two numbers for each score and rater of each case, in the order in which cases are met.
-        self._blank = [math.nan] * (2 * len(scores) * len(self.raters))
+        self._blank = [math.nan] * (2 * len(self.scores) * len(self.raters))
         self.numbers = array("d")
         for each in self.inclusions:
             self._case(each.case_id, each.row)
@@ -185,18 +187,20 @@ class _Gathered:
             elif case_hash != case.case_hash:
                 self.other_texts[column] += 1
             else:
-                self._put(case, column, _verdict(scores, fields if column in means else ""))
+                at, size = case.place * len(self._blank) + column, len(self.raters)
+                for number, value in enumerate(self._decoded(scores, fields if column in means else "{}")):
+                    self.numbers[at + number * size] = value
 
-    def _put(self, case: _Case, column: int, verdict: Verdict) -> None:
-        size = len(self.raters)
-        for number, (name, declared) in enumerate(self.rubric.format.scores.items()):
-            at = case.place * len(self._blank) + 2 * number * size + column
-            self.numbers[at], self.numbers[at + size] = _values(verdict, name, declared)
+    def _decode(self, scores: str, fields: str) -> list[float]:
+        """The score and its probability-weighted value for each of the rubric's scores, from a stored verdict."""
+        verdict = from_columns((scores, fields, "[]", None, None))
+        assert isinstance(verdict, Verdict)
+        return [value for name, declared in self.scores.items() for value in _values(verdict, name, declared)]
 
     def matrices(self) -> list[RatingsMatrix]:
         ids = sorted(self.cases, key=lambda case_id: (self.cases[case_id].row, case_id))
         order = np.array([self.cases[case_id].place for case_id in ids], dtype=np.int64)
-        scores = self.rubric.format.scores
+        scores = self.scores
         shape = (len(ids), len(scores), 2, len(self.raters))
         numbers = np.array(self.numbers, dtype=np.float64).reshape(shape)[order]
         design = self._design({case_id: number for number, case_id in enumerate(ids)})
@@ -244,14 +248,6 @@ class _Gathered:
             design.probability[row], design.drawn[row] = each.probability, each.drawn
             design.strata[row] = codes[each.stratum]
         return design
-
-
-@lru_cache(maxsize=4096)
-def _verdict(scores: str, fields: str) -> Verdict:
-    """The verdict with these stored scores; people's are few and alike, so most are decoded once."""
-    verdict = from_columns((scores, fields or "{}", "[]", None, None))
-    assert isinstance(verdict, Verdict)
-    return verdict
 
 
 def _values(verdict: Verdict, name: str, declared: ScoreField) -> tuple[float, float]:
