@@ -23,6 +23,7 @@ SHARES: Mapping[str, tuple[float, ...]] = {
     "flat": (0.2, 0.2, 0.2, 0.2, 0.2),
     "typical": (0.05, 0.1, 0.2, 0.35, 0.3),
     "85% fives": (0.03, 0.03, 0.03, 0.06, 0.85),
+    "rare lows": (0.01, 0.01, 0.03, 0.10, 0.85),
 }
 SIZES = (50, 100, 200)
 TARGETS: tuple[Target, ...] = ("file", "population")

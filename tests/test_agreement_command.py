@@ -252,6 +252,11 @@ def test_labels_that_are_no_sample_are_refused_or_told(run: Run, tmp_path: Path)
     (found,) = json.loads(run("calibrate", path, "--against", "ann", "--json").out)
     assert figures(found, "calibration")["corrected"]["labelled"] == 20
     assert run("calibrate", path, "--against", "nobody").code == 2
+    with RunFile.open(path) as again:
+        later = [Inclusion(each.case_id, each.case_hash, each.row, False, "", 0.5, not each.drawn) for each in drawn]
+        store_sample(again, again.begin_job(["sample"], {}), Sample(0, "tiny", 2, "", 36, 16), later)
+    (found,) = json.loads(run("calibrate", path, "--against", "ann", "--json").out)
+    assert found["sample"]["seed"] == 1
 
 
 def test_which_chatbot_is_better(run: Run, answers: Path) -> None:

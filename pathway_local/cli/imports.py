@@ -46,7 +46,7 @@ def import_(
         try:
             found = import_ratings(opened, wanted, sys.argv)
         except RatingsError as error:
-            for problem in error.problems[:SHOWN_PROBLEMS]:
+            for problem in tuple(dict.fromkeys(error.problems))[:SHOWN_PROBLEMS]:
                 talk.print(Text(problem))
             raise
     show(found)

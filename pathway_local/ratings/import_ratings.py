@@ -226,8 +226,10 @@ def _rating_sheet(path: Path, title: str) -> WorkbookSheet | None:
 def _refuse(path: Path, problems: Sequence[Problem]) -> None:
     if problems:
         problems = sorted(problems, key=lambda problem: problem.place)
-        first = "; ".join(map(str, problems[:SHOWN_PROBLEMS]))
-        more = f"; and {len(problems) - SHOWN_PROBLEMS} more" if len(problems) > SHOWN_PROBLEMS else ""
+        # In a wide sheet one row's fault is the fault of every evaluator's rating in it.
+        said = list(dict.fromkeys(map(str, problems)))
+        first = "; ".join(said[:SHOWN_PROBLEMS])
+        more = f"; and {len(said) - SHOWN_PROBLEMS} more" if len(said) > SHOWN_PROBLEMS else ""
         raise RatingsError(
             f"{path.name}: nothing is imported, {len(problems)} of its ratings can't be: {first}{more}",
             "Mend these lines and import the file again.",

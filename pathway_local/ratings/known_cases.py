@@ -56,6 +56,7 @@ class KnownCases:
         self._pseudonyms = pseudonyms
         self._by_id: dict[str, KnownCase] = {}
         self._by_hash: dict[str, list[KnownCase]] = {}
+        self._without_zeros: set[str] | None = None
         for case_id, row, numbered in run.database.rows(_CASES):
             self._by_id[case_id] = KnownCase(case_id, row, bool(numbered))
         for query in (_HASHES, _SAMPLED):
@@ -79,7 +80,7 @@ class KnownCases:
         """The case with that id, whose texts must be those in the file, where the file has them."""
         known = self._by_id.get(self._pseudonyms.of(case_id) if self._pseudonyms else case_id)
         if known is None:
-            return "its id matches no case of the run"
+            return self._unknown(case_id)
         if text_hash is not None:
             if known.hashes and text_hash not in known.hashes:
                 return "its texts are not those of the run's case with its id"
@@ -89,6 +90,14 @@ class KnownCases:
         if not known.hashes:
             return "its case was never judged under this rubric, and the file does not hold its texts"
         return "raters saw different texts of its case, and the file does not hold its texts"
+
+    def _unknown(self, case_id: str) -> str:
+        """Why no case has that id. Spreadsheets take 0042 for the number 42, which is too common to leave untold."""
+        if self._without_zeros is None:
+            self._without_zeros = {own.lstrip("0") for own in self._by_id if own.startswith("0")}
+        if case_id.isdigit() and case_id in self._without_zeros:
+            return "its id matches no case of the run, but would with zeros in front: keep the ids as text"
+        return "its id matches no case of the run"
 
     def by_texts(self, text_hash: str, number: str) -> Joined | str:
         """The one case with these texts; of several, the one with that row number."""

@@ -143,6 +143,8 @@ def _holds(matrix: RatingsMatrix, members: Mapping[str, set[str]], first: int, s
 
 
 def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[str, set[str]]) -> Iterator[str]:
+    if len(compared) < 2:
+        yield "there is nothing to compare: fewer than two raters have scored"
     if any(_holds(matrix, members, first, second) for first, second in combinations(compared, 2)):
         yield "a panel is not compared with its own members: it agrees with them by its making"
     for place in compared:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pathway_local.errors import UsageError
 from pathway_local.ratings.samples import Sample
 from pathway_local.results.figure_row import FigureRow
-from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
+from pathway_local.results.ratings_matrix import Design, RatingsMatrix, ratings_matrices
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.calibration import MapCheck, MonotoneMap, check_map, fit_map
@@ -146,15 +146,15 @@ class _Labels:
 
     def __init__(self, matrix: RatingsMatrix, people: Sequence[int], plan: CalibrationPlan) -> None:
         given = matrix.given[:, list(people)]
+        labelled: NDArray[np.bool_] = np.asarray(np.isfinite(given).any(axis=1))
         scores = mean_of_people(matrix.on_scale[:, list(people)])
-        design = None if plan.assume_random else matrix.design
+        design = None if plan.assume_random else _own_design(matrix.designs, labelled)
         if design is None and not plan.assume_random:
             raise UsageError(
                 f"it is not known how the cases that {plan.against} labelled were chosen",
                 "Draw them with `pathway-local sample`, or give --assume-random if they were drawn at random.",
             )
-        special = np.isfinite(given).any(axis=1) & ~np.isfinite(scores)
-        labelled = np.isfinite(given).any(axis=1)
+        special = labelled & ~np.isfinite(scores)
         counted = labelled if design is None else labelled & design.drawn
         inside = np.ones(len(given), np.bool_) if design is None else np.asarray(design.probability > 0)
         self.inside: NDArray[np.bool_] = inside
@@ -177,6 +177,12 @@ class _Labels:
     def _tell(self, count: int, what: str) -> None:
         if count:
             self.notices.append(f"{count:,} {what}")
+
+
+def _own_design(designs: Sequence[Design], labelled: NDArray[np.bool_]) -> Design | None:
+    """The sample that these labels are of: that with the largest share of drawn cases labelled, the latest of equal."""
+    shares = [(np.mean(labelled[design.drawn]), place) for place, design in enumerate(designs)]
+    return designs[max(shares)[1]] if shares else None
 
 
 def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: CalibrationPlan) -> Calibration:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import Kind, Rater
 from pathway_local.ratings.import_ratings import GROUP
-from pathway_local.ratings.samples import Sample, inclusions, samples
+from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import Score as ScoreField
 from pathway_local.rubrics.rubric import Rubric
@@ -64,9 +64,9 @@ class Design:
 class RatingsMatrix:
     """One score under one rubric: `given` and `expected` are (cases, raters), NaN where a rater has none.
 
-    Cases come in the order of the cases file. `given` holds special values as they are, `expected` the
-    probability-weighted scores of raters that have probabilities. `levels` are the declared ones on the scale,
-    ascending, `special` those without a place on it.
+    Cases come in the order of the cases file; `designs` are the samples drawn of them, oldest first. `given` holds
+    special values as they are, `expected` the probability-weighted scores of raters that have probabilities.
+    `levels` are the declared ones on the scale, ascending, `special` those without a place on it.
     """
 
     rubric: str
@@ -79,7 +79,12 @@ class RatingsMatrix:
     given: FloatArray
     expected: FloatArray
     metadata: tuple[Mapping[str, str], ...]
-    design: Design | None = None
+    designs: tuple[Design, ...] = ()
+
+    @property
+    def design(self) -> Design | None:
+        """The latest sample, if any was drawn."""
+        return self.designs[-1] if self.designs else None
 
     @property
     def on_scale(self) -> FloatArray:
@@ -135,7 +140,7 @@ class _Case:
 
 
 def ratings_matrices(run: RunFile, rubric: Rubric) -> list[RatingsMatrix]:
-    """The matrix of each score of the rubric, in their order; the design is that of the rubric's latest sample."""
+    """The matrix of each score of the rubric, in their order, with the rubric's samples."""
     return _Gathered(run, rubric).matrices()
 
 
@@ -145,16 +150,17 @@ class _Gathered:
     def __init__(self, run: RunFile, rubric: Rubric) -> None:
         self.rubric = rubric
         self.raters = [(rater_id, rater) for rater_id, rater in run.raters() if rater.rubric == rubric.name]
-        self.sample = next(reversed(samples(run, rubric.name)), None)
-        self.inclusions = inclusions(run, self.sample.id) if self.sample else []
+        self.samples = [(sample, inclusions(run, sample.id)) for sample in samples(run, rubric.name)]
         self.cases: dict[str, _Case] = {}
         self.failures = [0] * len(self.raters)
         self.other_texts = [0] * len(self.raters)
-        scores = list(rubric.format.scores)
+        self.scores = dict(rubric.format.scores)
+        # People's verdicts are few and alike, so most are decoded once.
+        self._decoded = lru_cache(maxsize=4096)(self._decode)
         # Two numbers for each score and rater of each case, in the order in which cases are met.
-        self._blank = [math.nan] * (2 * len(scores) * len(self.raters))
+        self._blank = [math.nan] * (2 * len(self.scores) * len(self.raters))
         self.numbers = array("d")
-        for each in self.inclusions:
+        for each in (each for _, included in self.samples for each in included):
             self._case(each.case_id, each.row)
         self._read(run)
 
@@ -185,28 +191,31 @@ class _Gathered:
             elif case_hash != case.case_hash:
                 self.other_texts[column] += 1
             else:
-                self._put(case, column, _verdict(scores, fields if column in means else ""))
+                at, size = case.place * len(self._blank) + column, len(self.raters)
+                for number, value in enumerate(self._decoded(scores, fields if column in means else "{}")):
+                    self.numbers[at + number * size] = value
 
-    def _put(self, case: _Case, column: int, verdict: Verdict) -> None:
-        size = len(self.raters)
-        for number, (name, declared) in enumerate(self.rubric.format.scores.items()):
-            at = case.place * len(self._blank) + 2 * number * size + column
-            self.numbers[at], self.numbers[at + size] = _values(verdict, name, declared)
+    def _decode(self, scores: str, fields: str) -> list[float]:
+        """The score and its probability-weighted value for each of the rubric's scores, from a stored verdict."""
+        verdict = from_columns((scores, fields, "[]", None, None))
+        assert isinstance(verdict, Verdict)
+        return [value for name, declared in self.scores.items() for value in _values(verdict, name, declared)]
 
     def matrices(self) -> list[RatingsMatrix]:
         ids = sorted(self.cases, key=lambda case_id: (self.cases[case_id].row, case_id))
         order = np.array([self.cases[case_id].place for case_id in ids], dtype=np.int64)
-        scores = self.rubric.format.scores
+        scores = self.scores
         shape = (len(ids), len(scores), 2, len(self.raters))
         numbers = np.array(self.numbers, dtype=np.float64).reshape(shape)[order]
-        design = self._design({case_id: number for number, case_id in enumerate(ids)})
+        rows = {case_id: number for number, case_id in enumerate(ids)}
+        designs = tuple(_design(sample, included, rows) for sample, included in self.samples)
         return [
-            self._matrix(name, declared, ids, numbers[:, number], design)
+            self._matrix(name, declared, ids, numbers[:, number], designs)
             for number, (name, declared) in enumerate(scores.items())
         ]
 
     def _matrix(
-        self, name: str, declared: ScoreField, ids: Sequence[str], numbers: FloatArray, design: Design | None
+        self, name: str, declared: ScoreField, ids: Sequence[str], numbers: FloatArray, designs: tuple[Design, ...]
     ) -> RatingsMatrix:
         given, expected = np.ascontiguousarray(numbers[:, 0]), np.ascontiguousarray(numbers[:, 1])
         return RatingsMatrix(
@@ -220,7 +229,7 @@ class _Gathered:
             given=given,
             expected=expected,
             metadata=tuple(self.cases[case_id].metadata for case_id in ids),
-            design=design,
+            designs=designs,
         )
 
     def _columns(self, given: FloatArray) -> Iterator[MatrixRater]:
@@ -229,29 +238,16 @@ class _Gathered:
             counts = (int(scored[place]), self.failures[place], self.other_texts[place])
             yield MatrixRater(rater.name, rater.kind, not _is_mean(rater), *counts)
 
-    def _design(self, rows: Mapping[str, int]) -> Design | None:
-        if self.sample is None:
-            return None
-        design = Design(
-            self.sample,
-            np.zeros(len(rows)),
-            np.zeros(len(rows), dtype=np.bool_),
-            np.full(len(rows), -1, dtype=np.int64),
-        )
-        codes = {name: code for code, name in enumerate(dict.fromkeys(each.stratum for each in self.inclusions))}
-        for each in self.inclusions:
-            row = rows[each.case_id]
-            design.probability[row], design.drawn[row] = each.probability, each.drawn
-            design.strata[row] = codes[each.stratum]
-        return design
 
-
-@lru_cache(maxsize=4096)
-def _verdict(scores: str, fields: str) -> Verdict:
-    """The verdict with these stored scores; people's are few and alike, so most are decoded once."""
-    verdict = from_columns((scores, fields or "{}", "[]", None, None))
-    assert isinstance(verdict, Verdict)
-    return verdict
+def _design(sample: Sample, included: Sequence[Inclusion], rows: Mapping[str, int]) -> Design:
+    drawn, strata = np.zeros(len(rows), dtype=np.bool_), np.full(len(rows), -1, dtype=np.int64)
+    design = Design(sample, np.zeros(len(rows)), drawn, strata)
+    codes = {name: code for code, name in enumerate(dict.fromkeys(each.stratum for each in included))}
+    for each in included:
+        row = rows[each.case_id]
+        design.probability[row], design.drawn[row] = each.probability, each.drawn
+        design.strata[row] = codes[each.stratum]
+    return design
 
 
 def _values(verdict: Verdict, name: str, declared: ScoreField) -> tuple[float, float]:

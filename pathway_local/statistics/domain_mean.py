@@ -54,7 +54,7 @@ def corrected_domain_mean(
         return Placed(special, special)
     on_scale = people[inside & np.isfinite(people)]
     if len(on_scale) < 2:
-        return Placed(Undefined(f"{len(on_scale)} labels have a place on the scale, under 2"), special)
+        return Placed(Undefined(f"{len(on_scale)} of the labels has a place on the scale, under 2"), special)
 
     def solved(side: Callable[[Correction], Estimate]) -> tuple[Correction | Undefined, Estimate]:
         away = side(special).value
