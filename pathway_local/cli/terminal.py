@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import TextIOBase
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, cast
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -22,7 +22,7 @@ PIPE_WIDTH = 120
 class _Stderr(TextIOBase):
     """What is said goes to stderr as long as there is somebody: a job must not end with its terminal or its pipe."""
 
-    encoding = "utf-8"  # type: ignore[assignment]
+    encoding = "utf-8"
 
     def write(self, text: str) -> int:
         try:
@@ -58,7 +58,7 @@ class _Stderr(TextIOBase):
             self._stream.flush()
 
 
-talk = Console(file=_Stderr(), highlight=False, soft_wrap=True)
+talk = Console(file=cast(TextIO, _Stderr()), highlight=False, soft_wrap=True)
 data = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
