@@ -35,34 +35,32 @@ def main(kills: int, vllm_kills: int) -> int:
             killed = kill(desk, command, kills, LONGEST, random.Random(1))
             desk.environment[SECONDS] = "0"
             desk.typed(*command, timeout=1800)
-            found = outcomes(desk.work / "may.run")
-            problems += _problems(f"scripted, {kill.__name__}", desk, killed, found, CASES)
-            if found != undisturbed:
-                problems.append(f"scripted, {kill.__name__}: other outcomes than undisturbed")
+            problems += _problems(f"scripted, {kill.__name__}", desk, killed, CASES, undisturbed)
         for kill in (kill_commands, kill_engines):
             desk = Desk(Path(folder) / f"vllm-{kill.__name__}", judge)
             command = desk.judging(desk.cases(VLLM_CASES), "--detail", "score", engine="vllm")
             killed = kill(desk, command, vllm_kills, 3 * LONGEST, random.Random(2))
             desk.typed(*command, timeout=1800)
-            problems += _problems(f"vLLM, {kill.__name__}", desk, killed, outcomes(desk.work / "may.run"), VLLM_CASES)
+            problems += _problems(f"vLLM, {kill.__name__}", desk, killed, VLLM_CASES)
     print("; ".join(problems) or "one outcome for every case, none lost that was shown, the same as undisturbed")
     return 1 if problems else 0
 
 
-def _problems(name: str, desk: Desk, killed: Killed, found: Outcomes, cases: int) -> list[str]:
+def _problems(name: str, desk: Desk, killed: Killed, cases: int, undisturbed: Outcomes | None = None) -> list[str]:
     """Say what was seen, and give what is wrong with it."""
-    ids = {case_id for case_id, *_ in found}
-    failed = sum(failure is not None for *_, failure in found)
+    found = outcomes(desk.work / "may.run")
+    problems = list(killed.lost)
+    if not len(found) == len({case_id for case_id, *_ in found}) == cases or superseded(desk.work / "may.run"):
+        problems.append("not one outcome for every case")
+    if failed := sum(failure is not None for *_, failure in found):
+        problems.append(f"{failed} failures")
+    if undisturbed is not None and found != undisturbed:
+        problems.append("other outcomes than undisturbed")
     print(
         f"{name}: {killed.kills} kills, {killed.judging} of them while cases were judged; {len(found)} outcomes for "
-        f"{cases} cases, {failed} failed; {len(killed.lost)} times an outcome was lost that had been shown",
+        f"{cases} cases; {'; '.join(problems) or 'nothing lost, twice or otherwise'}",
         flush=True,
     )
-    problems = list(killed.lost)
-    if not len(found) == len(ids) == cases or superseded(desk.work / "may.run"):
-        problems.append("not one outcome for every case")
-    if failed:
-        problems.append(f"{failed} failures")
     return [f"{name}: {problem}" for problem in problems]
 
 

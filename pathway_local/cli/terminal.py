@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import TextIOBase
 from pathlib import Path
-from typing import IO, TextIO, cast
+from typing import TextIO, cast
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -60,7 +60,7 @@ class _Stderr(TextIOBase):
             self._stream.flush()
 
 
-talk = Console(file=cast(IO[str], _Stderr()), highlight=False, soft_wrap=True)
+talk = Console(file=cast(TextIO, _Stderr()), highlight=False, soft_wrap=True)
 data = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
