@@ -54,8 +54,9 @@ class Trial:
         for rubric in MAKERS:
             for split in SPLITS:
                 run = self.judged(rubric, split)
-                found += figures(run, rubric, split)
-                print(f"{rubric} {split}: {', '.join(f'{f.score} {f.exact:.3f}' for f in found[-2:])}", flush=True)
+                new = figures(run, rubric, split)
+                print(f"{rubric} {split}: {', '.join(f'{f.score} {f.exact:.3f}' for f in new)}", flush=True)
+                found += new
         return found
 
     def judged(self, rubric: str, split: Split) -> Path:
