@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from pathway_local.cli.agreement_tables import show
-from pathway_local.cli.terminal import MIN_GROUP, check_new, print_json, talk
+from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new, print_json, talk
 from pathway_local.results.agreement import agreement as find
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.figure_file import write_figures
@@ -48,6 +48,7 @@ def agreement(
     Holds no text and no case id.
     """
     check_new(out, force=force)
+    check_finite(margin, "--margin")
     plan = AgreementPlan(rater, cluster, against, figure or "", margin, by, min_group)
     with RunFile.read(run) as read:
         rubrics = [rubric_of(read, rubric)] if rubric else list(rubrics_of(read).values())

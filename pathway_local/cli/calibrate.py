@@ -9,7 +9,7 @@ import typer
 from pathway_local.cli.estimates import Notes, interval, number
 from pathway_local.cli.terminal import MIN_GROUP, check_new, data, hidden_groups, print_json, table, talk
 from pathway_local.ratings.import_ratings import GROUP
-from pathway_local.results.calibration import Calibration, CalibrationPlan, Mapping
+from pathway_local.results.calibration import Calibration, CalibrationPlan, PeopleMap
 from pathway_local.results.calibration import calibrate as correct
 from pathway_local.results.figure_file import write_figures
 from pathway_local.runs.run_cases import rubrics_of
@@ -111,7 +111,7 @@ def _remarks(found: Calibration) -> Iterator[str]:
 
 
 def _map_lines(found: Calibration) -> Iterator[str]:
-    if not isinstance(found.map, Mapping):
+    if not isinstance(found.map, PeopleMap):
         return
     steps = ", ".join(f"{level} → {number(value)}" for level, value in found.map.levels.items())
     yield f"Where {found.judge} expects, {found.against} gave on average: {steps} (the nearest map that never falls)."

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.estimates import Notes
-from pathway_local.cli.terminal import MIN_GROUP, check_new, data, print_json, table, talk
+from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new, data, print_json, table, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import Comparison, ComparisonPlan
 from pathway_local.results.comparison import compare as find
@@ -37,6 +37,7 @@ def compare(
 ) -> None:
     """Show which of two chatbots does better on the same questions, by each rater, and how sure that is."""
     check_new(out, force=force)
+    check_finite(margin, "--margin")
     column, first, second = _sides(between)
     plan = ComparisonPlan(column, first, second, pair_by, rater, cluster, margin, min_group)
     with RunFile.read(run) as read:

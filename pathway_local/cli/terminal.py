@@ -1,6 +1,7 @@
 """What the commands share in talking to people: errors and notices on stderr, data on stdout."""
 
 import json
+import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -108,6 +109,12 @@ def hidden_groups(count: int, column: str, smallest: int) -> str:
     """What to say of groups that are not shown; their names could tell who is in them."""
     values = "one value" if count == 1 else f"{count} values"
     return f"{values} of {column} with under {smallest} cases left out (--min-group)"
+
+
+def check_finite(value: float, option: str) -> None:
+    """Refuse what is called a number and is none. Raises UsageError."""
+    if not math.isfinite(value):
+        raise UsageError(f"{option} {value} is no number", f"Such as {option} 0.1.")
 
 
 def check_new(path: Path | None, *, force: bool) -> None:

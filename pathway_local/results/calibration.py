@@ -52,7 +52,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class PeopleMap:
     """People's score for each level that the judge may expect, and what that map does on cases it did not see."""
 
     levels: dict[int, float]
@@ -74,7 +74,7 @@ class Calibration:
     by: str
     hidden: int
     cluster: str
-    map: Mapping | Undefined
+    map: PeopleMap | Undefined
     notices: tuple[str, ...]
 
     def rows(self) -> Iterator[FigureRow]:
@@ -83,7 +83,7 @@ class Calibration:
             yield from self._part_rows(part, part.mean, "")
             if part.special is not None:
                 yield from self._part_rows(part, part.special, "special_")
-        if isinstance(self.map, Mapping) and isinstance(self.map.check, MapCheck):
+        if isinstance(self.map, PeopleMap) and isinstance(self.map.check, MapCheck):
             names = (self.judge, self.against)
             for kind, gain in (("absolute", self.map.check.absolute), ("squared", self.map.check.squared)):
                 facts: dict[str, Value] = {"labelled": self.map.check.cases, "folds": self.map.check.folds}
@@ -188,7 +188,7 @@ def _own_design(designs: Sequence[Design], labelled: NDArray[np.bool_]) -> Desig
 def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: CalibrationPlan) -> Calibration:
     inside, rater = labels.inside, matrix.raters[judge]
     parts: list[Part] = []
-    mapping: Mapping | Undefined = Undefined("the scale is nominal")
+    mapping: PeopleMap | Undefined = Undefined("the scale is nominal")
     hidden = 0
     if matrix.nominal:
         parts.append(Part("", int(inside.sum()), Undefined("the scale is nominal, so it has no mean"), None))
@@ -257,19 +257,19 @@ def _corrections(
     return placed
 
 
-def _map(expected: FloatArray, labels: _Labels, levels: Sequence[int]) -> Mapping | Undefined:
+def _map(expected: FloatArray, labels: _Labels, levels: Sequence[int]) -> PeopleMap | Undefined:
     knots = fit_map(expected, labels.scores)
     if isinstance(knots, Undefined):
         return knots
     people = knots(np.array(levels, dtype=np.float64))
-    return Mapping(
+    return PeopleMap(
         {level: float(value) for level, value in zip(levels, people, strict=True)},
         knots,
         check_map(expected, labels.scores, clusters=labels.clusters),
     )
 
 
-def _map_json(found: Mapping | Undefined) -> Value:
+def _map_json(found: PeopleMap | Undefined) -> Value:
     if isinstance(found, Undefined):
         return {"reason": str(found)}
     checked = isinstance(found.check, MapCheck)
