@@ -3,35 +3,29 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict, JsonValue
-
 from pathway_local.case import BadRow, Case
-from pathway_local.chat import chat_of, manner, think_budget, thinking_of
-from pathway_local.checks.engine_settings import deterministic, resolve
+from pathway_local.chat import chat_of, thinking_of
 from pathway_local.checks.installed_engine import check_architecture
 from pathway_local.checks.judge_check import check_room
 from pathway_local.checks.placement import check_fits_here
-from pathway_local.checks.weights_check import checked_hash
-from pathway_local.engines.host import engine_kind
-from pathway_local.engines.passes import Engine, EngineConfig, Sampling
+from pathway_local.engines.passes import Engine, EngineConfig
 from pathway_local.engines.pool import Pool
-from pathway_local.engines.seal import Wanted, caution_about
+from pathway_local.engines.seal import caution_about
 from pathway_local.errors import CasesError, UnknownName, UsageError
 from pathway_local.judge import Judging, LocalRater, Tally
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.machine import this_machine
-from pathway_local.judges.registry import Registry, load_registry, weights_folder
+from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.loaded import Loaded, window_of
+from pathway_local.plan import Part, Plan, Settings, own_raters, parts_of
 from pathway_local.private_file import exposed_to
 from pathway_local.prompt import PromptWriter
 from pathway_local.pseudonyms import Pseudonyms
-from pathway_local.rater import Rater
-from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.runs.manifest import surroundings
 from pathway_local.runs.run_cases import cases_of, remember, rubrics_of
@@ -44,40 +38,6 @@ TEXTS = "texts"
 SHOW_SECONDS = 0.5
 MOST_CONTEXT = 32_768
 """Tokens of context to reserve at most: judges that could take more would need a GPU's memory for one case."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a user asks for. Without rubrics, an existing run goes on with its own raters.
-
-    `keep` names metadata columns, None stands for all. `detail`, `samples`, `temperature`, `seed` and
-    `engine` are part of the rater: in a run that goes on they must be what they were. Without `texts` only scores
-    are stored, by that run from then on. `pseudonyms` is a file with a key, made where there is none.
-    """
-
-    cases: Path
-    run: Path
-    rubrics: Sequence[str] = ()
-    judges: Sequence[str] = ("demo",)
-    rater: str | None = None
-    registry: Path | None = None
-    id_column: str | None = None
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    keep: Sequence[str] | None = ()
-    detail: Detail = "full"
-    samples: int = 1
-    temperature: float | None = None
-    seed: int = 0
-    truncate: str | None = None
-    think: str = "0"
-    engine: str = "auto"
-    deterministic: bool = False
-    seal: Wanted = "auto"
-    strict: bool = False
-    texts: bool = True
-    pseudonyms: Path | None = None
-    strict_permissions: bool = False
-    allow_references: bool = False
 
 
 class Watcher(Protocol):
@@ -94,42 +54,6 @@ class Watcher(Protocol):
 
     def stopped(self) -> bool:
         """Whether to end early."""
-
-
-class Settings(BaseModel):
-    """All that can change what a judge says under a rubric: what is stored of it as a rater."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    judge: str
-    weights: str
-    rubric: str
-    detail: Detail
-    samples: int
-    sampling: Sampling
-    engine: str
-    dtype: str
-    think: int = 0
-    chat: dict[str, JsonValue] | None = None
-    options: dict[str, JsonValue]
-
-    def spec(self) -> dict[str, JsonValue]:
-        """As it is stored; a run from before `chat` was told has none."""
-        return self.model_dump(mode="json", exclude={"chat"} if self.chat is None else None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """One judge under one rubric, by the name that the run knows it by."""
-
-    name: str
-    judge: JudgeSpec
-    rubric: Rubric
-    settings: Settings
-
-    @property
-    def rater(self) -> Rater:
-        return Rater(self.name, "judge", self.rubric.name, self.settings.spec())
 
 
 def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded | None = None) -> dict[str, Tally]:
@@ -151,7 +75,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded
             for said in rubric.notices:
                 watcher.notice(f"rubric {rubric.name}: {said}")
         _tell(cases, plan, watcher)
-        parts = _parts(plan, existing, rubrics, registry)
+        parts = parts_of(plan, existing, rubrics, registry)
         run = existing or stack.enter_context(RunFile.create(plan.run))
         for part in parts:
             run.add_rubric(part.rubric.name, part.rubric.text)
@@ -180,65 +104,10 @@ def _rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
     if plan.rubrics:
         named = [load_rubric(name, references=plan.allow_references) for name in plan.rubrics]
         return {rubric.name: rubric for rubric in named}
-    if run is None or not _own_raters(run):
+    if run is None or not own_raters(run):
         raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows ours.")
-    judged = {rater.rubric for rater in _own_raters(run)}
+    judged = {rater.rubric for rater in own_raters(run)}
     return {name: rubric for name, rubric in rubrics_of(run).items() if name in judged}
-
-
-def _own_raters(run: RunFile) -> list[Rater]:
-    return [rater for _, rater in run.raters() if rater.kind == "judge"]
-
-
-def _parts(plan: Plan, run: RunFile | None, rubrics: Mapping[str, Rubric], registry: Registry) -> list[_Part]:
-    if run and not plan.rubrics:
-        return [_resumed(rater, rubrics[rater.rubric], registry) for rater in _own_raters(run)]
-    judges = [registry.get(name) for name in plan.judges]
-    if plan.rater and len(judges) > 1:
-        raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
-    return [_new(plan, judge, rubric) for judge in judges for rubric in rubrics.values()]
-
-
-def _resumed(rater: Rater, rubric: Rubric, registry: Registry) -> _Part:
-    """The part that a run's rater stands for; its weights are what lies on the disk now."""
-    settings = Settings.model_validate(rater.spec)
-    judge = registry.get(settings.judge)
-    chat = settings.chat and manner(judge, settings.think, settings.sampling)
-    now = settings.model_copy(update={"weights": checked_hash(judge, weights_folder(judge)), "chat": chat})
-    return _Part(rater.name, judge, rubric, now)
-
-
-def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> _Part:
-    """What the plan, the rubric and the registry say of how to judge, the first before the others."""
-    temperature = plan.temperature if plan.temperature is not None else rubric.sampling.get("temperature", 0.0)
-    if plan.samples > 1 and temperature == 0:
-        raise UsageError(f"{plan.samples} samples at temperature 0 are all alike", "Give --temperature, such as 0.7.")
-    top_p, top_k = rubric.sampling.get("top_p", 1.0), int(rubric.sampling.get("top_k", 0))
-    seed = plan.seed or int(rubric.sampling.get("seed", 0))
-    sampling = Sampling(float(temperature), float(top_p), top_k, seed)
-    think = think_budget(plan.think, judge)
-    settings = Settings(
-        judge=judge.key,
-        weights=checked_hash(judge, weights_folder(judge)),
-        rubric=rubric.sha256,
-        detail=plan.detail,
-        samples=plan.samples,
-        sampling=sampling,
-        engine=engine_kind(plan.engine),
-        dtype=judge.dtype,
-        think=think,
-        chat=manner(judge, think, sampling),
-        options=_options(judge, engine_kind(plan.engine)) | deterministic(engine_kind(plan.engine), plan.deterministic),
-    )
-    return _Part(plan.rater or judge.name, judge, rubric, settings)
-
-
-def _options(judge: JudgeSpec, engine: str) -> dict[str, JsonValue]:
-    """The engine's settings with what this machine decides of them: they can change a score."""
-    if engine != "vllm":
-        return dict(judge.engine)
-    config = read_json(weights_folder(judge) / "config.json")
-    return dict(resolve(judge.engine, this_machine(), config, judge.name))  # type: ignore[arg-type]
 
 
 def _context(judge: JudgeSpec, settings: Settings) -> int:
@@ -253,7 +122,7 @@ def _context(judge: JudgeSpec, settings: Settings) -> int:
 
 def _judge(
     run: RunFile,
-    own: Sequence[tuple[int, _Part]],
+    own: Sequence[tuple[int, Part]],
     plan: Plan,
     cases: CasesFile,
     watcher: Watcher,
@@ -315,7 +184,7 @@ def _judge(
             loaded.free()  # it still works on what nobody waits for any more
 
 
-def _local(rater_id: int, part: _Part, tokenizer: JudgeTokenizer, context: int, plan: Plan) -> LocalRater:
+def _local(rater_id: int, part: Part, tokenizer: JudgeTokenizer, context: int, plan: Plan) -> LocalRater:
     settings = part.settings
     writer = PromptWriter(
         part.rubric,
@@ -384,7 +253,7 @@ def _has_changed(cases: CasesFile, before: str) -> bool:
         return True
 
 
-def _facts(plan: Plan, sha256: str, parts: Sequence[_Part]) -> dict[str, Value]:
+def _facts(plan: Plan, sha256: str, parts: Sequence[Part]) -> dict[str, Value]:
     raters: list[Value] = [
         {"rater": part.name, "rubric": part.rubric.name, "sha256": part.rubric.sha256, "weights": part.settings.weights}
         for part in parts
@@ -403,8 +272,3 @@ def _counts(tallies: Mapping[str, Tally]) -> dict[str, int]:
         "skipped": sum(tally.skipped for tally in tallies.values()),
         "failed": sum(tally.failures.total() for tally in tallies.values()),
     }
-
-
-def default_run(cases: Path, out: Path | None) -> Path:
-    """Where a run goes that nobody named: beside its output, or beside nothing, named like the cases."""
-    return out.with_suffix(".run") if out and str(out) != "-" else Path(f"{cases.stem}.run")

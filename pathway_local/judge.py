@@ -15,7 +15,8 @@ from pathway_local.errors import CaseError, RunFileError
 from pathway_local.prompt import Prompt, PromptWriter
 from pathway_local.reading import verdict_of
 from pathway_local.rubrics.consistency import broken_rules
-from pathway_local.runs.run_file import Entry, RunFile
+from pathway_local.runs.record import Entry
+from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Verdict
 
 ALLOCATIONS = 50_000

@@ -170,6 +170,13 @@ def test_rows_and_cells_beyond_their_limits(make: Make, monkeypatch: pytest.Monk
     assert found[0].where == "a.jsonl line 1" and found[1].row == 2
 
 
+def test_a_quote_that_never_closes_takes_in_only_so_many_lines(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pathway_local.sheets.lines.LINE_LIMIT", 50)
+    found = list(make("a.csv", 'question,answer\n"open,x\n' + "q,a\n" * 60))
+    assert isinstance(found[0], BadRow) and "lines, perhaps from a quote that never closes" in found[0].reason
+    assert len(found) == 61 and all(isinstance(item, Case) for item in found[1:])
+
+
 def test_rows_without_anything_are_counted_apart(make: Make) -> None:
     cases = make("a.csv", "\n,,\nquestion,answer,x\nq,a,\n,,\n\n")
     assert len(list(cases)) == 1 and cases.blank_rows == 2

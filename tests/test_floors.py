@@ -14,7 +14,7 @@ FLOORS = {
     "prompts": "tokenizer chat prompt private_process",
     "engines": "engines",
     "checks": "checks doctor",
-    "the loop": "reading judge loaded job",
+    "the loop": "reading judge loaded plan job",
     "results": "ratings results",
     "commands": "demo bench cli",
 }

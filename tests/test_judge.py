@@ -19,7 +19,8 @@ from pathway_local.judge import Judging, LocalRater, Tally
 from pathway_local.prompt import PromptWriter
 from pathway_local.rater import Rater
 from pathway_local.rubrics.rubric import Rubric, parse_rubric
-from pathway_local.runs.run_file import Record, RunFile
+from pathway_local.runs.record import Record
+from pathway_local.runs.run_file import RunFile
 from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.verdict import Failure, Verdict
 

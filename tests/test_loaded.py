@@ -10,8 +10,9 @@ from pathway_local.bench.own import measure_own
 from pathway_local.bench.script import REPLY
 from pathway_local.bench.variants import Quiet
 from pathway_local.engines.passes import EngineConfig
-from pathway_local.job import Plan, run_job
+from pathway_local.job import run_job
 from pathway_local.loaded import LEAST_WINDOW, Loaded, window_of
+from pathway_local.plan import Plan
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.tokenizer import JudgeTokenizer
 

@@ -13,9 +13,10 @@ import yaml
 from pathway_local.bench.made_cases import write_cases
 from pathway_local.bench.script import REPLY
 from pathway_local.bench.shape import make_judge
-from pathway_local.job import Plan, run_job
+from pathway_local.job import run_job
 from pathway_local.judge import Tally
 from pathway_local.loaded import Loaded
+from pathway_local.plan import Plan
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.tokenizer import JudgeTokenizer
 

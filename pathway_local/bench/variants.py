@@ -24,9 +24,10 @@ from pathway_local.engines.passes import EngineConfig, Pass
 from pathway_local.engines.probe import Probe
 from pathway_local.engines.wire import pass_message
 from pathway_local.errors import EngineError
-from pathway_local.job import Plan, run_job
+from pathway_local.job import run_job
 from pathway_local.judge import Tally
 from pathway_local.loaded import Loaded
+from pathway_local.plan import Plan
 from pathway_local.prompt import Prompt, PromptWriter
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import Rubric, load_rubric

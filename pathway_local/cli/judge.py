@@ -18,8 +18,9 @@ from pathway_local.cli.terminal import check_new, notice, pairs, print_json, tal
 from pathway_local.engines.launch import give_up_sockets
 from pathway_local.engines.seal import Wanted, require
 from pathway_local.engines.trial import try_seal
-from pathway_local.job import Plan, default_run, run_job
+from pathway_local.job import run_job
 from pathway_local.judge import Tally
+from pathway_local.plan import Plan, default_run
 from pathway_local.results.export import export, record_export
 from pathway_local.results.summary import summarize
 from pathway_local.rubrics.output_format import Detail

@@ -12,10 +12,12 @@ from pathway_local.demo.card import write_card
 from pathway_local.demo.cases import MAKERS, write_cases
 from pathway_local.demo.figure import Figure
 from pathway_local.demo.world import Split
-from pathway_local.job import Plan, run_job
+from pathway_local.job import run_job
 from pathway_local.judge import Tally
+from pathway_local.plan import Plan
 from pathway_local.rubrics.rubric import load_rubric
-from pathway_local.runs.run_file import Record, RunFile
+from pathway_local.runs.record import Record
+from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.kappa import cohen_kappa
 from pathway_local.verdict import Verdict
 

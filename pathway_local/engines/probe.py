@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import llguidance
 
 from pathway_local.engines.passes import Pass, PassResult
-from pathway_local.rubrics.fields import literal
+from pathway_local.rubrics.lark import literal
 from pathway_local.tokenizer import JudgeTokenizer
 
 NEGLIGIBLE = 1e-3

@@ -6,13 +6,15 @@ written, in plain text and inside JSON (`quoted`). One class holds all of it so 
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from pathway_local.errors import FormatError, ReplyError
+from pathway_local.rubrics.json_bounds import bounded
+from pathway_local.rubrics.lark import alternatives, character_class, literal, terminal
 from pathway_local.verdict import Value
 
 ESCAPES = 20
@@ -20,25 +22,6 @@ ESCAPES = 20
 
 SLACK = 2
 """Tokens that can straddle a field's two ends."""
-
-
-def literal(text: str) -> str:
-    """`text` as a Lark string."""
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _class(characters: str) -> str:
-    """The inside of a regex character class, sorted and escaped."""
-    return "".join(f"\\x{{{ord(c):x}}}" for c in sorted(set(characters)))
-
-
-def _alternatives(texts: Sequence[str]) -> str:
-    """A regex for one of `texts`, the longer before the shorter that begins it."""
-    return "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
-
-
-def _terminal(texts: Sequence[str]) -> str:
-    return " | ".join(literal(text) for text in texts)
 
 
 class _Field(BaseModel):
@@ -81,7 +64,7 @@ class _Listed(_Field):
         raise NotImplementedError
 
     def rules(self, name: str, after: str, quoted: bool) -> str:
-        return f"{name}: {name.upper()}\n{name.upper()}: {_terminal(list(self.texts(quoted)))}\n"
+        return f"{name}: {name.upper()}\n{name.upper()}: {terminal(list(self.texts(quoted)))}\n"
 
     def budget(self, quoted: bool) -> int:
         return max(len(text.encode()) for text in self.texts(quoted))
@@ -89,7 +72,7 @@ class _Listed(_Field):
     @cached_property
     def _readers(self) -> dict[bool, tuple[Mapping[str, Value], re.Pattern[str]]]:
         known = {quoted: self.texts(quoted) for quoted in (False, True)}
-        return {quoted: (texts, re.compile(_alternatives(list(texts)))) for quoted, texts in known.items()}
+        return {quoted: (texts, re.compile(alternatives(list(texts)))) for quoted, texts in known.items()}
 
     def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
         texts, pattern = self._readers[quoted]
@@ -267,9 +250,11 @@ class Text(_Field):
         ends = [i for i in range(1, len(after)) if (after[:i] + after).find(after) == i]
         barred = after[0] + ("\n" if self.lines == "one" else "")
         pairs = "".join(f" | {literal(after[:i])} S{i}" for i in ends)
-        terminals = "".join(f"S{i}: /[^{_class(barred + after[i])}][^{_class(barred)}]*/\n" for i in ends)
+        terminals = "".join(
+            f"S{i}: /[^{character_class(barred + after[i])}][^{character_class(barred)}]*/\n" for i in ends
+        )
         loop = f" ({pairs[3:]})*" if pairs else ""
-        return f"start: S0{loop}\nS0: /[^{_class(barred)}]+/\n{terminals}"
+        return f"start: S0{loop}\nS0: /[^{character_class(barred)}]+/\n{terminals}"
 
     def budget(self, quoted: bool) -> int:
         return (_string_budget(self.tokens) if quoted else self.tokens) + SLACK
@@ -346,7 +331,7 @@ class Json(_Field):
     def rules(self, name: str, after: str, quoted: bool) -> str:
         _json_only(self.type, quoted)
         spaced = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
-        return f"{name}: %json {json.dumps({**_bounded(self.json_schema), 'x-guidance': spaced})}\n"
+        return f"{name}: %json {json.dumps({**bounded(self.json_schema), 'x-guidance': spaced})}\n"
 
     def budget(self, quoted: bool) -> int:
         return self.tokens
@@ -399,27 +384,3 @@ def _read_json(text: str, at: int, kind: type, called: str) -> tuple[Value, int]
     if end < 0 or not isinstance(value, kind):
         raise ReplyError(f"there is not {called} where one belongs")
     return value, end
-
-
-def _bounded(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """`schema` with a bound on each text, list and number that has none."""
-    bounded = {key: _bounded_part(value) for key, value in schema.items()}
-    kind = schema.get("type")
-    if kind == "string" and not {"maxLength", "enum", "const", "pattern", "format"} & schema.keys():
-        bounded["maxLength"] = 400
-    if kind == "array":
-        bounded.setdefault("maxItems", 10)
-    if kind == "integer":
-        bounded.setdefault("minimum", -1_000_000)
-        bounded.setdefault("maximum", 1_000_000)
-    if kind == "number" and not {"enum", "const", "multipleOf"} & schema.keys():
-        bounded = {"type": "number", "multipleOf": 0.001, "minimum": -1_000_000, "maximum": 1_000_000, **bounded}
-    if kind == "object":
-        bounded.setdefault("additionalProperties", False)
-    return bounded
-
-
-def _bounded_part(value: JsonValue) -> JsonValue:
-    if isinstance(value, dict):
-        return _bounded(value)
-    return [_bounded_part(item) for item in value] if isinstance(value, list) else value

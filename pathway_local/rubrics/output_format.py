@@ -12,7 +12,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, create_model
 
 from pathway_local.errors import FormatError, ReplyError
-from pathway_local.rubrics.fields import AnyField, Boolean, Choice, Echo, Json, Number, Score, Text, TextList, literal
+from pathway_local.rubrics.fields import AnyField, Boolean, Choice, Echo, Json, Number, Score, Text, TextList
+from pathway_local.rubrics.lark import literal
 from pathway_local.verdict import Value
 
 Detail = Literal["full", "through-score", "score"]

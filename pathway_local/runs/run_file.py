@@ -21,8 +21,9 @@ from pathway_local.errors import RaterChanged, RunFileError, UnknownName
 from pathway_local.runs.migrations import migrate
 from pathway_local.private_file import create
 from pathway_local.rater import Rater
+from pathway_local.runs.record import Entry, Record, record_of
 from pathway_local.runs.run_job import Job, Jobs, now
-from pathway_local.runs.stored_outcome import from_columns, storable, to_columns, to_json
+from pathway_local.runs.stored_outcome import storable, to_columns, to_json
 from pathway_local.verdict import Failure, Outcome, Value
 
 IDS_PER_QUERY = 5_000
@@ -59,35 +60,6 @@ _RECORDS = """
     FROM cases CROSS JOIN outcomes ON case_key = key
     WHERE superseded = 0 AND rater_id IN ({}) ORDER BY row, key, rater_id
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One stored outcome: whose, of which case, and what it took."""
-
-    case_id: str
-    row: int
-    numbered: bool
-    metadata: Mapping[str, str]
-    rater: str
-    rubric: str
-    outcome: Outcome
-    case_hash: str
-    prompt_tokens: int
-    cached_tokens: int
-    generated_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One outcome to store: of which case, with which texts, and the tokens that it took."""
-
-    case: Case
-    case_hash: str
-    outcome: Outcome
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    generated_tokens: int = 0
 
 
 class RunFile:
@@ -346,7 +318,7 @@ class RunFile:
     def _stream(self, raters: Mapping[int, Rater]) -> Iterator[Record]:
         for row in self._db.stream(_RECORDS.format(_marks(raters)), *raters):
             with decoding(self.path):
-                record = _record(raters, row)
+                record = record_of(raters, row)
             yield record
 
     def _read_key(self) -> bytes:
@@ -406,13 +378,6 @@ class RunFile:
             f"{self.path}: its cases have {kinds[bool(self.numbered)]}, these have {kinds[case.numbered]}",
             "Name the id column as before, or name another run file.",
         )
-
-
-def _record(raters: Mapping[int, Rater], row: Sequence[Any]) -> Record:
-    case_id, position, numbered, metadata, rater_id, scores, fields, marks, kind, message, *rest = row
-    rater = raters[rater_id]
-    outcome = from_columns((scores, fields, marks, kind, message))
-    return Record(case_id, position, bool(numbered), json.loads(metadata), rater.name, rater.rubric, outcome, *rest)
 
 
 def _kept(case: Case, keep: Collection[str] | None) -> dict[str, str]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pathway_local.errors import CasesError
-from pathway_local.sheets.lines import Lines, RowTooLong, count_lines, find_encoding
+from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, count_lines, find_encoding
 from pathway_local.sheets.row import ROW_LIMIT, Row, column_names, has_surrogates
 
 QUOTES = "its quotes don't pair up: a quote inside a quoted cell must be doubled"
-TOO_LONG = f"it has more than {ROW_LIMIT:,} characters, perhaps from a quote that never closes"
+TOO_LONG = f"it has more than {ROW_LIMIT:,} characters or {LINE_LIMIT:,} lines, perhaps from a quote that never closes"
 
 
 @dataclass(frozen=True, slots=True)

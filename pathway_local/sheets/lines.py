@@ -11,6 +11,9 @@ from pathway_local.errors import CasesError
 from pathway_local.sheets.row import ROW_LIMIT
 
 SAMPLE = 2**20
+LINE_LIMIT = 200_000
+"""Lines of one row: each is an object of its own, and a quote that never closes takes in all that follow."""
+
 COUNT_LIMIT = 200_000_000
 """Bytes of a file that are read through only to count its rows."""
 
@@ -18,7 +21,7 @@ SAVE_AS_UTF8 = 'Save it as UTF-8 (in a spreadsheet: "CSV UTF-8").'
 
 
 class RowTooLong(Exception):
-    """A row has more than ROW_LIMIT characters."""
+    """A row has more than ROW_LIMIT characters or LINE_LIMIT lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ class Lines:
         self.number += 1
         self._row.append(line)
         self._size += len(line or "")
-        if line is None or self._size > ROW_LIMIT:
+        if line is None or self._size > ROW_LIMIT or len(self._row) > LINE_LIMIT:
             raise RowTooLong
         return line
 

@@ -1,0 +1,156 @@
+"""What a scoring job is asked to do, and the parts it falls into: each judge under each rubric."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from pathway_local.chat import manner, think_budget
+from pathway_local.checks.engine_settings import deterministic, resolve
+from pathway_local.checks.weights_check import checked_hash
+from pathway_local.engines.host import engine_kind
+from pathway_local.engines.passes import Sampling
+from pathway_local.engines.seal import Wanted
+from pathway_local.errors import UsageError
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.machine import this_machine
+from pathway_local.judges.registry import Registry, weights_folder
+from pathway_local.judges.weights import read_json
+from pathway_local.rater import Rater
+from pathway_local.rubrics.output_format import Detail
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.run_file import RunFile
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a user asks for. Without rubrics, an existing run goes on with its own raters.
+
+    `keep` names metadata columns, None stands for all. `detail`, `samples`, `temperature`, `seed` and
+    `engine` are part of the rater: in a run that goes on they must be what they were. Without `texts` only scores
+    are stored, by that run from then on. `pseudonyms` is a file with a key, made where there is none.
+    """
+
+    cases: Path
+    run: Path
+    rubrics: Sequence[str] = ()
+    judges: Sequence[str] = ("demo",)
+    rater: str | None = None
+    registry: Path | None = None
+    id_column: str | None = None
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    keep: Sequence[str] | None = ()
+    detail: Detail = "full"
+    samples: int = 1
+    temperature: float | None = None
+    seed: int = 0
+    truncate: str | None = None
+    think: str = "0"
+    engine: str = "auto"
+    deterministic: bool = False
+    seal: Wanted = "auto"
+    strict: bool = False
+    texts: bool = True
+    pseudonyms: Path | None = None
+    strict_permissions: bool = False
+    allow_references: bool = False
+
+
+class Settings(BaseModel):
+    """All that can change what a judge says under a rubric: what is stored of it as a rater."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    judge: str
+    weights: str
+    rubric: str
+    detail: Detail
+    samples: int
+    sampling: Sampling
+    engine: str
+    dtype: str
+    think: int = 0
+    chat: dict[str, JsonValue] | None = None
+    options: dict[str, JsonValue]
+
+    def spec(self) -> dict[str, JsonValue]:
+        """As it is stored; a run from before `chat` was told has none."""
+        return self.model_dump(mode="json", exclude={"chat"} if self.chat is None else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One judge under one rubric, by the name that the run knows it by."""
+
+    name: str
+    judge: JudgeSpec
+    rubric: Rubric
+    settings: Settings
+
+    @property
+    def rater(self) -> Rater:
+        """As the run stores it."""
+        return Rater(self.name, "judge", self.rubric.name, self.settings.spec())
+
+
+def own_raters(run: RunFile) -> list[Rater]:
+    """The raters of a run that are local judges."""
+    return [rater for _, rater in run.raters() if rater.kind == "judge"]
+
+
+def parts_of(plan: Plan, run: RunFile | None, rubrics: Mapping[str, Rubric], registry: Registry) -> list[Part]:
+    """The parts of a plan, or of the run that it goes on with. Raises PathwayError."""
+    if run and not plan.rubrics:
+        return [_resumed(rater, rubrics[rater.rubric], registry) for rater in own_raters(run)]
+    judges = [registry.get(name) for name in plan.judges]
+    if plan.rater and len(judges) > 1:
+        raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
+    return [_new(plan, judge, rubric) for judge in judges for rubric in rubrics.values()]
+
+
+def _resumed(rater: Rater, rubric: Rubric, registry: Registry) -> Part:
+    """The part that a run's rater stands for; its weights are what lies on the disk now."""
+    settings = Settings.model_validate(rater.spec)
+    judge = registry.get(settings.judge)
+    chat = settings.chat and manner(judge, settings.think, settings.sampling)
+    now = settings.model_copy(update={"weights": checked_hash(judge, weights_folder(judge)), "chat": chat})
+    return Part(rater.name, judge, rubric, now)
+
+
+def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> Part:
+    """What the plan, the rubric and the registry say of how to judge, the first before the others."""
+    temperature = plan.temperature if plan.temperature is not None else rubric.sampling.get("temperature", 0.0)
+    if plan.samples > 1 and temperature == 0:
+        raise UsageError(f"{plan.samples} samples at temperature 0 are all alike", "Give --temperature, such as 0.7.")
+    top_p, top_k = rubric.sampling.get("top_p", 1.0), int(rubric.sampling.get("top_k", 0))
+    seed = plan.seed or int(rubric.sampling.get("seed", 0))
+    sampling = Sampling(float(temperature), float(top_p), top_k, seed)
+    think = think_budget(plan.think, judge)
+    settings = Settings(
+        judge=judge.key,
+        weights=checked_hash(judge, weights_folder(judge)),
+        rubric=rubric.sha256,
+        detail=plan.detail,
+        samples=plan.samples,
+        sampling=sampling,
+        engine=engine_kind(plan.engine),
+        dtype=judge.dtype,
+        think=think,
+        chat=manner(judge, think, sampling),
+        options=_options(judge, engine_kind(plan.engine)) | deterministic(engine_kind(plan.engine), plan.deterministic),
+    )
+    return Part(plan.rater or judge.name, judge, rubric, settings)
+
+
+def _options(judge: JudgeSpec, engine: str) -> dict[str, JsonValue]:
+    """The engine's settings with what this machine decides of them: they can change a score."""
+    if engine != "vllm":
+        return dict(judge.engine)
+    config = read_json(weights_folder(judge) / "config.json")
+    return dict(resolve(judge.engine, this_machine(), config, judge.name))  # type: ignore[arg-type]
+
+
+def default_run(cases: Path, out: Path | None) -> Path:
+    """Where a run goes that nobody named: beside its output, or beside nothing, named like the cases."""
+    return out.with_suffix(".run") if out and str(out) != "-" else Path(f"{cases.stem}.run")
