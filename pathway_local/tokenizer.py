@@ -9,6 +9,7 @@ import llguidance
 import llguidance.numpy
 import numpy as np
 from jinja2 import TemplateError
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from pathway_local.errors import EngineError
@@ -95,11 +96,17 @@ class JudgeTokenizer:
 
     def legal_ids(self, matcher: llguidance.LLMatcher) -> tuple[int, ...]:
         """The ids that a grammar lets through next."""
-        size = self.grammar_tokenizer.vocab_size
-        mask = llguidance.numpy.allocate_token_bitmask(1, size)
+        bits = np.unpackbits(self._mask(matcher).view(np.uint8), bitorder="little")
+        return tuple(np.flatnonzero(bits[: self.grammar_tokenizer.vocab_size]).tolist())
+
+    def lets_through(self, matcher: llguidance.LLMatcher, token: int) -> bool:
+        """Whether a grammar lets this id through next."""
+        return bool(self._mask(matcher).view(np.uint8)[0, token // 8] >> token % 8 & 1)
+
+    def _mask(self, matcher: llguidance.LLMatcher) -> NDArray[np.int32]:
+        mask: NDArray[np.int32] = llguidance.numpy.allocate_token_bitmask(1, self.grammar_tokenizer.vocab_size)
         llguidance.numpy.fill_next_token_bitmask(matcher, mask, 0)
-        bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[:size]
-        return tuple(np.flatnonzero(bits).tolist())
+        return mask
 
     @cached_property
     def letter_id(self) -> int:

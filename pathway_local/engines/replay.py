@@ -62,13 +62,13 @@ class Replay:
         tokens = bisect_right(self.ends, offset)
         if offset != (self.ends[tokens - 1] if tokens else 0):
             return False
-        tokenizer = self.tokenizer.grammar_tokenizer
+        tokenizer, letter = self.tokenizer.grammar_tokenizer, self.tokenizer.letter_id
         matcher = llguidance.LLMatcher(tokenizer, llguidance.grammar_from("lark", grammar))
         for token in self.ids[:tokens]:
             # The mask is asked for each time, as the engine did: budgets are counted from what it looks ahead to.
-            self.tokenizer.legal_ids(matcher)
+            self.tokenizer.lets_through(matcher, letter)
             matcher.consume_token(token)
-        return self.tokenizer.letter_id not in self.tokenizer.legal_ids(matcher)
+        return not self.tokenizer.lets_through(matcher, letter)
 
     def _bytes(self, offset: int) -> int:
         if self.text.isascii():
