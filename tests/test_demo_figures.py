@@ -49,6 +49,8 @@ def test_figures_count_verdicts_and_take_failures_as_wrong(tmp_path: Path) -> No
 def test_the_card_states_figures_size_and_that_the_scores_mean_nothing(tmp_path: Path) -> None:
     config = {"num_hidden_layers": 5, "hidden_size": 192, "vocab_size": 3008, "max_position_embeddings": 8192}
     (tmp_path / "config.json").write_text(json.dumps(config))
+    training = {"seed": 0, "easy": 300, "short": 1200, "whole": 1650, "rate": 0.005, "batch": 32}
+    (tmp_path / "training.json").write_text(json.dumps(training))
     (tmp_path / "model.safetensors").write_bytes(b"0" * 6_100_000)
     values = Figure("groundedness", "heldout-values", "score", 500, 499, 0.914, 0.968, 0.9012, 0.871)
     kinds = Figure("groundedness", "heldout-kinds", "score", 500, 500, 0.5, 0.75, None, 0.25)
@@ -59,3 +61,4 @@ def test_the_card_states_figures_size_and_that_the_scores_mean_nothing(tmp_path:
     assert "6.1 MB" in card and "500 made-up cases" in card
     assert "on your own data its scores mean nothing" in " ".join(card.split())
     assert "### New wordings" not in card
+    assert "1,650 under their whole text" in card

@@ -32,6 +32,10 @@ anything else it has never seen.
 Qwen3 architecture, {layers} layers of width {width}, {vocabulary} byte-level BPE tokens with single digits, tied
 embeddings, bf16, {size:.1f} MB, context {context} tokens. Chat format ChatML.
 
+## Training
+{short:,} steps of {batch} cases each with the rubrics' names alone, then {whole:,} under their whole text, with Muon and
+AdamW, a learning rate of up to {rate} and seed {seed}.{note}
+
 ## Figures
 {cases} made-up cases for each rubric and line, none of them seen in training, judged with the shipped rubrics in full.
 "Exact": share of cases with the right score; a case without a verdict counts as wrong. "Within one" and quadratic
@@ -52,7 +56,9 @@ judge.
 def write_card(weights: Path, figures: Sequence[Figure]) -> None:
     """Write README.md beside the weights."""
     config = json.loads((weights / "config.json").read_text(encoding="utf-8"))
+    training = json.loads((weights / "training.json").read_text(encoding="utf-8"))
     text = TEXT.format(
+        **{"note": "", **training},
         layers=config["num_hidden_layers"],
         width=config["hidden_size"],
         vocabulary=config["vocab_size"],

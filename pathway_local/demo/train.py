@@ -4,10 +4,11 @@ Every step draws its cases from the seed and its own number, so that a run resum
 """
 
 import argparse
+import json
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -235,8 +236,9 @@ def train(trainer: Trainer, minutes: float, total_minutes: float) -> bool:
 
 
 def export(trainer: Trainer, folder: Path) -> None:
-    """Write weights (bf16), configuration and tokenizer, as vLLM and transformers load them."""
+    """Write weights (bf16), configuration and tokenizer, as vLLM and transformers load them, and the plan."""
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "training.json").write_text(json.dumps(asdict(trainer.plan), indent=1) + "\n", encoding="utf-8")
     trainer.network.to(torch.bfloat16).save_pretrained(folder)
     trainer.short.tokenizer.tokenizer.save_pretrained(folder)
 
@@ -252,7 +254,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--easy", type=int, default=300)
     parser.add_argument("--short", type=int, default=1200)
-    parser.add_argument("--whole", type=int, default=1900)
+    parser.add_argument("--whole", type=int, default=1650)
     parser.add_argument("--rate", type=float, default=5e-3)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
