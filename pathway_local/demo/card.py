@@ -33,8 +33,8 @@ Qwen3 architecture, {layers} layers of width {width}, {vocabulary} byte-level BP
 embeddings, bf16, {size:.1f} MB, context {context} tokens. Chat format ChatML.
 
 ## Training
-{short:,} steps of {batch} cases each with the rubrics' names alone, then {whole:,} under their whole text, with Muon and
-AdamW, a learning rate of up to {rate} and seed {seed}.{note}
+{short:,} steps of {batch} cases each with the rubrics' names alone, then {whole:,} under their whole text, with
+Muon and AdamW, a learning rate of up to {rate} and seed {seed}.{note}
 
 ## Figures
 {cases} made-up cases for each rubric and line, none of them seen in training, judged with the shipped rubrics in full.
