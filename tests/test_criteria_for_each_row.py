@@ -52,7 +52,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> tuple[
     folder = tmp_path_factory.mktemp("rows")
     own = {"instruction": "Say hello.", "response": "Hello.", "score_rubric": {"criteria": "Is it kind?", **LEVELS}}
     rows: list[dict[str, object]] = [
-        {"id": f"same {at}", **own, "reference_answer": "  hello. ", "response": "Hello."} for at in range(6)
+        {"id": f"same {at}", **own, "instruction": f"Say hello {at} times.", "reference_answer": "  hello. "}
+        for at in range(12)
     ]
     rows.append({"id": "hostile", **own, "response": HOSTILE, "score_rubric": {"criteria": HOSTILE, **LEVELS}})
     rows.append({"id": "unlike", **own, "score_rubric": {"criteria": "Is it rude?", **LEVELS}})
@@ -68,7 +69,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> tuple[
 
 def test_each_row_is_judged_by_its_own_criteria(judged: tuple[str, dict[str, dict[str, str]]]) -> None:
     _, rows = judged
-    assert len(rows) == 9
+    assert len(rows) == 15
     for case, row in rows.items():
         if case != "lacking":
             assert row["failure"] == ""

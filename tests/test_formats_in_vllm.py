@@ -56,7 +56,7 @@ def test_every_sample_is_complete_and_readable(vllm_host: Host, tokenizer: Judge
     rubric = rubric_with(name, tokens=16)
     for request, completion in drawn(vllm_host, tokenizer, rubric, SAMPLES, Sampling(1.0)):
         assert completion.reading is not None, completion.problem
-        assert set(completion.reading.values) == {slot.name for slot in request.prompt.reply.slots}
+        assert set(completion.reading.values) == {slot.name for slot in request.prompt.reply.form.slots}
         for score, declared in rubric.format.scores.items():
             assert completion.reading.values[score] in declared.values
             shares = completion.probabilities[score]

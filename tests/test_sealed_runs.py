@@ -97,6 +97,7 @@ def test_nobody_is_reached_with_real_vllm(desk: Desk, namespaces: bool) -> None:
 
 
 @NEEDS_STRACE
+@pytest.mark.soak
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="vLLM wants a processor for each of its workers")
 def test_workers_of_vllm_reach_only_each_other_and_leave_nothing_behind(desk: Desk) -> None:
     shared, desk.environment["VLLM_CPU_OMP_THREADS_BIND"] = set(SHARED.iterdir()), "0|1"

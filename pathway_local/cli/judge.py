@@ -59,14 +59,15 @@ class _Progress:
         self._began = self._shown = time.monotonic()
         self._total: int | None = None
         self._rater = ""
+        self._untold: Tally | None = None
 
     def notice(self, message: str) -> None:
         notice(message)
 
     def begin(self, rater: str, total: int | None) -> None:
+        self.end()
         self._began, self._total, self._rater = time.monotonic(), total, rater
         if talk.is_terminal:
-            self.end()
             columns = (
                 TextColumn("{task.description}"),
                 BarColumn(),
@@ -81,10 +82,10 @@ class _Progress:
         now = time.monotonic()
         if self._bar:
             self._bar.update(self._bar.task_ids[0], completed=tally.done, figures=self._figures(tally, now))
-        elif now - self._shown >= PLAIN_SECONDS:
-            self._shown = now
-            of = f" of {self._total}" if self._total is not None else ""
-            talk.print(f"{self._rater}: {tally.done}{of} done, {self._figures(tally, now)}")
+        else:
+            self._untold = tally
+            if now - self._shown >= PLAIN_SECONDS:
+                self._tell(tally, now)
 
     def stopped(self) -> bool:
         return bool(self.signal)
@@ -93,6 +94,13 @@ class _Progress:
         if self._bar:
             self._bar.stop()
             self._bar = None
+        if self._untold:
+            self._tell(self._untold, time.monotonic())
+
+    def _tell(self, tally: Tally, now: float) -> None:
+        self._shown, self._untold = now, None
+        of = f" of {self._total}" if self._total is not None else ""
+        talk.print(f"{self._rater}: {tally.done}{of} done, {self._figures(tally, now)}")
 
     def _figures(self, tally: Tally, now: float) -> str:
         seconds = max(now - self._began, 1e-6)
