@@ -1,6 +1,7 @@
 """The loop: render, skip what is done, generate, read, store."""
 
 import gc
+import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -165,8 +166,8 @@ class Judging:
             self._requests += 1
             name = str(self._requests)
             self._drawings[name] = drawing
-            sampling = replace(rater.sampling, seed=rater.sampling.seed + sample) if sample else rater.sampling
-            self.pool.submit(Request(name, prompt, sampling, _thinking(rater, sampling.seed)))
+            seed = own_seed(rater.sampling.seed, case.id, sample)
+            self.pool.submit(Request(name, prompt, _seeded(rater.sampling, seed), _thinking(rater, seed)))
 
     def _store_finished(self, window: int) -> None:
         while self.pool.in_flight > window and not self.stopped():
@@ -218,10 +219,18 @@ def _collecting_rarely() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
+def own_seed(seed: int, case_id: str, sample: int) -> int:
+    """The seed of one sample of one case: with one for all, all would draw alike, and err together. Below 2**31."""
+    return zlib.crc32(f"{seed} {sample} {case_id}".encode("utf-8", "surrogatepass")) >> 1
+
+
+def _seeded(sampling: Sampling, seed: int) -> Sampling:
+    return replace(sampling, seed=seed) if sampling.temperature > 0 else sampling
+
+
 def _thinking(rater: LocalRater, seed: int) -> Thinking | None:
-    """Thoughts of a sample's own: else all samples of a case would follow from the same ones."""
     how = rater.writer.thinking
-    return replace(how, sampling=replace(how.sampling, seed=seed)) if how else None
+    return replace(how, sampling=_seeded(how.sampling, seed)) if how else None
 
 
 def _batches(cases: Iterable[Case | BadRow]) -> Iterator[list[Case | BadRow]]:

@@ -86,13 +86,13 @@ def test_a_row_that_lacks_a_level_fails_and_says_which(judged: tuple[str, dict[s
 
 
 def test_a_broken_rule_marks_the_verdict_and_the_summary_counts_it(
-    judged: tuple[str, dict[str, dict[str, str]]],
+    judged: tuple[str, dict[str, dict[str, str]]], tiny_judge: Path
 ) -> None:
     said, rows = judged
     broken = [case for case, row in rows.items() if "rule:same-as-reference" in row["marks"]]
     assert broken == [case for case in rows if case.startswith("same") and rows[case]["score"] != "5"]
     assert broken
-    assert f"criteria: {len(broken)} marked rule:same-as-reference" in said
+    assert f"criteria by {tiny_judge.name}: {len(broken)} marked rule:same-as-reference" in said
 
 
 def test_what_rows_share_comes_first() -> None:

@@ -67,6 +67,7 @@ class Script:
     def __init__(self, tokenizer: JudgeTokenizer) -> None:
         self.tokenizer = tokenizer
         self.seen: list[str] = []
+        self.seeds: list[int] = []
 
     def __call__(self, item: Pass) -> PassResult:
         text = self.tokenizer.grammar_tokenizer.decode_bytes(list(item.ids)).decode()
@@ -76,6 +77,7 @@ class Script:
             shares = {i: likely.get(self.tokenizer.bytes_of(i).decode().strip(), 1e-9) for i in item.logprob_ids}
             return PassResult("", logprobs={i: math.log(share) for i, share in shares.items()})
         self.seen.append(answer)
+        self.seeds.append(item.sampling.seed)
         if "die" in answer:
             return PassResult("", finish="error", error="no memory for this one")
         if "endless" in answer:
@@ -197,6 +199,8 @@ def test_samples_average_their_distributions(run: RunFile, rubric: Rubric, token
     script = Script(tokenizer)
     judging(run, rubric, script, samples=4).judge(cases(10))
     assert len(script.seen) == 40
+    # With one seed for all cases, all would draw alike, and err together.
+    assert len(set(script.seeds)) == 40
     outcome = stored(run)["c0"].outcome
     assert isinstance(outcome, Verdict)
     assert sum(outcome.scores["score"].probabilities.values()) == pytest.approx(1)

@@ -91,7 +91,7 @@ def test_hundreds_of_thoughts_and_no_broken_reply(family: Family, tmp_path: Path
 def judged(judge: Path | str, cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command on the sample cases, with `--think` in front of the cases file."""
     command = [str(COMMAND), "judge", "--think", *arguments, str(CASES), "--rubric", "groundedness", "--judge"]
-    command += [str(judge), "--detail", "score", "--run", "x.run"]
+    command += [str(judge), "--detail", "score", "--temperature", "1", "--run", "x.run"]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=280, check=False)
 
 
