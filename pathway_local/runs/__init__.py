@@ -1,0 +1,1 @@
+"""Runs: one SQLite file each, its jobs, outcomes and audit trail."""

@@ -1,0 +1,48 @@
+"""What goes into a run and what comes out of it: one outcome of one case, with what it took."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pathway_local.case import Case
+from pathway_local.rater import Rater
+from pathway_local.runs.stored_outcome import from_columns
+from pathway_local.verdict import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One stored outcome: whose, of which case, and what it took."""
+
+    case_id: str
+    row: int
+    numbered: bool
+    metadata: Mapping[str, str]
+    rater: str
+    rubric: str
+    outcome: Outcome
+    case_hash: str
+    prompt_tokens: int
+    cached_tokens: int
+    generated_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One outcome to store: of which case, with which texts, and the tokens that it took."""
+
+    case: Case
+    case_hash: str
+    outcome: Outcome
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    generated_tokens: int = 0
+
+
+def record_of(raters: Mapping[int, Rater], row: Sequence[Any]) -> Record:
+    """The record of a row of the run's tables; `raters` are those of the run by their number there."""
+    case_id, position, numbered, metadata, rater_id, scores, fields, marks, kind, message, *rest = row
+    rater = raters[rater_id]
+    outcome = from_columns((scores, fields, marks, kind, message))
+    return Record(case_id, position, bool(numbered), json.loads(metadata), rater.name, rater.rubric, outcome, *rest)
