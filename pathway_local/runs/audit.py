@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pathway_local.runs.database import Database, connect, decoding, explained
 from pathway_local.errors import RunFileError, TrailChanged
+from pathway_local.runs.database import Database, connect, decoding, explained
 from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import Value
 

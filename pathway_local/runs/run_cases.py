@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pathway_local.errors import UsageError
 from pathway_local.pseudonyms import Pseudonyms
-from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.rubrics.rubric import Rubric, parse_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.cases_file import CasesFile
 
 SETTING = "columns"
 PSEUDONYMS = "pseudonyms"

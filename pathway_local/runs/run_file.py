@@ -10,17 +10,16 @@ import secrets
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from pathway_local.case import Case
-from pathway_local.runs.database import Database, damaged, decoding, explained
 from pathway_local.errors import RaterChanged, RunFileError, UnknownName
-from pathway_local.runs.migrations import migrate
 from pathway_local.private_file import create
 from pathway_local.rater import Rater
+from pathway_local.runs.database import Database, damaged, decoding, explained
+from pathway_local.runs.migrations import migrate
 from pathway_local.runs.record import Entry, Record, record_of
 from pathway_local.runs.run_job import Job, Jobs, now
 from pathway_local.runs.stored_outcome import storable, to_columns, to_json
@@ -249,7 +248,15 @@ class RunFile:
             self._db.execute_all(
                 _PUT,
                 [
-                    (key, rater_id, each.case_hash, *column, each.prompt_tokens, each.cached_tokens, each.generated_tokens)
+                    (
+                        key,
+                        rater_id,
+                        each.case_hash,
+                        *column,
+                        each.prompt_tokens,
+                        each.cached_tokens,
+                        each.generated_tokens,
+                    )
                     for key, each, column in zip(keys, entries, columns, strict=True)
                 ],
             )
