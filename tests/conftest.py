@@ -16,6 +16,12 @@ from pathway_local.engines.passes import EngineConfig
 from pathway_local.tokenizer import JudgeTokenizer
 
 
+@pytest.fixture(autouse=True)
+def _dumps_stay_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands called in this process would lower its hard limit of core dumps for all tests after them."""
+    monkeypatch.setattr("pathway_local.cli.make_private", lambda: os.umask(0o077))
+
+
 @pytest.fixture(scope="session")
 def tiny_judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a 2-layer Qwen3-shaped judge of random weights, its tokenizer and its chat template."""

@@ -151,6 +151,10 @@ def _never_closed(rng: random.Random) -> bytes:
     return b'question,answer\nq,"' + (b"word " * 400 + b"\n") * 20_000
 
 
+def _many_lines(rng: random.Random) -> bytes:
+    return b'question,answer\nq,"' + b"w\n" * 400_000
+
+
 KINDS = (
     ("a.csv", _csv),
     ("b.jsonl", _jsonl),
@@ -160,6 +164,7 @@ KINDS = (
     ("f.csv", _large_cell),
     ("g.csv", _wide),
     ("h.csv", _never_closed),
+    ("i.csv", _many_lines),
 )
 
 
