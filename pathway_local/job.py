@@ -56,6 +56,23 @@ class Watcher(Protocol):
         """Whether to end early."""
 
 
+class Silent:
+    """Watches a job to its end without a word."""
+
+    def notice(self, message: str) -> None:
+        """Nothing to tell."""
+
+    def begin(self, rater: str, total: int | None) -> None:
+        """Nothing to show."""
+
+    def watch(self, tally: Tally) -> None:
+        """Nothing to show."""
+
+    def stopped(self) -> bool:
+        """Never."""
+        return False
+
+
 def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded | None = None) -> dict[str, Tally]:
     """Do what the plan asks; the tally of each judge by name. Raises PathwayError.
 

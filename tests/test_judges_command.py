@@ -1,28 +1,16 @@
 import json
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 from stored_judge import BY_NAME, store_judge
+from typed_here import Run, Said, typing_in
 
 from pathway_local.checks import placement
-from pathway_local.cli import judges, main
+from pathway_local.cli import judges
 from pathway_local.judges.machine import Device, Machine
 
 GB = 10**9
-
-
-@dataclass
-class Said:
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Said]
 
 
 @pytest.fixture
@@ -33,15 +21,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.setattr(judges, "data", Console(highlight=False, width=300))
     monkeypatch.setattr(judges, "this_machine", lambda: Machine((), 16 * GB))
 
-    def run(*arguments: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["pathway-local", "judges", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-            sys.exit(0)
-        said = capsys.readouterr()
-        return Said(int(ended.value.code or 0), said.out, said.err)
-
-    return run
+    typed = typing_in(tmp_path, monkeypatch, capsys)
+    return lambda *arguments: typed("judges", *arguments)
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ import pytest
 from pathway_local.bench.made_cases import write_cases
 from pathway_local.bench.own import measure_own
 from pathway_local.bench.script import REPLY
-from pathway_local.bench.variants import Quiet
 from pathway_local.engines.passes import EngineConfig
-from pathway_local.job import run_job
+from pathway_local.job import Silent, run_job
 from pathway_local.loaded import LEAST_WINDOW, Loaded, window_of
 from pathway_local.plan import Plan
 from pathway_local.rubrics.rubric import load_rubric
@@ -31,7 +30,7 @@ def _judge(folder: Path, registry: Path, judge: str, seed: int, loaded: Loaded) 
     rubric = load_rubric("pathway-answer")
     cases = write_cases(folder / f"{seed}.csv", rubric, 5, seed)
     plan = Plan(cases, folder / f"{seed}.run", [rubric.name], [judge], registry=registry, engine="scripted")
-    [tally] = run_job(plan, Quiet(), ["test"], loaded).values()
+    [tally] = run_job(plan, Silent(), ["test"], loaded).values()
     return tally.judged
 
 

@@ -3,34 +3,19 @@
 import json
 import re
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from families import FAMILIES, write_tokenizer
 from rich.console import Console
+from typed_here import Run, typing_in
 
 from pathway_local.checks.rubric_check import ROOM, JudgeUse, inspect
-from pathway_local.cli import main, rubrics
+from pathway_local.cli import rubrics
 from pathway_local.rubrics.rubric import builtin_names, load_rubric, parse_rubric
 
 ROOT = Path(__file__).parents[1]
 OWN = Path(__file__).parent / "rubric_files"
-
-
-@dataclass
-class Said:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def words(self) -> str:
-        return " ".join(f"{self.out} {self.err}".split())
-
-
-Run = Callable[..., Said]
 
 
 @pytest.fixture
@@ -38,19 +23,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """The command line in a folder of its own, on a wide terminal, with nobody there to ask."""
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "HF_HUB_CACHE"):
         monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rubrics, "data", Console(highlight=False, width=300))
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: False)
-
-    def run(*arguments: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["pathway-local", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-            sys.exit(0)
-        said = capsys.readouterr()
-        return Said(int(ended.value.code or 0), said.out, said.err)
-
-    return run
+    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")

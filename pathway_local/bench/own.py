@@ -13,7 +13,7 @@ import yaml
 from pathway_local.bench.made_cases import write_cases
 from pathway_local.bench.script import REPLY
 from pathway_local.bench.shape import make_judge
-from pathway_local.job import run_job
+from pathway_local.job import Silent, run_job
 from pathway_local.judge import Tally
 from pathway_local.loaded import Loaded
 from pathway_local.plan import Plan
@@ -37,26 +37,16 @@ class Own:
     peak_growth_mib: float
 
 
-class _Watch:
+class _Watch(Silent):
     """Notes when the first outcome came."""
 
     def __init__(self) -> None:
         self.first = 0.0
 
-    def notice(self, message: str) -> None:
-        """Nothing to tell."""
-
-    def begin(self, rater: str, total: int | None) -> None:
-        """Nothing to show."""
-
     def watch(self, tally: Tally) -> None:
         """Note the first."""
         if tally.done and not self.first:
             self.first = time.perf_counter()
-
-    def stopped(self) -> bool:
-        """Never."""
-        return False
 
 
 def measure_own(folder: Path, shape: str, count: int, words: int) -> Own:

@@ -24,7 +24,7 @@ from pathway_local.engines.passes import EngineConfig, Pass
 from pathway_local.engines.probe import Probe
 from pathway_local.engines.wire import pass_message
 from pathway_local.errors import EngineError
-from pathway_local.job import run_job
+from pathway_local.job import Silent, run_job
 from pathway_local.judge import Tally
 from pathway_local.loaded import Loaded
 from pathway_local.plan import Plan
@@ -56,23 +56,6 @@ class Measured:
     cached: int
     generated: int
     remark: str = ""
-
-
-class Quiet:
-    """A watcher that keeps failures from being overlooked, and says nothing."""
-
-    def notice(self, message: str) -> None:
-        """Nothing to tell."""
-
-    def begin(self, rater: str, total: int | None) -> None:
-        """Nothing to show."""
-
-    def watch(self, tally: Tally) -> None:
-        """Nothing to show."""
-
-    def stopped(self) -> bool:
-        """Never."""
-        return False
 
 
 class Stage:
@@ -143,7 +126,7 @@ class Stage:
         plan = Plan(
             cases, run, [rubric.name], ["bench"], registry=self.registry, detail=self.detail, engine="vllm", seal="auto"
         )
-        [tally] = run_job(plan, Quiet(), ["bench"], self.loaded).values()
+        [tally] = run_job(plan, Silent(), ["bench"], self.loaded).values()
         return tally
 
     def _measure_raw(self, variant: str, count: int, seed: int) -> Measured:

@@ -10,9 +10,8 @@ from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new, print
 from pathway_local.results.agreement import agreement as find
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.figure_file import write_figures
-from pathway_local.runs.run_cases import rubrics_of
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubric import rubric_of
+from pathway_local.runs.run_rubric import rubrics_named
 
 Figure = Literal[
     "exact", "within_one", "kappa", "kappa_linear", "kappa_quadratic", "pearson", "spearman", "kendall",
@@ -51,10 +50,10 @@ def agreement(
     check_finite(margin, "--margin")
     plan = AgreementPlan(rater, cluster, against, figure or "", margin, by, min_group)
     with RunFile.read(run) as read:
-        rubrics = [rubric_of(read, rubric)] if rubric else list(rubrics_of(read).values())
+        rubrics = rubrics_named(read, rubric)
         found = [score for each in rubrics for score in find(read, each, plan)]
     if out:
-        write_figures(out, ((each.rubric, each.score, row) for each in found for row in each.rows()), force=force)
+        write_figures(out, found, force=force)
         talk.print(f"written: {out}", markup=False)
     if as_json:
         print_json([each.as_json() for each in found])

@@ -12,9 +12,8 @@ from pathway_local.ratings.import_ratings import GROUP
 from pathway_local.results.calibration import Calibration, CalibrationPlan, PeopleMap
 from pathway_local.results.calibration import calibrate as correct
 from pathway_local.results.figure_file import write_figures
-from pathway_local.runs.run_cases import rubrics_of
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubric import rubric_of
+from pathway_local.runs.run_rubric import rubrics_named
 from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.prediction_powered import Correction, Target
 
@@ -51,11 +50,12 @@ def calibrate(
     plan = CalibrationPlan(against, judge, target, assume_random, cluster, by, min_group)
     with RunFile.read(run) as read:
         rated = {rater.rubric for _, rater in read.raters() if (rater.name + GROUP).startswith(against + GROUP)}
-        every = list(rubrics_of(read).values())
-        rubrics = [rubric_of(read, rubric)] if rubric else [each for each in every if each.name in rated] or every
+        rubrics = rubrics_named(read, rubric)
+        if not rubric:
+            rubrics = [each for each in rubrics if each.name in rated] or rubrics
         found = [each for one in rubrics for each in correct(read, one, plan)]
     if out:
-        write_figures(out, ((each.rubric, each.score, row) for each in found for row in each.rows()), force=force)
+        write_figures(out, found, force=force)
         talk.print(f"written: {out}", markup=False)
     if as_json:
         print_json([each.as_json() for each in found])

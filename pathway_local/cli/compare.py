@@ -11,9 +11,8 @@ from pathway_local.errors import UsageError
 from pathway_local.results.comparison import Comparison, ComparisonPlan
 from pathway_local.results.comparison import compare as find
 from pathway_local.results.figure_file import write_figures
-from pathway_local.runs.run_cases import rubrics_of
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubric import rubric_of
+from pathway_local.runs.run_rubric import rubrics_named
 from pathway_local.statistics.figure import Estimate, Undefined
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -41,10 +40,10 @@ def compare(
     column, first, second = _sides(between)
     plan = ComparisonPlan(column, first, second, pair_by, rater, cluster, margin, min_group)
     with RunFile.read(run) as read:
-        rubrics = [rubric_of(read, rubric)] if rubric else list(rubrics_of(read).values())
+        rubrics = rubrics_named(read, rubric)
         found = [each for one in rubrics for each in find(read, one, plan)]
     if out:
-        write_figures(out, ((each.rubric, each.score, row) for each in found for row in each.rows()), force=force)
+        write_figures(out, found, force=force)
         talk.print(f"written: {out}", markup=False)
     if as_json:
         print_json([each.as_json() for each in found])

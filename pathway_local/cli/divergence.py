@@ -9,9 +9,8 @@ from rich.text import Text
 from pathway_local.cli.terminal import data, print_json, table
 from pathway_local.results.divergence import Divergence, ScoreDivergence
 from pathway_local.results.divergence import divergence as find
-from pathway_local.runs.run_cases import rubrics_of
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubric import rubric_of
+from pathway_local.runs.run_rubric import rubrics_named
 
 KINDS = {
     "agree": "all agree",
@@ -36,7 +35,7 @@ def divergence(
     calibrate a judge.
     """
     with RunFile.read(run) as read:
-        rubrics = [rubric_of(read, rubric)] if rubric else list(rubrics_of(read).values())
+        rubrics = rubrics_named(read, rubric)
         found = find(read, rubrics, top)
     if as_json:
         print_json([each.as_json() for each in found])

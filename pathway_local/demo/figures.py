@@ -12,8 +12,7 @@ from pathway_local.demo.card import write_card
 from pathway_local.demo.cases import MAKERS, write_cases
 from pathway_local.demo.figure import Figure
 from pathway_local.demo.world import Split
-from pathway_local.job import run_job
-from pathway_local.judge import Tally
+from pathway_local.job import Silent, run_job
 from pathway_local.plan import Plan
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.record import Record
@@ -24,20 +23,12 @@ from pathway_local.verdict import Verdict
 SPLITS = (Split.VALUES, Split.PHRASINGS, Split.KINDS)
 
 
-class _Silent:
-    """Watches a job without a word."""
+class _Telling(Silent):
+    """Passes on what is to be known, and shows no progress."""
 
     def notice(self, message: str) -> None:
+        """Print it."""
         print(message, flush=True)
-
-    def begin(self, rater: str, total: int | None) -> None:
-        return None
-
-    def watch(self, tally: Tally) -> None:
-        return None
-
-    def stopped(self) -> bool:
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +58,7 @@ class Trial:
         cases, run = self.work / f"{rubric}.{split}.jsonl", self.work / f"{rubric}.{split}.run"
         write_cases(cases, rubric, split, self.cases, self.seed)
         plan = Plan(cases, run, (rubric,), (self.judge,), registry=self.models, id_column="id", keep=None)
-        run_job(plan, _Silent(), ("figures",))
+        run_job(plan, _Telling(), ("figures",))
         return run
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Protocol
 
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.sheets.tables import write_table
@@ -13,10 +14,25 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def write_figures(path: Path, figures: Iterable[tuple[str, str, FigureRow]], *, force: bool) -> None:
-    """Write figures, each with its rubric and score, to a table file. Raises OutputExists and UsageError."""
+class Figured(Protocol):
+    """What was found about one score of a rubric, with its figures."""
+
+    @property
+    def rubric(self) -> str:
+        """The rubric's name."""
+
+    @property
+    def score(self) -> str:
+        """The score's name."""
+
+    def rows(self) -> Iterable[FigureRow]:
+        """Its figures."""
+
+
+def write_figures(path: Path, found: Iterable[Figured], *, force: bool) -> None:
+    """Write all figures, each with its rubric and score, to a table file. Raises OutputExists and UsageError."""
     rows: list[dict[str, Value]] = [
-        {"rubric": rubric, "score": score, **row.as_json()} for rubric, score, row in figures
+        {"rubric": each.rubric, "score": each.score, **row.as_json()} for each in found for row in each.rows()
     ]
     further = dict.fromkeys(name for row in rows for name in row if name not in COLUMNS)
     write_table(path, [*COLUMNS, *further], rows, force=force)

@@ -5,6 +5,11 @@ from pathway_local.rubrics.rubric import Rubric, parse_rubric
 from pathway_local.runs.run_file import RunFile
 
 
+def rubrics_named(run: RunFile, name: str | None) -> list[Rubric]:
+    """The run's rubric of that name; without a name, all of them. Raises UsageError."""
+    return [rubric_of(run, each) for each in ([name] if name else run.rubrics())]
+
+
 def rubric_of(run: RunFile, name: str | None) -> Rubric:
     """The run's rubric of that name; without a name, its only one. Raises UsageError."""
     texts = run.rubrics()
