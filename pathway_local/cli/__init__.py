@@ -10,7 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from pathway_local import __version__
 from pathway_local.cli.faults import FAULT, keep_texts_out_of_tracebacks, tell_fault
-from pathway_local.cli.terminal import complain
+from pathway_local.cli.terminal import INTERRUPTED, complain
 from pathway_local.errors import PathwayError
 from pathway_local.private_process import make_private
 
@@ -33,7 +33,6 @@ COMMANDS = {
     "doctor": "Look at this machine, a run or a cases file: what is wrong, and how to mend it.",
 }
 
-INTERRUPTED = 130
 
 # The one command whose name Python keeps for itself.
 MODULES = {"import": "imports"}

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from typer.core import TyperCommand
 
 from pathway_local.cli.summary import show
-from pathway_local.cli.terminal import check_new, notice, pairs, print_json, talk
+from pathway_local.cli.terminal import INTERRUPTED, check_new, notice, pairs, print_json, talk
 from pathway_local.engines.launch import give_up_sockets
 from pathway_local.engines.seal import Wanted, require
 from pathway_local.engines.trial import try_seal
@@ -30,7 +30,6 @@ from pathway_local.runs.run_file import RunFile
 app = typer.Typer(pretty_exceptions_enable=False)
 
 SOME_FAILED = 1
-INTERRUPTED = 130
 PLAIN_SECONDS = 10.0
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 THINK = "--think"

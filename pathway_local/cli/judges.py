@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pathway_local.checks.judge_card import JudgeCard, facts, judge_card, judge_cards
-from pathway_local.cli.terminal import data, notice, print_json, table, talk
+from pathway_local.cli.terminal import INTERRUPTED, data, notice, print_json, table, talk
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.machine import GB, this_machine
@@ -16,7 +16,6 @@ from pathway_local.judges.registry import load_registry, weights_folder
 
 app = typer.Typer(pretty_exceptions_enable=False, no_args_is_help=True, help="List, show, fit, check and fetch judges.")
 
-INTERRUPTED = 130
 
 Name = Annotated[str, typer.Argument(help="A judge's name, NAME:VARIANT, or a model folder.", show_default=False)]
 Models = Annotated[Path | None, typer.Option(help="A registry of your own over ours.")]

@@ -18,6 +18,9 @@ from rich.text import Text
 from pathway_local.errors import OutputExists, PathwayError, UsageError
 
 PIPE_WIDTH = 120
+INTERRUPTED = 130
+"""The exit code of a command that a signal ended."""
+
 MIN_GROUP = 10
 """Groups of fewer cases are left out of tables: what is said of few may tell what one of them got."""
 
