@@ -14,8 +14,8 @@ from pathway_local.tokenizer import JudgeTokenizer
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
-EARLY = 8
-"""A budget can close a field some tokens early: llguidance counts from where the field was sure to begin."""
+EDGES = 2
+"""Tokens of a field that may not count as its own, since they begin before it or end behind it."""
 
 
 class Replay:
@@ -46,7 +46,10 @@ class Replay:
     def _cut(self, slot: Slot, form: Form, span: tuple[int, int], grammar: str) -> bool:
         if not isinstance(slot.field, Text | TextList):
             return False
-        least = (slot.field.tokens // 2 if form.quoted else slot.field.tokens) - EARLY
+        # A budget can close a field early, by as many tokens as the literal before it took: llguidance counts from
+        # where the field was sure to begin.
+        early = len(form.before(slot.name).encode()) + EDGES
+        least = (slot.field.tokens // 2 if form.quoted else slot.field.tokens) - early
         if len(self.ids) < least:
             return False
         first, last = (bisect_left(self.ends, self._bytes(offset)) for offset in span)
@@ -62,13 +65,13 @@ class Replay:
         tokens = bisect_right(self.ends, offset)
         if offset != (self.ends[tokens - 1] if tokens else 0):
             return False
-        tokenizer, letter = self.tokenizer.grammar_tokenizer, self.tokenizer.letter_id
-        matcher = llguidance.LLMatcher(tokenizer, llguidance.grammar_from("lark", grammar))
+        matcher = llguidance.LLMatcher(self.tokenizer.grammar_tokenizer, llguidance.grammar_from("lark", grammar))
         for token in self.ids[:tokens]:
-            # The mask is asked for each time, as the engine did: budgets are counted from what it looks ahead to.
-            self.tokenizer.lets_through(matcher, letter)
+            # Budgets are counted from what the engine's masks looked ahead to: of a mask this is the part that looks
+            # ahead, and takes the same time for any vocabulary.
+            matcher.compute_ff_bytes()
             matcher.consume_token(token)
-        return not self.tokenizer.lets_through(matcher, letter)
+        return not self.tokenizer.lets_through(matcher, self.tokenizer.letter_id)
 
     def _bytes(self, offset: int) -> int:
         if self.text.isascii():
