@@ -37,9 +37,9 @@ def reply(item: Pass) -> Reply:
     """A random walk under the grammar, seeded by the prompt; its probabilities are random, too."""
     time.sleep(float(os.environ.get(SECONDS, "0")))
     rng = np.random.default_rng(zlib.crc32(np.array(item.ids, np.int64).tobytes()))
-    if item.logprob_ids:
+    if item.max_tokens == 1:
         shares = rng.dirichlet(np.ones(len(item.logprob_ids)))
-        return PassResult("", logprobs=dict(zip(item.logprob_ids, np.log(shares).tolist(), strict=True)))
+        return PassResult("", logprobs=(dict(zip(item.logprob_ids, np.log(shares).tolist(), strict=True)),))
     assert item.grammar is not None
     tokenizer = _tokenizer()
     matcher = llguidance.LLMatcher(tokenizer.grammar_tokenizer, llguidance.grammar_from("lark", item.grammar))

@@ -38,9 +38,9 @@ def test_a_reply_to_another_pass_is_refused() -> None:
 
 
 def test_a_reply_without_id_is_completed() -> None:
-    engine = ScriptedEngine(lambda item: PassResult("", finish="length", logprobs={3: -0.5}))
+    engine = ScriptedEngine(lambda item: PassResult("", finish="length", logprobs=({3: -0.5},)))
     engine.submit(_pass("a", 1))
-    assert engine.results() == [PassResult("a", finish="length", logprobs={3: -0.5})]
+    assert engine.results() == [PassResult("a", finish="length", logprobs=({3: -0.5},))]
 
 
 def test_shuffled_it_gives_everything_once_in_another_order() -> None:

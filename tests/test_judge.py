@@ -72,10 +72,10 @@ class Script:
     def __call__(self, item: Pass) -> PassResult:
         text = self.tokenizer.grammar_tokenizer.decode_bytes(list(item.ids)).decode()
         answer = re.findall(r"Judge this answer.\n(.*)<\|im_end\|>\n<\|im_start\|>assistant", text, re.DOTALL)[0]
-        if item.logprob_ids:
+        if item.max_tokens == 1:
             likely = {str(score_of(answer)): 0.8, str(score_of(answer) % 5 + 1): 0.2}
             shares = {i: likely.get(self.tokenizer.bytes_of(i).decode().strip(), 1e-9) for i in item.logprob_ids}
-            return PassResult("", logprobs={i: math.log(share) for i, share in shares.items()})
+            return PassResult("", logprobs=({i: math.log(share) for i, share in shares.items()},))
         self.seen.append(answer)
         self.seeds.append(item.sampling.seed)
         if "die" in answer:

@@ -14,9 +14,7 @@ from pathway_local.tokenizer import JudgeTokenizer
 
 
 @pytest.mark.parametrize("name", ["pathway-answer", "groundedness"])
-def test_cut_fields_are_those_where_the_mask_let_no_letter_through(
-    walker: Walker, tiny_judge: Path, name: str
-) -> None:
+def test_cut_fields_are_those_where_the_mask_let_no_letter_through(walker: Walker, tiny_judge: Path, name: str) -> None:
     tokenizer, rubric = JudgeTokenizer(tiny_judge), load_rubric(name)
     reply = rubric.format.reply(dict.fromkeys(rubric.inputs, "x"))
     texts = [slot.name for slot in reply.form.slots if isinstance(slot.field, Text)]

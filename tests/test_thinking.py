@@ -43,8 +43,8 @@ def drawn(spec: JudgeSpec, tokenizer: JudgeTokenizer, thoughts: str, budget: int
         if item.grammar is None:
             ids = tokenizer.encode(thoughts)[: item.max_tokens]
             return PassResult("", ids, "length" if len(ids) == item.max_tokens else "stop")
-        if item.logprob_ids:
-            return PassResult("", logprobs={i: math.log(1 / len(item.logprob_ids)) for i in item.logprob_ids})
+        if item.max_tokens == 1:
+            return PassResult("", logprobs=({i: math.log(1 / len(item.logprob_ids)) for i in item.logprob_ids},))
         return PassResult("", tokenizer.encode(REPLY))
 
     rubric = load_rubric("groundedness")

@@ -47,10 +47,10 @@ def test_calls_and_statements_of_a_thousand_verdicts(tmp_path: Path, monkeypatch
         return encode_cases(self, texts)
 
     def script(item: Pass) -> PassResult:
-        calls["probes" if item.logprob_ids else "replies"] += 1
+        calls["probes" if item.max_tokens == 1 else "replies"] += 1
         # As a model would: the usual spelling of the blank with its digit is all but sure.
         shares = dict.fromkeys(item.logprob_ids, -20.0) | dict.fromkeys(set(usual) & set(item.logprob_ids), -0.1)
-        return PassResult(item.id, () if item.logprob_ids else reply, logprobs=shares)
+        return PassResult(item.id, () if item.max_tokens == 1 else reply, logprobs=(shares,))
 
     monkeypatch.setattr(JudgeTokenizer, "encode", counted)
     monkeypatch.setattr(JudgeTokenizer, "encode_cases", counted_cases)

@@ -23,7 +23,7 @@ def _even(ids: tuple[int, ...]) -> dict[int, float]:
 
 
 def answer(item: Pass) -> PassResult:
-    """The reply, or even probabilities where these are asked for."""
-    if item.logprob_ids:
-        return PassResult(item.id, logprobs=_even(item.logprob_ids))
+    """The reply; where one token is asked for, even probabilities of what it may be."""
+    if item.max_tokens == 1:
+        return PassResult(item.id, logprobs=(_even(item.logprob_ids),))
     return PassResult(item.id, _reply())

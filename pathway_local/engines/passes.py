@@ -24,7 +24,7 @@ class Pass:
 
     `grammar` is an llguidance Lark grammar for what is generated; None leaves it free. `stop_ids` end the
     generation beside the tokenizer's own end token. With `logprob_ids`, the result holds the natural-log
-    probabilities of these ids as the first generated token, after the grammar's mask, before temperature.
+    probabilities of these ids at each generated token, after the grammar's mask, before temperature.
     """
 
     id: str
@@ -41,14 +41,15 @@ class PassResult:
     """What came back for the pass of that id: the generated ids without the end token.
 
     `finish` is "stop" (ended by itself), "length" (by `max_tokens` or the context) or "error" (refused or
-    failed alone; `error` says why, without case text). `cached_tokens` counts the prompt tokens that the
-    prefix cache saved.
+    failed alone; `error` says why, without case text). `logprobs` has one mapping for each generated token, the
+    end token included, where the pass asked for any. `cached_tokens` counts the prompt tokens that the prefix
+    cache saved.
     """
 
     id: str
     ids: tuple[int, ...] = ()
     finish: str = "stop"
-    logprobs: Mapping[int, float] = field(default_factory=dict)
+    logprobs: tuple[Mapping[int, float], ...] = ()
     cached_tokens: int = 0
     error: str = ""
 

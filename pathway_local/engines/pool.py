@@ -110,7 +110,7 @@ class Pool:
         return str(self._passes)
 
     def _course(self, request: Request) -> Course:
-        """The passes of a request: thinking, the reply, then one token more for each score's probabilities."""
+        """The passes of a request: thinking, the reply, and what its scores' probabilities still need."""
         reply, stops = request.prompt.reply, self.tokenizer.end_ids
         ids, thought, tokens = request.prompt.ids, "", NO_TOKENS
         cut: tuple[str, ...] = ()
@@ -124,7 +124,8 @@ class Pool:
                 ids = request.prompt.head + result.ids + request.thinking.closing + request.prompt.start
             grammar = reply.grammar(stops)
             room = max(1, min(reply.limit, self.context - len(ids)))
-            result = yield Pass(self._next_id(), ids, grammar, room, request.sampling, stops)
+            watched = self._probe.watched(reply.form)
+            result = yield Pass(self._next_id(), ids, grammar, room, request.sampling, stops, watched)
             tokens += Tokens(len(ids), result.cached_tokens, len(result.ids))
             _check(result)
             replay = Replay(self.tokenizer, result.ids)
@@ -132,12 +133,13 @@ class Pool:
         except CaseError as error:
             return Completion(request.id, problem=(error.kind, str(error)), tokens=tokens)
         probabilities = {}
+        said = tuple(zip((*result.ids, self.tokenizer.eos_id), result.logprobs, strict=False))
         for slot in reply.form.slots:
             if isinstance(slot.field, Score):
                 at, gap = replay.before(reading.spans[slot.name][0])
                 texts = reply.form.score_texts(slot, gap)
                 prefix = ids + result.ids[:at]
-                probabilities[slot.name] = yield from self._probe.passes(prefix, texts, self._next_id)
+                probabilities[slot.name] = yield from self._probe.passes(prefix, texts, self._next_id, said[at:])
         cut += replay.cut_fields(reply, reading, grammar)
         return Completion(request.id, reading, thought, probabilities, cut, tokens=tokens)
 

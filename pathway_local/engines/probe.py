@@ -1,17 +1,32 @@
-"""The probability of each value of a score, from one more token at the place where the score stands."""
+"""The probability of each value of a score, at the place where the score stands.
+
+A short reply gives them as it is written; behind a longer one, one more token is asked for in passes of their own.
+"""
 
 import math
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import llguidance
 
 from pathway_local.engines.passes import Pass, PassResult
+from pathway_local.rubrics.fields import Score
 from pathway_local.rubrics.lark import literal
+from pathway_local.rubrics.output_format import Form
 from pathway_local.tokenizer import JudgeTokenizer
 
 NEGLIGIBLE = 1e-3
 """A spelling that begins with less probability than this is not followed any further."""
+
+MOST_WATCHED = 64
+"""Ids whose probabilities are worth asking for at each token of a short reply."""
+
+FORMS = 64
+"""Forms whose watched ids are kept; a form that holds a case's own texts is that case's alone."""
+
+Said = Sequence[tuple[int, Mapping[int, float]]]
+"""Tokens of a reply from the score's place on, each with the log-probabilities that were noted there."""
 
 Texts = Mapping[int, str]
 Probing = Generator[Pass, PassResult, dict[int, float]]
@@ -41,20 +56,35 @@ class Probe:
     def __init__(self, tokenizer: JudgeTokenizer) -> None:
         self.tokenizer = tokenizer
         self._forks: dict[tuple[tuple[int, bytes], ...], _Fork] = {}
+        self.watched = lru_cache(FORMS)(self._watched)
 
-    def passes(self, prefix: tuple[int, ...], texts: Texts, next_id: Callable[[], str]) -> Probing:
-        """The distribution over the values of `texts`, each the text that would stand behind `prefix`."""
+    def _watched(self, form: Form) -> tuple[int, ...]:
+        """The ids to watch while a reply is written; none where it is more than scores, and each token would cost."""
+        if not all(isinstance(slot.field, Score) for slot in form.slots):
+            return ()
+        befores = [(slot, form.before(slot.name)) for slot in form.slots]
+        todo = [_rests(form.score_texts(slot, before[len(before.rstrip()) :])) for slot, before in befores]
+        found: set[int] = set()
+        while todo and len(found) <= MOST_WATCHED:
+            fork = self._fork(todo.pop())
+            found.update(fork.legal)
+            todo += [left for _, left in fork.open]
+        return tuple(sorted(found)) if len(found) <= MOST_WATCHED else ()
+
+    def passes(self, prefix: tuple[int, ...], texts: Texts, next_id: Callable[[], str], said: Said = ()) -> Probing:
+        """The distribution over the values of `texts`, each the text that would stand behind `prefix`.
+
+        What was `said` there by a reply that was watched needs no pass.
+        """
         found = dict.fromkeys(texts, 0.0)
-        open_paths: list[tuple[tuple[int, ...], dict[int, bytes], float]] = [
-            ((), {value: text.encode() for value, text in texts.items()}, 1.0)
-        ]
+        open_paths: list[tuple[tuple[int, ...], dict[int, bytes], float]] = [((), _rests(texts), 1.0)]
         while open_paths:
             path, rests, probability = open_paths.pop()
             fork = self._fork(rests)
             logprobs: Mapping[int, float] = {fork.legal[0]: 0.0}
-            if len(fork.legal) > 1:
+            if len(fork.legal) > 1 and not (logprobs := _noted(said, path, fork.legal)):
                 result = yield Pass(next_id(), prefix + path, fork.grammar, 1, logprob_ids=fork.legal)
-                logprobs = result.logprobs
+                [logprobs] = result.logprobs
             for token, value in fork.settled:
                 if token in logprobs:
                     found[value] += probability * math.exp(logprobs[token])
@@ -68,7 +98,7 @@ class Probe:
     def _fork(self, rests: Mapping[int, bytes]) -> _Fork:
         key = tuple(rests.items())
         if key not in self._forks:
-            grammar = _either(rests)
+            grammar = _either(rests, self.tokenizer.end_ids)
             matcher = llguidance.LLMatcher(self.tokenizer.grammar_tokenizer, llguidance.grammar_from("lark", grammar))
             legal = self.tokenizer.legal_ids(matcher)
             lefts = [(token, self._left(rests, token)) for token in legal]
@@ -78,14 +108,35 @@ class Probe:
 
     def _left(self, rests: Mapping[int, bytes], token: int) -> dict[int, bytes]:
         """The values that `token` still allows, each with what remains of its text."""
-        if token == self.tokenizer.eos_id:
+        if token in (self.tokenizer.eos_id, *self.tokenizer.end_ids):
             return {value: rest for value, rest in rests.items() if not rest}
         said = self.tokenizer.bytes_of(token)
         return {value: rest[len(said) :] for value, rest in rests.items() if rest.startswith(said)}
 
 
-def _either(rests: Mapping[int, bytes]) -> str:
-    """A grammar of exactly these texts."""
+def _rests(texts: Texts) -> dict[int, bytes]:
+    return {value: text.encode() for value, text in texts.items()}
+
+
+def _noted(said: Said, path: tuple[int, ...], legal: tuple[int, ...]) -> dict[int, float]:
+    """The log-probabilities of `legal` behind `path`, where the reply took that path and they were watched.
+
+    The reply's grammar may let more through than the score's texts: what these have is shared out among them.
+    """
+    if len(said) <= len(path) or any(token != own for token, (own, _) in zip(path, said, strict=False)):
+        return {}
+    logprobs = said[len(path)][1]
+    shares = [math.exp(logprobs.get(token, -math.inf)) for token in legal]
+    mass = sum(shares)
+    if mass == 0 or not all(token in logprobs for token in legal):
+        return {}
+    return {token: math.log(share / mass) if share else -math.inf for token, share in zip(legal, shares, strict=True)}
+
+
+def _either(rests: Mapping[int, bytes], end_ids: Sequence[int]) -> str:
+    """A grammar of exactly these texts; where one is empty, the reply may end, by any of the judge's end tokens."""
     texts = sorted({rest.decode() for rest in rests.values()})
-    choices = " | ".join(literal(text) for text in texts if text)
-    return f"start: ({choices}){'?' if '' in texts else ''}\n"
+    choices = [literal(text) for text in texts if text]
+    if "" not in texts:
+        return f"start: ({' | '.join(choices)})\n"
+    return f"start: ({' | '.join([*choices, *(f'<[{token}]>' for token in end_ids)])})?\n"

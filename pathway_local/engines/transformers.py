@@ -134,7 +134,7 @@ class TransformersEngine:
 class Draw:
     """A logits processor behind the mask: draws each row's token by its pass's sampling and leaves that one alone.
 
-    At the first token it notes the log-probabilities that each pass asks for, before temperature.
+    At each token it notes the log-probabilities that the passes ask for, before temperature.
     """
 
     def __init__(self, batch: list[Pass], beat: Callable[[], None]) -> None:
@@ -142,18 +142,17 @@ class Draw:
 
         self._batch, self._beat = batch, beat
         self._dice = [torch.Generator().manual_seed(item.sampling.seed) for item in batch]
-        self.logprobs: list[dict[int, float]] = []
+        self.logprobs: list[list[dict[int, float]]] = [[] for _ in batch]
 
     def __call__(self, ids: "torch.Tensor", logits: "torch.Tensor") -> "torch.Tensor":
         import torch
 
         self._beat()
         logits = logits.float()
-        if not self.logprobs:
-            likely = logits.log_softmax(-1)
-            for item, row in zip(self._batch, likely, strict=True):
-                wanted = row[list(item.logprob_ids)].tolist()
-                self.logprobs.append(dict(zip(item.logprob_ids, wanted, strict=True)))
+        for item, row, noted in zip(self._batch, logits, self.logprobs, strict=True):
+            if item.logprob_ids:
+                wanted = row.log_softmax(-1)[list(item.logprob_ids)].tolist()
+                noted.append(dict(zip(item.logprob_ids, wanted, strict=True)))
         rolls = zip(self._batch, logits, self._dice, strict=True)
         chosen = torch.tensor([_draw(item.sampling, row, dice) for item, row, dice in rolls], device=logits.device)
         return torch.full_like(logits, float("-inf")).scatter(1, chosen[:, None], 0.0)
@@ -176,8 +175,8 @@ def _kind(item: Pass) -> tuple[str | None, tuple[int, ...], bool]:
     return item.grammar, item.stop_ids, item.max_tokens == 1
 
 
-def _result(item: Pass, ids: list[int], ends: list[int], logprobs: dict[int, float]) -> PassResult:
+def _result(item: Pass, ids: list[int], ends: list[int], logprobs: list[dict[int, float]]) -> PassResult:
     at = next((at for at, token in enumerate(ids) if token in ends), None)
     if at is None:
-        return PassResult(item.id, tuple(ids), "length", logprobs)
-    return PassResult(item.id, tuple(ids[:at]), "stop", logprobs)
+        return PassResult(item.id, tuple(ids), "length", tuple(logprobs[: len(ids)]))
+    return PassResult(item.id, tuple(ids[:at]), "stop", tuple(logprobs[: at + 1]))

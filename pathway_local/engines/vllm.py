@@ -139,8 +139,8 @@ class VllmEngine:
             return PassResult(item.id, finish="error", error=f"vLLM ended the request by {finish!r}")
         if finish == "stop" and ids and ids[-1] in (self._eos, *item.stop_ids):
             ids.pop()
-        logprobs = _named(item.logprob_ids, completion.logprobs[0]) if item.logprob_ids else {}
-        if len(logprobs) < len(item.logprob_ids):
+        logprobs = tuple(_named(item.logprob_ids, each) for each in completion.logprobs) if item.logprob_ids else ()
+        if any(len(each) < len(item.logprob_ids) for each in logprobs):
             reason = f"the grammar lets more tokens through than the {len(item.logprob_ids)} that were asked for"
             return PassResult(item.id, finish="error", error=reason)
         return PassResult(item.id, tuple(ids), finish, logprobs, output.num_cached_tokens or 0)
@@ -268,12 +268,12 @@ def _constraint(grammar: str) -> Any:
     return StructuredOutputsParams(**VLLMOfflineTypeAdapter().format_output_type(CFG(grammar)))
 
 
-def _named(ids: tuple[int, ...], first: Mapping[int, Any]) -> dict[int, float]:
-    """The log-probabilities of these ids among those of the first token.
+def _named(ids: tuple[int, ...], given: Mapping[int, Any]) -> dict[int, float]:
+    """The log-probabilities of these ids among those that vLLM gave for one generated token.
 
     More than MOST_IDS are asked for as the likeliest so many: then one that is not among them is impossible if
     something impossible is, and else is left out.
     """
-    found = {token: float(logprob.logprob) for token, logprob in first.items()}
+    found = {token: float(logprob.logprob) for token, logprob in given.items()}
     missing = {} if min(found.values()) > float("-inf") else dict.fromkeys(ids, float("-inf"))
     return {token: value for token, value in (missing | found).items() if token in set(ids)}

@@ -73,7 +73,7 @@ def result_message(result: PassResult) -> Message:
         "id": result.id,
         "ids": _packed(result.ids),
         "finish": result.finish,
-        "logprobs": list(result.logprobs.items()),
+        "logprobs": [list(each.items()) for each in result.logprobs],
         "cached_tokens": result.cached_tokens,
         "error": result.error,
     }
@@ -81,7 +81,8 @@ def result_message(result: PassResult) -> Message:
 
 def read_result(message: Message) -> PassResult:
     """The result that `result_message` wrote."""
-    return PassResult(**message | {"ids": _unpacked(message["ids"]), "logprobs": dict(message["logprobs"])})
+    logprobs = tuple(map(dict, message["logprobs"]))
+    return PassResult(**message | {"ids": _unpacked(message["ids"]), "logprobs": logprobs})
 
 
 def _packed(ids: Sequence[int]) -> str:

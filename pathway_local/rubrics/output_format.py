@@ -39,16 +39,14 @@ class Reading:
     spans: Mapping[str, tuple[int, int]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Form:
     """What is generated of a reply. All cases share one where the case's own texts stand in the start alone."""
 
     parts: tuple[Part, ...]
     quoted: bool
-    _grammars: dict[tuple[int, ...], str] = field(default_factory=dict, init=False, compare=False, repr=False)
-    _texts: dict[tuple[str, str], Mapping[int, str]] = field(
-        default_factory=dict, init=False, compare=False, repr=False
-    )
+    _grammars: dict[tuple[int, ...], str] = field(default_factory=dict, init=False, repr=False)
+    _texts: dict[tuple[str, str], Mapping[int, str]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def limit(self) -> int:

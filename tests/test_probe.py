@@ -1,0 +1,105 @@
+"""Probabilities of a score's values: from passes of their own, and from a short reply as it was written."""
+
+import math
+from collections.abc import Mapping
+from itertools import count
+
+import pytest
+from families import FAMILIES, write_tokenizer
+
+from pathway_local.engines.passes import Pass, PassResult
+from pathway_local.engines.pool import Pool, Request
+from pathway_local.engines.probe import Probe, Said
+from pathway_local.engines.scripted import ScriptedEngine
+from pathway_local.prompt import Prompt
+from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.tokenizer import JudgeTokenizer
+
+FIVE = {"layout": "Score: {s}", "fields": {"s": {"type": "score", "min": 1, "max": 5}}}
+TEN = {"layout": "Score: {s}", "fields": {"s": {"type": "score", "min": 1, "max": 10}}}
+
+
+@pytest.fixture(scope="module", params=[family.name for family in FAMILIES])
+def tokenizer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> JudgeTokenizer:
+    [family] = [family for family in FAMILIES if family.name == request.param]
+    return JudgeTokenizer(write_tokenizer(family, tmp_path_factory.mktemp(family.name)), family.end_of_turn)
+
+
+def made_up(item: Pass) -> dict[int, float]:
+    """Log-probabilities that follow from place and id: the same among any ids, whatever else is legal there."""
+    weights = {token: 1 + (token * 7 + len(item.ids) * 3) % 11 for token in item.logprob_ids}
+    return {token: math.log(weight / sum(weights.values())) for token, weight in weights.items()}
+
+
+def settle(probe: Probe, texts: Mapping[int, str], said: Said = ()) -> tuple[dict[int, float], list[Pass]]:
+    """The distribution, and the passes that it took, each answered by `made_up`."""
+    numbers, asked = count(), []
+    passes = probe.passes((1, 2), texts, lambda: str(next(numbers)), said)
+    try:
+        item = next(passes)
+        while True:
+            asked.append(item)
+            item = passes.send(PassResult(item.id, logprobs=(made_up(item),)))
+    except StopIteration as stop:
+        return stop.value, asked
+
+
+@pytest.mark.parametrize("outputs", [FIVE, TEN])
+def test_what_a_reply_said_needs_no_pass_and_gives_the_same(
+    tokenizer: JudgeTokenizer, outputs: dict[str, object]
+) -> None:
+    reply = OutputFormat.load(outputs).reply({}, "score")
+    [slot] = reply.form.slots
+    probe = Probe(tokenizer)
+    watched = probe.watched(reply.form)
+    texts = reply.form.score_texts(slot, " ")
+    plain, asked = settle(probe, texts)
+    assert sum(plain.values()) == pytest.approx(1)
+    ids = tokenizer.encode(" 1")
+    places = [Pass("", (1, 2, *ids[:at]), None, 1, logprob_ids=watched) for at in range(len(ids) + 1)]
+    said = list(zip((*ids, tokenizer.eos_id), map(made_up, places), strict=True))
+    noted, left = settle(probe, texts, said)
+    paths = {item.ids[2:] for item in asked}
+    assert {item.ids[2:] for item in left} == paths - {ids[:at] for at in range(len(ids) + 1)}
+    assert len(left) < len(asked)
+    assert noted == pytest.approx(plain)
+
+
+def test_a_longer_reply_is_not_watched(tokenizer: JudgeTokenizer) -> None:
+    fields = {**FIVE["fields"], "why": {"type": "text", "tokens": 40}}  # type: ignore[dict-item]
+    reply = OutputFormat.load({"layout": "{why}\n\nScore: {s}", "fields": fields}).reply({})
+    assert Probe(tokenizer).watched(reply.form) == ()
+
+
+def test_a_reply_of_one_score_is_one_pass(tokenizer: JudgeTokenizer) -> None:
+    reply = OutputFormat.load(FIVE).reply({}, "score")
+    ids, asked = tokenizer.encode(" 4"), []
+
+    def script(item: Pass) -> PassResult:
+        asked.append(item)
+        likely = dict.fromkeys(item.logprob_ids, -30.0)
+        return PassResult("", ids, logprobs=tuple(likely | {token: -0.01} for token in (*ids, tokenizer.eos_id)))
+
+    pool = Pool(lambda: ScriptedEngine(script), tokenizer, 1000)
+    pool.submit(Request("x", Prompt((1, 2, 3), (), reply)))
+    [completion] = pool.completions()
+    assert completion.probabilities["s"][4] > 0.99
+    assert len(asked) == 1
+
+
+def test_the_end_of_a_turn_ends_a_score_like_the_end_token(tokenizer: JudgeTokenizer) -> None:
+    """1 and 10 part where the reply ends: a judge that ends its turns by another token than its end token says 1."""
+    probe = Probe(tokenizer)
+    numbers = count()
+    passes = probe.passes((1,), {1: "1", 10: "10"}, lambda: str(next(numbers)))
+    item = next(passes)
+    ends = {tokenizer.eos_id, *tokenizer.end_ids}
+    while not ends & set(item.logprob_ids):
+        shares = dict.fromkeys(item.logprob_ids, math.log(1 / len(item.logprob_ids)))
+        item = passes.send(PassResult(item.id, logprobs=(shares,)))
+    assert ends <= set(item.logprob_ids)
+    last = (*tokenizer.end_ids, tokenizer.eos_id)[0]
+    shares = {token: 0.0 if token == last else -30.0 for token in item.logprob_ids}
+    with pytest.raises(StopIteration) as stop:
+        passes.send(PassResult(item.id, logprobs=(shares,)))
+    assert stop.value.value[1] > 0.3
