@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from pathway_local.errors import RunLocked
 
+ACCESS_LIST = "system.posix_acl_access"
 LOCKED_HINT = "Wait until it ends, or stop it; the run can be read meanwhile."
 
 
@@ -39,13 +40,16 @@ def create(path: Path, contents: bytes) -> None:
 def exposed_to(path: Path) -> str:
     """Who besides its owner can read a file, by its mode and by those of the folders above it; empty for nobody.
 
-    A group that has the owner's name is taken for the owner's own. Raises OSError.
+    A group that has the owner's name is taken for the owner's own. Where a file has an access list, the group's bits
+    of its mode are the most that the list grants (acl(5)). Raises OSError.
     """
     real = path.resolve()
     modes = [real.stat().st_mode, *(folder.stat().st_mode for folder in real.parents)]
     if _lets_in(modes, stat.S_IROTH, stat.S_IXOTH):
         return "every user of this machine"
     if _lets_in(modes, stat.S_IRGRP, stat.S_IXGRP | stat.S_IXOTH):
+        if ACCESS_LIST in os.listxattr(real):
+            return "those whom its access list names (getfacl)"
         owner, group = _names(real)
         return "" if owner == group else f"the group {group}"
     return ""

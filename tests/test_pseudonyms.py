@@ -5,6 +5,7 @@ import grp
 import json
 import os
 import stat
+import struct
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,29 @@ def test_who_can_read_a_file(file: int, folder: int, exposed: bool | None, monke
     finally:
         path.unlink()
         root.rmdir()
+
+
+def test_an_access_list_counts_until_the_mode_takes_back_what_it_grants() -> None:
+    folder = Path("/tmp") / f"listed-{os.getpid()}"
+    folder.mkdir(mode=0o755)
+    folder.chmod(0o755)
+    path = folder / "cases.csv"
+    try:
+        path.touch(mode=0o600)
+        nobody = 0xFFFFFFFF
+        # The owner, user 1234, the group, the most that others than the owner get, everybody: see acl(5).
+        entries = [(1, 6, nobody), (2, 4, 1234), (4, 0, nobody), (16, 4, nobody), (32, 0, nobody)]
+        listed = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+        try:
+            os.setxattr(path, "system.posix_acl_access", listed)
+        except OSError:
+            pytest.skip("this file system keeps no access lists")
+        assert "access list" in exposed_to(path)
+        path.chmod(0o600)
+        assert exposed_to(path) == ""
+    finally:
+        path.unlink()
+        folder.rmdir()
 
 
 def test_a_run_with_pseudonyms_and_without_text_tells_neither(desk: Desk) -> None:

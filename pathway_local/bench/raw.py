@@ -17,7 +17,7 @@ from typing import Any
 from pathway_local.engines.child import SWITCHES
 from pathway_local.engines.passes import EngineConfig, Pass
 from pathway_local.engines.vllm import engine_options, is_cpu_build, sampling_params, use_cpu
-from pathway_local.engines.wire import read_pass
+from pathway_local.engines.wire import PassReader
 
 ANSWER = "PATHWAY-LOCAL-BENCH "
 CHUNK = 32
@@ -44,11 +44,11 @@ class Raw:
 
     def constrained(self, told: Told) -> Told:
         """The same ids under the same grammars as `judge`, all in one call."""
-        return self._generate([read_pass(item) for item in told["passes"]])
+        return self._generate(list(map(PassReader().read, told["passes"])))
 
     def free(self, told: Told) -> Told:
         """The same ids without grammar, each with as many tokens as its constrained reply had."""
-        passes = [replace(read_pass(item), grammar=None) for item in told["passes"]]
+        passes = [replace(item, grammar=None) for item in map(PassReader().read, told["passes"])]
         return self._generate(
             [replace(item, max_tokens=n) for item, n in zip(passes, told["lengths"], strict=True)], True
         )

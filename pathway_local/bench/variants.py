@@ -22,7 +22,7 @@ from pathway_local.case import Case
 from pathway_local.chat import Chat
 from pathway_local.engines.passes import EngineConfig, Pass
 from pathway_local.engines.probe import Probe
-from pathway_local.engines.wire import pass_message
+from pathway_local.engines.wire import PassWriter
 from pathway_local.errors import EngineError
 from pathway_local.job import Silent, run_job
 from pathway_local.judge import Tally
@@ -136,7 +136,7 @@ class Stage:
         if variant == "naive":
             told = self._chats(count, seed)
         else:
-            told["passes"] = [pass_message(item) for item in self._passes(count, seed)]
+            told["passes"] = list(map(PassWriter().message, self._passes(count, seed)))
         file.write_text(json.dumps(told))
         before = self._cpu(worker)
         found = worker.ask(variant, file)

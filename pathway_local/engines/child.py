@@ -23,7 +23,7 @@ from pathway_local.engines.leftovers import remove, shared_memory
 from pathway_local.engines.passes import Engine, EngineConfig, PassResult
 from pathway_local.engines.seal import FILTER, OFF, OFF_SWITCHES, require, seal
 from pathway_local.engines.seccomp import install
-from pathway_local.engines.wire import TEMPORARY, Lines, Message, line, read_pass, result_message
+from pathway_local.engines.wire import TEMPORARY, Lines, Message, PassReader, line, result_message
 from pathway_local.errors import EngineError
 from pathway_local.private_process import make_private
 
@@ -204,13 +204,13 @@ def _load(kind: str, config: EngineConfig, beat: Callable[[], None]) -> Stepper:
 
 
 def _serve(engine: Stepper, channel: Channel) -> None:
-    held = 0
+    held, passes = 0, PassReader()
     while True:
         for message in channel.take(wait=not held):
             if "close" in message:
                 engine.close()
                 return
-            engine.submit(read_pass(message["pass"]))
+            engine.submit(passes.read(message["pass"]))
             held += 1
         finished = engine.step()
         held -= len(finished)

@@ -11,7 +11,7 @@ from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassRe
 from pathway_local.engines.process import EngineProcess, Gone
 from pathway_local.engines.seal import Wanted
 from pathway_local.engines.vllm import has_workers
-from pathway_local.engines.wire import Message, pass_message, read_result
+from pathway_local.engines.wire import Message, read_result
 from pathway_local.errors import EngineDied, UnknownName
 from pathway_local.judges.weights import check_folder
 
@@ -123,7 +123,7 @@ class Host:
             process = self._running()
             item = self._waiting.popleft()
             self._held[item.id] = item
-            process.send({"pass": pass_message(item)})
+            process.send({"pass": process.passes.message(item)})
 
     def _room(self) -> float:
         """How many passes the child may hold: one alone while one that saw two deaths is next or under way."""

@@ -17,7 +17,7 @@ from pathway_local.engines.launch import start_process
 from pathway_local.engines.leftovers import remove, shared_memory
 from pathway_local.engines.passes import EngineConfig
 from pathway_local.engines.seal import Wanted
-from pathway_local.engines.wire import TEMPORARY, Lines, Message, config_message, line
+from pathway_local.engines.wire import TEMPORARY, Lines, Message, PassWriter, config_message, line
 
 LOOK = 1.0
 """Seconds between two looks at whether the process still lives; its pipe alone may be kept open by a worker."""
@@ -55,6 +55,7 @@ class EngineProcess:
         os.set_blocking(self._out, False)
         self._unsent: deque[memoryview] = deque()
         self._lines = Lines()
+        self.passes = PassWriter()
         assert self._process.stdout is not None
         self.output = Output(self._process.stdout)
         self.send({"load": config_message(config)})

@@ -15,6 +15,9 @@ from pathway_local.engines.passes import EngineConfig, Pass, PassResult, Samplin
 
 Message = dict[str, Any]
 
+BLOCK = 64
+"""The ids of a pass are compared with those of the pass before in blocks of so many."""
+
 TEMPORARY = "PATHWAY_LOCAL_TEMPORARY"
 """Environment variable: the folder for temporary files of an engine's process, which goes when that ends."""
 
@@ -41,30 +44,52 @@ def _settings(sampling: Sampling) -> Message:
     return asdict(sampling)
 
 
-def pass_message(item: Pass) -> Message:
-    """A pass as JSON values."""
-    return {
-        "id": item.id,
-        "ids": _packed(item.ids),
-        "grammar": item.grammar,
-        "max_tokens": item.max_tokens,
-        "sampling": _settings(item.sampling),
-        "stop_ids": item.stop_ids,
-        "logprob_ids": item.logprob_ids,
-    }
+class PassWriter:
+    """Writes passes as JSON values; the ids that a pass begins with like the one before, a rubric's text, go once."""
+
+    def __init__(self) -> None:
+        self._last: tuple[int, ...] = ()
+
+    def message(self, item: Pass) -> Message:
+        """A pass for the reader of all that was written before."""
+        shared, self._last = _shared(self._last, item.ids), item.ids
+        return {
+            "id": item.id,
+            "shared": shared,
+            "ids": _packed(item.ids[shared:]),
+            "grammar": item.grammar,
+            "max_tokens": item.max_tokens,
+            "sampling": _settings(item.sampling),
+            "stop_ids": item.stop_ids,
+            "logprob_ids": item.logprob_ids,
+        }
 
 
-def read_pass(message: Message) -> Pass:
-    """The pass that `pass_message` wrote."""
-    return Pass(
-        id=message["id"],
-        ids=_unpacked(message["ids"]),
-        grammar=message["grammar"],
-        max_tokens=message["max_tokens"],
-        sampling=Sampling(**message["sampling"]),
-        stop_ids=tuple(message["stop_ids"]),
-        logprob_ids=tuple(message["logprob_ids"]),
-    )
+class PassReader:
+    """Reads what one PassWriter wrote, in that order."""
+
+    def __init__(self) -> None:
+        self._last: tuple[int, ...] = ()
+
+    def read(self, message: Message) -> Pass:
+        """The next pass."""
+        self._last = self._last[: message["shared"]] + _unpacked(message["ids"])
+        return Pass(
+            id=message["id"],
+            ids=self._last,
+            grammar=message["grammar"],
+            max_tokens=message["max_tokens"],
+            sampling=Sampling(**message["sampling"]),
+            stop_ids=tuple(message["stop_ids"]),
+            logprob_ids=tuple(message["logprob_ids"]),
+        )
+
+
+def _shared(first: tuple[int, ...], second: tuple[int, ...]) -> int:
+    at = 0
+    while at < len(second) and first[at : at + BLOCK] == second[at : at + BLOCK]:
+        at += BLOCK
+    return min(at, len(second))
 
 
 def result_message(result: PassResult) -> Message:
