@@ -15,6 +15,7 @@ from tiny_judge import PAD
 from pathway_local.engines.child import _caches
 from pathway_local.engines.host import Host
 from pathway_local.engines.passes import EngineConfig, Pass, PassResult, Sampling
+from pathway_local.engines.probe import MOST_NAMED
 from pathway_local.engines.vllm import CPU_BLOCK, _cpu_memory, engine_options
 from pathway_local.errors import EngineError
 
@@ -73,17 +74,25 @@ def test_an_id_that_the_grammar_forbids_is_impossible(vllm_host: Host, make: Mak
     assert found[item.id].logprobs[0][strange] == -math.inf
 
 
-def test_more_log_probabilities_than_vllm_names_come_whole_or_as_an_error(vllm_host: Host, make: Maker) -> None:
-    ids = tuple(range(300, 500))
-    held = Pass("held", make.ids("Judge."), "start: <[300-499]>\n", 1, logprob_ids=ids)
-    few = replace(held, id="few", grammar="start: <[300-309]>\n")
-    free = replace(held, id="free", grammar=None)
-    found = _run(vllm_host, [held, few, free])
-    [whole], [part] = found["held"].logprobs, found["few"].logprobs
-    assert sum(map(math.exp, whole.values())) == pytest.approx(1, abs=1e-4)
-    assert set(whole) == set(part) == set(ids)
-    assert sum(value > -math.inf for value in part.values()) == 10
-    assert found["free"].finish == "error"
+def test_shares_among_named_ids_are_the_same_with_and_without_a_grammar(vllm_host: Host, make: Maker) -> None:
+    ids = tuple(range(300, 300 + MOST_NAMED))
+    held = Pass("held", make.ids("Judge."), f"start: <[300-{ids[-1]}]>\n", 1, logprob_ids=ids)
+    more = replace(held, id="more", logprob_ids=(*ids, ids[-1] + 1))
+    found = _run(vllm_host, [held, replace(held, id="free", grammar=None), more])
+    [among], [free] = found["held"].logprobs, found["free"].logprobs
+    assert sum(map(math.exp, among.values())) == pytest.approx(1, abs=1e-4)
+    mass = math.log(sum(map(math.exp, free.values())))
+    assert {token: value - mass for token, value in free.items()} == pytest.approx(dict(among), abs=1e-4)
+    assert found["more"].finish == "error"
+
+
+def test_each_token_of_a_reply_has_its_log_probabilities(vllm_host: Host, make: Maker) -> None:
+    digits = make.probing(3).logprob_ids
+    item = Pass("said", make.ids("Judge this.\n**Score:** "), 'start: /[1-5]/ "!"\n', 9, logprob_ids=digits)
+    result = _run(vllm_host, [item])["said"]
+    assert len(result.logprobs) == len(result.ids) + 1, "the end token has its own"
+    [score] = [each for each in result.logprobs if max(each.values()) > -math.inf]
+    assert sum(map(math.exp, score.values())) == pytest.approx(1, abs=1e-4)
 
 
 def test_asking_for_log_probabilities_costs_little_beside_generating(vllm_host: Host, make: Maker) -> None:

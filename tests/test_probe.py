@@ -26,9 +26,8 @@ def tokenizer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 
 def made_up(item: Pass) -> dict[int, float]:
-    """Log-probabilities that follow from place and id: the same among any ids, whatever else is legal there."""
-    weights = {token: 1 + (token * 7 + len(item.ids) * 3) % 11 for token in item.logprob_ids}
-    return {token: math.log(weight / sum(weights.values())) for token, weight in weights.items()}
+    """Log-probabilities that follow from place and id, and leave most to ids that nobody asks about."""
+    return {token: math.log((1 + (token * 7 + len(item.ids) * 3) % 11) / 9000) for token in item.logprob_ids}
 
 
 def settle(probe: Probe, texts: Mapping[int, str], said: Said = ()) -> tuple[dict[int, float], list[Pass]]:
@@ -103,3 +102,21 @@ def test_the_end_of_a_turn_ends_a_score_like_the_end_token(tokenizer: JudgeToken
     with pytest.raises(StopIteration) as stop:
         passes.send(PassResult(item.id, logprobs=(shares,)))
     assert stop.value.value[1] > 0.3
+
+
+def test_many_values_are_asked_for_in_parts(tokenizer: JudgeTokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {value: str(value) for value in range(1, 8)}
+    whole, [once] = settle(Probe(tokenizer), texts)
+    monkeypatch.setattr("pathway_local.engines.probe.MOST_NAMED", 3)
+    parts, asked = settle(Probe(tokenizer), texts)
+    assert max(len(item.logprob_ids) for item in asked) == 3
+    assert [token for item in asked for token in item.logprob_ids] == list(once.logprob_ids)
+    assert parts == pytest.approx(whole)
+
+
+def test_a_refused_pass_leaves_no_probabilities(tokenizer: JudgeTokenizer) -> None:
+    passes = Probe(tokenizer).passes((1,), {1: "1", 2: "2"}, lambda: "x")
+    item = next(passes)
+    with pytest.raises(StopIteration) as stop:
+        passes.send(PassResult(item.id, finish="error", error="no room"))
+    assert stop.value.value == {}

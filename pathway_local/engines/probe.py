@@ -19,6 +19,9 @@ from pathway_local.tokenizer import JudgeTokenizer
 NEGLIGIBLE = 1e-3
 """A spelling that begins with less probability than this is not followed any further."""
 
+MOST_NAMED = 128
+"""Ids that one pass is asked about; vLLM gives log-probabilities of no more."""
+
 MOST_WATCHED = 64
 """Ids whose probabilities are worth asking for at each token of a short reply."""
 
@@ -34,12 +37,11 @@ Probing = Generator[Pass, PassResult, dict[int, float]]
 
 @dataclass(frozen=True, slots=True)
 class _Fork:
-    """A place where a text's spellings part: the grammar and ids of what may come next, and where each id leads.
+    """A place where a text's spellings part: the ids that may come next, and where each leads.
 
     `settled` has the ids that leave one value only, `open` those that leave several, with what remains of each text.
     """
 
-    grammar: str
     legal: tuple[int, ...]
     settled: tuple[tuple[int, int], ...]
     open: tuple[tuple[int, dict[int, bytes]], ...]
@@ -82,9 +84,11 @@ class Probe:
             path, rests, probability = open_paths.pop()
             fork = self._fork(rests)
             logprobs: Mapping[int, float] = {fork.legal[0]: 0.0}
-            if len(fork.legal) > 1 and not (logprobs := _noted(said, path, fork.legal)):
-                result = yield Pass(next_id(), prefix + path, fork.grammar, 1, logprob_ids=fork.legal)
-                [logprobs] = result.logprobs
+            if len(fork.legal) > 1:
+                logprobs = _noted(said, path)
+                if not logprobs.keys() >= set(fork.legal):
+                    logprobs = yield from self._asked(prefix + path, fork.legal, next_id)
+                logprobs = _among(fork.legal, logprobs)
             for token, value in fork.settled:
                 if token in logprobs:
                     found[value] += probability * math.exp(logprobs[token])
@@ -95,6 +99,20 @@ class Probe:
         mass = sum(found.values())
         return {value: share / mass for value, share in found.items()} if mass > 0 else {}
 
+    def _asked(
+        self, ids: tuple[int, ...], legal: tuple[int, ...], next_id: Callable[[], str]
+    ) -> Generator[Pass, PassResult, dict[int, float]]:
+        """The log-probabilities of `legal` as the next token behind `ids`; empty where the engine refuses.
+
+        No grammar holds these passes: without one the ids have the same shares among each other, for less work.
+        """
+        found: dict[int, float] = {}
+        for at in range(0, len(legal), MOST_NAMED):
+            result = yield Pass(next_id(), ids, None, 1, logprob_ids=legal[at : at + MOST_NAMED])
+            for each in result.logprobs:
+                found.update(each)
+        return found
+
     def _fork(self, rests: Mapping[int, bytes]) -> _Fork:
         key = tuple(rests.items())
         if key not in self._forks:
@@ -103,7 +121,7 @@ class Probe:
             legal = self.tokenizer.legal_ids(matcher)
             lefts = [(token, self._left(rests, token)) for token in legal]
             settled = tuple((token, next(iter(left))) for token, left in lefts if len(left) == 1)
-            self._forks[key] = _Fork(grammar, legal, settled, tuple(each for each in lefts if len(each[1]) > 1))
+            self._forks[key] = _Fork(legal, settled, tuple(each for each in lefts if len(each[1]) > 1))
         return self._forks[key]
 
     def _left(self, rests: Mapping[int, bytes], token: int) -> dict[int, bytes]:
@@ -118,19 +136,21 @@ def _rests(texts: Texts) -> dict[int, bytes]:
     return {value: text.encode() for value, text in texts.items()}
 
 
-def _noted(said: Said, path: tuple[int, ...], legal: tuple[int, ...]) -> dict[int, float]:
-    """The log-probabilities of `legal` behind `path`, where the reply took that path and they were watched.
-
-    The reply's grammar may let more through than the score's texts: what these have is shared out among them.
-    """
+def _noted(said: Said, path: tuple[int, ...]) -> Mapping[int, float]:
+    """The log-probabilities that were noted behind `path`, if the reply took that path."""
     if len(said) <= len(path) or any(token != own for token, (own, _) in zip(path, said, strict=False)):
         return {}
-    logprobs = said[len(path)][1]
-    shares = [math.exp(logprobs.get(token, -math.inf)) for token in legal]
-    mass = sum(shares)
-    if mass == 0 or not all(token in logprobs for token in legal):
+    return said[len(path)][1]
+
+
+def _among(legal: tuple[int, ...], logprobs: Mapping[int, float]) -> dict[int, float]:
+    """The shares of `legal` in what they have together, as logarithms; empty where that is nothing."""
+    most = max((logprobs.get(token, -math.inf) for token in legal), default=-math.inf)
+    if most == -math.inf:
         return {}
-    return {token: math.log(share / mass) if share else -math.inf for token, share in zip(legal, shares, strict=True)}
+    shares = {token: math.exp(logprobs.get(token, -math.inf) - most) for token in legal}
+    mass = sum(shares.values())
+    return {token: math.log(share / mass) for token, share in shares.items() if share > 0}
 
 
 def _either(rests: Mapping[int, bytes], end_ids: Sequence[int]) -> str:

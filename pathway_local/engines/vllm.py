@@ -45,9 +45,6 @@ DETERMINISTIC = "deterministic"
 CAPABILITY = 90
 GPU_HINT = "vLLM has it for NVIDIA GPUs of compute capability 9.0 or more, such as an H100. Leave it out elsewhere."
 
-MOST_IDS = 128
-"""vLLM gives log-probabilities of at most so many named ids."""
-
 CPU_BLOCK = 32
 """Tokens that the prefix cache keeps or drops together; the CPU attention takes multiples of 32, vLLM's own is 128."""
 
@@ -140,9 +137,6 @@ class VllmEngine:
         if finish == "stop" and ids and ids[-1] in (self._eos, *item.stop_ids):
             ids.pop()
         logprobs = tuple(_named(item.logprob_ids, each) for each in completion.logprobs) if item.logprob_ids else ()
-        if any(len(each) < len(item.logprob_ids) for each in logprobs):
-            reason = f"the grammar lets more tokens through than the {len(item.logprob_ids)} that were asked for"
-            return PassResult(item.id, finish="error", error=reason)
         return PassResult(item.id, tuple(ids), finish, logprobs, output.num_cached_tokens or 0)
 
 
@@ -242,8 +236,7 @@ def sampling_params(item: Pass) -> Any:
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
-    how, ids = item.sampling, item.logprob_ids
-    named = len(ids) <= MOST_IDS
+    how = item.sampling
     return SamplingParams(
         temperature=how.temperature,
         top_p=how.top_p,
@@ -252,8 +245,7 @@ def sampling_params(item: Pass) -> Any:
         max_tokens=item.max_tokens,
         stop_token_ids=list(item.stop_ids),
         structured_outputs=_constraint(item.grammar) if item.grammar is not None else None,
-        logprob_token_ids=list(ids) if ids and named else None,
-        logprobs=None if named else len(ids),
+        logprob_token_ids=list(item.logprob_ids) or None,
         output_kind=RequestOutputKind.FINAL_ONLY,
         detokenize=False,
     )
@@ -269,11 +261,5 @@ def _constraint(grammar: str) -> Any:
 
 
 def _named(ids: tuple[int, ...], given: Mapping[int, Any]) -> dict[int, float]:
-    """The log-probabilities of these ids among those that vLLM gave for one generated token.
-
-    More than MOST_IDS are asked for as the likeliest so many: then one that is not among them is impossible if
-    something impossible is, and else is left out.
-    """
-    found = {token: float(logprob.logprob) for token, logprob in given.items()}
-    missing = {} if min(found.values()) > float("-inf") else dict.fromkeys(ids, float("-inf"))
-    return {token: value for token, value in (missing | found).items() if token in set(ids)}
+    """The log-probabilities of these ids among those that vLLM gave for one generated token."""
+    return {token: float(given[token].logprob) for token in ids}
