@@ -1,7 +1,7 @@
 """A scoring job: which judges judge which cases under which rubrics, into which run."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -73,8 +73,8 @@ class Silent:
         return False
 
 
-def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded | None = None) -> dict[str, Tally]:
-    """Do what the plan asks; the tally of each judge by name. Raises PathwayError.
+def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded | None = None) -> list[Tally]:
+    """Do what the plan asks; a tally for each engine that it took. Raises PathwayError.
 
     What is `loaded` is used and kept, for jobs that follow each other; without it, all is freed at the end.
     """
@@ -102,12 +102,12 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded
             run.set_setting(TEXTS, False)
         before = cases.sha256()
         job = run.begin_job(command, _facts(plan, before, parts))
-        tallies: dict[str, Tally] = {}
+        tallies: list[Tally] = []
         status = "failed"
         try:
-            for judge in dict.fromkeys(part.judge.name for part in parts):
-                own = [(rater, part) for rater, part in zip(ids, parts, strict=True) if part.judge.name == judge]
-                tallies[judge] = _judge(run, own, plan, cases, watcher, job, loaded)
+            for engine in dict.fromkeys(part.engine for part in parts):
+                own = [(rater, part) for rater, part in zip(ids, parts, strict=True) if part.engine == engine]
+                tallies.append(_judge(run, own, plan, cases, watcher, job, loaded))
             status = "stopped" if watcher.stopped() else "done"
             if _has_changed(cases, before):
                 run.learn(job, {"cases_changed": True})
@@ -119,8 +119,12 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded
 
 def _rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
     if plan.rubrics:
-        named = [load_rubric(name, references=plan.allow_references) for name in plan.rubrics]
-        return {rubric.name: rubric for rubric in named}
+        named: dict[str, Rubric] = {}
+        for file in plan.rubrics:
+            rubric = load_rubric(file, references=plan.allow_references)
+            if named.setdefault(rubric.name, rubric).sha256 != rubric.sha256:
+                raise UsageError(f"two rubrics are called {rubric.name!r}", "Give one another name in its file.")
+        return named
     if run is None or not own_raters(run):
         raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows ours.")
     judged = {rater.rubric for rater in own_raters(run)}
@@ -157,7 +161,6 @@ def _judge(
     def load() -> Engine:
         engine = loaded.engine(settings.engine, config, plan.seal, watcher.notice)
         facts: dict[str, Value] = dict(asdict(engine.facts))
-        run.set_setting(f"engine:{judge.name}", facts)
         run.learn(job, {"engine": {"judge": judge.name, **facts}})
         watcher.notice(f"{engine.facts.engine} {engine.facts.version} on {facts['device']}, sealed: {facts['seal']}")
         if caution := caution_about(engine.facts.seal):
@@ -283,9 +286,9 @@ def _facts(plan: Plan, sha256: str, parts: Sequence[Part]) -> dict[str, Value]:
     }
 
 
-def _counts(tallies: Mapping[str, Tally]) -> dict[str, int]:
+def _counts(tallies: Sequence[Tally]) -> dict[str, int]:
     return {
-        "judged": sum(tally.judged for tally in tallies.values()),
-        "skipped": sum(tally.skipped for tally in tallies.values()),
-        "failed": sum(tally.failures.total() for tally in tallies.values()),
+        "judged": sum(tally.judged for tally in tallies),
+        "skipped": sum(tally.skipped for tally in tallies),
+        "failed": sum(tally.failures.total() for tally in tallies),
     }

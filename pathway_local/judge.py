@@ -46,8 +46,6 @@ class Tally:
     rejudged: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     tokens: Tokens = NO_TOKENS
-    score_sum: float = 0.0
-    scores: int = 0
 
     @property
     def done(self) -> int:
@@ -59,10 +57,8 @@ class Tally:
         self.tokens += Tokens(entry.prompt_tokens, entry.cached_tokens, entry.generated_tokens)
         if isinstance(entry.outcome, Failure):
             self.failures[entry.outcome.kind] += 1
-            return
-        self.judged += 1
-        self.score_sum += sum(score.value for score in entry.outcome.scores.values())
-        self.scores += len(entry.outcome.scores)
+        else:
+            self.judged += 1
 
 
 @dataclass(slots=True)

@@ -1,5 +1,7 @@
 """What a scoring job is asked to do, and the parts it falls into: each judge under each rubric."""
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,7 +46,7 @@ class Plan:
     detail: Detail = "full"
     samples: int = 1
     temperature: float | None = None
-    seed: int = 0
+    seed: int | None = None
     truncate: str | None = None
     think: str = "0"
     engine: str = "auto"
@@ -93,6 +95,12 @@ class Part:
         """As the run stores it."""
         return Rater(self.name, "judge", self.rubric.name, self.settings.spec())
 
+    @property
+    def engine(self) -> tuple[str, str, str, str]:
+        """What must be the same for one engine to serve several parts."""
+        settings = self.settings
+        return self.judge.key, settings.engine, settings.dtype, json.dumps(settings.options, sort_keys=True)
+
 
 def own_raters(run: RunFile) -> list[Rater]:
     """The raters of a run that are local judges."""
@@ -106,7 +114,15 @@ def parts_of(plan: Plan, run: RunFile | None, rubrics: Mapping[str, Rubric], reg
     judges = [registry.get(name) for name in plan.judges]
     if plan.rater and len(judges) > 1:
         raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
-    return [_new(plan, judge, rubric) for judge in judges for rubric in rubrics.values()]
+    parts = [_new(plan, judge, rubric) for judge in judges for rubric in rubrics.values()]
+    named = Counter((part.name, part.rubric.name) for part in parts)
+    for (name, rubric), count in named.items():
+        if count > 1:
+            raise UsageError(
+                f"{count} judges would be the rater {name!r} under {rubric}",
+                "Judge with one at a time, each with a --rater of its own.",
+            )
+    return parts
 
 
 def _resumed(rater: Rater, rubric: Rubric, registry: Registry) -> Part:
@@ -124,7 +140,7 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> Part:
     if plan.samples > 1 and temperature == 0:
         raise UsageError(f"{plan.samples} samples at temperature 0 are all alike", "Give --temperature, such as 0.7.")
     top_p, top_k = rubric.sampling.get("top_p", 1.0), int(rubric.sampling.get("top_k", 0))
-    seed = plan.seed or int(rubric.sampling.get("seed", 0))
+    seed = plan.seed if plan.seed is not None else int(rubric.sampling.get("seed", 0))
     sampling = Sampling(float(temperature), float(top_p), top_k, seed)
     think = think_budget(plan.think, judge)
     settings = Settings(

@@ -30,7 +30,7 @@ def _judge(folder: Path, registry: Path, judge: str, seed: int, loaded: Loaded) 
     rubric = load_rubric("pathway-answer")
     cases = write_cases(folder / f"{seed}.csv", rubric, 5, seed)
     plan = Plan(cases, folder / f"{seed}.run", [rubric.name], [judge], registry=registry, engine="scripted")
-    [tally] = run_job(plan, Silent(), ["test"], loaded).values()
+    [tally] = run_job(plan, Silent(), ["test"], loaded)
     return tally.judged
 
 

