@@ -17,7 +17,7 @@ import pytest
 from engine_scripts import FOREVER, HEAVY, MARK, ONCE, POISON
 
 from pathway_local.engines.failures import start_error
-from pathway_local.engines.host import Host, engine_kind, start
+from pathway_local.engines.host import CULPRITS, Host, engine_kind, start
 from pathway_local.engines.passes import EngineConfig, Pass, PassResult
 from pathway_local.errors import (
     EngineDied,
@@ -179,6 +179,17 @@ def test_poison_is_set_aside_and_the_rest_goes_on(begin: Begin, notices: list[st
     assert host.results()[0].finish == "stop"
 
 
+@pytest.mark.parametrize("poison", [{0, 1}, {0, 1, 2}, set(range(12)), set(range(3, 60, 6))])
+def test_however_many_cases_kill_it_each_is_set_aside_and_none_is_lost(begin: Begin, poison: set[int]) -> None:
+    host = begin()
+    for number in range(60):
+        host.submit(_pass(number, POISON if number in poison else 7))
+    found = _drain(host)
+    assert len(found) == 60
+    assert _right(found)
+    assert {int(name) for name, result in found.items() if result.finish == "error"} == poison
+
+
 def test_poison_alone_is_tried_twice(begin: Begin, notices: list[str]) -> None:
     host = begin()
     host.submit(_pass(1, POISON))
@@ -226,8 +237,12 @@ def test_an_engine_that_only_dies_is_given_up_without_a_word_of_a_case(begin: Be
     host = begin("die")
     for number in range(40):
         host.submit(_pass(number, 4711))
-    with pytest.raises(EngineDied, match=r"died 5 times in a row, and last died \(RuntimeError\)") as raised:
-        _drain(host)
+    found = [host.results() for _ in range(CULPRITS)]
+    assert [result.finish for [result] in found] == ["error"] * CULPRITS
+    with pytest.raises(EngineDied, match="died of 10 cases in a row") as raised:
+        host.results()
+    assert len(notices) == 2 * CULPRITS + 1
+    assert "(RuntimeError)" in notices[-1]
     assert "secret" not in str(raised.value) + "".join(notices)
     assert "4711" not in str(raised.value) + "".join(notices)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from disturbed import Watched, kill_commands, kill_engines, outcomes, superseded
-from reply_script import HANGING, MARK
+from reply_script import HANGING, MARK, POISON
 from typed import HERE, Desk
 
 from pathway_local.runs.audit import AuditTrail
@@ -227,6 +227,27 @@ def test_a_clock_that_jumps_changes_nothing(desk: Desk, undisturbed: list[tuple[
     entries = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"]
     assert len({entry["at"][:10] for entry in entries}) > 1  # the clock did jump
     assert outcomes(desk.work / "may.run") == undisturbed
+
+
+def test_cases_that_kill_the_engine_block_neither_the_job_nor_its_resuming(tmp_path: Path, tiny_judge: Path) -> None:
+    desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
+    texts = [*[POISON] * 3, *(f"It is {number}." for number in range(9))]
+    cases = desk.sheet([{"id": str(n), "question": "What?", "answer": text} for n, text in enumerate(texts)])
+    for _ in range(2):
+        done = desk.typed(*desk.judging(cases), code=1)
+        assert "3 failed" in done.stderr
+        found = {case: failure for case, *_, failure in outcomes(desk.work / "may.run")}
+        assert len(found) == len(texts)
+        assert {case for case, failure in found.items() if failure} == {"0", "1", "2"}
+
+
+def test_an_engine_that_dies_of_every_case_is_given_up_and_says_so(tmp_path: Path, tiny_judge: Path) -> None:
+    desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
+    cases = desk.sheet([{"id": str(n), "question": "What?", "answer": POISON} for n in range(20)])
+    done = desk.typed(*desk.judging(cases), code=5)
+    assert "died of 10 cases in a row" in done.stderr
+    assert "leave them out" in " ".join(done.stderr.split())
+    assert [failure for *_, failure in outcomes(desk.work / "may.run")] == ["engine-error"] * 10
 
 
 @pytest.mark.soak

@@ -22,10 +22,10 @@ HANG_LIMIT = 300.0
 START_LIMIT = 1800.0
 """Seconds that loading may take: weights of many gigabytes are read, and a GPU's kernels compiled."""
 
-DEATHS = 5
-"""So many deaths with no result between them, and the engine is given up."""
+CULPRITS = 10
+"""So many cases set aside with no result between them, and the engine is given up: it seems to die of any."""
 
-_RESUME = "What was judged is stored: the same command goes on from there."
+_LEAVE_OUT = "What was judged is stored, those cases as failures: leave them out if the same command ends so again."
 
 
 def engine_kind(name: str) -> str:
@@ -61,6 +61,7 @@ class Host:
     Dies or hangs the child, it is started again and gets back what was in flight. After a second death, passes
     that were in flight both times run alone, until the one that kills the engine is found: it comes back with
     `finish` "error", and the rest goes on together. When memory runs out, half as many are in flight from then on.
+    After CULPRITS of them with no result between it is given up.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Host:
         self._strikes: Counter[str] = Counter()
         self._done: list[PassResult] = []
         self._window: int | None = None
-        self._deaths = 0
+        self._culprits = 0
         self._memory_ran_out = False
         self._cause = ""
         self.facts: EngineFacts
@@ -140,11 +141,13 @@ class Host:
                 result = read_result(each)
                 del self._held[result.id], self._strikes[result.id]
                 self._done.append(result)
-                self._deaths = 0
+                self._culprits = 0
 
     def _running(self) -> EngineProcess:
-        """The child, started if there is none."""
+        """The child, started if there is none. Raises EngineDied where it died of too many cases in a row."""
         if self._process is None:
+            if self._culprits >= CULPRITS:
+                raise EngineDied(f"the engine died of {CULPRITS} cases in a row, each alone", _LEAVE_OUT)
             several = self._kind == "vllm" and has_workers(self._config)
             self._process = process = EngineProcess(self._kind, self._config, self._seal, several=several)
             try:
@@ -173,7 +176,7 @@ class Host:
         raise EngineDied(f"the judge was not loaded within {START_LIMIT / 60:.0f} minutes")
 
     def _bury(self, process: EngineProcess, how: str) -> None:
-        """After a death: put what was in flight back in front, and note who was there. Raises EngineDied."""
+        """After a death: put what was in flight back in front, and note who was there."""
         ended = process.kill()
         self._process = None
         held = list(self._held.values())
@@ -184,14 +187,11 @@ class Host:
             self._window = len(held) // 2
             self.notify(f"memory ran out with {len(held)} requests in flight: going on with {self._window} at a time")
         else:
-            self._deaths += 1
             how = how or f"died ({self._cause or ended})"
             self._cause = ""
             self.notify(f"the engine {how} with {len(held)} requests in flight: it is started again")
             held = self._struck(held)
         self._waiting.extendleft(reversed(held))
-        if self._deaths >= DEATHS:
-            raise EngineDied(f"the engine died {DEATHS} times in a row, and last {how}", _RESUME)
 
     def _struck(self, held: list[Pass]) -> list[Pass]:
         """Count this death for those in flight; who was alone at a second one is the culprit and is given back."""
@@ -201,4 +201,7 @@ class Host:
         [culprit] = held
         self._strikes = Counter(dict.fromkeys(self._strikes.keys() - {culprit.id}, 1))
         self._done.append(PassResult(culprit.id, finish="error", error="the engine died twice while it held this case"))
+        self._culprits += 1
+        # One from the end is next: neighbours that kill alike must not look like an engine that dies of anything.
+        self._waiting.rotate(1)
         return []
