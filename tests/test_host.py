@@ -125,21 +125,26 @@ def test_submitting_never_waits_for_a_child_that_does_not_read(begin: Begin) -> 
 def test_the_child_is_sealed_quiet_and_leaves_no_dump(begin: Begin) -> None:
     host = begin("look")
     host.submit(_pass(0))
-    assert host.results()[0].ids == (0o077, 1, 1, 1, errno.EACCES, errno.EACCES)
+    assert host.results()[0].ids == (0o077, 1, 0, 3, 1, errno.EACCES, errno.EACCES)
     assert host.facts.seal == "namespace+filter"
 
 
-def test_the_off_switches_are_set_before_anything_heavy_is_imported(begin: Begin) -> None:
+def test_the_off_switches_are_set_before_anything_heavy_is_imported(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "1")
+    monkeypatch.setenv("VLLM_TRACE_FUNCTION", "1")
+    monkeypatch.setenv("VLLM_DEBUG_DUMP_PATH", "/tmp")
     host = begin("switches")
     host.submit(_pass(0))
-    assert host.results()[0].ids == (11, 0)
+    assert host.results()[0].ids == (0, 0)
 
 
 def test_what_libraries_cache_lies_in_a_folder_of_ours_alone(begin: Begin, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     host = begin("caches")
     host.submit(_pass(0))
-    assert host.results()[0].ids == (1, 0o700)
+    assert host.results()[0].ids == (4, 0o700)
 
 
 def test_a_child_that_dies_is_started_again_with_what_was_in_flight(begin: Begin, notices: list[str]) -> None:
@@ -307,6 +312,50 @@ def test_weights_that_are_not_there_are_said_before_anything_is_loaded(tmp_path:
     with pytest.raises(WeightsMissing):
         start("vllm", EngineConfig(str(tmp_path)))
     assert time.monotonic() - begun < 1
+
+
+def _no_room(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_folder_for_temporary_files_is_told_with_its_variable(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.mkdtemp", _no_room)
+    with pytest.raises(EngineError, match="No space left") as raised:
+        begin()
+    assert "TMPDIR" in raised.value.hint
+
+
+@pytest.mark.parametrize("fails", ["os.pipe", "subprocess.Popen"])
+def test_a_machine_that_starts_no_process_is_told_and_nothing_is_left(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fails: str
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("pathway_local.engines.process.LONGEST_FOLDER", 200)
+    held = len(list(Path("/proc/self/fd").iterdir()))
+    with monkeypatch.context() as broken:
+        broken.setattr(fails, _no_room)
+        with pytest.raises(EngineError, match="no process can be started"):
+            begin()
+    assert len(list(Path("/proc/self/fd").iterdir())) == held
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_that_a_driver_holds_is_told_and_not_waited_for(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = begin()
+    pid = host.pid
+    assert pid
+    assert host._process
+    with monkeypatch.context() as held:
+        held.setattr("pathway_local.engines.process.KILL_LIMIT", 0.1)
+        held.setattr("os.killpg", lambda *_: None)
+        with pytest.raises(EngineDied, match="does not end"):
+            host._process.kill()
+    os.killpg(pid, signal.SIGKILL)
+    host._process = None
 
 
 def test_a_script_that_does_not_exist_is_a_start_error(begin: Begin) -> None:

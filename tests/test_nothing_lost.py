@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from disturbed import Watched, kill_commands, kill_engines, outcomes, superseded
-from reply_script import HANGING, MARK, POISON
+from disturbed import Watched, engine_of, kill_commands, kill_engines, outcomes, superseded
+from reply_script import HANGING, LOADING, MARK, POISON
 from typed import HERE, Desk
 
+from pathway_local.engines.leftovers import members
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
 
@@ -89,6 +90,50 @@ def test_signals_stop_it_and_it_goes_on(
     assert job["event"] == "job ends"
     assert job["facts"]["status"] in ("stopped", "failed")  # the latter where the second signal came in time
     _whole(desk, undisturbed)
+
+
+def _terminate_all(process: "subprocess.Popen[str]") -> None:
+    """As systemd ends a service: every process of it gets the signal."""
+    while (engine := engine_of(process.pid)) is None:
+        time.sleep(0.05)
+    for each in [*(int(path.name) for path in members(engine)), process.pid]:
+        os.kill(each, signal.SIGTERM)
+
+
+def test_a_signal_to_every_process_stops_the_job_and_not_its_engine(
+    desk: Desk, undisturbed: list[tuple[str, ...]]
+) -> None:
+    with desk.begun(*_slow(desk, 0.1)) as process:
+        assert process.stderr
+        assert any("sealed:" in line for line in process.stderr)
+        _terminate_all(process)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "started again" not in said
+    assert len(outcomes(desk.work / "may.run")) < CASES
+    _whole(desk, undisturbed)
+
+
+def test_a_signal_while_the_judge_is_loaded_is_heeded_then(desk: Desk) -> None:
+    desk.environment[LOADING] = "3600"
+    with desk.begun(*_slow(desk)) as process:
+        _terminate_all(process)
+        _, said = process.communicate(timeout=100)
+    assert process.returncode == 130
+    assert "To go on: pathway-local judge" in said
+    [job] = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"][-1:]
+    assert job["facts"]["status"] == "stopped"
+
+
+def test_a_signal_while_the_engine_hangs_is_heeded_then(tmp_path: Path, tiny_judge: Path) -> None:
+    desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
+    with desk.begun(*desk.judging(desk.sheet([{"id": "1", "question": "What?", "answer": HANGING}]))) as process:
+        while not (tmp_path / "mark").exists():
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=100)
+    assert process.returncode == 130
+    assert "To go on: pathway-local judge" in said
 
 
 def test_nohup_is_heeded(desk: Desk) -> None:
