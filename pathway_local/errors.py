@@ -21,6 +21,7 @@ PathwayError                 one line that says what is wrong, and a hint that s
 │   ├── OutOfMemory          the judge does not fit
 │   ├── SealError            the seal that was asked for can't be had
 │   └── EngineDied           it stopped answering
+├── Stopped                  never leaves the loop: the job was asked to end, while an engine was waited for
 └── CaseError                never leaves the loop: becomes that case's failure
     ├── MissingInput         the case lacks an input, or has an empty one that may not be empty
     ├── PromptTooLong        its prompt does not fit the judge's context
@@ -146,6 +147,10 @@ class SealError(EngineError):
 
 class EngineDied(EngineError):
     """The engine stopped answering."""
+
+
+class Stopped(PathwayError):
+    """The job was asked to end while its engine was waited for."""
 
 
 class CaseError(PathwayError):

@@ -159,7 +159,7 @@ def _judge(
         run.set_setting(f"label:{part.name}", judge.label)
 
     def load() -> Engine:
-        engine = loaded.engine(settings.engine, config, plan.seal, watcher.notice)
+        engine = loaded.engine(settings.engine, config, plan.seal, watcher.notice, watcher.stopped)
         facts: dict[str, Value] = dict(asdict(engine.facts))
         run.learn(job, {"engine": {"judge": judge.name, **facts}})
         watcher.notice(f"{engine.facts.engine} {engine.facts.version} on {facts['device']}, sealed: {facts['seal']}")

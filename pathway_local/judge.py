@@ -4,7 +4,7 @@ import gc
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -12,7 +12,7 @@ from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.chat import Thinking
 from pathway_local.engines.passes import GREEDY, Sampling
 from pathway_local.engines.pool import NO_TOKENS, Completion, Pool, Request, Tokens
-from pathway_local.errors import CaseError, RunFileError
+from pathway_local.errors import CaseError, RunFileError, Stopped
 from pathway_local.prompt import Prompt, PromptWriter
 from pathway_local.reading import verdict_of
 from pathway_local.rubrics.consistency import broken_rules
@@ -104,10 +104,11 @@ class Judging:
 
     def judge(self, cases: Iterable[Case | BadRow]) -> Tally:
         """Judge all cases, except those that these raters have judged with the same texts."""
-        with _collecting_rarely():
-            return self._judge(cases)
+        with _collecting_rarely(), suppress(Stopped):
+            self._judge(cases)
+        return self.tally
 
-    def _judge(self, cases: Iterable[Case | BadRow]) -> Tally:
+    def _judge(self, cases: Iterable[Case | BadRow]) -> None:
         for batch in _batches(cases):
             for rater in self.raters:
                 todo = self._todo(rater, batch)
@@ -116,12 +117,11 @@ class Judging:
                     self._begin(rater, case, case_hash, prompt)
                     self._store_finished(self.window)
             if self.stopped():
-                return self.tally
+                return
         self._store_finished(0)
         if not self.stopped():
             for rater in self.raters:
                 self.run.forget_bad_rows(rater.id, self.source, self._bad_rows)
-        return self.tally
 
     def _todo(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[Case, str]]:
         known = self.run.judged(rater.id, [row.id for row in batch])

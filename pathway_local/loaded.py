@@ -49,15 +49,22 @@ class Loaded:
             self._tokenizers[key] = JudgeTokenizer(*key)
         return self._tokenizers[key]
 
-    def engine(self, kind: str, config: EngineConfig, seal: Wanted, notify: Callable[[str], None]) -> Host:
+    def engine(
+        self,
+        kind: str,
+        config: EngineConfig,
+        seal: Wanted,
+        notify: Callable[[str], None],
+        stopped: Callable[[], bool],
+    ) -> Host:
         """The engine with that configuration; another one is freed first, since two may not fit into the memory."""
         wanted = (kind, config, seal)
         if self._engine and self._engine[0] != wanted:
             self.free()
         if self._engine is None:
-            self._engine = wanted, start(kind, config, seal=seal)
+            self._engine = wanted, start(kind, config, seal=seal, stopped=stopped)
         host = self._engine[1]
-        host.notify = notify
+        host.notify, host.stopped = notify, stopped
         return host
 
     def free(self) -> None:

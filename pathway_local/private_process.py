@@ -2,6 +2,8 @@
 
 import os
 import resource
+from contextlib import suppress
+from pathlib import Path
 
 
 def make_private() -> None:
@@ -10,3 +12,6 @@ def make_private() -> None:
     # A limit of 1 byte, unlike 0, also stops a dump that the kernel pipes to a program (fs/coredump.c).
     limit = 0 if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0 else 1
     resource.setrlimit(resource.RLIMIT_CORE, (limit, limit))
+    with suppress(OSError):  # a kernel that writes no dumps has no such file
+        # Where the limit has to stay 0, such a dump holds none of the memory (core(5)).
+        Path("/proc/self/coredump_filter").write_text("0")

@@ -42,26 +42,32 @@ def die(item: Pass) -> Reply:
 
 
 def look(item: Pass) -> Reply:
-    """What the child is like: umask, core limit, SIGINT ignored, interfaces, errno of a connect outside."""
+    """What the child is like: umask, core limit and filter, signals ignored, interfaces, errno of a connect outside."""
     umask = os.umask(0)
     os.umask(umask)
     core = max(0, resource.getrlimit(resource.RLIMIT_CORE)[0])
-    ignored = int(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)
-    return (umask, core, ignored, len(socket.if_nameindex()), _outside(socket.SOCK_STREAM), _outside(socket.SOCK_DGRAM))
+    dumped = int(Path("/proc/self/coredump_filter").read_text(), 16)
+    ignored = sum(signal.getsignal(each) is signal.SIG_IGN for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    reached = (_outside(socket.SOCK_STREAM), _outside(socket.SOCK_DGRAM))
+    return (umask, core, dumped, ignored, len(socket.if_nameindex()), *reached)
 
 
 def switches(item: Pass) -> Reply:
-    """Whether the off-switches are set, and whether any heavy library is loaded."""
+    """Whether the off-switches are set, others unset, and whether any heavy library is loaded."""
     import sys
 
-    offline = os.environ["HF_HUB_OFFLINE"] + os.environ["VLLM_NO_USAGE_STATS"]
-    return (int(offline), sum(name in sys.modules for name in ("torch", "vllm", "transformers", "outlines")))
+    from pathway_local.engines.child import SWITCHES, UNSET
+
+    wrong = [name for name, value in SWITCHES.items() if os.environ[name] != value]
+    wrong += [name for name in UNSET if name in os.environ]
+    return (len(wrong), sum(name in sys.modules for name in ("torch", "vllm", "transformers", "outlines")))
 
 
 def caches(item: Pass) -> Reply:
-    """Whether Outlines' cache would lie in our folder, and that folder's permissions."""
+    """How many caches would lie in our folder, and that folder's permissions."""
     ours = Path(os.environ["XDG_CACHE_HOME"]) / "pathway-local"
-    return (int(Path(os.environ["OUTLINES_CACHE_DIR"]).parent == ours), ours.stat().st_mode & 0o777)
+    places = ("FLASHINFER_WORKSPACE_BASE", "OUTLINES_CACHE_DIR", "TRITON_CACHE_DIR", "VLLM_CACHE_ROOT")
+    return (sum(Path(os.environ[name]).parent == ours for name in places), ours.stat().st_mode & 0o777)
 
 
 def _outside(kind: int) -> int:

@@ -22,10 +22,16 @@ JUDGE = "REPLY_SCRIPT_JUDGE"
 SECONDS = "REPLY_SCRIPT_SECONDS"
 """Environment variable: how long each reply takes."""
 
+LOADING = "REPLY_SCRIPT_LOADING"
+"""Environment variable: how many seconds the engine takes to load."""
+
 POISON = "poisonouscase"
 HANGING = "hangingcase"
 MARK = "REPLY_SCRIPT_MARK"
 """Environment variable: a file that is there once the engine has hung, so that it hangs but once."""
+
+
+time.sleep(float(os.environ.get(LOADING, "0")))
 
 
 @lru_cache(1)

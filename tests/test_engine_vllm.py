@@ -190,13 +190,13 @@ def test_the_cache_on_a_cpu_holds_what_can_be_in_flight_within_a_quarter_of_memo
         "max_model_len": 2048,
         "kv_cache_memory_bytes": 64 * 2048 * token + 1024 * token,
     }
-    monkeypatch.setattr("pathway_local.engines.vllm._free_memory", lambda: 256 << 20)
+    monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: 256 << 20)
     assert _cpu_memory(config, 100)["kv_cache_memory_bytes"] == 64 << 20
 
 
 def test_a_context_that_memory_cannot_hold_is_cut_to_what_it_can(
     tiny_judge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pathway_local.engines.vllm._free_memory", lambda: 4 * 5 << 20)
+    monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: 4 * 5 << 20)
     memory = _cpu_memory(EngineConfig(str(tiny_judge), max_model_len=100_000), 64)
     assert memory == {"max_model_len": 9 * 1024, "kv_cache_memory_bytes": 5 << 20}

@@ -16,11 +16,12 @@ import pytest
 from pathway_local.engines.gatekeeper import Gatekeeper
 
 ENGINE = """
-import errno, json, os, socket, subprocess, sys, threading
+import ctypes, errno, json, os, socket, struct, subprocess, sys, threading
 from pathlib import Path
 from pathway_local.engines import child
 
-folder, elsewhere, gate, shared = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "shared"
+folder, elsewhere, shared = Path(sys.argv[1]), sys.argv[2], sys.argv[5] == "shared"
+gate, port = map(int, sys.argv[3:5])
 if shared:
     child.seal = lambda: "off-switches"
 level = child.close_off("auto", gate)
@@ -58,6 +59,20 @@ with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as client
     found["accept"] = tried(server.accept)
 with socket.create_server(("::1", 0), family=socket.AF_INET6) as server, socket.socket(socket.AF_INET6) as client:
     found["loopback 6"] = tried(client.connect, server.getsockname()[:2])
+with socket.create_server(("0.0.0.0" if not shared else "127.0.0.1", 0)) as server:
+    near = f"import socket; socket.create_connection(('127.0.0.1', {server.getsockname()[1]})); print('reached')"
+    found["worker near"] = subprocess.run([sys.executable, "-c", near], capture_output=True, text=True).stdout.strip()
+found["port of another"] = tried(socket.socket().connect, ("127.0.0.1", port))
+found["mapped port of another"] = tried(socket.socket(socket.AF_INET6).connect, ("::ffff:127.0.0.1", port))
+with socket.socket() as unused:
+    unused.bind(("127.0.0.1", 0))
+    found["port of nobody"] = tried(socket.socket().connect, unused.getsockname())
+found["listen unbound"] = tried(socket.socket().listen)
+def bind_unspecified():
+    with socket.socket() as handle:
+        if ctypes.CDLL(None, use_errno=True).bind(handle.fileno(), struct.pack("=HH12x", 0, 0), 16):
+            raise OSError(ctypes.get_errno(), "")
+found["bind unspecified"] = tried(bind_unspecified)
 found["outside"] = tried(socket.socket().connect, ("192.0.2.1", 80))
 found["outside 6"] = tried(socket.socket(socket.AF_INET6).connect, ("2001:db8::1", 80))
 found["mapped outside"] = tried(socket.socket(socket.AF_INET6).connect, ("::ffff:192.0.2.1", 80))
@@ -89,6 +104,7 @@ NEVER = {
     "outside 6",
     "mapped outside",
     "udp",
+    "bind unspecified",
     "thread",
 }
 
@@ -114,14 +130,20 @@ def elsewhere(folder: Path) -> Iterator[str]:
 
 def _engine(folder: Path, elsewhere: str, *, shared: bool) -> dict[str, str]:
     gate = Gatekeeper(folder)
-    command = [sys.executable, "-c", ENGINE, str(folder), elsewhere, str(gate.child_end), "shared" if shared else ""]
-    try:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, pass_fds=[gate.child_end]
-        )
-    finally:
-        os.close(gate.child_end)
-    out, err = process.communicate(timeout=60)
+    with socket.create_server(("0.0.0.0", 0)) as another:
+        words = (folder, elsewhere, gate.child_end, another.getsockname()[1], "shared" if shared else "")
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-c", ENGINE, *map(str, words)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                pass_fds=[gate.child_end],
+                start_new_session=True,
+            )
+        finally:
+            os.close(gate.child_end)
+        out, err = process.communicate(timeout=60)
     assert not process.returncode, err
     found: dict[str, str] = json.loads(out)
     return found
@@ -130,17 +152,21 @@ def _engine(folder: Path, elsewhere: str, *, shared: bool) -> dict[str, str]:
 def test_in_a_namespace_only_its_own_kind_is_reached(folder: Path, elsewhere: str) -> None:
     found = _engine(folder, elsewhere, shared=False)
     assert found.pop("level") == "namespace+filter"
-    assert {name for name, outcome in found.items() if outcome == "ok"} == OWN | {"name", "bind all"}
+    assert {name for name, outcome in found.items() if outcome == "ok"} == OWN | {"name", "bind all", "listen unbound"}
     assert {name for name, outcome in found.items() if outcome == "EACCES"} == NEVER
-    assert (found["lookup"], found["worker"]) == ("no", "refused")
+    assert (found["lookup"], found["worker"], found["worker near"]) == ("no", "refused", "reached")
+    assert found["port of another"] == found["port of nobody"] == "ECONNREFUSED"
 
 
 def test_where_the_network_is_shared_the_same_holds_and_no_names_without_a_path(folder: Path, elsewhere: str) -> None:
     found = _engine(folder, elsewhere, shared=True)
     assert found.pop("level") == "filter"
     assert {name for name, outcome in found.items() if outcome == "ok"} == OWN
-    assert {name for name, outcome in found.items() if outcome == "EACCES"} == NEVER | {"name", "bind all"}
-    assert (found["lookup"], found["worker"]) == ("no", "refused")
+    assert {name for name, outcome in found.items() if outcome == "EACCES"} == NEVER | {
+        *("name", "bind all", "listen unbound", "port of another", "mapped port of another")
+    }
+    assert (found["lookup"], found["worker"], found["worker near"]) == ("no", "refused", "reached")
+    assert found["port of nobody"] == "ECONNREFUSED"
 
 
 def test_it_ends_with_the_last_process_that_could_ask(folder: Path, elsewhere: str) -> None:

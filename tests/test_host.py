@@ -17,7 +17,7 @@ import pytest
 from engine_scripts import FOREVER, HEAVY, MARK, ONCE, POISON
 
 from pathway_local.engines.failures import start_error
-from pathway_local.engines.host import Host, engine_kind, start
+from pathway_local.engines.host import CULPRITS, Host, engine_kind, start
 from pathway_local.engines.passes import EngineConfig, Pass, PassResult
 from pathway_local.errors import (
     EngineDied,
@@ -125,21 +125,26 @@ def test_submitting_never_waits_for_a_child_that_does_not_read(begin: Begin) -> 
 def test_the_child_is_sealed_quiet_and_leaves_no_dump(begin: Begin) -> None:
     host = begin("look")
     host.submit(_pass(0))
-    assert host.results()[0].ids == (0o077, 1, 1, 1, errno.EACCES, errno.EACCES)
+    assert host.results()[0].ids == (0o077, 1, 0, 3, 1, errno.EACCES, errno.EACCES)
     assert host.facts.seal == "namespace+filter"
 
 
-def test_the_off_switches_are_set_before_anything_heavy_is_imported(begin: Begin) -> None:
+def test_the_off_switches_are_set_before_anything_heavy_is_imported(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "1")
+    monkeypatch.setenv("VLLM_TRACE_FUNCTION", "1")
+    monkeypatch.setenv("VLLM_DEBUG_DUMP_PATH", "/tmp")
     host = begin("switches")
     host.submit(_pass(0))
-    assert host.results()[0].ids == (11, 0)
+    assert host.results()[0].ids == (0, 0)
 
 
 def test_what_libraries_cache_lies_in_a_folder_of_ours_alone(begin: Begin, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     host = begin("caches")
     host.submit(_pass(0))
-    assert host.results()[0].ids == (1, 0o700)
+    assert host.results()[0].ids == (4, 0o700)
 
 
 def test_a_child_that_dies_is_started_again_with_what_was_in_flight(begin: Begin, notices: list[str]) -> None:
@@ -177,6 +182,17 @@ def test_poison_is_set_aside_and_the_rest_goes_on(begin: Begin, notices: list[st
     assert len(notices) <= 6
     host.submit(_pass(99))
     assert host.results()[0].finish == "stop"
+
+
+@pytest.mark.parametrize("poison", [{0, 1}, {0, 1, 2}, set(range(12)), set(range(3, 60, 6))])
+def test_however_many_cases_kill_it_each_is_set_aside_and_none_is_lost(begin: Begin, poison: set[int]) -> None:
+    host = begin()
+    for number in range(60):
+        host.submit(_pass(number, POISON if number in poison else 7))
+    found = _drain(host)
+    assert len(found) == 60
+    assert _right(found)
+    assert {int(name) for name, result in found.items() if result.finish == "error"} == poison
 
 
 def test_poison_alone_is_tried_twice(begin: Begin, notices: list[str]) -> None:
@@ -226,8 +242,12 @@ def test_an_engine_that_only_dies_is_given_up_without_a_word_of_a_case(begin: Be
     host = begin("die")
     for number in range(40):
         host.submit(_pass(number, 4711))
-    with pytest.raises(EngineDied, match=r"died 5 times in a row, and last died \(RuntimeError\)") as raised:
-        _drain(host)
+    found = [host.results() for _ in range(CULPRITS)]
+    assert [result.finish for [result] in found] == ["error"] * CULPRITS
+    with pytest.raises(EngineDied, match="died of 10 cases in a row") as raised:
+        host.results()
+    assert len(notices) == 2 * CULPRITS + 1
+    assert "(RuntimeError)" in notices[-1]
     assert "secret" not in str(raised.value) + "".join(notices)
     assert "4711" not in str(raised.value) + "".join(notices)
 
@@ -292,6 +312,50 @@ def test_weights_that_are_not_there_are_said_before_anything_is_loaded(tmp_path:
     with pytest.raises(WeightsMissing):
         start("vllm", EngineConfig(str(tmp_path)))
     assert time.monotonic() - begun < 1
+
+
+def _no_room(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_folder_for_temporary_files_is_told_with_its_variable(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.mkdtemp", _no_room)
+    with pytest.raises(EngineError, match="No space left") as raised:
+        begin()
+    assert "TMPDIR" in raised.value.hint
+
+
+@pytest.mark.parametrize("fails", ["os.pipe", "subprocess.Popen"])
+def test_a_machine_that_starts_no_process_is_told_and_nothing_is_left(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fails: str
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("pathway_local.engines.process.LONGEST_FOLDER", 200)
+    held = len(list(Path("/proc/self/fd").iterdir()))
+    with monkeypatch.context() as broken:
+        broken.setattr(fails, _no_room)
+        with pytest.raises(EngineError, match="no process can be started"):
+            begin()
+    assert len(list(Path("/proc/self/fd").iterdir())) == held
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_that_a_driver_holds_is_told_and_not_waited_for(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = begin()
+    pid = host.pid
+    assert pid
+    assert host._process
+    with monkeypatch.context() as held:
+        held.setattr("pathway_local.engines.process.KILL_LIMIT", 0.1)
+        held.setattr("os.killpg", lambda *_: None)
+        with pytest.raises(EngineDied, match="does not end"):
+            host._process.kill()
+    os.killpg(pid, signal.SIGKILL)
+    host._process = None
 
 
 def test_a_script_that_does_not_exist_is_a_start_error(begin: Begin) -> None:

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from disturbed import Watched, kill_commands, kill_engines, outcomes, superseded
-from reply_script import HANGING, MARK
+from disturbed import Watched, engine_of, kill_commands, kill_engines, outcomes, superseded
+from reply_script import HANGING, LOADING, MARK, POISON
 from typed import HERE, Desk
 
+from pathway_local.engines.leftovers import members
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
 
@@ -90,6 +91,50 @@ def test_signals_stop_it_and_it_goes_on(
     assert job["event"] == "job ends"
     assert job["facts"]["status"] in ("stopped", "failed")  # the latter where the second signal came in time
     _whole(desk, undisturbed)
+
+
+def _terminate_all(process: "subprocess.Popen[str]") -> None:
+    """As systemd ends a service: every process of it gets the signal."""
+    while (engine := engine_of(process.pid)) is None:
+        time.sleep(0.05)
+    for each in [*(int(path.name) for path in members(engine)), process.pid]:
+        os.kill(each, signal.SIGTERM)
+
+
+def test_a_signal_to_every_process_stops_the_job_and_not_its_engine(
+    desk: Desk, undisturbed: list[tuple[str, ...]]
+) -> None:
+    with desk.begun(*_slow(desk, 0.1)) as process:
+        assert process.stderr
+        assert any("sealed:" in line for line in process.stderr)
+        _terminate_all(process)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "started again" not in said
+    assert len(outcomes(desk.work / "may.run")) < CASES
+    _whole(desk, undisturbed)
+
+
+def test_a_signal_while_the_judge_is_loaded_is_heeded_then(desk: Desk) -> None:
+    desk.environment[LOADING] = "3600"
+    with desk.begun(*_slow(desk)) as process:
+        _terminate_all(process)
+        _, said = process.communicate(timeout=100)
+    assert process.returncode == 130
+    assert "To go on: pathway-local judge" in said
+    [job] = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"][-1:]
+    assert job["facts"]["status"] == "stopped"
+
+
+def test_a_signal_while_the_engine_hangs_is_heeded_then(tmp_path: Path, tiny_judge: Path) -> None:
+    desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
+    with desk.begun(*desk.judging(desk.sheet([{"id": "1", "question": "What?", "answer": HANGING}]))) as process:
+        while not (tmp_path / "mark").exists():
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=100)
+    assert process.returncode == 130
+    assert "To go on: pathway-local judge" in said
 
 
 def test_nohup_is_heeded(desk: Desk) -> None:
@@ -228,6 +273,27 @@ def test_a_clock_that_jumps_changes_nothing(desk: Desk, undisturbed: list[tuple[
     entries = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"]
     assert len({entry["at"][:10] for entry in entries}) > 1  # the clock did jump
     assert outcomes(desk.work / "may.run") == undisturbed
+
+
+def test_cases_that_kill_the_engine_block_neither_the_job_nor_its_resuming(tmp_path: Path, tiny_judge: Path) -> None:
+    desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
+    texts = [*[POISON] * 3, *(f"It is {number}." for number in range(9))]
+    cases = desk.sheet([{"id": str(n), "question": "What?", "answer": text} for n, text in enumerate(texts)])
+    for _ in range(2):
+        done = desk.typed(*desk.judging(cases), code=1)
+        assert "3 failed" in done.stderr
+        found = {case: failure for case, *_, failure in outcomes(desk.work / "may.run")}
+        assert len(found) == len(texts)
+        assert {case for case, failure in found.items() if failure} == {"0", "1", "2"}
+
+
+def test_an_engine_that_dies_of_every_case_is_given_up_and_says_so(tmp_path: Path, tiny_judge: Path) -> None:
+    desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
+    cases = desk.sheet([{"id": str(n), "question": "What?", "answer": POISON} for n in range(20)])
+    done = desk.typed(*desk.judging(cases), code=5)
+    assert "died of 10 cases in a row" in done.stderr
+    assert "leave them out" in " ".join(done.stderr.split())
+    assert [failure for *_, failure in outcomes(desk.work / "may.run")] == ["engine-error"] * 10
 
 
 @pytest.mark.soak

@@ -5,12 +5,14 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from pathway_local.engines import seal as sealing
 from pathway_local.engines.host import Host
+from pathway_local.errors import SealError
 
 INSIDE = """
 import encodings.idna, os, socket
@@ -75,6 +77,37 @@ def test_a_trial_that_fails_halfway_leaves_this_process_as_it_was(monkeypatch: p
     before = _namespaces()
     assert sealing.seal() == "off-switches"
     assert _namespaces() == before
+
+
+@pytest.mark.parametrize(
+    ("level", "cautioned", "refused"),
+    [
+        ("namespace+filter", False, False),
+        ("already-isolated+filter", False, False),
+        ("namespace", True, True),
+        ("already-isolated", True, True),
+        ("filter", True, True),
+        ("off-switches", True, True),
+    ],
+)
+def test_required_takes_only_what_nobody_has_to_be_cautioned_about(level: str, cautioned: bool, refused: bool) -> None:
+    assert bool(sealing.caution_about(level)) == cautioned
+    with pytest.raises(SealError, match=level) if refused else nullcontext():
+        sealing.require(level)
+
+
+def test_the_filter_that_is_tried_is_the_one_that_the_engine_would_get() -> None:
+    """Where a filter asks already, here one that asks nothing, the kernel refuses another that asks, and no other."""
+    trying = """
+from pathway_local.engines import seccomp, trial
+seccomp._code = lambda *_: [(0x06, 0, 0, 0x7FFF0000)]
+seccomp.install("ask")
+for on_cpu in (True, False):
+    trial.is_cpu_build = lambda: on_cpu
+    print(trial.try_seal()["seal"])
+"""
+    done = subprocess.run([sys.executable, "-c", trying], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["namespace+filter", "namespace"], done.stderr
 
 
 def test_this_process_stays_outside(vllm_host: Host) -> None:

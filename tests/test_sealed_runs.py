@@ -18,6 +18,7 @@ ADDRESS = re.compile(r"sa_family=(AF_\w+)(.*)")
 LOOPBACK = re.compile(r'inet_addr\("127\.|"::1"')
 SHARED = Path("/dev/shm")
 FORBIDDING = [sys.executable, str(HERE / "without_namespaces.py")]
+UNFILTERED = [sys.executable, str(HERE / "without_filters.py")]
 
 
 @pytest.fixture
@@ -142,6 +143,23 @@ def test_required_refuses_before_anything_is_written(desk: Desk) -> None:
     assert not (desk.work / "may.run").exists()
     desk.typed(*command)
     assert _sealed(desk) == "namespace+filter"
+
+
+def test_a_namespace_without_a_filter_is_told_and_not_what_is_required(desk: Desk) -> None:
+    command = desk.judging(desk.cases(2))
+    refused = desk.typed(*command, "--seal", "required", code=5, before=UNFILTERED)
+    assert "filters no system calls for the engine (only: namespace)" in refused.stderr
+    assert not (desk.work / "may.run").exists()
+    told = desk.typed(*command, before=UNFILTERED)
+    assert _sealed(desk) == "namespace"
+    assert "other programs' local sockets are" in " ".join(told.stderr.split())
+
+
+def test_required_is_refused_where_only_the_command_goes_unfiltered(desk: Desk) -> None:
+    desk.environment["PYTHONPATH"] += f"{os.pathsep}{HERE / 'unfiltered_command'}"
+    refused = desk.typed(*desk.judging(desk.cases(2)), "--seal", "required", code=5)
+    assert "no system calls for this process" in refused.stderr
+    assert not (desk.work / "may.run").exists()
 
 
 def test_the_command_itself_can_open_no_socket_while_it_judges(desk: Desk) -> None:

@@ -14,9 +14,9 @@ from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import INTERRUPTED, notice, pairs, print_json, talk
 from pathway_local.engines.launch import give_up_sockets
-from pathway_local.engines.seal import Wanted, require
+from pathway_local.engines.seal import NO_FILTER, Wanted, require
 from pathway_local.engines.trial import try_seal
-from pathway_local.errors import UsageError
+from pathway_local.errors import SealError, UsageError
 from pathway_local.job import run_job
 from pathway_local.judge import Tally
 from pathway_local.plan import Plan, default_run
@@ -159,6 +159,8 @@ def _close_off(wanted: Wanted) -> None:
     if wanted == "off":
         notice("not sealed, as asked for: the engine's libraries can reach the network")
     elif not give_up_sockets():
+        if wanted == "required":
+            raise SealError("the kernel filters no system calls for this process, which holds the cases", NO_FILTER)
         notice("this kernel filters no system calls: nothing but our own code keeps this process off the network")
 
 

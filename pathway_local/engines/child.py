@@ -40,10 +40,34 @@ SWITCHES = {
     "VLLM_ALLOW_INSECURE_SERIALIZATION": "0",
     "VLLM_CONFIGURE_LOGGING": "0",
     "TQDM_DISABLE": "1",
+    # The GPU's memory would be written to a file, with what was in flight.
+    "CUDA_ENABLE_COREDUMP_ON_EXCEPTION": "0",
+    "CUDA_ENABLE_USER_TRIGGERED_COREDUMP": "0",
+    "VLLM_DEBUG_LOG_API_SERVER_RESPONSE": "0",
+    "VLLM_TRACE_FUNCTION": "0",
     # A forked worker would inherit our pipes, and keep them open when we die.
     "VLLM_WORKER_MULTIPROCESSING_METHOD": "spawn",
 }
-"""Set before any import: they keep vLLM and the libraries under it off the network and out of our pipes."""
+"""Set before any import: they keep vLLM and the libraries under it off the network, out of our pipes and of files."""
+
+UNSET = (
+    "VLLM_DEBUG_DUMP_PATH",
+    "VLLM_LOGGING_CONFIG_PATH",
+    "VLLM_MODEL_REDIRECT_PATH",
+    "VLLM_TORCH_PROFILER_DIR",
+)
+"""Taken away: they have vLLM write files of what it does, or load other weights than were looked at."""
+
+CACHES = {
+    "FLASHINFER_WORKSPACE_BASE": "flashinfer",
+    "OUTLINES_CACHE_DIR": "outlines",
+    "TORCHINDUCTOR_CACHE_DIR": "inductor",
+    "TRITON_CACHE_DIR": "triton",
+    "VLLM_CACHE_ROOT": "vllm",
+}
+"""Where libraries keep what they compile, in a folder of ours."""
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 BEAT = 1.0
 """Seconds between two signs of life, at most one each."""
@@ -124,9 +148,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def settle() -> None:
     """Make this process private."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)  # the parent's to answer, and systemd sends them to all of a service
     make_private()
     os.environ.update(SWITCHES | _caches())
+    for name in UNSET:
+        os.environ.pop(name, None)
 
 
 def close_off(wanted: str, gate: int) -> str:
@@ -160,8 +187,7 @@ def _caches() -> dict[str, str]:
         if TEMPORARY not in os.environ:
             return {}
         home = Path(os.environ[TEMPORARY])  # a home that can't be written to: cached for this process alone
-    names = {"OUTLINES_CACHE_DIR": "outlines", "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
-    return {variable: str(home / name) for variable, name in names.items()}
+    return {variable: str(home / name) for variable, name in CACHES.items()}
 
 
 def _end_with_parent(requests: int, replies: int) -> None:

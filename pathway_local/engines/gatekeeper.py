@@ -2,7 +2,7 @@
 
 The kernel stops each call and asks here (seccomp_unotify(2)). Between the look at an address and the call that
 goes on, a hostile program could change it: this keeps out what does not know of it. In a network namespace of
-its own the engine has nobody to reach by IP anyway.
+its own the engine has nobody to reach by IP anyway; elsewhere loopback leads to every program of the machine.
 """
 
 import fcntl
@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from errno import EACCES
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
-from pathway_local.engines.seal import is_closed
+from pathway_local.engines.leftovers import members
+from pathway_local.engines.seal import NAMESPACE, is_closed
 from pathway_local.engines.seccomp import numbers
 
 _RECEIVE, _ANSWER = 0xC0502100, 0xC0182101
@@ -34,6 +35,10 @@ _HEADER, _HEADERS_APART = struct.Struct("=QI"), 64
 
 _LONGEST_ADDRESS, _MOST_MESSAGES = 128, 1024
 _NCCL = b"/tmp/nccl-socket-"
+_LISTENS = "0A"
+"""A listening socket's state in /proc/net/tcp."""
+
+Address = IPv4Address | IPv6Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +55,15 @@ class Gatekeeper:
     """Answers, on a thread of its own, until the last process under the filter has ended.
 
     The engine's process is given `child_end`, and sends over it the descriptor on which the kernel asks.
-    AF_UNIX is allowed to paths inside `folder`, and where no other program shares the network namespace also to
-    names without a path.
+    AF_UNIX is allowed to paths inside `folder`, and IP to loopback. In a network namespace of its own all else that
+    is there is the engine's, too; elsewhere it reaches no port that another program listens on.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
-        self._names = {number: name for name, number in numbers().items()}
-        self._isolated = False
+        self._names: dict[int, str] = {}
+        self._bound: set[str] = set()
+        self._isolated = self._alone = False
         self._listener = -1
         ours, theirs = socket.socketpair()
         self.child_end = theirs.detach()
@@ -68,7 +74,9 @@ class Gatekeeper:
             level, listeners, _, _ = socket.recv_fds(ours, 64, 1)
         if not listeners:
             return  # the process ended before it came so far
+        self._names = {number: name for name, number in numbers().items()}
         self._isolated = is_closed(level.decode())
+        self._alone = level.decode().startswith(NAMESPACE)
         [self._listener] = listeners
         poll = select.poll()
         poll.register(self._listener, select.POLLIN)
@@ -88,13 +96,20 @@ class Gatekeeper:
     def _allows(self, question: Question) -> bool:
         call = self._names.get(question.number, "")
         try:
-            return all(self._may_use(address, call, question.process) for address in _addresses(question, call))
+            if call == "listen":
+                # A socket that was never bound would listen on all of the machine's addresses.
+                return self._alone or _socket_of(question) in self._bound
+            if not all(self._may_use(address, call, question.process) for address in _addresses(question, call)):
+                return False
+            if call == "bind":
+                self._bound.add(_socket_of(question))
+            return True
         except (OSError, ValueError, OverflowError, struct.error):
             return False
 
     def _may_use(self, address: bytes, call: str, process: int) -> bool:
         family = int.from_bytes(address[:2], "little")
-        if family in (socket.AF_UNSPEC, socket.AF_NETLINK):
+        if family == socket.AF_NETLINK or (family == socket.AF_UNSPEC and call != "bind"):
             return True
         if family == socket.AF_UNIX:
             return self._is_ours(address[2:], process)
@@ -102,13 +117,53 @@ class Gatekeeper:
             return False
         given = ip_address(address[4:8] if family == socket.AF_INET else address[8:24])
         mapped = getattr(given, "ipv4_mapped", None) or given
-        return bool(mapped.is_loopback) or (call == "bind" and self._isolated)
+        if call == "bind":
+            return self._isolated or mapped.is_loopback
+        port = int.from_bytes(address[2:4], "big")
+        return mapped.is_loopback and (self._alone or _listeners(process, mapped, port) <= _sockets(process))
 
     def _is_ours(self, name: bytes, process: int) -> bool:
         if not name or name[:1] == b"\0":
-            return self._isolated or not name or name[1:].startswith(_NCCL)
+            return self._alone or not name or name[1:].startswith(_NCCL)
         path = Path(f"/proc/{process}/cwd").readlink() / os.fsdecode(name.split(b"\0")[0])
         return path.resolve().is_relative_to(self._folder)
+
+
+def _socket_of(question: Question) -> str:
+    return str(Path(f"/proc/{question.process}/fd/{question.arguments[0] & 0xFFFFFFFF}").readlink())
+
+
+def _listeners(process: int, address: Address, port: int) -> set[str]:
+    """The sockets that a connection to this address and port could come to, where this process is."""
+    found = set()
+    for name in ("tcp", "tcp6"):
+        table = Path(f"/proc/{process}/net/{name}")
+        rows = table.read_text().splitlines()[1:] if table.exists() else []
+        for _, local, _, state, *rest in map(str.split, rows):
+            at, _, number = local.partition(":")
+            if state == _LISTENS and int(number, 16) == port:
+                there = _listed(at)
+                if there == address or there.is_unspecified:
+                    found.add(f"socket:[{rest[5]}]")
+    return found
+
+
+def _listed(written: str) -> Address:
+    """An address as /proc/net/tcp writes it: each 32 bits as this machine's number."""
+    words = struct.pack(f"={len(written) // 8}I", *(int(written[at : at + 8], 16) for at in range(0, len(written), 8)))
+    given = ip_address(words)
+    return getattr(given, "ipv4_mapped", None) or given
+
+
+def _sockets(process: int) -> set[str]:
+    """The sockets that this process and those of its group hold."""
+    found = set()
+    for member in members(os.getpgid(process)):
+        with suppress(OSError):
+            for each in (member / "fd").iterdir():
+                with suppress(FileNotFoundError):  # closed meanwhile
+                    found.add(str(each.readlink()))
+    return found
 
 
 def _addresses(question: Question, call: str) -> Iterator[bytes]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pathway_local.engines.failures import start_error
 from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
-from pathway_local.engines.process import EngineProcess, Gone
+from pathway_local.engines.process import LOOK, EngineProcess, Gone
 from pathway_local.engines.seal import Wanted
 from pathway_local.engines.vllm import has_workers
 from pathway_local.engines.wire import Message, read_result
-from pathway_local.errors import EngineDied, UnknownName
+from pathway_local.errors import EngineDied, Stopped, UnknownName
 from pathway_local.judges.weights import check_folder
 
 KINDS = ("vllm", "transformers", "scripted")
@@ -22,10 +22,10 @@ HANG_LIMIT = 300.0
 START_LIMIT = 1800.0
 """Seconds that loading may take: weights of many gigabytes are read, and a GPU's kernels compiled."""
 
-DEATHS = 5
-"""So many deaths with no result between them, and the engine is given up."""
+CULPRITS = 10
+"""So many cases set aside with no result between them, and the engine is given up: it seems to die of any."""
 
-_RESUME = "What was judged is stored: the same command goes on from there."
+_LEAVE_OUT = "What was judged is stored, those cases as failures: leave them out if the same command ends so again."
 
 
 def engine_kind(name: str) -> str:
@@ -44,15 +44,17 @@ def start(
     seal: Wanted = "auto",
     hang_limit: float = HANG_LIMIT,
     notify: Callable[[str], None] = lambda notice: None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> "Host":
     """Load an engine in a process of its own; returns when it is ready. Raises EngineError by cause.
 
-    `notify` is told, in a line without case text, when the engine has died and is started again.
+    `notify` is told, in a line without case text, when the engine has died and is started again. `stopped` is asked
+    about each second while the engine is waited for, here and for results: once it says so, Stopped is raised.
     """
     kind = engine_kind(kind)
     if kind != "scripted" and config.settings.get("load_format") != "dummy":
         check_folder(Path(config.model), Path(config.model).name)
-    return Host(kind, config, seal=seal, hang_limit=hang_limit, notify=notify)
+    return Host(kind, config, seal=seal, hang_limit=hang_limit, notify=notify, stopped=stopped)
 
 
 class Host:
@@ -61,19 +63,27 @@ class Host:
     Dies or hangs the child, it is started again and gets back what was in flight. After a second death, passes
     that were in flight both times run alone, until the one that kills the engine is found: it comes back with
     `finish` "error", and the rest goes on together. When memory runs out, half as many are in flight from then on.
+    After CULPRITS of them with no result between it is given up.
     """
 
     def __init__(
-        self, kind: str, config: EngineConfig, *, seal: Wanted, hang_limit: float, notify: Callable[[str], None]
+        self,
+        kind: str,
+        config: EngineConfig,
+        *,
+        seal: Wanted,
+        hang_limit: float,
+        notify: Callable[[str], None],
+        stopped: Callable[[], bool],
     ) -> None:
         self._kind, self._config, self._seal = kind, config, seal
-        self._hang_limit, self.notify = hang_limit, notify
+        self._hang_limit, self.notify, self.stopped = hang_limit, notify, stopped
         self._waiting: deque[Pass] = deque()
         self._held: dict[str, Pass] = {}
         self._strikes: Counter[str] = Counter()
         self._done: list[PassResult] = []
         self._window: int | None = None
-        self._deaths = 0
+        self._culprits = 0
         self._memory_ran_out = False
         self._cause = ""
         self.facts: EngineFacts
@@ -91,14 +101,19 @@ class Host:
         self._hand_out()
 
     def results(self) -> list[PassResult]:
-        """Wait for at least one result; empty only if nothing is in flight. Raises EngineError if it is given up."""
+        """Wait for at least one result; empty only if nothing is in flight.
+
+        Raises EngineError if the engine is given up, Stopped if it is no longer to be waited for.
+        """
         heard = time.monotonic()
         while not self._done and (self._held or self._waiting):
             self._hand_out()
             process = self._running()
+            self._heed_stop()
             try:
-                messages = process.receive(max(0.0, heard + self._hang_limit - time.monotonic()))
+                messages = process.receive(min(LOOK, max(0.0, heard + self._hang_limit - time.monotonic())))
             except Gone:
+                self._heed_stop()
                 self._bury(process, "")
             else:
                 self._read(messages)
@@ -112,9 +127,13 @@ class Host:
 
     def close(self) -> None:
         """End the child and free the model's memory."""
-        if self._process:
-            self._process.close()
-            self._process = None
+        process, self._process = self._process, None
+        if process:
+            process.close()
+
+    def _heed_stop(self) -> None:
+        if self.stopped():
+            raise Stopped("stopped while the engine was waited for")
 
     def _hand_out(self) -> None:
         while self._waiting and len(self._held) < self._room():
@@ -140,18 +159,20 @@ class Host:
                 result = read_result(each)
                 del self._held[result.id], self._strikes[result.id]
                 self._done.append(result)
-                self._deaths = 0
+                self._culprits = 0
 
     def _running(self) -> EngineProcess:
-        """The child, started if there is none."""
+        """The child, started if there is none. Raises EngineDied where it died of too many cases in a row."""
         if self._process is None:
+            if self._culprits >= CULPRITS:
+                raise EngineDied(f"the engine died of {CULPRITS} cases in a row, each alone", _LEAVE_OUT)
             several = self._kind == "vllm" and has_workers(self._config)
             self._process = process = EngineProcess(self._kind, self._config, self._seal, several=several)
             try:
                 self.facts = self._ready(process)
             except BaseException:
-                process.kill()
                 self._process = None
+                process.kill()
                 raise
         return self._process
 
@@ -161,7 +182,8 @@ class Host:
         said: Message = {}
         try:
             while (left := until - time.monotonic()) > 0:
-                for message in process.receive(left):
+                self._heed_stop()
+                for message in process.receive(min(LOOK, left)):
                     if "ready" in message:
                         process.output.forget()
                         process.note_shared_memory()
@@ -169,13 +191,14 @@ class Host:
                     said = message.get("failed", said)
         except Gone:
             process.kill()
+            self._heed_stop()  # a signal to all processes can end one that does not ignore it yet
             raise start_error(self._kind, said, process.output.text) from None
         raise EngineDied(f"the judge was not loaded within {START_LIMIT / 60:.0f} minutes")
 
     def _bury(self, process: EngineProcess, how: str) -> None:
-        """After a death: put what was in flight back in front, and note who was there. Raises EngineDied."""
-        ended = process.kill()
+        """After a death: put what was in flight back in front, and note who was there."""
         self._process = None
+        ended = process.kill()
         held = list(self._held.values())
         self._held.clear()
         memory = (self._memory_ran_out or process.output.memory_ran_out) and len(held) > 1
@@ -184,14 +207,11 @@ class Host:
             self._window = len(held) // 2
             self.notify(f"memory ran out with {len(held)} requests in flight: going on with {self._window} at a time")
         else:
-            self._deaths += 1
             how = how or f"died ({self._cause or ended})"
             self._cause = ""
             self.notify(f"the engine {how} with {len(held)} requests in flight: it is started again")
             held = self._struck(held)
         self._waiting.extendleft(reversed(held))
-        if self._deaths >= DEATHS:
-            raise EngineDied(f"the engine died {DEATHS} times in a row, and last {how}", _RESUME)
 
     def _struck(self, held: list[Pass]) -> list[Pass]:
         """Count this death for those in flight; who was alone at a second one is the culprit and is given back."""
@@ -201,4 +221,7 @@ class Host:
         [culprit] = held
         self._strikes = Counter(dict.fromkeys(self._strikes.keys() - {culprit.id}, 1))
         self._done.append(PassResult(culprit.id, finish="error", error="the engine died twice while it held this case"))
+        self._culprits += 1
+        # One from the end is next: neighbours that kill alike must not look like an engine that dies of anything.
+        self._waiting.rotate(1)
         return []

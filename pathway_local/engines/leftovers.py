@@ -1,22 +1,29 @@
 """What engines leave behind when they are killed: temporary files, and shared memory with the ids of prompts."""
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 _SHARED = Path("/dev/shm")
 
 
-def shared_memory(group: int) -> set[Path]:
-    """The files in shared memory that processes of a group hold now."""
-    found: set[Path] = set()
+def members(group: int) -> Iterator[Path]:
+    """The folders in /proc of a group's processes."""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if int((process / "stat").read_text().rpartition(")")[2].split()[2]) == group:
-                lines = (process / "maps").read_text("utf-8", "replace").splitlines()
-                mapped = (line.split(maxsplit=5)[-1] for line in lines)
-                found |= {Path(name) for name in mapped if Path(name).parent == _SHARED}
+                yield process
+
+
+def shared_memory(group: int) -> set[Path]:
+    """The files in shared memory that processes of a group hold now."""
+    found: set[Path] = set()
+    for process in members(group):
+        with suppress(OSError):
+            lines = (process / "maps").read_text("utf-8", "replace").splitlines()
+            mapped = (line.split(maxsplit=5)[-1] for line in lines)
+            found |= {Path(name) for name in mapped if Path(name).parent == _SHARED}
     return {path for path in found if path.is_file()}
 
 

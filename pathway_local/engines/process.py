@@ -3,12 +3,13 @@
 import os
 import select
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import deque
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
 
@@ -18,12 +19,17 @@ from pathway_local.engines.leftovers import remove, shared_memory
 from pathway_local.engines.passes import EngineConfig
 from pathway_local.engines.seal import Wanted
 from pathway_local.engines.wire import TEMPORARY, Lines, Message, PassWriter, config_message, line
+from pathway_local.errors import EngineDied, EngineError
 
 LOOK = 1.0
 """Seconds between two looks at whether the process still lives; its pipe alone may be kept open by a worker."""
 
 LONGEST_FOLDER = 50
 """Characters of the folder for temporary files: an engine puts sockets there, whose paths are 107 at most (unix(7))."""
+
+
+KILL_LIMIT = 120.0
+"""Seconds that a killed process may take to end: its memory is freed first, and that of a GPU."""
 
 
 class Gone(Exception):
@@ -33,25 +39,20 @@ class Gone(Exception):
 class EngineProcess:
     """One process that runs `pathway_local.engines.child` in a session of its own.
 
-    `several`: it has processes of its own, which connect to each other (`gatekeeper`).
+    `several`: it has processes of its own, which connect to each other (`gatekeeper`). Raises EngineError where the
+    machine lets no process be started.
     """
 
     def __init__(self, kind: str, config: EngineConfig, seal: Wanted = "auto", *, several: bool = False) -> None:
-        requests, self._out = os.pipe()
-        self._in, replies = os.pipe()
         self._several = several
         self._shared: set[Path] = set()
         self._temporary = _temporary_folder()
-        gate = Gatekeeper(Path(self._temporary)) if several and seal != "off" else None
-        inherited = (requests, replies, *([gate.child_end] if gate else []))
-        numbers = [str(number) for number in (requests, replies, gate.child_end if gate else -1)]
-        # -P: a file in the folder that the user happens to be in must not shadow a library.
-        command = [sys.executable, "-P", "-m", "pathway_local.engines.child", kind, seal, *numbers]
         try:
-            self._process = start_process(command, inherited, os.environ | self._environment())
-        finally:
-            for number in inherited:
-                os.close(number)
+            self._process = self._started(kind, seal)
+        except OSError as error:
+            remove(self._temporary, ())
+            said = f"no process can be started for the engine: {error.strerror}"
+            raise EngineError(said, "End other programs, or raise this user's limits (ulimit -u, ulimit -n).") from None
         os.set_blocking(self._out, False)
         self._unsent: deque[memoryview] = deque()
         self._lines = Lines()
@@ -59,6 +60,25 @@ class EngineProcess:
         assert self._process.stdout is not None
         self.output = Output(self._process.stdout)
         self.send({"load": config_message(config)})
+
+    def _started(self, kind: str, seal: Wanted) -> "subprocess.Popen[bytes]":
+        with ExitStack() as ours, ExitStack() as theirs:
+            requests, self._out = os.pipe()
+            theirs.callback(os.close, requests)
+            ours.callback(os.close, self._out)
+            self._in, replies = os.pipe()
+            theirs.callback(os.close, replies)
+            ours.callback(os.close, self._in)
+            inherited = [requests, replies]
+            if self._several and seal != "off":
+                inherited.append(Gatekeeper(Path(self._temporary)).child_end)
+                theirs.callback(os.close, inherited[-1])
+            # -P: a file in the folder that the user happens to be in must not shadow a library.
+            command = [sys.executable, "-P", "-m", "pathway_local.engines.child", kind, seal]
+            numbers = [*map(str, inherited), "-1"][:3]
+            process = start_process([*command, *numbers], inherited, os.environ | self._environment())
+            ours.pop_all()
+        return process
 
     def _environment(self) -> dict[str, str]:
         """Where our package is, and a folder of its own for temporary files and sockets."""
@@ -109,16 +129,21 @@ class EngineProcess:
         self.kill()
 
     def kill(self) -> str:
-        """End the process with its workers, now; how it ended, in words."""
+        """End the process with its workers, now; how it ended, in words. Raises EngineDied if it does not end."""
         if self._process.returncode is None:
             self.note_shared_memory()
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
-            self._process.wait()
-            remove(self._temporary, self._shared)
-            os.close(self._in)
-            os.close(self._out)
-            self.output.finish()
+            try:
+                self._process.wait(KILL_LIMIT)
+            except subprocess.TimeoutExpired:
+                said = f"the engine's process {self.pid} was killed and does not end: a driver or a disk holds it"
+                raise EngineDied(said, "Restart the machine. What was judged is stored.") from None
+            finally:
+                remove(self._temporary, self._shared)
+                os.close(self._in)
+                os.close(self._out)
+                self.output.finish()
         code = self._process.returncode
         return f"killed by signal {-code}" if code < 0 else f"exit status {code}"
 
@@ -152,8 +177,13 @@ class EngineProcess:
 
 
 def _temporary_folder() -> str:
-    usual = tempfile.gettempdir()
-    return tempfile.mkdtemp(prefix="pathway-", dir=usual if len(usual) <= LONGEST_FOLDER else "/tmp")
+    try:
+        usual = tempfile.gettempdir()
+        return tempfile.mkdtemp(prefix="pathway-", dir=usual if len(usual) <= LONGEST_FOLDER else "/tmp")
+    except OSError as error:
+        said = f"no folder for the engine's temporary files can be made: {error.strerror}"
+        hint = f"Free some space in /tmp, or name another folder in TMPDIR, in {LONGEST_FOLDER} characters at most."
+        raise EngineError(said, hint) from None
 
 
 class Output:

@@ -15,13 +15,18 @@ from typing import Literal
 from pathway_local.errors import SealError
 
 Wanted = Literal["auto", "required", "off"]
-"""Sealed as well as the kernel lets us, sealed off from networks or not at all, or not sealed."""
+"""Sealed as well as the kernel lets us, sealed off from networks and local sockets or not run, or not sealed."""
 
 NAMESPACE = "namespace"
 ISOLATED = "already-isolated"
 OFF_SWITCHES = "off-switches"
 FILTER = "filter"
 OFF = "off"
+
+NO_FILTER = (
+    "Other programs' local sockets could be reached: take a kernel and a container that allow filters (seccomp), "
+    "or leave --seal required out."
+)
 
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 0x1
@@ -52,19 +57,27 @@ def caution_about(level: str) -> str:
     """What a user should know of a level; empty where nothing."""
     if level == FILTER:
         return "the kernel allows no network namespace here: a filter on system calls keeps the engine from connecting"
+    if is_closed(level) and not _is_filtered(level):
+        return "the kernel filters no system calls here: no network is there, but other programs' local sockets are"
     if level == OFF_SWITCHES:
         return "NOT SEALED: the kernel allows neither a network namespace nor a filter; give --seal required to refuse"
     return ""
 
 
 def require(level: str) -> None:
-    """Raise SealError unless no network is there at all."""
+    """Raise SealError unless no network is there at all, nor any other program's local socket in reach."""
     if not is_closed(level):
         raise SealError(
             f"no network namespace can be had on this machine (only: {level})",
             "Run in a container without network (--network none), allow user namespaces (docs/privacy.md says how), "
             "or leave --seal required out: then a filter on system calls takes its place.",
         )
+    if not _is_filtered(level):
+        raise SealError(f"the kernel filters no system calls for the engine (only: {level})", NO_FILTER)
+
+
+def _is_filtered(level: str) -> bool:
+    return FILTER in level.split("+")
 
 
 def _attempts() -> list[int]:

@@ -18,8 +18,8 @@ Policy = Literal["no-sockets", "no-connections", "ask"]
 "no-sockets": every socket but a local pair; io_uring, which opens them unseen, here and in the others.
 "no-connections": to connect, to accept, to send to an address, and every socket but streams of IP and AF_UNIX
 and the kernel's own AF_NETLINK. Binding and listening work: engines that are alone do so and wait for nobody.
-"ask": as above, except that connecting, binding and sending to an address is decided by whoever holds the
-descriptor that `install` gives (`gatekeeper`), accepting works, and AF_UNIX has datagrams.
+"ask": as above, except that connecting, binding, listening and sending to an address is decided by whoever holds
+the descriptor that `install` gives (`gatekeeper`), accepting works, and AF_UNIX has datagrams.
 """
 
 # seccomp_data is nr, arch, instruction pointer, six 64-bit arguments (linux/seccomp.h); both machines are
@@ -48,6 +48,7 @@ _MACHINES: Mapping[str, tuple[int, Mapping[str, int]]] = {
             "sendto": 44,
             "sendmsg": 46,
             "bind": 49,
+            "listen": 50,
             "socketpair": 53,
             "accept4": 288,
             "sendmmsg": 307,
@@ -61,6 +62,7 @@ _MACHINES: Mapping[str, tuple[int, Mapping[str, int]]] = {
             "socket": 198,
             "socketpair": 199,
             "bind": 200,
+            "listen": 201,
             "accept": 202,
             "connect": 203,
             "sendto": 206,
@@ -139,7 +141,7 @@ def _rules(policy: Policy, spared: int) -> dict[str, Code]:
         return rules | {"accept": no, "accept4": no}
     rules["sendmmsg"] += judged
     rules["sendmsg"] += _unless(0, (spared,), judged)
-    return rules | {"bind": judged}
+    return rules | {"bind": judged, "listen": judged}
 
 
 def _socket(local: Sequence[int], no: Code) -> Code:

@@ -1,17 +1,20 @@
 """vLLM as the engine: every pass is a request with settings of its own, and all of them share one batch."""
 
 import os
+import signal
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
 from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.errors import EngineError
 from pathway_local.judges.architecture import architecture, context
+from pathway_local.judges.machine import free_memory
 from pathway_local.judges.memory import case_bytes
 from pathway_local.judges.weights import read_json
 
@@ -69,6 +72,8 @@ class VllmEngine:
             os.environ["VLLM_BATCH_INVARIANT"] = "1"
         if on_cpu:
             use_cpu(eager=bool(options["enforce_eager"]))
+        if has_workers(config):
+            _shield_workers()
         import vllm
         from outlines import caching
         from vllm.platforms import current_platform
@@ -123,7 +128,7 @@ class VllmEngine:
 
     def close(self) -> None:
         """End vLLM's workers and free the model's memory."""
-        self._engine.engine_core.shutdown(timeout=10)
+        self._engine.engine_core.shutdown(timeout=0)  # it would ask by a signal that is blocked, and wait
 
     def _refuse(self, item: Pass, reason: str) -> None:
         self._refused.append(PassResult(item.id, finish="error", error=reason))
@@ -165,6 +170,15 @@ def use_cpu(*, eager: bool) -> None:
         os.environ["VLLM_CPU_CI_ENV"] = "1"
         # Else the first log-probability has the C++ compiler make a kernel that counts ranks: 3 to 15 s.
         os.environ["TORCH_COMPILE_DISABLE"] = "1"
+
+
+def _shield_workers() -> None:
+    """Let no signal that asks the command to stop reach workers: vLLM has them end by it, and what is blocked stays so.
+
+    The tracker of shared memory that workers share is started before, since starting it unblocks two of them.
+    """
+    resource_tracker.ensure_running()
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
 
 def engine_options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
@@ -211,18 +225,13 @@ def _cpu_memory(config: EngineConfig, sequences: int) -> dict[str, int]:
     """A cache of so many whole contexts, but at most a quarter of the memory that is free; a context that fits in."""
     described = read_json(Path(config.model) / "config.json")
     shape, most = architecture(described), config.max_model_len or context(described)
-    room = _free_memory() // 4
+    room = free_memory() // 4
     if shape is None or most is None:
         return {"kv_cache_memory_bytes": room}
     token = case_bytes(shape, CPU_FEW, kv_bytes=4 if config.dtype == "float32" else 2) / CPU_FEW
     spare = int(token * CPU_FEW)  # a block of the cache holds nothing, and others are never full
     most = min(most, int((room - spare) / token))
     return {"max_model_len": most, "kv_cache_memory_bytes": min(room, int(sequences * most * token) + spare)}
-
-
-def _free_memory() -> int:
-    found = Path("/proc/meminfo").read_text().partition("MemAvailable:")[2].split()
-    return int(found[0]) * 1024
 
 
 def _refusals() -> tuple[type[Exception], ...]:

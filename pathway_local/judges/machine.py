@@ -43,7 +43,7 @@ class Machine:
 
 def this_machine(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> Machine:
     """Look at this machine."""
-    return Machine(_visible(_queried() or _listed(proc)), _free_memory(proc, cgroups))
+    return Machine(_visible(_queried() or _listed(proc)), free_memory(proc, cgroups))
 
 
 def free_disk(folder: Path) -> int:
@@ -98,8 +98,8 @@ def _visible(gpus: Sequence[tuple[str, Device]]) -> tuple[Device, ...]:
     return tuple(visible)
 
 
-def _free_memory(proc: Path, cgroups: Path) -> int:
-    """What the kernel counts as available, or less where a control group of this process has a lower limit."""
+def free_memory(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Bytes that the kernel counts as available, or less where a control group of this process has a lower limit."""
     fields = (proc / "meminfo").read_text("utf-8").partition("MemAvailable:")[2].split()
     rooms = [int(fields[0]) * 1024]
     own = (proc / "self/cgroup").read_text("utf-8", "replace").splitlines() if (proc / "self/cgroup").exists() else []
