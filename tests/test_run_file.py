@@ -1,5 +1,7 @@
 """The run file: what is put comes back, and one outcome is current for each case and rater."""
 
+import errno
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -251,6 +253,19 @@ def test_each_run_has_a_key_of_its_own(tmp_path: Path) -> None:
     with RunFile.create(tmp_path / "a.run") as a, RunFile.create(tmp_path / "b.run") as b:
         assert len(a.key) == 32
         assert fingerprint(a.key, {"answer": "x"}) != fingerprint(b.key, {"answer": "x"})
+
+
+def test_a_file_system_without_links_takes_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    new_run(tmp_path / "may.run")[0].close()
+    with pytest.raises(RunFileError, match="exists already"):
+        RunFile.create(tmp_path / "may.run")
+    with RunFile.read(tmp_path / "may.run") as reader:
+        assert len(reader.raters()) == 1
+    assert [entry.name for entry in tmp_path.iterdir()] == ["may.run"]
 
 
 def test_an_interrupt_between_two_statements_undoes_both(

@@ -13,6 +13,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer.core import TyperCommand
 
+from pathway_local.cli.export_note import note_export
 from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import INTERRUPTED, check_new, notice, pairs, print_json, talk
 from pathway_local.engines.launch import give_up_sockets
@@ -21,7 +22,7 @@ from pathway_local.engines.trial import try_seal
 from pathway_local.job import run_job
 from pathway_local.judge import Tally
 from pathway_local.plan import Plan, default_run
-from pathway_local.results.export import export, record_export
+from pathway_local.results.export import export
 from pathway_local.results.summary import summarize
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.runs.audit import AuditTrail
@@ -265,7 +266,7 @@ def _finish(
                 notice(remark)
         found = summarize(read)
     if out is not None:
-        record_export(where, out, sys.argv)
+        note_export(where, out)
     if as_json:
         print_json(found.as_json())
     elif str(out) != "-":
