@@ -14,6 +14,7 @@ PathwayError                 one line that says what is wrong, and a hint that s
 │   ├── RunLocked            another process writes to it
 │   ├── RunDamaged           it is not a whole run file
 │   ├── TrailChanged         its audit trail is not what was recorded
+│   ├── ContentChanged       its outcomes are not what was recorded
 │   └── RaterChanged         it holds verdicts of another rater under this name
 ├── EngineError              exit 5: the judge can't be run
 │   ├── WeightsMissing       its weights are not on this disk
@@ -117,6 +118,10 @@ class RunDamaged(RunFileError):
 
 class TrailChanged(RunFileError):
     """The run's audit trail is not what was recorded."""
+
+
+class ContentChanged(RunFileError):
+    """The run's outcomes, or what belongs to them, are not what its audit trail says."""
 
 
 class RaterChanged(RunFileError):

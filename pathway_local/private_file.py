@@ -1,5 +1,6 @@
 """Files that only their owner may read, and the lock that keeps a second writer out of one."""
 
+import errno
 import fcntl
 import grp
 import os
@@ -30,11 +31,23 @@ def create(path: Path, contents: bytes) -> None:
             file.write(contents)
             file.flush()
             os.fsync(file.fileno())
-        # Unlike a rename, a link never replaces a run that another process made in the meantime.
-        os.link(fresh, path)
+        _link(Path(fresh), path)
     finally:
         with suppress(FileNotFoundError):
             Path(fresh).unlink()
+
+
+def _link(fresh: Path, path: Path) -> None:
+    """Unlike a rename, a link never replaces a run that another process made in the meantime."""
+    try:
+        path.hardlink_to(fresh)
+    except FileExistsError:
+        raise
+    except OSError:
+        # Some file systems have no links.
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
+        fresh.rename(path)
 
 
 def exposed_to(path: Path) -> str:

@@ -82,7 +82,7 @@ def answers_run(path: Path, *, people: bool = True) -> RunFile:
     if people:
         job = run.begin_job(["sample"], {})
         every = [
-            Inclusion(case.id, text, case.row, False, "", chance, is_drawn)
+            Inclusion(case.id, text, case.row, False, 0, chance, is_drawn)
             for case, text, chance, is_drawn in zip(cases, hashes, chances, drawn, strict=True)
         ]
         store_sample(run, job, Sample(0, HELPFUL.name, 7, "", len(cases), DRAWN), every)

@@ -242,7 +242,7 @@ def test_labels_that_are_no_sample_are_refused_or_told(run: Run, tmp_path: Path)
         assumed = run("calibrate", path, "--against", "ann", "--assume-random")
         assert "taken as a random sample of all cases on your word" in assumed.words
         drawn = [
-            Inclusion(case.id, fingerprint(made.key, TINY.texts_of(case)), case.row, False, "", 0.5, place < 20)
+            Inclusion(case.id, fingerprint(made.key, TINY.texts_of(case)), case.row, False, 0, 0.5, place < 20)
             for place, case in enumerate(rows[:36])
         ]
         store_sample(made, made.begin_job(["sample"], {}), Sample(0, "tiny", 1, "", 36, 20), drawn)
@@ -253,7 +253,7 @@ def test_labels_that_are_no_sample_are_refused_or_told(run: Run, tmp_path: Path)
     assert figures(found, "calibration")["corrected"]["labelled"] == 20
     assert run("calibrate", path, "--against", "nobody").code == 2
     with RunFile.open(path) as again:
-        later = [Inclusion(each.case_id, each.case_hash, each.row, False, "", 0.5, not each.drawn) for each in drawn]
+        later = [Inclusion(each.case_id, each.case_hash, each.row, False, 0, 0.5, not each.drawn) for each in drawn]
         store_sample(again, again.begin_job(["sample"], {}), Sample(0, "tiny", 2, "", 36, 16), later)
     (found,) = json.loads(run("calibrate", path, "--against", "ann", "--json").out)
     assert found["sample"]["seed"] == 1

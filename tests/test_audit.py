@@ -58,7 +58,7 @@ def test_jobs_leave_entries_that_say_who_when_and_what(run: RunFile) -> None:
     assert entries[0].who["host"] == os.uname().nodename
     assert entries[0].facts["command"] == ["pathway-local", "judge"]
     assert entries[0].facts["cases"] == {"file": "a.csv", "sha256": "0" * 64}
-    assert entries[8].facts == {"job": 3, "status": "done", "judged": 2}
+    assert {"job": 3, "status": "done", "judged": 2}.items() <= entries[8].facts.items()
     assert trail(run).check() == 0
     assert run.jobs()[0].facts["engine"] == {"seal": "namespace+filter"}
 

@@ -11,7 +11,7 @@ from test_audit import without_triggers
 from typed import HERE, Desk
 
 from pathway_local.checks.check import Check
-from pathway_local.doctor import machine, versions
+from pathway_local.doctor import files, machine, versions
 from pathway_local.judges.machine import Device, Machine
 from pathway_local.private_file import exposed_to
 
@@ -77,6 +77,24 @@ def test_a_file_that_is_no_run_any_more(desk: Desk, damage: bytes) -> None:
     (desk.work / "may.run").write_bytes(damage)
     (desk.work / "may.run").chmod(0o600)
     assert _problems(_told(desk, "may.run", code=5)) == ["run", "audit trail"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [("nfs4", "note"), ("cifs", "note"), ("fuse.sshfs", "note"), ("ext4", "ok")]
+)
+def test_a_run_on_a_network_file_system(tmp_path: Path, kind: str, status: str) -> None:
+    folder = tmp_path / "my runs"
+    folder.mkdir()
+    point = str(folder.resolve()).replace(" ", "\\040")
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "22 1 8:1 / / rw shared:1 - xfs /dev/sda1 rw\n"
+        f"40 22 0:50 / {point} rw shared:2 master:1 - {kind} host:/x rw\n"
+        f"41 22 0:51 / {point}/other rw - tmpfs none rw\n"
+    )
+    found = files._file_system(folder / "may.run", mounts)
+    assert (found.status, kind in found.found) == (status, True)
+    assert files._file_system(tmp_path / "may.run", mounts).found == "xfs"
 
 
 def test_a_missing_file_judge_or_folder_is_a_problem_too(desk: Desk) -> None:

@@ -8,6 +8,7 @@ import pytest
 from sample_run import RATER, VERDICT, new_run, stored
 
 from pathway_local.errors import RunDamaged, RunFileError
+from pathway_local.ratings.samples import inclusions
 from pathway_local.runs import database, migrations
 from pathway_local.runs.migrations import APPLICATION_ID, MIGRATIONS
 from pathway_local.runs.run_file import RunFile
@@ -83,6 +84,23 @@ def test_a_later_step_is_applied_once_by_writer_and_reader(
             assert len(list(run.records())) == 1
     assert stored(path, "SELECT weight FROM cases") == [(0.5,)]
     assert stored(path, "PRAGMA user_version") == [(len(steps),)]
+
+
+def test_the_words_of_strata_go_when_an_older_run_is_opened(path: Path) -> None:
+    first_schema(path)
+    db = sqlite3.connect(path, isolation_level=None)
+    for number, step in enumerate(MIGRATIONS[1:3], start=2):
+        for statement in step:
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {number}")
+    db.execute("INSERT INTO samples VALUES (1, 1, 1, 7, 'query', 3, 3)")
+    for case_id, row, stratum in (("a", 1, "QUAGGA a?"), ("b", 2, "OKAPI " * 9000), ("c", 3, "QUAGGA a?")):
+        db.execute("INSERT INTO inclusions VALUES (1, ?, 'h', ?, 0, ?, 0.5, 1)", (case_id, row, stratum))
+    db.close()
+    assert b"QUAGGA" in path.read_bytes()
+    with RunFile.read(path) as run:
+        assert [(each.case_id, each.stratum) for each in inclusions(run, 1)] == [("a", 1), ("b", 0), ("c", 1)]
+    assert not any(word in path.read_bytes() for word in (b"QUAGGA", b"OKAPI"))
 
 
 def test_a_step_that_fails_leaves_the_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,6 +91,20 @@ def test_nothing_of_a_case_is_left_by_a_run_of_bad_rows_and_a_dying_engine(desk:
     assert list(failures.values()).count("bad-row") >= 6
 
 
+def test_nothing_of_a_case_is_left_by_a_sample_or_a_batch_file(desk: Desk) -> None:
+    cases = _sheet(desk, poison=False)
+    given = ["may.run", "--cases", cases.name, "--rubric", "small.prompty"]
+    drawing = ["sample", *given, "--n", "4", "--seed", "1", "--out", "rate.xlsx"]
+    said = _said(desk.typed(*drawing, "--strata", "question", code=2))
+    said += _said(desk.typed(*drawing, "--strata", "group"))
+    hosted = ["--service", "openai", "--model", "m/x", "--only", f"group={OTHER}", "--out", "batch.jsonl", "--yes"]
+    said += _said(desk.typed("hosted", "export", *given, *hosted))
+    assert "is an input of the rubric" in said
+    assert WORD not in said
+    assert OTHER not in said
+    assert _left(desk, cases) == [desk.work / "batch.jsonl"]
+
+
 @pytest.mark.soak
 def test_nothing_of_a_case_is_left_by_real_vllm(desk: Desk) -> None:
     cases = _sheet(desk, poison=False)

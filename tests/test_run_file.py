@@ -1,6 +1,8 @@
 """The run file: what is put comes back, and one outcome is current for each case and rater."""
 
-from collections.abc import Iterator
+import errno
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -251,3 +253,47 @@ def test_each_run_has_a_key_of_its_own(tmp_path: Path) -> None:
     with RunFile.create(tmp_path / "a.run") as a, RunFile.create(tmp_path / "b.run") as b:
         assert len(a.key) == 32
         assert fingerprint(a.key, {"answer": "x"}) != fingerprint(b.key, {"answer": "x"})
+
+
+def test_a_file_system_without_links_takes_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    new_run(tmp_path / "may.run")[0].close()
+    with pytest.raises(RunFileError, match="exists already"):
+        RunFile.create(tmp_path / "may.run")
+    with RunFile.read(tmp_path / "may.run") as reader:
+        assert len(reader.raters()) == 1
+    assert [entry.name for entry in tmp_path.iterdir()] == ["may.run"]
+
+
+def test_an_interrupt_between_two_statements_undoes_both(
+    path: Path, run: RunFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.put(1, case("a"), "old", VERDICT)
+    run.put(1, case("b", 2), "h", VERDICT)
+    statement = run._db.execute_all
+
+    def interrupted(query: str, rows: Sequence[Sequence[object]]) -> None:
+        if "INSERT OR REPLACE INTO outcomes" in query:
+            raise KeyboardInterrupt
+        statement(query, rows)
+
+    monkeypatch.setattr(run._db, "execute_all", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run.put(1, case("a"), "new", VERDICT)
+    run.close()
+    assert stored(path, "SELECT case_hash, superseded FROM outcomes ORDER BY id") == [("old", 0), ("h", 0)]
+
+
+def test_what_a_reader_reads_in_one_block_is_of_one_moment(path: Path, run: RunFile) -> None:
+    run.put(1, case("a"), "h", VERDICT)
+    run.commit()
+    with RunFile.read(path) as reader:
+        with reader.database.snapshot():
+            assert len(list(reader.records())) == 1
+            run.put(1, case("b", 2), "h", VERDICT)
+            run.commit()
+            assert len(list(reader.records())) == 1
+        assert len(list(reader.records())) == 2

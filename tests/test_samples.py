@@ -69,7 +69,7 @@ def test_sizes_that_can_not_be_drawn() -> None:
 def test_a_sample_is_kept_and_replaced_by_one_of_the_same_seed(tmp_path: object) -> None:
     with judged_run(tmp_path / "s.run") as run:  # type: ignore[operator]
         job = run.begin_job(["sample"], {})
-        every = [Inclusion("s-2", "h2", 2, False, "x", 0.25, True), Inclusion("s-1", "h1", 1, False, "y", 1.0, False)]
+        every = [Inclusion("s-2", "h2", 2, False, 0, 0.25, True), Inclusion("s-1", "h1", 1, False, 1, 1.0, False)]
         store_sample(run, job, Sample(0, "tiny", 7, "audience", 2, 1), every)
         (kept,) = samples(run, "tiny")
         assert (kept.seed, kept.strata, kept.cases, kept.drawn) == (7, "audience", 2, 1)

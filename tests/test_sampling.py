@@ -15,6 +15,8 @@ from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.import_ratings import RatingsFile, import_ratings
 from pathway_local.ratings.samples import inclusions, samples
 from pathway_local.ratings.sampling import Drawn, SamplePlan, sample
+from pathway_local.runs.audit import AuditTrail, file_facts
+from pathway_local.runs.purge import exported
 from pathway_local.runs.run_file import RunFile
 
 NAMES = tuple(f"s-{number}" for number in range(1, 31))
@@ -130,8 +132,10 @@ def test_probabilities_by_stratum(run: Path, sheet: Path) -> None:
     assert found.strata == 2
     with RunFile.read(run) as opened:
         every = inclusions(opened, samples(opened, "tiny")[0].id)
-        assert {(each.stratum, each.probability) for each in every} == {("staff", 0.3), ("student", 0.3)}
-        assert sum(each.drawn for each in every if each.stratum == "staff") == 3
+        assert {(each.stratum, each.probability) for each in every} == {(0, 0.3), (1, 0.3)}
+        staff = [each for each in every if each.stratum == 0]
+        assert [each.case_id for each in staff] == list(NAMES[::3])
+        assert sum(each.drawn for each in staff) == 3
         assert [each.case_id for each in every] == list(NAMES)
         assert opened.jobs()[-1].facts["sample"] == {"size": 9, "seed": 1, "strata": "audience", "raters": []}
 
@@ -170,6 +174,8 @@ def test_what_can_not_be_drawn_changes_nothing(run: Path, sheet: Path, tmp_path:
         drawn(run, sheet, strata="faculty")
     with pytest.raises(UsageError, match="column of the ids"):
         drawn(run, sheet, strata="id")
+    with pytest.raises(UsageError, match="answer is an input of the rubric 'tiny'"):
+        drawn(run, sheet, strata="answer")
     with pytest.raises(UsageError, match="no XLSX"):
         drawn(run, sheet, out="rate.csv")
     with pytest.raises(UsageError, match="named twice"):
@@ -193,6 +199,19 @@ def test_a_sheet_that_can_not_be_written_leaves_no_sample(
     with RunFile.read(run) as opened:
         assert samples(opened, "tiny") == []
         assert opened.database.rows("SELECT 1 FROM handouts") == []
+
+
+def test_the_trail_has_the_hash_of_the_sheet(run: Path, sheet: Path, tmp_path: Path) -> None:
+    drawn(run, sheet)
+    with RunFile.read(run) as opened:
+        [learned] = [entry.facts for entry in AuditTrail(opened.database).entries() if entry.event == "job goes on"]
+        assert learned["written"] == file_facts(tmp_path / "rate.xlsx")
+        assert exported(opened) == ["rate.xlsx"]
+
+
+def test_a_run_keeps_no_words_of_the_strata(run: Path, sheet: Path) -> None:
+    drawn(run, sheet, strata="audience")
+    assert b"student" not in run.read_bytes()
 
 
 def test_cases_that_lack_an_input_are_left_out(run: Path, sheet: Path) -> None:

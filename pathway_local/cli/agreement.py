@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from pathway_local.cli.agreement_tables import show
+from pathway_local.cli.export_note import note_export
 from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new, print_json, talk
 from pathway_local.results.agreement import agreement as find
 from pathway_local.results.agreement_plan import AgreementPlan
@@ -54,6 +55,7 @@ def agreement(
         found = [score for each in rubrics for score in find(read, each, plan)]
     if out:
         write_figures(out, found, force=force)
+        note_export(run, out)
         talk.print(f"written: {out}", markup=False)
     if as_json:
         print_json([each.as_json() for each in found])

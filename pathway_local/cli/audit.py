@@ -8,6 +8,7 @@ import typer
 
 from pathway_local.cli.terminal import data, print_json, table, talk
 from pathway_local.runs.audit import SHORT, AuditTrail, Entry
+from pathway_local.runs.content import HASHES, check_content
 from pathway_local.runs.run_file import RunFile
 
 LONGEST = 60
@@ -21,8 +22,12 @@ def audit(
     head: Annotated[str, typer.Option(help="A hash that you kept: check that the trail still holds its entry.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print all facts as JSON.")] = False,
 ) -> None:
-    """Show a run's audit trail and check it: exit code 4 where an entry was changed, dropped or put in between."""
-    with RunFile.read(run) as read:
+    """Show a run's audit trail, and check it and what the run holds against it.
+
+    Exit code 4 where an entry was changed, dropped from between others or put there, or where outcomes are not what
+    the trail says. That the last entries were dropped, or that all was written anew, is found with --head alone.
+    """
+    with RunFile.read(run) as read, read.database.snapshot():
         trail = AuditTrail(read.database)
         entries = trail.entries()
         if as_json:
@@ -31,12 +36,12 @@ def audit(
             rows = [_row(entry) for entry in entries]
             data.print(table("", ["#", "UTC", "who", "event", "what", "hash"], rows, left=6))
         since = trail.check(head)
-        ends = trail.head()
-    if not entries:
-        talk.print("nothing is recorded: an earlier release made this run, and nothing has written to it since")
-    if head:
-        talk.print(f"the trail is whole and holds {head[:SHORT]}…; {since} entries came after it")
-    talk.print(f"{len(entries)} entries, each as it was recorded; the trail ends with {ends}")
+        if not entries:
+            talk.print("nothing is recorded: an earlier release made this run, and nothing has written to it since")
+        if head:
+            talk.print(f"the trail is whole and holds {head[:SHORT]}…; {since} entries came after it")
+        talk.print(f"{len(entries)} entries, each as it was recorded; the trail ends with {trail.head()}")
+        talk.print(check_content(read.database) or "the outcomes are those that it says")
 
 
 def _row(entry: Entry) -> list[str]:
@@ -56,5 +61,5 @@ def _what(entry: Entry) -> str:
             f"{engine.get('engine')} {engine.get('version')} with {engine.get('judge')}, sealed: {engine.get('seal')}"
         )
     else:
-        said = ", ".join(f"{name} {value}" for name, value in facts.items() if name != "job")
+        said = ", ".join(f"{name} {value}" for name, value in facts.items() if name not in (*HASHES, "job"))
     return said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.estimates import Notes, interval, number
+from pathway_local.cli.export_note import note_export
 from pathway_local.cli.terminal import MIN_GROUP, check_new, data, hidden_groups, print_json, table, talk
 from pathway_local.ratings.import_ratings import GROUP
 from pathway_local.results.calibration import Calibration, CalibrationPlan, PeopleMap
@@ -56,6 +57,7 @@ def calibrate(
         found = [each for one in rubrics for each in correct(read, one, plan)]
     if out:
         write_figures(out, found, force=force)
+        note_export(run, out)
         talk.print(f"written: {out}", markup=False)
     if as_json:
         print_json([each.as_json() for each in found])

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.estimates import Notes
+from pathway_local.cli.export_note import note_export
 from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new, data, print_json, table, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import Comparison, ComparisonPlan
@@ -44,6 +45,7 @@ def compare(
         found = [each for one in rubrics for each in find(read, one, plan)]
     if out:
         write_figures(out, found, force=force)
+        note_export(run, out)
         talk.print(f"written: {out}", markup=False)
     if as_json:
         print_json([each.as_json() for each in found])

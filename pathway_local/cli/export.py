@@ -1,15 +1,15 @@
 """`pathway-local export`: a run's verdicts as a file."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pathway_local.cli.export_note import note_export
 from pathway_local.cli.terminal import check_new, notice, talk
 from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.results.export import export as write
-from pathway_local.results.export import export_onto, record_export
+from pathway_local.results.export import export_onto
 from pathway_local.runs.run_cases import cases_of, rubrics_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.tables import check_table
@@ -41,7 +41,6 @@ def export(
             remarks = export_onto(read, sheet, out, force=force)
     for remark in remarks:
         notice(remark)
-    if not record_export(run, out, sys.argv):
-        notice(f"{run} can't be written to, so this export is not in its audit trail")
+    note_export(run, out)
     if str(out) != "-":
         talk.print(f"written: {out}")

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from pathway_local.cli.export_note import note_export
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import INTERRUPTED, notice, pairs, print_json, talk
@@ -20,7 +21,7 @@ from pathway_local.errors import SealError, UsageError
 from pathway_local.job import run_job
 from pathway_local.judge import Tally
 from pathway_local.plan import Plan, default_run
-from pathway_local.results.export import export, record_export
+from pathway_local.results.export import export
 from pathway_local.results.summary import summarize
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.runs.audit import AuditTrail
@@ -178,14 +179,10 @@ def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: b
             for remark in export(read, out, force=force):
                 notice(remark)
         found = summarize(read)
-    if out is not None and not record_export(where, out, sys.argv):
-        notice(f"{where} can't be written to, so this export is not in its audit trail")
-    if str(out) == "-":
-        pass
-    elif as_json:
-        print_json(found.as_json())
-    else:
-        show(found)
+    if out is not None:
+        note_export(where, out)
+    if str(out) != "-":
+        print_json(found.as_json()) if as_json else show(found)
     _say_head(where)
     talk.print(f"run: {where}" + (f"   verdicts: {out}" if out and str(out) != "-" else ""))
     if any(tally.failures for tally in tallies):

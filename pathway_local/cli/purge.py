@@ -12,6 +12,11 @@ from pathway_local.runs.purge import What, exported
 from pathway_local.runs.purge import purge as remove
 from pathway_local.runs.run_file import RunFile
 
+STAYS = (
+    "names of raters and of files, in its audit trail and with its jobs; the rubrics",
+    "the commands in its audit trail, values of --only and --between left out; earlier releases kept these values too",
+)
+
 OUT_OF_REACH = (
     "the cases file, and every copy or backup of it or of the run",
     "rating sheets, batch files and sheets that verdicts were written into",
@@ -25,7 +30,9 @@ app = typer.Typer(pretty_exceptions_enable=False)
 def purge(
     run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
     text: Annotated[bool, typer.Option("--text", help="What raters wrote; scores stay.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Ids, metadata, scores and texts of all cases.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Ids, metadata, scores and texts of all cases; jobs' commands.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
 ) -> None:
     """Remove texts, or all that is known of cases, from a run for good. That it was done stays in its audit trail."""
@@ -38,6 +45,10 @@ def purge(
         _ask(run, what)
     for name, count in remove(run, what, sys.argv).items():
         talk.print(f"removed: {count} {name}")
+    if everything:
+        talk.print("stays in the run:")
+        for kept in STAYS:
+            talk.print(f"  {kept}")
     talk.print("out of reach, and for you to remove:")
     for place in OUT_OF_REACH:
         talk.print(f"  {place}")

@@ -1,6 +1,7 @@
 """Checks of a run file and of a cases file: who can read them, and whether they are whole."""
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,11 +15,17 @@ from pathway_local.judges.weights import weights_hash
 from pathway_local.private_file import exposed_to
 from pathway_local.rater import Rater
 from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets import open_sheet
 
 RESTORE = "Restore a copy."
 
+LOCAL = "Move the run to a disk of this machine, and copy it back once it is whole."
+
+# The logs that SQLite writes beside a run need memory that all its readers and writers share.
+_NETWORK = ("nfs", "cifs", "smb", "afs", "9p", "ceph", "lustre", "gpfs", "beegfs", "fuse.sshfs", "fuse.gluster")
+_ESCAPED = re.compile(r"\\([0-7]{3})")
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -41,6 +48,7 @@ def run_checks(path: Path, judges: Registry) -> Iterator[Check]:
     """Look at a run file, the folder that it lies in, its audit trail, and the weights of its judges."""
     yield _permissions("run file", path)
     yield _folder(path.absolute().parent)
+    yield _file_system(path, Path("/proc/self/mountinfo"))
     yield checked("run", lambda: _run(path), RESTORE)
     yield checked("audit trail", lambda: _trail(path), RESTORE)
     for rater in _judges(path):
@@ -64,6 +72,21 @@ def _folder(folder: Path) -> Check:
     return Check("run folder, permissions", "ok", f"{stat.filemode(mode)} {folder}")
 
 
+def _file_system(path: Path, mounts: Path) -> Check:
+    """Whether a run lies on this machine; `mounts` lists what is mounted where (proc_pid_mountinfo(5))."""
+    name, kind = "run folder, file system", ""
+    real, longest = path.resolve(), -1
+    for line in mounts.read_text("utf-8", "replace").splitlines():
+        before, _, after = line.partition(" - ")
+        point = Path(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), before.split()[4]))
+        # Of two mounts in one place the later one is seen.
+        if real.is_relative_to(point) and len(point.parts) >= longest:
+            kind, longest = after.split()[0], len(point.parts)
+    if kind.startswith(_NETWORK):
+        return Check(name, "note", f"{kind} is on another machine: a run that is written there can be damaged", LOCAL)
+    return Check(name, "ok", kind or "unknown")
+
+
 def _run(path: Path) -> Check:
     with RunFile.read(path) as run:
         [[state]] = run.database.rows("PRAGMA quick_check(1)")
@@ -79,10 +102,11 @@ def _run(path: Path) -> Check:
 
 
 def _trail(path: Path) -> Check:
-    with RunFile.read(path) as run:
+    with RunFile.read(path) as run, run.database.snapshot():
         trail = AuditTrail(run.database)
         trail.check()
-        return Check("audit trail", "ok", f"as recorded; it ends with {trail.head()}")
+        remark = check_content(run.database) or "the outcomes are those that it says"
+        return Check("audit trail", "ok", f"as recorded; {remark}; it ends with {trail.head()}")
 
 
 def _judges(path: Path) -> list[Rater]:

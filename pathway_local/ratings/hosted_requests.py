@@ -15,6 +15,7 @@ from pathway_local.ratings.handouts import Handout, hand_out, store_handouts
 from pathway_local.ratings.samples import draw
 from pathway_local.ratings.service_schema import Service, strict_schema
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.run_job import WRITTEN
 from pathway_local.sheets.cells import json_text
 from pathway_local.sheets.output_file import check_output, output_file
 from pathway_local.sheets.row import shown
@@ -105,7 +106,7 @@ class HostedRequests:
                     f"{self._given.file.path.name} has changed while it was read", "Give the command again."
                 )
             store_handouts(run, job, handouts)
-            run.learn(job, {"written": {"file": self.plan.out.name, "sha256": written.hexdigest()}})
+            run.learn(job, {WRITTEN: {"file": self.plan.out.name, "sha256": written.hexdigest()}})
             run.end_job(job, "done", {"cases": len(handouts), "characters": self.leaving.characters})
 
     def _choose(self) -> frozenset[str] | None:

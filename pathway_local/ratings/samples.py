@@ -18,13 +18,16 @@ LEAST = 2
 
 @dataclass(frozen=True, slots=True)
 class Inclusion:
-    """A case that could have been drawn, with the probability that it would be, and whether it was."""
+    """A case that could have been drawn, with the probability that it would be, and whether it was.
+
+    `stratum` is a number: the run keeps which cases were drawn from together, not the column's words.
+    """
 
     case_id: str
     case_hash: str
     row: int
     numbered: bool
-    stratum: str
+    stratum: int
     probability: float
     drawn: bool
 
@@ -96,7 +99,7 @@ def store_sample(run: RunFile, job_id: int, sample: Sample, inclusions: Sequence
         sample_id = run.database.execute(columns, (job_id, *key, sample.cases, sample.drawn))
         for each in inclusions:
             place = (storable(each.case_id), each.case_hash, each.row, each.numbered)
-            chance = (storable(each.stratum), each.probability, each.drawn)
+            chance = (each.stratum, each.probability, each.drawn)
             run.database.execute("INSERT INTO inclusions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (sample_id, *place, *chance))
     return sample_id
 
@@ -117,6 +120,6 @@ def inclusions(run: RunFile, sample_id: int) -> list[Inclusion]:
         FROM inclusions WHERE sample_id = ? ORDER BY row, case_id
     """
     return [
-        Inclusion(case_id, case_hash, row, bool(numbered), stratum, probability, bool(drawn))
+        Inclusion(case_id, case_hash, row, bool(numbered), int(stratum), probability, bool(drawn))
         for case_id, case_hash, row, numbered, stratum, probability, drawn in run.database.rows(query, sample_id)
     ]

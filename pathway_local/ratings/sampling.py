@@ -1,5 +1,6 @@
 """Draw cases for people to rate: into a shuffled rating sheet, with each case's chance kept in the run."""
 
+import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.ratings.rating_sheet import RatingRow, write_rating_sheet
 from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_job import WRITTEN
 from pathway_local.sheets.output_file import check_output, output_file
 from pathway_local.sheets.row import shown
 from pathway_local.sheets.tables import temporary_files_in
@@ -84,6 +86,9 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
             sheets = {rater: _rows(run, given, plan, rater, new, job) for rater in plan.raters or ("",)}
             with temporary_files_in(plan.out.parent):
                 cut = write_rating_sheet(file, given.rubric, sheets)
+            file.seek(0)
+            sha256 = hashlib.sha256(file.read()).hexdigest()
+            run.learn(job, {WRITTEN: {"file": plan.out.name, "sha256": sha256}})
             run.end_job(job, "done", {"cases": len(ids), "drawn": plan.size, "in_sheet": len(new)})
         return Drawn(len(ids), given.left_out, plan.size, len(before), len(new), len(set(strata)), cut)
 
@@ -93,19 +98,24 @@ def _check_strata(given: CasesGiven, column: str) -> None:
         raise UnknownName("column", column, map(shown, given.file.columns), "These are the columns of the cases file")
     if column and column == given.file.id_column:
         raise UsageError(f"{shown(column)} is the column of the ids", "Draw within the values of another one.")
+    if column in given.file.inputs.values():
+        raise UsageError(
+            f"{shown(column)} is an input of the rubric {given.rubric.name!r}, a text to judge",
+            "Draw within the values of a column such as language or chatbot.",
+        )
 
 
 def _ids_and_strata(given: CasesGiven, column: str) -> tuple[list[str], list[str]]:
-    inputs = {source: name for name, source in given.file.inputs.items()}
     ids, strata = [], []
     for case in given:
         ids.append(case.id)
-        strata.append(case.inputs[inputs[column]] if column in inputs else case.metadata.get(column, ""))
+        strata.append(case.metadata.get(column, ""))
     return ids, strata
 
 
 def _draw(run: RunFile, given: CasesGiven, ids: Sequence[str], fates: Sequence[tuple[str, bool, float]]) -> _Draw:
     """Read the cases once more for their hashes and the drawn ones' texts; `fates` are stratum, drawn and chance."""
+    numbers: dict[str, int] = {}
     inclusions: list[Inclusion] = []
     kept: list[Case] = []
     changed = CasesError(f"{given.file.path.name} has changed while it was read", "Give the command again.")
@@ -114,7 +124,8 @@ def _draw(run: RunFile, given: CasesGiven, ids: Sequence[str], fates: Sequence[t
             raise changed
         stratum, is_drawn, chance = fates[place]
         case_hash = fingerprint(run.key, given.rubric.texts_of(case))
-        inclusions.append(Inclusion(case.id, case_hash, case.row, case.numbered, stratum, chance, is_drawn))
+        number = numbers.setdefault(stratum, len(numbers))
+        inclusions.append(Inclusion(case.id, case_hash, case.row, case.numbered, number, chance, is_drawn))
         kept += [case] if is_drawn else []
     if len(inclusions) != len(ids):
         raise changed

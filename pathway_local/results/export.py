@@ -9,6 +9,7 @@ from pathway_local.rater import Rater
 from pathway_local.reading import THINKING
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts, note
+from pathway_local.runs.command_line import recorded
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_cases import rubrics_of
 from pathway_local.runs.run_file import RunFile
@@ -79,9 +80,9 @@ def _remarks(written: Written) -> list[str]:
 
 
 def record_export(run: Path, target: Path, command: Sequence[str]) -> bool:
-    """Note in a run's audit trail that verdicts were written to `target`; False where the run can't be written."""
+    """Note in a run's audit trail that `target` was made of it; False where the run can't be written."""
     facts: dict[str, Value] = {"file": "-"} if str(target) == "-" else file_facts(target)
-    return note(run, "export", {"command": list(command), **facts})
+    return note(run, "export", {"command": recorded(command), **facts})
 
 
 def _refuse_moved(case: Case) -> None:

@@ -1,7 +1,8 @@
 """The audit trail of a run: who did what and when, each entry chained by a hash to the one before.
 
-A changed, dropped or added entry breaks the chain. Whoever can write the file could rewrite all of it, so the last
-hash, the head, is worth keeping elsewhere: `check` finds it in a whole trail, also once more has happened.
+An entry that is changed, or dropped or put in between others, breaks the chain. Whoever can write the file could drop
+the last entries or rewrite all of it, so the last hash, the head, is worth keeping elsewhere: `check` finds it in a
+whole trail, also once more has happened.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ SHORT = 12
 
 _LAST = "SELECT id, hash FROM audit ORDER BY id DESC LIMIT 1"
 _APPEND = "INSERT INTO audit (id, entry, hash) VALUES (?, ?, ?)"
-_HINT = "Compare with a copy of the run; what its scores are worth now is for you to judge."
+HINT = "Compare with a copy of the run; what its scores are worth now is for you to judge."
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +74,13 @@ class AuditTrail:
         path, hashes = self._db.path, [BEFORE_ALL]
         for expected, (number, text, stored) in enumerate(self._rows(), start=1):
             if number != expected:
-                raise TrailChanged(f"{path}: entry {expected} of its audit trail is missing", _HINT)
+                raise TrailChanged(f"{path}: entry {expected} of its audit trail is missing", HINT)
             if _hash(hashes[-1], number, text) != stored:
-                raise TrailChanged(f"{path}: entry {number} of its audit trail is not what was recorded", _HINT)
+                raise TrailChanged(f"{path}: entry {number} of its audit trail is not what was recorded", HINT)
             hashes.append(stored)
         found = [number for number, each in enumerate(hashes) if each.startswith(head)] if head else [len(hashes) - 1]
         if len(found) != 1 or (head and len(head) < SHORT):
-            raise TrailChanged(f"{path}: no entry of its audit trail has the hash {head}", _HINT)
+            raise TrailChanged(f"{path}: no entry of its audit trail has the hash {head}", HINT)
         return len(hashes) - 1 - found[0]
 
     def _rows(self) -> list[tuple[Any, ...]]:

@@ -168,7 +168,10 @@ class Database:
 
     @contextmanager
     def writing(self, *, commit: bool = False) -> Iterator[None]:
-        """One change inside the open transaction, which ends here if asked to or if it is due."""
+        """One change inside the open transaction, which ends here if asked to or if it is due.
+
+        Whatever ends the block early, an interrupt too, undoes what it wrote and leaves earlier changes.
+        """
         with self._mutex:
             if self._broken:
                 raise self._broken
@@ -177,7 +180,8 @@ class Database:
                 with self._explained:
                     if not uncommitted:
                         self._connection.execute("BEGIN IMMEDIATE")
-                    yield
+                    with self._whole():
+                        yield
                     if not self._held and (commit or time.monotonic() >= self._due):
                         self._connection.execute("COMMIT")
                         self._due = time.monotonic() + COMMIT_SECONDS
@@ -186,6 +190,31 @@ class Database:
                 if uncommitted and not self._connection.in_transaction:
                     self._broken = error
                 raise
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        self._connection.execute("SAVEPOINT change")
+        try:
+            yield
+        except BaseException:
+            if self._connection.in_transaction:  # an error such as a full disk has undone all of it by itself
+                self._connection.execute("ROLLBACK TO change")
+                self._connection.execute("RELEASE change")
+            raise
+        self._connection.execute("RELEASE change")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All that is read in this block is of one moment, whatever another process writes meanwhile."""
+        if self._lock:  # nobody else writes outcomes
+            yield
+            return
+        with self._explained:
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("COMMIT")
 
     @contextmanager
     def together(self) -> Iterator[None]:

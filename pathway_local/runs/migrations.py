@@ -111,7 +111,16 @@ AUDIT = (
         BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END""",
 )
 
-MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES, AUDIT)
+# A stratum once was a column's value, and the column could be a text to judge: its number does as well.
+STRATA = (
+    """UPDATE inclusions SET stratum = numbered_strata.number FROM (
+        SELECT sample_id, case_id, DENSE_RANK() OVER (PARTITION BY sample_id ORDER BY stratum) - 1 AS number
+        FROM inclusions
+    ) AS numbered_strata
+    WHERE inclusions.sample_id = numbered_strata.sample_id AND inclusions.case_id = numbered_strata.case_id""",
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES, AUDIT, STRATA)
 
 
 def schema_version(db: sqlite3.Connection) -> int:
@@ -123,10 +132,12 @@ def schema_version(db: sqlite3.Connection) -> int:
 def migrate(db: sqlite3.Connection) -> None:
     """Apply the steps that the file has not seen, each whole or not at all.
 
-    `db` must be in autocommit mode (isolation_level None) and hold no open transaction.
+    What a step overwrites is gone from the file's pages. `db` must be in autocommit mode (isolation_level None) and
+    hold no open transaction.
     """
     done = schema_version(db)
     for number, statements in enumerate(MIGRATIONS[done:], start=done + 1):
+        db.execute("PRAGMA secure_delete = ON")
         db.execute("BEGIN IMMEDIATE")
         try:
             for statement in statements:

@@ -1,12 +1,15 @@
 """Removing texts, or all that is known of cases, from a run file for good: overwritten, not just marked as free."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.command_line import recorded
+from pathway_local.runs.content import FOUND, LEFT, content_hash
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
+from pathway_local.runs.run_job import WRITTEN
 from pathway_local.verdict import Value
 
 What = Literal["text", "all"]
@@ -19,22 +22,29 @@ def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
     """Remove from the run at `path`, with an entry in its audit trail; how many of what.
 
     "text" removes what raters wrote, current and superseded, and leaves scores, probabilities, ids and kept
-    metadata. "all" leaves rubrics, raters, jobs and the audit trail, and gives the run another key, so that its
-    old fingerprints can't be compared with anything. RunLocked where another process has the run open.
+    metadata. "all" leaves rubrics, raters, what jobs did but not their command lines, and the audit trail, and gives
+    the run another key, so that its old fingerprints can't be compared with anything. RunLocked where another
+    process has the run open.
     """
     with RunFile.open(path) as run:
         counts = _count(run, what)
         with run.database.shredding():
+            found = content_hash(run.database)
             for statement, values in _statements(what):
                 run.database.execute(statement, values)
-            told: dict[str, Value] = {"command": list(command), "removed": what, **counts}
-            AuditTrail(run.database).append_within("purge", told)
+            told: dict[str, Value] = {"command": recorded(command), "removed": what, **counts}
+            hashes = {FOUND: found, LEFT: content_hash(run.database)}
+            AuditTrail(run.database).append_within("purge", told | hashes)
     return counts
 
 
 def exported(run: RunFile) -> list[str]:
     """The names of files that left the run, as its audit trail has them; a purge reaches none of them."""
-    files = (entry.facts.get("file") for entry in AuditTrail(run.database).entries() if entry.event == "export")
+    said = (
+        entry.facts if entry.event == "export" else entry.facts.get(WRITTEN)
+        for entry in AuditTrail(run.database).entries()
+    )
+    files = (facts.get("file") for facts in said if isinstance(facts, Mapping))
     return list(dict.fromkeys(str(file) for file in files if file))
 
 
@@ -42,7 +52,11 @@ def _statements(what: What) -> list[tuple[str, Sequence[object]]]:
     if what == "text":
         return [(_TEXT, ())]
     emptied: list[tuple[str, Sequence[object]]] = [(f"DELETE FROM {table}", ()) for table in _ALL]
-    return [*emptied, ("UPDATE run SET key = ?", (secrets.token_bytes(KEY_BYTES),))]
+    return [
+        *emptied,
+        ("UPDATE jobs SET command = '[]'", ()),
+        ("UPDATE run SET key = ?", (secrets.token_bytes(KEY_BYTES),)),
+    ]
 
 
 def _count(run: RunFile, what: What) -> dict[str, int]:

@@ -7,9 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.command_line import recorded
+from pathway_local.runs.content import FOUND, LEFT, content_hash
 from pathway_local.runs.database import Database, decoding
 from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import Value
+
+WRITTEN = "written"
+"""The fact of a job with name and SHA-256 of a file that it wrote for others: a batch file, a rating sheet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +42,12 @@ class Jobs:
 
     def begin(self, command: Sequence[str], facts: Mapping[str, Value]) -> int:
         """Note that a command starts to write; gives its id."""
+        said = recorded(command)
         with self._db.writing(commit=True):
-            row = (to_json(list(command)), to_json(dict(facts)), now())
+            row = (to_json(said), to_json(dict(facts)), now())
             job = self._db.execute("INSERT INTO jobs (command, facts, started) VALUES (?, ?, ?)", row)
-            self._trail.append_within("job begins", {"job": job, "command": list(command), **facts})
+            found = content_hash(self._db)
+            self._trail.append_within("job begins", {"job": job, "command": said, **facts, FOUND: found})
         return job
 
     def learn(self, job: int, facts: Mapping[str, Value]) -> None:
@@ -55,7 +62,8 @@ class Jobs:
         with self._db.writing(commit=True):
             row = (now(), status, to_json(dict(counts)), job)
             self._db.execute("UPDATE jobs SET ended = ?, status = ?, counts = ? WHERE id = ?", row)
-            self._trail.append_within("job ends", {"job": job, "status": status, **counts})
+            left = content_hash(self._db)
+            self._trail.append_within("job ends", {"job": job, "status": status, **counts, LEFT: left})
 
     def all(self) -> list[Job]:
         """Every command that wrote to the run, oldest first."""

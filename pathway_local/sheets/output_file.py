@@ -14,9 +14,9 @@ from pathway_local.errors import OutputExists, UsageError
 def output_file(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
     """A file to write to, which becomes `path` at the end of the block, with mode 0600 whatever the umask.
 
-    Until then it has another name in the same folder; when the block fails it is removed, and `path` is as it
-    was. Raises OutputExists where `path` is there already (with `force` it is replaced), UsageError where it
-    is no file or can't be written.
+    It can be read back. Until then it has another name in the same folder; when the block fails it is removed,
+    and `path` is as it was. Raises OutputExists where `path` is there already (with `force` it is replaced),
+    UsageError where it is no file or can't be written.
     """
     check_output(path, force=force)
     try:
@@ -25,7 +25,7 @@ def output_file(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
         raise _unwritable(path, error) from None
     part = Path(name)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(handle, "w+b") as file:
             os.fchmod(file.fileno(), 0o600)
             yield file
             file.flush()

@@ -1,0 +1,186 @@
+"""What a run holds is held against its audit trail: changes are told as such, a killed job is told as that."""
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sample_run import RATER, VERDICT, case, new_run
+from typed import Desk
+
+from pathway_local.errors import ContentChanged, RaterChanged
+from pathway_local.rater import Rater
+from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.content import check_content, content_hash
+from pathway_local.runs.purge import purge
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Failure, Score, Verdict
+
+COUNT = 300  # more than are hashed at a time
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A run with verdicts, failures and a superseded verdict, whose job has ended."""
+    run, rater = new_run(tmp_path / "may.run")
+    with run:
+        job = run.begin_job(["judge"], {})
+        for number in range(COUNT):
+            outcome = Failure("engine-error", "it died") if number % 7 == 0 else VERDICT
+            run.put(rater, case(f"c{number}", number), "h", outcome)
+        run.put(rater, case("c1", 1), "changed", VERDICT)
+        run.end_job(job, "done", {})
+    return tmp_path / "may.run"
+
+
+@pytest.fixture
+def run(path: Path) -> Iterator[RunFile]:
+    with RunFile.open(path) as run:
+        yield run
+
+
+def told(path: Path) -> str:
+    with RunFile.read(path) as run:
+        AuditTrail(run.database).check()
+        return check_content(run.database)
+
+
+def by_hand(path: Path, *statements: str) -> None:
+    db = sqlite3.connect(path, isolation_level=None)
+    for statement in statements:
+        db.execute(statement)
+    db.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE outcomes SET scores = replace(scores, ':4,', ':5,') WHERE case_key = 9",
+        "UPDATE outcomes SET scores = replace(scores, '0.25', '0.26') WHERE case_key = 9",
+        "UPDATE outcomes SET fields = '{}' WHERE id = 12",
+        "UPDATE outcomes SET failure_kind = 'bad-row' WHERE case_key = 8",
+        "UPDATE outcomes SET failure_message = NULL, marks = failure_message WHERE case_key = 8",
+        "UPDATE outcomes SET superseded = 0, case_key = 999 WHERE superseded = 1",
+        "UPDATE outcomes SET rater_id = 2 WHERE case_key = 299",
+        "DELETE FROM outcomes WHERE case_key = 300",
+        "DELETE FROM outcomes",
+        "INSERT INTO outcomes SELECT 9999, 999, 1, 'h', 0, scores, fields, marks, NULL, NULL, 0, 0, 0 "
+        "FROM outcomes WHERE case_key = 9",
+        "UPDATE cases SET case_id = 'another' WHERE key = 5",
+        'UPDATE cases SET metadata = \'{"group":"b"}\' WHERE key = 5',
+        "UPDATE raters SET name = 'gold'",
+        "UPDATE raters SET kind = 'human'",
+        "UPDATE rubrics SET text = 'Be kind.', sha256 = 'x'",
+    ],
+)
+def test_a_change_by_hand_is_told_until_the_end_of_the_trail(path: Path, statement: str) -> None:
+    assert told(path) == ""
+    by_hand(path, statement)
+    with pytest.raises(ContentChanged, match="not those of entry 2"):
+        told(path)
+    # A later job finds what it finds, and does not make it right.
+    with RunFile.open(path) as run:
+        run.end_job(run.begin_job(["judge"], {}), "done", {})
+    with pytest.raises(ContentChanged, match="between entries 2 and 3"):
+        told(path)
+
+
+def test_where_rows_lie_does_not_matter(path: Path) -> None:
+    by_hand(path, "CREATE TABLE kept AS SELECT * FROM outcomes ORDER BY id DESC", "DELETE FROM outcomes")
+    by_hand(path, "INSERT INTO outcomes SELECT * FROM kept ORDER BY random()", "DROP TABLE kept", "VACUUM")
+    assert told(path) == ""
+
+
+def test_a_text_can_not_move_from_one_column_to_the_next(path: Path, run: RunFile) -> None:
+    before = content_hash(run.database)
+    run.close()
+    by_hand(path, "UPDATE outcomes SET marks = '[]' || marks, fields = substr(fields, 1, length(fields) - 2)")
+    with RunFile.read(path) as read:
+        assert content_hash(read.database) != before
+
+
+def test_a_job_that_was_killed_is_told_as_that(path: Path, run: RunFile) -> None:
+    run.begin_job(["judge"], {})
+    run.put(1, case("late", 999), "h", VERDICT)
+    run.close()
+    assert told(path) == "job 2 has not ended: its outcomes since are not covered"
+    with RunFile.open(path) as again:
+        again.end_job(again.begin_job(["judge"], {}), "done", {})
+    assert told(path) == ""
+
+
+def test_what_comes_before_a_job_begins_is_no_change(path: Path, run: RunFile) -> None:
+    run.add_rubric("gold", "Compare.")
+    run.add_rater(Rater("anna", "human", "grounded", {}))
+    run.set_setting("texts", False)
+    run.close()
+    assert told(path) == ""
+    with RunFile.open(path) as again:
+        again.add_rubric("gold", "Compare them.")
+        with pytest.raises(RaterChanged):
+            again.add_rater(Rater(RATER.name, "judge", "grounded", {"other": 1}))
+        again.end_job(again.begin_job(["judge"], {}), "done", {})
+    assert told(path) == ""
+
+
+@pytest.mark.parametrize("what", ["text", "all"])
+def test_a_purge_leaves_a_run_that_is_as_recorded(path: Path, what: str) -> None:
+    purge(path, "all" if what == "all" else "text", ["purge"])
+    assert told(path) == ""
+    by_hand(
+        path,
+        "UPDATE outcomes SET failure_kind = 'x' WHERE case_key = 8",
+        "INSERT INTO cases VALUES (999, 'z', 1, 0, '')",
+    )
+    with pytest.raises(ContentChanged):
+        told(path)
+
+
+def test_a_change_before_a_purge_is_told_after_it(path: Path) -> None:
+    by_hand(path, "UPDATE outcomes SET scores = replace(scores, ':4,', ':5,') WHERE case_key = 9")
+    purge(path, "text", ["purge"])
+    with pytest.raises(ContentChanged, match="between entries 2 and 3"):
+        told(path)
+
+
+def test_a_run_of_an_earlier_release_is_not_covered(tmp_path: Path) -> None:
+    run, rater = new_run(tmp_path / "old.run")
+    with run:
+        run.put(rater, case("a"), "h", VERDICT)
+        AuditTrail(run.database).append("job begins", {"job": 1, "command": ["judge"]})
+        AuditTrail(run.database).append("job ends", {"job": 1, "status": "done"})
+    assert told(run.path) == "its outcomes are not covered"
+
+
+def test_whole_numbers_and_chances_are_hashed(path: Path, run: RunFile) -> None:
+    run.put(1, case("x", 900), "h", Verdict({"score": Score(3, {3: 1.0})}), prompt_tokens=7)
+    hashes = {content_hash(run.database)}
+    for statement in (
+        "UPDATE outcomes SET prompt_tokens = 8 WHERE prompt_tokens = 7",
+        "INSERT INTO samples VALUES (1, 1, 1, 7, 'group', 2, 1)",
+        "INSERT INTO inclusions VALUES (1, 'c1', 'h', 1, 0, '0', 0.5, 1)",
+        "UPDATE inclusions SET probability = 0.25",
+        "INSERT INTO handouts VALUES ('f00', 1, 1, 'x', 'c1', 1, 0, 'h', 'ann', '{}')",
+        "UPDATE handouts SET case_id = 'c2'",
+    ):
+        with run.database.writing():
+            run.database.execute(statement, ())
+        hashes.add(content_hash(run.database))
+    assert len(hashes) == 7
+
+
+def test_the_command_tells_a_change_in_the_scores(tmp_path: Path, tiny_judge: Path) -> None:
+    desk = Desk(tmp_path / "d", tiny_judge)
+    desk.typed(*desk.judging(desk.cases(5)))
+    said = desk.typed("audit", "may.run").stderr
+    assert "the outcomes are those that it says" in said
+    shutil.copy(desk.work / "may.run", desk.work / "killed.run")
+    by_hand(desk.work / "may.run", "DELETE FROM outcomes WHERE case_key = 2")
+    head = said.split("ends with ")[1].split()[0]
+    changed = desk.typed("audit", "may.run", "--head", head, code=4).stderr
+    assert "its outcomes are not those of entry 3 of its audit trail" in changed
+    assert "not those of entry 3" in desk.typed("doctor", "may.run", "--models", "models.yaml", code=5).stdout
+    with RunFile.open(desk.work / "killed.run") as run:
+        run.begin_job(["judge"], {})
+    assert "job 2 has not ended" in desk.typed("audit", "killed.run").stderr
