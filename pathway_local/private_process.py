@@ -1,7 +1,10 @@
-"""What this process leaves behind is its owner's alone: files that others can't read, and no dump of its memory."""
+"""What this process leaves behind is its owner's alone: files that others can't read, none half written, no dump."""
 
 import os
 import resource
+import signal
+from types import FrameType
+from typing import NoReturn
 
 
 def make_private() -> None:
@@ -10,3 +13,20 @@ def make_private() -> None:
     # A limit of 1 byte, unlike 0, also stops a dump that the kernel pipes to a program (fs/coredump.c).
     limit = 0 if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0 else 1
     resource.setrlimit(resource.RLIMIT_CORE, (limit, limit))
+
+
+def end_like_an_interrupt() -> None:
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt, so that what is half written is removed.
+
+    Further ones are ignored: a shutdown and a closed terminal send several. One that is ignored already stays so:
+    who gives a command to nohup wants it to outlive the terminal.
+    """
+    heeded = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+
+    def end(_number: int, _frame: FrameType | None) -> NoReturn:
+        for number in heeded:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for number in heeded:
+        signal.signal(number, end)
