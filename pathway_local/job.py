@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
-from pathlib import Path
 from typing import Protocol
 
 from pathway_local.case import BadRow, Case
@@ -23,7 +22,6 @@ from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.loaded import Loaded, window_of
 from pathway_local.plan import Part, Plan, Settings, own_raters, parts_of
-from pathway_local.private_file import exposed_to
 from pathway_local.prompt import PromptWriter
 from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.rubrics.rubric import Rubric, load_rubric
@@ -88,7 +86,6 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded
         rubrics = _rubrics(plan, existing)
         pseudonyms = _pseudonyms(plan, existing, watcher)
         cases = cases_of(plan.cases, rubrics.values(), existing, plan.id_column, plan.mapping, pseudonyms)
-        _check_permissions(plan, watcher)
         _check_columns(cases, plan)
         for rubric in rubrics.values():
             for said in rubric.notices:
@@ -244,15 +241,6 @@ def _pseudonyms(plan: Plan, run: RunFile | None, watcher: Watcher) -> Pseudonyms
     if run is None and not path.exists():
         watcher.notice(f"{path}: a new key. Keep it apart from the run: who has it can tell which pseudonym is which")
     return Pseudonyms.at(path, make=run is None)
-
-
-def _check_permissions(plan: Plan, watcher: Watcher) -> None:
-    for path in filter(Path.exists, (plan.cases, plan.run)):
-        if not (others := exposed_to(path)):
-            continue
-        if plan.strict_permissions:
-            raise CasesError(f"{path} can be read by {others}", f"Run: chmod 600 {path}")
-        watcher.notice(f"{path} can be read by {others}: chmod 600 {path}")
 
 
 def _check_columns(cases: CasesFile, plan: Plan) -> None:

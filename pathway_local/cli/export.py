@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import check_new, notice, talk
 from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.results.export import export as write
@@ -31,6 +32,8 @@ def export(
 ) -> None:
     """Write a run's verdicts to a file."""
     check_new(out, force=force)
+    if onto is not None:
+        read_privately(onto, run)
     with RunFile.read(run) as read:
         if onto is None:
             remarks = write(read, out, force=force)

@@ -13,9 +13,9 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer.core import TyperCommand
 
+from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import INTERRUPTED, check_new, notice, pairs, print_json, talk
-from pathway_local.engines.launch import give_up_sockets
 from pathway_local.engines.seal import Wanted, require
 from pathway_local.engines.trial import try_seal
 from pathway_local.job import run_job
@@ -200,8 +200,8 @@ def judge(
         strict=strict,
         texts=not without_text,
         pseudonyms=pseudonyms,
-        strict_permissions=strict_permissions,
     )
+    tell_exposed(cases, where, strict=strict_permissions)
     _close_off(plan.seal)
     progress = _Progress()
     with _listening(progress):
@@ -233,8 +233,8 @@ def _close_off(wanted: Wanted) -> None:
         require(try_seal()["seal"])
     if wanted == "off":
         notice("not sealed, as asked for: the engine's libraries can reach the network")
-    elif not give_up_sockets():
-        notice("this kernel filters no system calls: nothing but our own code keeps this process off the network")
+    else:
+        close_off()
 
 
 def _say_head(run: Path) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from pathway_local.checks.check import Check, checked
+from pathway_local.engines.launch import give_up_sockets
 from pathway_local.errors import CasesError, RunFileError
 from pathway_local.judges.registry import Registry, weights_folder
 from pathway_local.judges.weights import weights_hash
@@ -34,10 +35,11 @@ def is_run(path: Path) -> bool:
 
 
 def cases_checks(path: Path) -> Iterator[Check]:
-    """Look at a cases file and the folder that it lies in."""
+    """Look at a cases file and the folder that it lies in; then this process opens no socket any more."""
     yield _permissions("cases file", path)
     yield _folder("cases folder", path)
     yield from _left_parts(path.absolute().parent)
+    give_up_sockets()
     yield checked("cases", lambda: _sheet(path), RESTORE)
 
 
