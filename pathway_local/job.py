@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
-from pathlib import Path
 from typing import Protocol
 
 from pathway_local.case import BadRow, Case
@@ -15,7 +14,7 @@ from pathway_local.checks.placement import check_fits_here
 from pathway_local.engines.passes import Engine, EngineConfig
 from pathway_local.engines.pool import Pool
 from pathway_local.engines.seal import caution_about
-from pathway_local.errors import CasesError, UnknownName, UsageError
+from pathway_local.errors import CasesError, UsageError
 from pathway_local.judge import Judging, LocalRater, Tally
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.machine import this_machine
@@ -23,7 +22,6 @@ from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.loaded import Loaded, window_of
 from pathway_local.plan import Part, Plan, Settings, own_raters, parts_of
-from pathway_local.private_file import exposed_to
 from pathway_local.prompt import PromptWriter
 from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.rubrics.rubric import Rubric, load_rubric
@@ -31,6 +29,8 @@ from pathway_local.runs.manifest import surroundings
 from pathway_local.runs.run_cases import cases_of, remember, rubrics_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.columns import no_column
+from pathway_local.sheets.row import shown
 from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.verdict import Value
 
@@ -86,7 +86,6 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded
         rubrics = _rubrics(plan, existing)
         pseudonyms = _pseudonyms(plan, existing, watcher)
         cases = cases_of(plan.cases, rubrics.values(), existing, plan.id_column, plan.mapping, pseudonyms)
-        _check_permissions(plan, watcher)
         _check_columns(cases, plan)
         for rubric in rubrics.values():
             for said in rubric.notices:
@@ -231,11 +230,11 @@ def _tell(cases: CasesFile, plan: Plan, watcher: Watcher) -> None:
     for note in cases.notes:
         watcher.notice(note)
     for name, column in cases.aliases_used.items():
-        watcher.notice(f"column {column!r} is read as {name}")
+        watcher.notice(f"column {shown(column)!r} is read as {name}")
     if cases.id_column is None:
         watcher.notice("cases are known by their row number: give --id COLUMN if rows may move")
     elif cases.id_column != plan.id_column:
-        watcher.notice(f"column {cases.id_column!r} is read as the case's id")
+        watcher.notice(f"column {shown(cases.id_column)!r} is read as the case's id")
 
 
 def _pseudonyms(plan: Plan, run: RunFile | None, watcher: Watcher) -> Pseudonyms | None:
@@ -247,19 +246,10 @@ def _pseudonyms(plan: Plan, run: RunFile | None, watcher: Watcher) -> Pseudonyms
     return Pseudonyms.at(path, make=run is None)
 
 
-def _check_permissions(plan: Plan, watcher: Watcher) -> None:
-    for path in filter(Path.exists, (plan.cases, plan.run)):
-        if not (others := exposed_to(path)):
-            continue
-        if plan.strict_permissions:
-            raise CasesError(f"{path} can be read by {others}", f"Run: chmod 600 {path}")
-        watcher.notice(f"{path} can be read by {others}: chmod 600 {path}")
-
-
 def _check_columns(cases: CasesFile, plan: Plan) -> None:
     for name in plan.keep or ():
         if name not in cases.columns:
-            raise UnknownName("column", name, cases.columns)
+            raise no_column(name, cases.columns, cases.path.name)
     if plan.truncate and plan.truncate not in cases.inputs:
         raise UsageError(
             f"--truncate names {plan.truncate!r}, which is no input", f"There are: {', '.join(cases.inputs)}."

@@ -55,7 +55,6 @@ class Plan:
     strict: bool = False
     texts: bool = True
     pseudonyms: Path | None = None
-    strict_permissions: bool = False
     allow_references: bool = False
 
 

@@ -1,9 +1,12 @@
-"""What this process leaves behind is its owner's alone: files that others can't read, and no dump of its memory."""
+"""What this process leaves behind is its owner's alone: files that others can't read, none half written, no dump."""
 
 import os
 import resource
+import signal
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 
 def make_private() -> None:
@@ -15,3 +18,20 @@ def make_private() -> None:
     with suppress(OSError):  # a kernel that writes no dumps has no such file
         # Where the limit has to stay 0, such a dump holds none of the memory (core(5)).
         Path("/proc/self/coredump_filter").write_text("0")
+
+
+def end_like_an_interrupt() -> None:
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt, so that what is half written is removed.
+
+    Further ones are ignored: a shutdown and a closed terminal send several. One that is ignored already stays so:
+    who gives a command to nohup wants it to outlive the terminal.
+    """
+    heeded = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+
+    def end(_number: int, _frame: FrameType | None) -> NoReturn:
+        for number in heeded:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for number in heeded:
+        signal.signal(number, end)

@@ -22,6 +22,12 @@ def _dumps_stay_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pathway_local.cli.make_private", lambda: os.umask(0o077))
 
 
+@pytest.fixture(autouse=True)
+def _sockets_stay_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands called in this process would take sockets from all tests after them."""
+    monkeypatch.setattr("pathway_local.cli.private_reading.give_up_sockets", lambda: True)
+
+
 @pytest.fixture(scope="session")
 def tiny_judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a 2-layer Qwen3-shaped judge of random weights, its tokenizer and its chat template."""

@@ -101,11 +101,58 @@ def test_a_map_beats_a_column_of_the_inputs_own_name() -> None:
     assert match.aliases_used == {}
 
 
-def test_long_column_names_are_not_shown() -> None:
-    story = "My sister has been ill since the spring, and I have missed the deadline of my loan."
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My sister has been ill since the spring, and I have missed the deadline of my loan.",
+        "My name is Quagga",
+        "Quagga failed.",
+        "Really, Quagga?",
+        "“Quagga”",
+        "quagga@example.edu",
+        "I'm Quagga",
+        "Quagga\nOkapi",
+        "クアッガです。",
+        "2024-05-01",
+        "17",
+    ],
+)
+def test_what_looks_like_a_text_is_not_listed_as_a_column(text: str) -> None:
     with pytest.raises(ColumnsError) as caught:
-        columns(GOLD, ["question", story])
-    assert "sister" not in str(caught.value) + caught.value.hint
+        columns(GOLD, ["question", "cohort", text])
+    assert text not in str(caught.value) + caught.value.hint
+    assert (
+        "the file has question, cohort, (1 column that looks like a text: is the header missing?)" in caught.value.hint
+    )
+    with pytest.raises(UnknownName) as unknown:
+        columns(GOLD, ["question", text], {"question": "Quest"})
+    assert text not in str(unknown.value) + unknown.value.hint
+
+
+def test_nothing_of_a_header_that_is_a_row_of_texts_is_told() -> None:
+    with pytest.raises(ColumnsError) as caught:
+        columns(GOLD, ["1", "Quagga", "My name is Okapi, what now?", "yes"])
+    assert "the file has (4 columns that look like texts: is the header missing?)" in caught.value.hint
+    assert not any(word in str(caught.value) + caught.value.hint for word in ("Quagga", "Okapi", "yes"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "score_rubric.criteria",
+        "Answer (bot)",
+        "AI-answer",
+        "Ideal answer text",
+        "group/cohort",
+        "q1",
+        "réponse",
+        "答案",
+    ],
+)
+def test_names_of_columns_are_listed(name: str) -> None:
+    with pytest.raises(ColumnsError, match="no column for gold_answer") as caught:
+        columns(GOLD, ["asked", name])
+    assert f"the file has asked, {name}." in caught.value.hint
 
 
 def test_many_columns_are_not_all_listed() -> None:

@@ -1,5 +1,6 @@
 """The doctor finds what is wrong, says how to mend it, and exits with 5."""
 
+import grp
 import json
 import os
 import shutil
@@ -65,6 +66,7 @@ def test_what_is_wrong_with_a_run(desk: Desk) -> None:
     db.execute("UPDATE audit SET entry = entry || ' ' WHERE id = 2")
     db.execute("UPDATE jobs SET ended = NULL")
     db.close()
+    _let_others_in(desk)
     desk.work.chmod(0o707)
     told = _told(desk, "may.run", code=5)
     assert _problems(told) == ["run folder, permissions", "audit trail", "judge scripted"]
@@ -103,16 +105,43 @@ def test_a_missing_file_judge_or_folder_is_a_problem_too(desk: Desk) -> None:
     assert "there is no folder" in told["judge"]["found"]
 
 
-def test_a_cases_file_that_others_can_read(desk: Desk) -> None:
-    cases = desk.cases(1)
+def _let_others_in(desk: Desk) -> None:
+    """Open the working folder and those above it for everybody."""
     for folder in (desk.work, *desk.work.parents):
         if os.access(folder, os.W_OK) and folder.is_relative_to("/tmp") and folder != Path("/tmp"):
             folder.chmod(folder.stat().st_mode | 0o055)
-    cases.chmod(0o644)
-    if not exposed_to(cases):
+    models = desk.work / "models.yaml"
+    models.chmod(0o644)
+    if not exposed_to(models):
         pytest.skip("a folder above the temporary one keeps others out")
+
+
+def test_a_cases_file_that_others_can_read(desk: Desk) -> None:
+    cases = desk.cases(1)
+    _let_others_in(desk)
+    cases.chmod(0o644)
     told = _told(desk, cases.name, code=5)
     assert told["cases file, permissions"]["fix"] == f"chmod 600 {cases.name}"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a folder to another group")
+def test_a_folder_in_which_a_group_can_replace_files(desk: Desk) -> None:
+    try:
+        group = grp.getgrnam("users").gr_gid
+    except KeyError:
+        pytest.skip("this machine has no group users")
+    cases = desk.cases(1)
+    desk.typed(*desk.judging(cases))
+    _let_others_in(desk)
+    os.chown(desk.work, -1, group)
+    desk.work.chmod(0o775)
+    for name, folder in (("may.run", "run folder, permissions"), (cases.name, "cases folder, permissions")):
+        told = _told(desk, name, code=5)
+        assert _problems(told) == [folder]
+        assert "the group users can replace files in it" in told[folder]["found"]
+        assert told[folder]["fix"].startswith(f"chmod go-w {desk.work}")
+    desk.work.chmod(0o755)
+    assert _problems(_told(desk, cases.name)) == []
 
 
 @pytest.mark.parametrize(

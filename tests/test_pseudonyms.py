@@ -1,11 +1,9 @@
 """Minimal runs: pseudonyms by a key that stays apart, verdicts without words, and files that others can't read."""
 
 import csv
-import grp
 import json
 import os
 import stat
-import struct
 from pathlib import Path
 
 import pytest
@@ -67,55 +65,6 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
         pytest.skip("a folder above the temporary one keeps others out")
     with pytest.raises(UsageError, match="every user of this machine"):
         Pseudonyms.of_file(key)
-
-
-@pytest.mark.parametrize(
-    ("file", "folder", "exposed"),
-    [(0o600, 0o755, False), (0o644, 0o700, False), (0o644, 0o755, True), (0o604, 0o711, True), (0o640, 0o750, None)],
-)
-def test_who_can_read_a_file(file: int, folder: int, exposed: bool | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = Path("/tmp") / f"exposed-{os.getpid()}"  # the folders above are open to all, unlike those of pytest
-    root.mkdir(mode=0o700)
-    try:
-        root.chmod(folder)
-        path = root / "cases.csv"
-        path.write_text("x")
-        path.chmod(file)
-        if exposed is None:
-            os.chown(path, -1, os.getgid())
-            own = grp.getgrgid(os.getgid()).gr_name
-            monkeypatch.setattr("pathway_local.private_file._names", lambda path: ("anna", own))
-            assert exposed_to(path) == f"the group {own}"
-            monkeypatch.setattr("pathway_local.private_file._names", lambda path: (own, own))
-            assert exposed_to(path) == ""
-        else:
-            assert exposed_to(path) == ("every user of this machine" if exposed else "")
-    finally:
-        path.unlink()
-        root.rmdir()
-
-
-def test_an_access_list_counts_until_the_mode_takes_back_what_it_grants() -> None:
-    folder = Path("/tmp") / f"listed-{os.getpid()}"
-    folder.mkdir(mode=0o755)
-    folder.chmod(0o755)
-    path = folder / "cases.csv"
-    try:
-        path.touch(mode=0o600)
-        nobody = 0xFFFFFFFF
-        # The owner, user 1234, the group, the most that others than the owner get, everybody: see acl(5).
-        entries = [(1, 6, nobody), (2, 4, 1234), (4, 0, nobody), (16, 4, nobody), (32, 0, nobody)]
-        listed = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
-        try:
-            os.setxattr(path, "system.posix_acl_access", listed)
-        except OSError:
-            pytest.skip("this file system keeps no access lists")
-        assert "access list" in exposed_to(path)
-        path.chmod(0o600)
-        assert exposed_to(path) == ""
-    finally:
-        path.unlink()
-        folder.rmdir()
 
 
 def test_a_run_with_pseudonyms_and_without_text_tells_neither(desk: Desk) -> None:

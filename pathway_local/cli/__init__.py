@@ -12,7 +12,7 @@ from pathway_local import __version__
 from pathway_local.cli.faults import FAULT, keep_texts_out_of_tracebacks, tell_fault
 from pathway_local.cli.terminal import INTERRUPTED, complain
 from pathway_local.errors import PathwayError
-from pathway_local.private_process import make_private
+from pathway_local.private_process import end_like_an_interrupt, make_private
 
 COMMANDS = {
     "judge": "Judge the cases of a file under one or more rubrics.",
@@ -92,6 +92,7 @@ def _main(
 def main() -> None:
     """Run the command line; an error becomes one line with a hint, and its exit code."""
     make_private()
+    end_like_an_interrupt()
     keep_texts_out_of_tracebacks()
     try:
         app(prog_name="pathway-local")

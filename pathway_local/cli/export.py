@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.export_note import note_export
+from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import check_new, notice, talk
 from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.results.export import export as write
@@ -31,7 +32,11 @@ def export(
     force: Annotated[bool, typer.Option(help="Replace a file that exists.")] = False,
 ) -> None:
     """Write a run's verdicts to a file."""
-    check_table(out, force=force) if onto is None else check_new(out, force=force)
+    if onto is None:
+        check_table(out, force=force)
+    else:
+        check_new(out, force=force)
+        read_privately(onto, run)
     with RunFile.read(run) as read:
         if onto is None:
             remarks = write(read, out, force=force)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import pairs, talk
 from pathway_local.errors import UsageError
 from pathway_local.ratings.cases_given import Given
@@ -42,6 +43,7 @@ def export(
 
     Cases get random ids; which is which stays in the run, and `import` reads the results back.
     """
+    read_privately(cases, run)
     given = Given(run, cases, rubric, id_column, pairs(mapping, "--map"), pseudonyms)
     with HostedRequests(RequestPlan(given, service, model, out, only), force=force) as requests:
         _warn(requests, service)

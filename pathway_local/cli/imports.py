@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
+from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import data, notice, table, talk
 from pathway_local.errors import RatingsError
 from pathway_local.pseudonyms import Pseudonyms
@@ -40,6 +41,7 @@ def import_(
     rating sheets, results of OpenAI's or Anthropic's batch services or of `vllm run-batch`, or a table with a
     column `reply` of raw replies.
     """
+    read_privately(file, run)
     key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
     wanted = RatingsFile(file, kind, rater, rubric, id_column, score, key)
     with RunFile.open(run) as opened:

@@ -11,13 +11,13 @@ import typer
 from typer.core import TyperCommand
 
 from pathway_local.cli.export_note import note_export
+from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import INTERRUPTED, notice, pairs, print_json, talk
-from pathway_local.engines.launch import give_up_sockets
-from pathway_local.engines.seal import NO_FILTER, Wanted, require
+from pathway_local.engines.seal import Wanted, require
 from pathway_local.engines.trial import try_seal
-from pathway_local.errors import SealError, UsageError
+from pathway_local.errors import UsageError
 from pathway_local.job import run_job
 from pathway_local.judge import Tally
 from pathway_local.plan import Plan, default_run
@@ -125,8 +125,8 @@ def judge(
         strict=strict,
         texts=not without_text,
         pseudonyms=pseudonyms,
-        strict_permissions=strict_permissions,
     )
+    tell_exposed(cases, where, strict=strict_permissions)
     _close_off(plan.seal)
     progress = JobProgress()
     with listening(progress):
@@ -159,10 +159,8 @@ def _close_off(wanted: Wanted) -> None:
         require(try_seal()["seal"])
     if wanted == "off":
         notice("not sealed, as asked for: the engine's libraries can reach the network")
-    elif not give_up_sockets():
-        if wanted == "required":
-            raise SealError("the kernel filters no system calls for this process, which holds the cases", NO_FILTER)
-        notice("this kernel filters no system calls: nothing but our own code keeps this process off the network")
+    else:
+        close_off(required=wanted == "required")
 
 
 def _say_head(run: Path) -> None:

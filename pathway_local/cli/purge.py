@@ -11,6 +11,7 @@ from pathway_local.errors import UsageError
 from pathway_local.runs.purge import What, exported
 from pathway_local.runs.purge import purge as remove
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.output_file import left_parts
 
 STAYS = (
     "names of raters and of files, in its audit trail and with its jobs; the rubrics",
@@ -54,6 +55,8 @@ def purge(
         talk.print(f"  {place}")
     if files:
         talk.print(f"  exported from this run: {', '.join(files)}", markup=False)
+    for part in left_parts(run.absolute().parent):
+        talk.print(f"  half written by a command that was killed, or that is still writing: {part}", markup=False)
 
 
 def _ask(run: Path, what: What) -> None:

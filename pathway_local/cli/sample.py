@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import notice, pairs, talk
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.sampling import SamplePlan
@@ -33,6 +34,7 @@ def sample(
 
     Each case's chance of being drawn stays in the run, so that labels on the sample speak for all cases.
     """
+    read_privately(cases, run)
     given = Given(run, cases, rubric, id_column, pairs(mapping, "--map"), pseudonyms)
     found = draw_sample(SamplePlan(given, n, seed, out, strata, rater), sys.argv, force=force)
     if found.left_out:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,15 +10,17 @@ from functools import partial
 from pathlib import Path
 
 from pathway_local.checks.check import Check, checked
+from pathway_local.engines.launch import give_up_sockets
 from pathway_local.errors import CasesError, RunFileError
 from pathway_local.judges.registry import Registry, weights_folder
 from pathway_local.judges.weights import weights_hash
-from pathway_local.private_file import exposed_to
+from pathway_local.private_file import exposed_to, replaceable_by
 from pathway_local.rater import Rater
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets import open_sheet
+from pathway_local.sheets.output_file import left_parts
 
 RESTORE = "Restore a copy."
 
@@ -39,16 +42,24 @@ def is_run(path: Path) -> bool:
 
 
 def cases_checks(path: Path) -> Iterator[Check]:
-    """Look at a cases file."""
+    """Look at a cases file and the folder that it lies in; then this process opens no socket any more."""
     yield _permissions("cases file", path)
+    yield _folder("cases folder", path)
+    yield from _left_parts(path.absolute().parent)
+    give_up_sockets()
     yield checked("cases", lambda: _sheet(path), RESTORE)
 
 
 def run_checks(path: Path, judges: Registry) -> Iterator[Check]:
     """Look at a run file, the folder that it lies in, its audit trail, and the weights of its judges."""
     yield _permissions("run file", path)
-    yield _folder(path.absolute().parent)
+    folder = path.absolute().parent
+    yield _folder("run folder", path)
+    if not os.access(folder, os.W_OK):
+        said = "it can't be written to: the run can only be read"
+        yield Check("run folder", "note", said, "Move the run to a folder of yours before you go on with it.")
     yield _file_system(path, Path("/proc/self/mountinfo"))
+    yield from _left_parts(folder)
     yield checked("run", lambda: _run(path), RESTORE)
     yield checked("audit trail", lambda: _trail(path), RESTORE)
     for rater in _judges(path):
@@ -61,15 +72,21 @@ def _permissions(name: str, path: Path) -> Check:
     return Check(f"{name}, permissions", "ok", "nobody else can read it")
 
 
-def _folder(folder: Path) -> Check:
-    mode = folder.stat().st_mode
-    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-        fix = f"chmod o-w {folder}"
-        return Check("run folder, permissions", "problem", "every user of this machine can replace files in it", fix)
-    if not os.access(folder, os.W_OK):
-        fix = "Move the run to a folder of yours before you go on with it."
-        return Check("run folder, permissions", "note", "it can't be written to: the run can only be read", fix)
-    return Check("run folder, permissions", "ok", f"{stat.filemode(mode)} {folder}")
+def _folder(name: str, path: Path) -> Check:
+    folder = path.resolve().parent
+    mode = stat.filemode(folder.stat().st_mode)
+    if others := replaceable_by(path):
+        fix = f"chmod go-w {folder}, or move {path.name} to a folder of yours"
+        return Check(f"{name}, permissions", "problem", f"{others} can replace files in it ({mode} {folder})", fix)
+    return Check(f"{name}, permissions", "ok", f"{mode} {folder}")
+
+
+def _left_parts(folder: Path) -> Iterator[Check]:
+    """A problem where a command that was killed has left what it had written by then, which can be texts of cases."""
+    if parts := left_parts(folder):
+        names = shlex.join(map(str, parts))
+        said = f"{folder} holds half-written files of a command that was killed, or that is still writing"
+        yield Check("half-written files", "problem", said, f"If no command is writing there: rm -r {names}")
 
 
 def _file_system(path: Path, mounts: Path) -> Check:

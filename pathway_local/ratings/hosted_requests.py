@@ -9,7 +9,7 @@ from typing import Any
 
 from pathway_local import __version__
 from pathway_local.case import Case
-from pathway_local.errors import CasesError, UnknownName, UsageError
+from pathway_local.errors import CasesError, UsageError
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import Handout, hand_out, store_handouts
 from pathway_local.ratings.samples import draw
@@ -17,8 +17,8 @@ from pathway_local.ratings.service_schema import Service, strict_schema
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_job import WRITTEN
 from pathway_local.sheets.cells import json_text
+from pathway_local.sheets.columns import no_column
 from pathway_local.sheets.output_file import check_output, output_file
-from pathway_local.sheets.row import shown
 from pathway_local.verdict import Value
 
 CHAT_URL = "/v1/chat/completions"
@@ -124,7 +124,7 @@ class HostedRequests:
         if self.plan.only and not sign:
             raise UsageError(f"--only {self.plan.only} is no number and no COLUMN=VALUE", "Such as --only 200.")
         if sign and column not in self._given.file.columns:
-            raise UnknownName("column", column, map(shown, self._given.file.columns))
+            raise no_column(column, self._given.file.columns, self._given.file.path.name)
         return column, value
 
     def _cases(self) -> Iterator[Case]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pathway_local.errors import ColumnsError, UnknownName, UsageError
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.sheets.columns import has_column, match_columns
+from pathway_local.sheets.columns import has_column, listed, match_columns, no_column
 from pathway_local.sheets.row import shown
 
 HANDOUT_IDS = ("rating_id", "custom_id")
@@ -70,7 +70,7 @@ def find_layout(
     Raises UsageError where a score can't be found or it can't be told whose it is.
     """
     if id_column is not None and id_column not in columns:
-        raise UnknownName("column", id_column, map(shown, columns), f"These are the columns of {source}")
+        raise no_column(id_column, columns, source)
     ids = (*HANDOUT_IDS, *((own_id,) if own_id else ()), *CASE_IDS)
     id_column = id_column or _first(ids, columns)
     rater_column = None if scores and _raters_in(scores) else _first(RATERS, columns)
@@ -140,7 +140,7 @@ def _named(item: str, columns: Sequence[str], rubric: Rubric, source: str) -> tu
         if score not in known:
             raise UnknownName("score", score, known)
         return score, column, True
-    raise UnknownName("column", column if sign else item, map(shown, columns), f"These are the columns of {source}")
+    raise no_column(column if sign else item, columns, source)
 
 
 def _owner_of(column: str, score: str, rubric: Rubric) -> str:
@@ -173,8 +173,7 @@ def _own_scores(columns: Sequence[str], rubric: Rubric, source: str, *, hosted: 
         replies = f", or one of raw replies called {REPLIES[0]}" if hosted else ""
         raise UsageError(
             f"{source} has no column called {' or '.join(known)}{replies}",
-            f"Name the columns of scores with --score, once for each evaluator. It has "
-            f"{', '.join(map(shown, columns[:40]))}.",
+            f"Name the columns of scores with --score, once for each evaluator. It has {', '.join(listed(columns))}.",
         )
     return found
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 from pathway_local import __version__
 from pathway_local.case import Case, fingerprint
-from pathway_local.errors import CasesError, UnknownName, UsageError
+from pathway_local.errors import CasesError, UsageError
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.ratings.rating_sheet import RatingRow, write_rating_sheet
 from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_job import WRITTEN
-from pathway_local.sheets.output_file import check_output, output_file
+from pathway_local.sheets.columns import no_column
+from pathway_local.sheets.output_file import check_output, output_file, temporary_files_in
 from pathway_local.sheets.row import shown
-from pathway_local.sheets.tables import temporary_files_in
 from pathway_local.verdict import Value
 
 
@@ -95,7 +95,7 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
 
 def _check_strata(given: CasesGiven, column: str) -> None:
     if column and column not in given.file.columns:
-        raise UnknownName("column", column, map(shown, given.file.columns), "These are the columns of the cases file")
+        raise no_column(column, given.file.columns, given.file.path.name)
     if column and column == given.file.id_column:
         raise UsageError(f"{shown(column)} is the column of the ids", "Draw within the values of another one.")
     if column in given.file.inputs.values():

@@ -10,11 +10,9 @@ from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, ColumnsError, UnknownName
 from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.sheets import open_sheet
-from pathway_local.sheets.columns import ColumnMatch, has_column, match_columns
+from pathway_local.sheets.columns import ID_COLUMNS, ColumnMatch, has_column, match_columns, no_column
 from pathway_local.sheets.nested_keys import nested_cells, nested_keys
 from pathway_local.sheets.row import Row, flaw, shown
-
-ID_COLUMNS = ("id", "case_id")
 
 
 class CasesFile:
@@ -54,7 +52,7 @@ class CasesFile:
         self.inputs = match.columns
         self.aliases_used = match.aliases_used
         if id_column is not None and id_column not in self.columns:
-            raise UnknownName("column", id_column, map(shown, self.columns), f"These are the columns of {path.name}")
+            raise no_column(id_column, self.columns, path.name)
         self.id_column = id_column or self._find_id_column()
 
     def __iter__(self) -> Iterator[Case | BadRow]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from pathway_local.errors import ColumnsError, UnknownName
-from pathway_local.sheets.row import shown
+from pathway_local.sheets.row import is_like_a_name, shown
 
 ALIASES = (
     ("question", "query", "user_question", "prompt", "user_input"),
@@ -18,6 +18,7 @@ ALIASES = (
 )
 """Names that mean the same input."""
 
+ID_COLUMNS = ("id", "case_id")
 SHOWN_COLUMNS = 40
 
 
@@ -52,7 +53,7 @@ def match_columns(
         if column not in found and column not in nested:
             # Keys inside cells can be anybody's words: only those that are nearly what was asked for are told.
             near = get_close_matches(column, nested, n=3)
-            raise UnknownName("column", column, map(shown, [*found, *near]), f"These are the columns of {source}")
+            raise no_column(column, [*found, *near], source)
     for fits in (_is_same, _is_spelled_alike, _means_the_same):
         matching.claim(fits)
     matching.claim(lambda name, column: column in nested and _fold(column.rpartition(".")[2]) == _fold(name))
@@ -114,16 +115,41 @@ class _Matching:
         return f"no column for {name}"
 
     def _map_option(self, name: str) -> str:
-        free = {_fold(c): c for c in self.found if c not in self.columns.values() and shown(c) == c}
+        free = {_fold(c): c for c in names_among(self.found) if c not in self.columns.values() and shown(c) == c}
         near = [match for alias in (name, *_aliases(name)) for match in get_close_matches(_fold(alias), free, n=1)]
         choice = self.choices.get(name, [free[match] for match in near] or ["COLUMN"])[0]
         return f"--map {shlex.quote(f'{name}={choice}')}"
 
     def _both_sides(self) -> str:
         needs = "; ".join(f"{rubric} needs {', '.join(names)}" for rubric, names in self.needed.items())
-        has = ", ".join(map(shown, self.found[:SHOWN_COLUMNS]))
-        more = len(self.found) - SHOWN_COLUMNS
-        return f"{needs}; the file has {has}" + (f" and {more:,} more columns." if more > 0 else ".")
+        return f"{needs}; the file has {', '.join(listed(self.found, known=self.inputs))}."
+
+
+def no_column(name: str, columns: Sequence[str], source: str) -> UnknownName:
+    """That no column of the file `source` is called `name`, with those that there are, nearest first."""
+    return UnknownName("column", name, listed(columns, near=name), f"These are the columns of {source}")
+
+
+def listed(columns: Sequence[str], *, near: str = "", known: Sequence[str] = ()) -> list[str]:
+    """Columns' names for a message, nearest to `near` first; those that look like texts are only counted."""
+    names = names_among(columns, known)
+    first = get_close_matches(near, names, n=SHOWN_COLUMNS, cutoff=0.5)
+    told = [*first, *(name for name in names if name not in first)]
+    said = list(map(shown, told[:SHOWN_COLUMNS]))
+    if len(told) > SHOWN_COLUMNS:
+        said.append(f"and {len(told) - SHOWN_COLUMNS:,} more columns")
+    if hidden := len(columns) - len(names):
+        looks = "column that looks like a text" if hidden == 1 else "columns that look like texts"
+        said.append(f"({hidden:,} {looks}: is the header missing?)")
+    return said
+
+
+def names_among(columns: Sequence[str], known: Sequence[str] = ()) -> list[str]:
+    """The columns' names that are no case's texts; none where a header has such texts and no name that is known."""
+    ours = set(map(_fold, (*ID_COLUMNS, *known, *(name for group in ALIASES for name in group))))
+    recognized = [name for name in columns if _fold(name) in ours]
+    alike = [name for name in columns if _fold(name) in ours or is_like_a_name(name)]
+    return alike if recognized or len(alike) == len(columns) else []
 
 
 def has_column(name: str, columns: Sequence[str]) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,10 @@ ROW_LIMIT = 2 * CELL_LIMIT
 """Characters in one row of a text file: what a quote that never closes can cost in memory."""
 
 COLUMN_LIMIT = 2_000
+
+NAME_LENGTH, NAME_WORDS = 40, 3
+_SENTENCE = re.compile(r"""[.,;:!?…](?=["')\]”’»]*(\s|$))|[。，、；：！？“”„«»"@\n]|\w['’]\w""")
+"""Punctuation that stands in texts, and not in names such as score_rubric.criteria or Answer (bot)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +63,27 @@ def column_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     named = tuple(name if name.strip() else f"column {place}" for place, name in enumerate(names, 1))
     twice = [shown(name) for name, times in Counter(named).items() if times > 1]
     if twice:
-        raise CasesError(f"{path.name} has several columns called {twice[0]}", "Give each column its own name.")
+        called = f"called {twice[0]}" if all(map(is_like_a_name, named)) else "of one name: is the header missing?"
+        raise CasesError(f"{path.name} has several columns {called}", "Give each column its own name.")
     return named
 
 
 def shown(name: str) -> str:
-    """A column's name for a message. A long one is left out: without a header, it would be a case's text."""
-    if len(name) > 60:
+    """A column's name for a message. What looks like a text is left out: without a header, it would be a case's."""
+    if not is_like_a_name(name):
         return f"(a name of {len(name):,} characters)"
-    return name if name.isprintable() and name == name.strip() else repr(name)
+    return name if name == name.strip() else repr(name)
+
+
+def is_like_a_name(name: str) -> bool:
+    """Whether what stands in a header is short, of few words and no sentence, number or address."""
+    return (
+        name.isprintable()
+        and len(name) <= NAME_LENGTH
+        and len(name.split()) <= NAME_WORDS
+        and any(map(str.isalpha, name))
+        and not _SENTENCE.search(name)
+    )
 
 
 def flaw(text: str) -> str:

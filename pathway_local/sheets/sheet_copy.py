@@ -13,10 +13,10 @@ from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.cells import arrow_column, json_text
 from pathway_local.sheets.delimited import DelimitedSheet
 from pathway_local.sheets.json_lines import JsonLinesSheet
-from pathway_local.sheets.output_file import output_file
+from pathway_local.sheets.output_file import output_file, temporary_files_in
 from pathway_local.sheets.parquet import ParquetSheet
 from pathway_local.sheets.row import Row, shown
-from pathway_local.sheets.tables import Written, delimited_line, fill_cell, temporary_files_in
+from pathway_local.sheets.tables import Written, delimited_line, fill_cell
 from pathway_local.sheets.workbook import WorkbookSheet
 from pathway_local.verdict import Value
 

@@ -3,16 +3,14 @@
 import csv
 import io
 import sys
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from pathway_local.errors import UsageError
 from pathway_local.sheets.cells import arrow_column, delimited_cell, json_text, workbook_cell
-from pathway_local.sheets.output_file import check_output, output_file
+from pathway_local.sheets.output_file import check_output, output_file, temporary_files_in
 from pathway_local.sheets.workbook import LAST_ROW
 from pathway_local.verdict import Value
 
@@ -68,18 +66,6 @@ def fill_cell(cell: "Cell", value: Value) -> bool:
     if isinstance(cell.value, str):
         cell.data_type = "s"
     return cut
-
-
-@contextmanager
-def temporary_files_in(folder: Path) -> Iterator[None]:
-    """Keep the temporary files of libraries, which hold cells, beside the file that they are for."""
-    before = tempfile.tempdir
-    with tempfile.TemporaryDirectory(prefix=".", dir=folder) as private:
-        tempfile.tempdir = private
-        try:
-            yield
-        finally:
-            tempfile.tempdir = before
 
 
 def _write_csv(file: BinaryIO, columns: Sequence[str], rows: Rows, written: Written) -> None:

@@ -1,0 +1,113 @@
+"""A command that a signal ends leaves none of the texts that it was writing, and says so by its exit code."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from typed import Desk
+
+INTERRUPTED = 130
+WORD = "QUAGGAMARKER"
+CASES = 6_000
+EXPORT = ["hosted", "export", "may.run", "--cases", "cases.jsonl", "--service", "openai", "--model", "m", "--yes"]
+SAMPLE = ["sample", "may.run", "--cases", "cases.jsonl", "--n", str(CASES), "--seed", "1"]
+RUBRIC = ["--rubric", "small.prompty"]
+
+
+Writing = Callable[["subprocess.Popen[str]", Desk], bool]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path / "d", tmp_path)
+    text = f"{WORD} " * 40
+    desk.sheet([{"id": f"c{number}", "question": text, "answer": f"{text} {number}"} for number in range(CASES)])
+    return desk
+
+
+def _writing(process: "subprocess.Popen[str]", desk: Desk) -> bool:
+    """Whether a command has begun a file in the working folder that it will give its name at the end."""
+    with suppress(OSError):  # what is closed, or ends, while it is looked at
+        for path in Path(f"/proc/{process.pid}/fd").iterdir():
+            target = path.readlink()
+            hidden = target.name.endswith(" (deleted)") or ".part" in str(target)
+            if hidden and target.is_relative_to(desk.work) and path.stat().st_size:
+                return True
+    return False
+
+
+def _unpacked(_: "subprocess.Popen[str]", desk: Desk) -> bool:
+    """Whether a workbook's library has begun its temporary files."""
+    return any(path.is_file() for path in desk.work.glob(".*.part/*"))
+
+
+def _end_while_it_writes(
+    desk: Desk, command: list[str], number: signal.Signals, *before: str, writing: Writing = _writing
+) -> int:
+    with desk.begun(*command, before=before) as process:
+        while process.poll() is None and not writing(process, desk):
+            time.sleep(0.001)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=120)
+    assert WORD not in out + err
+    assert "Traceback" not in err
+    return process.returncode
+
+
+def _left(desk: Desk) -> list[str]:
+    """The files, but for the cases, in which the word is found."""
+    others = (path for path in desk.root.rglob("*") if path.is_file() and path.name != "cases.jsonl")
+    return [path.name for path in others if WORD.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_batch_file_that_is_ended_half_written_is_removed(desk: Desk, number: signal.Signals) -> None:
+    assert _end_while_it_writes(desk, [*EXPORT, *RUBRIC, "--out", "req.jsonl"], number) == INTERRUPTED
+    assert _left(desk) == []
+    assert sorted(path.name for path in desk.work.iterdir()) == [
+        "cases.jsonl",
+        "may.run",
+        "models.yaml",
+        "small.prompty",
+    ]
+    desk.typed(*EXPORT, "--out", "req.jsonl")
+    assert _left(desk) == ["req.jsonl"]
+
+
+def test_a_rating_sheet_that_is_ended_half_written_is_removed(desk: Desk) -> None:
+    assert _end_while_it_writes(desk, [*SAMPLE, *RUBRIC, "--out", "sheet.xlsx"], signal.SIGTERM) == INTERRUPTED
+    assert _left(desk) == []
+    assert not list(desk.work.glob(".*"))
+
+
+def test_what_is_told_to_outlive_its_terminal_does(desk: Desk) -> None:
+    ignoring = ["env", "--ignore-signal=HUP"]
+    assert _end_while_it_writes(desk, [*EXPORT, *RUBRIC, "--out", "req.jsonl"], signal.SIGHUP, *ignoring) == 0
+    assert _left(desk) == ["req.jsonl"]
+
+
+def test_even_what_is_killed_leaves_no_text_of_a_batch_file(desk: Desk) -> None:
+    try:
+        os.close(os.open(desk.work, os.O_TMPFILE | os.O_WRONLY))
+    except OSError:
+        pytest.skip("this file system has no files without names")
+    ended = _end_while_it_writes(desk, [*EXPORT, *RUBRIC, "--out", "req.jsonl"], signal.SIGKILL)
+    assert ended == -signal.SIGKILL
+    assert _left(desk) == []
+
+
+def test_what_a_killed_command_has_left_is_told_by_the_doctor_and_by_purge(desk: Desk) -> None:
+    ended = _end_while_it_writes(desk, [*SAMPLE, *RUBRIC, "--out", "sheet.xlsx"], signal.SIGKILL, writing=_unpacked)
+    assert ended == -signal.SIGKILL
+    [part] = desk.work.glob(".*.part")
+    assert part.stat().st_mode & 0o777 == 0o700
+    for name in ("may.run", "cases.jsonl"):
+        told = {each["name"]: each for each in json.loads(desk.typed("doctor", name, "--json", code=5).stdout)}
+        assert told["half-written files"]["fix"].endswith(f"rm -r {part}")
+    assert str(part) in desk.typed("purge", "may.run", "--all", "--yes").stderr

@@ -1,0 +1,162 @@
+"""Who can read a file: its mode and those of all the folders above it, taken together."""
+
+import grp
+import os
+import pwd
+import shutil
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pathway_local.private_file import exposed_to, replaceable_by
+
+EVERYBODY = "every user of this machine"
+DAEMON = 1
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give files away")
+
+Place = tuple[int, int, int]
+"""Owner, group and mode."""
+
+
+@pytest.fixture
+def top() -> Iterator[Path]:
+    folder = Path("/tmp") / f"exposed-{os.getpid()}"  # the folders above are open to all, unlike those of pytest
+    folder.mkdir(mode=0o700)
+    yield folder
+    shutil.rmtree(folder)
+
+
+Put = Callable[..., Path]
+
+
+@pytest.fixture
+def put(top: Path) -> Put:
+    """A file below folders: each an owner, a group and a mode, the outermost folder first."""
+
+    def put(*places: Place) -> Path:
+        path = top
+        for place in (*places[1:-1], None):
+            path = path / "inner" if place else path / "cases.csv"
+            path.mkdir(exist_ok=True) if place else path.touch()
+        for (owner, group, mode), at in zip(reversed(places), (path, *path.parents), strict=False):
+            os.chown(at, owner, group)
+            at.chmod(mode)
+        return path
+
+    return put
+
+
+@pytest.mark.parametrize(
+    ("file", "folder", "exposed"),
+    [(0o600, 0o755, False), (0o644, 0o700, False), (0o644, 0o755, True), (0o604, 0o711, True), (0o640, 0o750, False)],
+)
+def test_who_can_read_a_file(file: int, folder: int, exposed: bool, put: Put) -> None:
+    own = os.geteuid(), pwd.getpwuid(os.geteuid()).pw_gid
+    if grp.getgrgid(own[1]).gr_name != pwd.getpwuid(own[0]).pw_name:
+        pytest.skip("who runs this has no group of their own")
+    assert exposed_to(put((*own, folder), (*own, file))) == (EVERYBODY if exposed else "")
+
+
+def _gid(name: str) -> int:
+    return grp.getgrnam(name).gr_gid
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("folders", "file", "who"),
+    [
+        # A shared folder: whoever may enter it reads what others may read.
+        ([("root", "users", 0o750)], ("daemon", "daemon", 0o644), "the group users"),
+        ([("root", "users", 0o750)], ("daemon", "users", 0o640), "the group users"),
+        ([("root", "users", 0o750)], ("daemon", "users", 0o604), ""),  # its bits take from the group what others have
+        ([("root", "users", 0o750)], ("daemon", "daemon", 0o640), ""),
+        ([("root", "users", 0o750)], ("daemon", "games", 0o640), "whoever is in the groups games and users"),
+        ([("root", "users", 0o750), ("root", "root", 0o755)], ("daemon", "daemon", 0o644), "the group users"),
+        ([("root", "users", 0o755), ("root", "games", 0o710)], ("daemon", "daemon", 0o644), "the group games"),
+        ([("root", "users", 0o750), ("root", "root", 0o700)], ("daemon", "daemon", 0o644), ""),
+        ([("root", "users", 0o705)], ("daemon", "users", 0o640), ""),
+        ([("daemon", "daemon", 0o750)], ("daemon", "daemon", 0o644), ""),
+        # Whose the folder is can enter it, too.
+        ([("games", "games", 0o700)], ("daemon", "daemon", 0o644), "the user games"),
+        ([("games", "games", 0o700)], ("daemon", "daemon", 0o600), ""),
+        ([("games", "games", 0o700)], ("daemon", "games", 0o640), "the user games"),
+        ([("root", "root", 0o700)], ("daemon", "daemon", 0o644), ""),
+    ],
+)
+def test_a_file_and_its_folders_count_together(
+    folders: list[tuple[str, str, int]], file: tuple[str, str, int], who: str, put: Put
+) -> None:
+    try:
+        places = [(pwd.getpwnam(owner).pw_uid, _gid(group), mode) for owner, group, mode in (*folders, file)]
+    except KeyError as error:
+        pytest.skip(f"this machine lacks a user or group: {error}")
+    assert exposed_to(put(*places)) == who
+
+
+@as_root
+def test_a_group_of_the_owners_name_is_the_owners_own_only_without_other_members(
+    put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put((0, 0, 0o755), (DAEMON, DAEMON, 0o640))
+    assert exposed_to(path) == ""
+    real = grp.getgrgid(DAEMON)
+    more = grp.struct_group((real.gr_name, "x", DAEMON, ["games"]))
+    with monkeypatch.context() as patch:
+        patch.setattr(grp, "getgrgid", lambda group: more)
+        assert exposed_to(path) == f"the group {real.gr_name}"
+    everybody = [*pwd.getpwall(), pwd.struct_passwd(("anna", "x", 7777, DAEMON, "", "/", "/bin/sh"))]
+    with monkeypatch.context() as patch:
+        patch.setattr(pwd, "getpwall", lambda: everybody)
+        assert exposed_to(path) == f"the group {real.gr_name}"
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("folder", "who"),
+    [
+        ((0, 0, 0o755), ""),
+        ((0, 0, 0o777), EVERYBODY),
+        ((0, 0, 0o1777), ""),
+        ((0, DAEMON, 0o775), ""),  # the group is the file's owner's own
+        ((0, 100, 0o775), "the group users"),
+        ((0, 100, 0o1775), ""),
+    ],
+)
+def test_who_can_replace_a_file(folder: Place, who: str, put: Put) -> None:
+    if grp.getgrgid(100).gr_name != "users":
+        pytest.skip("this machine has no group users")
+    assert replaceable_by(put(folder, (DAEMON, DAEMON, 0o600))) == who
+
+
+def _list_user(path: Path, owner: int, bits: int, rest: int) -> None:
+    """Let user 1234 do what `bits` say: the owner, that user, the group, the most that they get, everybody (acl(5))."""
+    nobody = 0xFFFFFFFF
+    entries = [(1, owner, nobody), (2, bits, 1234), (4, 0, nobody), (16, bits, nobody), (32, rest, nobody)]
+    listed = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    try:
+        os.setxattr(path, "system.posix_acl_access", listed)
+    except OSError:
+        pytest.skip("this file system keeps no access lists")
+
+
+def test_an_access_list_counts_until_the_mode_takes_back_what_it_grants(top: Path) -> None:
+    top.chmod(0o755)
+    path = top / "cases.csv"
+    path.touch(mode=0o600)
+    _list_user(path, 6, 4, 0)
+    assert exposed_to(path) == f"those whom the access list of {path} names (getfacl)"
+    path.chmod(0o600)
+    assert exposed_to(path) == ""
+
+
+def test_an_access_list_of_a_folder_counts_too(top: Path) -> None:
+    path = top / "cases.csv"
+    path.touch()
+    path.chmod(0o644)
+    assert exposed_to(path) == ""
+    _list_user(top, 7, 5, 0)
+    assert exposed_to(path) == f"those whom the access list of {top} names (getfacl)"
+    path.chmod(0o600)
+    assert exposed_to(path) == ""
