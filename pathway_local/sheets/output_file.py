@@ -78,8 +78,8 @@ def _opened(part: Path) -> int:
     """A new file in the folder of `part`: without a name where it can be given one later, else with that one."""
     if _OPENED.is_dir():
         with suppress(OSError):  # not every file system has files without names; what else is wrong shows below
-            return os.open(part.parent, os.O_TMPFILE | os.O_WRONLY, 0o600)
-    return os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            return os.open(part.parent, os.O_TMPFILE | os.O_RDWR, 0o600)
+    return os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
 
 
 def _put_in_place(handle: int, part: Path, path: Path, *, force: bool) -> None:
