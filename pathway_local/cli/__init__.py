@@ -28,7 +28,7 @@ COMMANDS = {
     "calibrate": "Correct a judge's mean by people's labels of a sample.",
     "compare": "Show which of two chatbots does better on the same questions.",
     "hosted": "Write a run's prompts as a batch file for a hosted judge.",
-    "audit": "Show who did what with a run, and check that nothing of it was changed.",
+    "audit": "Show who did what with a run, and check its audit trail and its outcomes.",
     "purge": "Remove texts, or all that is known of cases, from a run for good.",
     "doctor": "Look at this machine, a run or a cases file: what is wrong, and how to mend it.",
 }
