@@ -17,6 +17,10 @@ from typed import Desk
 WORD = "QUAGGAMARKER"
 OTHER = "OKAPIMARKER"
 CASES = 6
+SHARED = Path("/dev/shm")
+HEADERLESS = f'7,"My name is {WORD}, what now?",It is {WORD}.,{WORD}\n8,Who is {WORD}?,"No, {WORD}",{OTHER}\n'
+GIVEN = ("--rubric", "small.prompty", "--cases")
+HOSTED = ("--service", "openai", "--model", "m", "--yes", "--out", "requests.jsonl")
 
 
 @pytest.fixture
@@ -51,15 +55,24 @@ def _sheet(desk: Desk, *, poison: bool = True) -> Path:
     return path
 
 
-def _left(desk: Desk, cases: Path) -> list[Path]:
-    """The files beside the cases file in which one of the words is found."""
+def _left(desk: Desk, *meant: Path) -> list[Path]:
+    """The files in which one of the words is found, but for those that are meant to hold it."""
     found = []
-    for path in desk.root.rglob("*"):
-        if path.is_file() and path != cases:
+    for path in (*desk.root.rglob("*"), *_shared(desk)):
+        if path.is_file() and path not in meant:
             content = path.read_bytes()
             if any(word.encode(codec) in content for word in (WORD, OTHER) for codec in ("utf-8", "utf-16-le")):
                 found.append(path)
     return found
+
+
+def _shared(desk: Desk) -> Iterator[Path]:
+    """What was put into shared memory, by whomever, since the desk is there."""
+    for path in SHARED.rglob("*"):
+        with suppress(FileNotFoundError):
+            status = path.stat()
+            if status.st_uid == os.geteuid() and status.st_mtime >= (desk.work / "models.yaml").stat().st_mtime:
+                yield path
 
 
 def _modes(desk: Desk) -> dict[str, int]:
@@ -113,6 +126,78 @@ def test_nothing_of_a_case_is_left_by_real_vllm(desk: Desk) -> None:
     assert _left(desk, cases) == []
     assert _modes(desk) == {}
     assert not list(desk.tmp.iterdir())
+
+
+def test_nothing_of_a_case_is_left_by_other_commands(desk: Desk) -> None:
+    os.umask(0)
+    try:
+        cases = _sheet(desk, poison=False)
+        said = _said(desk.typed("sample", "may.run", *GIVEN, cases.name, "--n", 3, "--seed", 1, "--out", "sheet.xlsx"))
+        said += _said(desk.typed("hosted", "export", "may.run", "--cases", cases.name, *HOSTED))
+        requests = (desk.work / "requests.jsonl").read_text().splitlines()
+        texts = ["Reason: fine\nScore: 4", f"{WORD} is no reply", f"Reason: {WORD}\nScore: {WORD}"]
+        results = [
+            {
+                "custom_id": json.loads(request)["custom_id"],
+                "response": {"status_code": 200, "body": {"choices": [{"message": {"content": text}}]}},
+            }
+            for request, text in zip(requests, texts, strict=False)
+        ]
+        desk.sheet(results, "results.jsonl")
+        said += _said(desk.typed("import", "may.run", "results.jsonl", "--kind", "hosted", "--rater", "m"))
+        good = [
+            {"id": f"good-{n}", "question": f"{WORD} {n}", "answer": f"It is {WORD}.", "score": 3} for n in range(4)
+        ]
+        desk.sheet(good, "anna.jsonl")
+        said += _said(desk.typed("import", "may.run", "anna.jsonl", "--kind", "human", "--rater", "anna"))
+        bad = [*good[:2], {"id": WORD, "score": 2}, {"id": "good-3", "score": WORD}, {"id": "good-4", WORD: OTHER}]
+        desk.sheet(bad, "eve.jsonl")
+        said += _said(desk.typed("import", "may.run", "eve.jsonl", "--kind", "human", "--rater", "eve", code=3))
+        said += _said(desk.typed("export", "may.run", "--out", "verdicts.csv"))
+        said += _said(desk.typed("export", "may.run", "--onto", cases.name, "--out", "onto.jsonl"))
+        said += _said(desk.typed("doctor", cases.name, code=None))
+    finally:
+        os.umask(0o022)
+    assert WORD not in said
+    assert OTHER not in said
+    meant = ("sheet.xlsx", "requests.jsonl", "results.jsonl", "anna.jsonl", "eve.jsonl", "onto.jsonl")
+    assert _left(desk, cases, *(desk.work / name for name in meant)) == []
+    assert _modes(desk) == {}
+
+
+@pytest.mark.parametrize("name", ["headerless.csv", "headerless.tsv", "keys.jsonl", "wide.csv"])
+def test_no_text_is_told_of_a_file_without_a_header(desk: Desk, name: str) -> None:
+    rows = {
+        "headerless.csv": HEADERLESS,
+        "headerless.tsv": HEADERLESS.replace(",", "\t"),
+        "keys.jsonl": json.dumps({"id": 1, f"My name is {WORD}, what now?": WORD, f"It is {OTHER}.": OTHER}),
+        "wide.csv": ",".join(f"Is {WORD} {number}?" for number in range(5_000)) + "\n",
+    }
+    cases = desk.work / name
+    cases.write_text(rows[name])
+    cases.chmod(0o600)
+    good = desk.cases(2, "good.jsonl")
+    desk.typed("sample", "may.run", *GIVEN, good.name, "--n", 1, "--seed", 1, "--out", "good.xlsx")
+    (desk.work / "good.csv").write_text("id,score\ncase-0,3\n")
+    desk.typed("import", "may.run", "good.csv", "--kind", "human", "--rater", "anna")
+    commands: list[list[object]] = [
+        desk.judging(cases),
+        [*desk.judging(cases), "--map", "answer=nothing", "--id", "none", "--keep", "none"],
+        ["sample", "may.run", *GIVEN, name, "--n", 1, "--seed", 1, "--out", "sheet.xlsx", "--strata", "none"],
+        ["hosted", "export", "may.run", *GIVEN, name, *HOSTED, "--only", "none=1"],
+        ["import", "may.run", name, "--kind", "human", "--rater", "eve"],
+        ["import", "may.run", name, "--kind", "human", "--score", "none", "--id", "none"],
+        ["export", "may.run", "--onto", name, "--out", f"onto{cases.suffix}", "--id", "none"],
+        ["doctor", name],
+    ]
+    for command in commands:
+        said = desk.typed(*command, code=None)
+        assert said.returncode in ((0, 5) if "doctor" in command else (2, 3)), said.stderr
+        assert WORD not in _said(said)
+        assert OTHER not in _said(said)
+        if name == "wide.csv":
+            assert "wide.csv has 5,000 columns, over the limit of 2,000" in _said(said)
+    assert _left(desk, cases) == []
 
 
 def test_nothing_of_a_case_is_left_by_wrong_commands(desk: Desk) -> None:

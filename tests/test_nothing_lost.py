@@ -267,6 +267,21 @@ def test_a_cases_file_that_changes_meanwhile_is_told(desk: Desk) -> None:
     assert superseded(desk.work / "may.run") == 1
 
 
+def test_a_cases_file_that_is_written_anew_in_its_place_is_told(desk: Desk) -> None:
+    command = _slow(desk, 0.03)
+    cases = desk.work / "cases.jsonl"
+    with desk.begun(*command) as process:
+        assert process.stderr
+        assert any("sealed:" in line for line in process.stderr)
+        with cases.open("r+") as file:
+            text = file.read().replace("It is 39.", "It is 93.")
+            file.seek(0)
+            file.write(text)
+        _, said = process.communicate(timeout=60)
+    assert "changed while it was judged" in said
+    assert process.returncode == 0
+
+
 def test_a_clock_that_jumps_changes_nothing(desk: Desk, undisturbed: list[tuple[str, ...]]) -> None:
     desk.environment["PYTHONPATH"] += f"{os.pathsep}{HERE / 'jumping_clock'}"
     desk.typed(*_slow(desk))

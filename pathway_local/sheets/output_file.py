@@ -28,20 +28,17 @@ def output_file(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
     check_output(path, force=force)
     part = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}{PART}")
     try:
-        handle = _opened(part)
+        try:
+            with os.fdopen(_opened(part), "w+b") as file:
+                os.fchmod(file.fileno(), 0o600)
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                _put_in_place(file.fileno(), part, path, force=force)
+        finally:
+            part.unlink(missing_ok=True)
     except OSError as error:
         raise _unwritable(path, error) from None
-    try:
-        with os.fdopen(handle, "w+b") as file:
-            os.fchmod(file.fileno(), 0o600)
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            _put_in_place(file.fileno(), part, path, force=force)
-    except OSError as error:
-        raise _unwritable(path, error) from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 @contextmanager
