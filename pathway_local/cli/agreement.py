@@ -11,7 +11,7 @@ from pathway_local.results.agreement import agreement as find
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.figure_file import write_figures
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubric import rubrics_named
+from pathway_local.runs.run_rubrics import rubrics_named
 
 Figure = Literal[
     "exact", "within_one", "kappa", "kappa_linear", "kappa_quadratic", "pearson", "spearman", "kendall",

@@ -13,7 +13,7 @@ from pathway_local.results.calibration import Calibration, CalibrationPlan, Peop
 from pathway_local.results.calibration import calibrate as correct
 from pathway_local.results.figure_file import write_figures
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubric import rubrics_named
+from pathway_local.runs.run_rubrics import rubrics_named
 from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.prediction_powered import Correction, Target
 

@@ -12,7 +12,7 @@ from pathway_local.results.comparison import Comparison, ComparisonPlan
 from pathway_local.results.comparison import compare as find
 from pathway_local.results.figure_file import write_figures
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubric import rubrics_named
+from pathway_local.runs.run_rubrics import rubrics_named
 from pathway_local.statistics.figure import Estimate, Undefined
 
 app = typer.Typer(pretty_exceptions_enable=False)

@@ -10,7 +10,7 @@ from pathway_local.cli.terminal import data, print_json, table
 from pathway_local.results.divergence import Divergence, ScoreDivergence
 from pathway_local.results.divergence import divergence as find
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubric import rubrics_named
+from pathway_local.runs.run_rubrics import rubrics_named
 
 KINDS = {
     "agree": "all agree",

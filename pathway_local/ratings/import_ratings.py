@@ -20,7 +20,7 @@ from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows, resul
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_cases import SETTING as COLUMNS
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubric import rubric_of
+from pathway_local.runs.run_rubrics import rubric_of
 from pathway_local.sheets import Sheet, open_sheet
 from pathway_local.sheets.row import shown
 from pathway_local.sheets.workbook import WorkbookSheet

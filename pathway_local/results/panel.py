@@ -13,8 +13,8 @@ from pathway_local.rater import Rater
 from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.rubrics.fields import Score as ScoreField
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.run_cases import rubrics_of
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
 
 Rule = Literal["mean", "median", "majority"]
