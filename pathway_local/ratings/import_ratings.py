@@ -10,7 +10,7 @@ from typing import Literal
 from pathway_local import __version__
 from pathway_local.errors import CasesError, RatingsError, UsageError
 from pathway_local.pseudonyms import Pseudonyms
-from pathway_local.rater import Rater
+from pathway_local.rater import GROUP, Rater
 from pathway_local.ratings.handouts import Handout, find_handouts
 from pathway_local.ratings.hosted_reply import BREAK, SPACING
 from pathway_local.ratings.hosted_results import is_result_file
@@ -25,9 +25,6 @@ from pathway_local.sheets import Sheet, open_sheet
 from pathway_local.sheets.row import shown
 from pathway_local.sheets.workbook import WorkbookSheet
 from pathway_local.verdict import Failure, Outcome, Value, Verdict
-
-GROUP = "/"
-"""Stands between the name that was given for a file and those of the raters that the file names."""
 
 SHOWN_PROBLEMS = 5
 
