@@ -83,7 +83,7 @@ def _row(name: str, cases: int, found: Correction | Undefined, notes: Notes) -> 
         number(found.judge_mean),
         notes.cell(found.labels_only),
         notes.cell(found.corrected),
-        notes.reason(f"no number of labels to halve it, because {more.reason}")
+        notes.mark(f"no number of labels to halve it, because {more.reason}")
         if isinstance(more, Undefined)
         else f"{more:,} more",
     ]

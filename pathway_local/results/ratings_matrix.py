@@ -81,11 +81,6 @@ class RatingsMatrix:
     designs: tuple[Design, ...] = ()
 
     @property
-    def design(self) -> Design | None:
-        """The latest sample, if any was drawn."""
-        return self.designs[-1] if self.designs else None
-
-    @property
     def on_scale(self) -> FloatArray:
         """`given` with NaN for special values."""
         return np.where(np.isin(self.given, self.special), np.nan, self.given)

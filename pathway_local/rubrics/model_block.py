@@ -18,7 +18,6 @@ SAMPLING = {
 
 LENGTHS = ("max_tokens", "max_completion_tokens", "maxOutputTokens", "max_output_tokens")
 PENALTIES = ("presence_penalty", "frequency_penalty", "presencePenalty", "frequencyPenalty")
-UNUSED = ("configuration", "connection", "provider", "id", "api", "apiType", "response", "allowMultipleToolCalls")
 
 
 @dataclass(frozen=True, slots=True)
