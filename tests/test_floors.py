@@ -8,7 +8,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
 
 FLOORS = {
-    "values": "errors case verdict rater shipped safe_yaml private_file pseudonyms engines.passes",
+    "values": "errors case verdict rater shipped safe_yaml yaml_places private_file pseudonyms engines.passes",
     "files and figures": "rubrics adopt sheets judges statistics",
     "runs": "runs",
     "prompts": "tokenizer chat prompt private_process",
