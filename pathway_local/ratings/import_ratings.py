@@ -1,6 +1,5 @@
 """Ratings from outside, people's or a hosted judge's, joined with a run's cases: all of a file or none of it."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from pathway_local.ratings.known_cases import Joined, KnownCases
 from pathway_local.ratings.rating_layout import HANDOUT_IDS, RatingLayout, find_layout
 from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows, result_rating
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.audit import file_facts
 from pathway_local.runs.run_cases import SETTING as COLUMNS
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of
@@ -339,10 +339,8 @@ class _Storing:
         return False
 
     def _facts(self) -> dict[str, Value]:
-        with self.file.path.open("rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         models = sorted({str(rater.spec["model"]) for rater in self.raters.values() if rater.spec.get("model")})
-        said: dict[str, Value] = {"file": self.file.path.name, "sha256": sha256, "kind": self.file.kind}
+        said: dict[str, Value] = {**file_facts(self.file.path), "kind": self.file.kind}
         return {"pathway_local": __version__, "import": said | {"raters": list(self.raters), "models": list(models)}}
 
 
