@@ -88,7 +88,7 @@ class Group:
 class Summary:
     """All groups of a run, in the order of its raters; `by` is the metadata column that made them.
 
-    `hidden` counts its values that are left out because they have too few cases.
+    `hidden` counts its values that are left out, for some rater at least, because they have too few cases.
     """
 
     groups: list[Group]
@@ -115,7 +115,7 @@ def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
         _count(groups[key], record)
     ordered = sorted(groups.values(), key=lambda group: (group.rater, group.rubric, group.group))
     shown = [group for group in ordered if not by or group.cases >= smallest]
-    hidden = {group.group for group in ordered} - {group.group for group in shown}
+    hidden = {group.group for group in ordered if by and group.cases < smallest}
     return Summary(shown, by, dict(_labels(run)), len(hidden))
 
 
