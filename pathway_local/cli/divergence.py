@@ -1,11 +1,11 @@
 """`pathway-local divergence`: where raters part."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
+from pathway_local.cli.figures import AsJson, Run
 from pathway_local.cli.terminal import data, print_json, table
 from pathway_local.results.divergence import Divergence, ScoreDivergence
 from pathway_local.results.divergence import divergence as find
@@ -24,10 +24,10 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 @app.command()
 def divergence(
-    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    run: Run,
     rubric: Annotated[str | None, typer.Option(help="A rubric of the run; default: all.")] = None,
     top: Annotated[int, typer.Option(min=0, help="How many cases to show, the furthest apart first.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show where raters part: the patterns of their scores, and the cases that people should look at first.
 

@@ -1,10 +1,10 @@
 """`pathway-local summary`: what a run found."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pathway_local.cli.figures import AsJson, MinGroup, Run
 from pathway_local.cli.terminal import MIN_GROUP, data, hidden_groups, notice, print_json, table, talk
 from pathway_local.results.summary import Group, ScoreSummary, Summary, summarize
 from pathway_local.runs.run_file import RunFile
@@ -15,10 +15,10 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 @app.command()
 def summary(
-    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    run: Run,
     by: Annotated[str, typer.Option(help="A metadata column that the run keeps: one row for each of its values.")] = "",
-    min_group: Annotated[int, typer.Option(min=1, help="With --by: leave out groups of fewer cases.")] = MIN_GROUP,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    min_group: MinGroup = MIN_GROUP,
+    as_json: AsJson = False,
 ) -> None:
     """Show scores, confidence and failures of a run."""
     with RunFile.read(run) as read:
