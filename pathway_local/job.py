@@ -26,8 +26,9 @@ from pathway_local.prompt import PromptWriter
 from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.runs.manifest import surroundings
-from pathway_local.runs.run_cases import cases_of, remember, rubrics_of
+from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import no_column
 from pathway_local.sheets.row import shown

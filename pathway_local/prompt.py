@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathway_local.case import Case
 from pathway_local.chat import Chat, Thinking
 from pathway_local.errors import CaseError, EngineError, PromptTooLong
+from pathway_local.prompty.turn import Turn
 from pathway_local.rubrics.output_format import Detail, Reply
-from pathway_local.rubrics.prompty import Turn
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.tokenizer import JudgeTokenizer
 

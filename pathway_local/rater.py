@@ -2,13 +2,16 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from pathway_local.verdict import Value
 
 Kind = Literal["judge", "human", "hosted", "panel"]
+
+GROUP = "/"
+"""Stands between the name that was given for a file of ratings and those of the raters that the file names."""
 
 SHOWN_DIFFERENCES = 6
 SHOWN_CHARACTERS = 24
@@ -44,6 +47,12 @@ class Rater:
         shown = [f"{key} was {_short(before.get(key))}, now {_short(after.get(key))}" for key in keys]
         more = [f"and {len(keys) - SHOWN_DIFFERENCES} more"] if len(keys) > SHOWN_DIFFERENCES else []
         return "; ".join(shown[:SHOWN_DIFFERENCES] + more)
+
+
+def raters_named(name: str, raters: Iterable[str]) -> list[str]:
+    """The rater of that name; where there is none, all that were imported together under it, if any."""
+    known = list(raters)
+    return [name] if name in known else [other for other in known if other.startswith(f"{name}{GROUP}")]
 
 
 def _canonical(value: object) -> str:

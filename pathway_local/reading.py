@@ -1,17 +1,14 @@
 """From what a judge generated to a verdict: one reply, or several samples of it averaged."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 from pathway_local.engines.pool import Completion
 from pathway_local.errors import ReplyError
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
+from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict, storable
 
 THINKING = "thinking"
 """The field that holds what a judge thought before its reply."""
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, marks: Sequence[str]) -> Outcome:
@@ -64,5 +61,5 @@ def _clean(value: Value, cut: bool) -> Value:
         return [_clean(item, cut) for item in value]
     if not isinstance(value, str):
         return value
-    whole = _SURROGATE.sub("\ufffd", value)
+    whole = storable(value)
     return (whole.rstrip("\ufffd") if cut else whole).strip()

@@ -94,6 +94,10 @@ class JudgeTokenizer:
         """The bytes that a token stands for."""
         return self._bytes[token]
 
+    def matcher(self, grammar: str) -> llguidance.LLMatcher:
+        """What follows ids through a Lark grammar; one that does not compile is told by its `get_error`."""
+        return llguidance.LLMatcher(self.grammar_tokenizer, llguidance.grammar_from("lark", grammar))
+
     def legal_ids(self, matcher: llguidance.LLMatcher) -> tuple[int, ...]:
         """The ids that a grammar lets through next."""
         bits = np.unpackbits(self._mask(matcher).view(np.uint8), bitorder="little")

@@ -1,7 +1,10 @@
 """A verdict: what one rater said of one case under one rubric, or the failure that stands in its place."""
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 
@@ -52,3 +55,8 @@ class Failure:
 
 
 Outcome = Verdict | Failure
+
+
+def storable(text: str) -> str:
+    """The text with U+FFFD for each lone half of a surrogate pair, which no file can hold."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

@@ -9,7 +9,6 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-import llguidance
 import numpy as np
 
 from pathway_local.engines.passes import Pass, PassResult
@@ -48,7 +47,7 @@ def reply(item: Pass) -> Reply:
         return PassResult("", logprobs=(dict(zip(item.logprob_ids, np.log(shares).tolist(), strict=True)),))
     assert item.grammar is not None
     tokenizer = _tokenizer()
-    matcher = llguidance.LLMatcher(tokenizer.grammar_tokenizer, llguidance.grammar_from("lark", item.grammar))
+    matcher = tokenizer.matcher(item.grammar)
     ids: list[int] = []
     while len(ids) < item.max_tokens and not matcher.is_stopped():
         legal = tokenizer.legal_ids(matcher)

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,11 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix, mean_absolute_e
 from pathway_local.statistics.agreement import (
     NOMINAL,
     ON_SCALE,
-    ORDINAL,
     confusion,
     pair_agreement,
-    pair_figure,
     special_agreement,
 )
-from pathway_local.statistics.figure import Undefined
+from pathway_local.statistics.figure import Number, Undefined
 
 SCALE = (1, 2, 3, 4, 5)
 Scores = NDArray[np.float64]
@@ -38,13 +37,19 @@ PUBLISHED = {
 }
 
 
+def figures(first: Scores, second: Scores, values: Sequence[float] = SCALE) -> dict[str, Number]:
+    """All figures of two raters on this scale, without their intervals."""
+    return {name: found.value for name, found in pair_agreement(first, second, values, resamples=20).figures.items()}
+
+
 @needs_data
 @pytest.mark.parametrize("dimension", PUBLISHED)
 def test_correlations_reproduce_those_published_for_topical_chat(dimension: str) -> None:
     replies = json.loads((DATA / "unieval_topical_chat_result.json").read_text())
     people = np.array([reply["scores"][dimension] for reply in replies])
     judge = np.array([reply["predict_scores"][dimension] for reply in replies])
-    found = [pair_figure(name, people, judge) for name in ("pearson", "spearman", "kendall")]
+    given = figures(people, judge)
+    found = [given[name] for name in ("pearson", "spearman", "kendall")]
     rounded = tuple(value if isinstance(value, Undefined) else round(value, 6) for value in found)
     assert rounded == PUBLISHED[dimension]
 
@@ -54,7 +59,7 @@ def test_quadratic_kappa_reproduces_that_of_repeated_gpt4_scores() -> None:
     replies = json.loads((DATA / "prometheus_mt_bench_eval.json").read_text())
     first, second, third = np.array([reply["gpt4_score"] for reply in replies], dtype=float).T
     pairs = ((first, second), (first, third), (second, third))
-    found = [pair_figure("kappa_quadratic", one, other, SCALE) for one, other in pairs]
+    found = [figures(one, other)["kappa_quadratic"] for one, other in pairs]
     assert [value if isinstance(value, Undefined) else round(value, 6) for value in found] == [
         0.835478,
         0.875886,
@@ -68,7 +73,7 @@ def test_figures_match_scikit_learn_and_scipy_on_the_cases_that_both_scored(rate
     first, second = raters
     both = np.isfinite(first) & np.isfinite(second)
     a, b = first[both], second[both]
-    found = {name: pair_figure(name, first, second, SCALE) for name in ORDINAL}
+    found = figures(first, second)
     if len(a) == 0:
         assert set(found.values()) == {Undefined("there is no case to compare")}
         return
@@ -105,14 +110,14 @@ def test_reasons_name_what_is_wrong() -> None:
     fours, mixed = np.full(6, 4.0), np.array([4.0, 4, 3, 5, 4, 2])
 
     def said(name: str, first: Scores, second: Scores) -> str:
-        return str(pair_figure(name, first, second, SCALE))
+        return str(figures(first, second)[name])
 
     assert said("kappa", fours, fours) == "not defined, because every score is 4"
     assert said("pearson", fours, mixed) == "not defined, because the first rater gave 4 every time"
     assert said("spearman", mixed, fours) == "not defined, because the second rater gave 4 every time"
     assert said("kendall", fours[:1], mixed[:1]) == "not defined, because there is only one case"
     assert said("exact", fours, np.full(6, np.nan)) == "not defined, because there is no case to compare"
-    assert pair_figure("kappa", fours, mixed, SCALE) == pytest.approx(0.0)
+    assert figures(fours, mixed)["kappa"] == pytest.approx(0.0)
 
 
 def test_a_rater_off_the_scale_keeps_only_the_figures_that_need_no_scale() -> None:
@@ -131,8 +136,8 @@ def test_a_rater_is_off_the_scale_even_where_the_shared_cases_are_on_it() -> Non
 
 def test_unused_levels_of_the_declared_scale_keep_their_distance() -> None:
     first, second = np.array([1.0, 1, 5, 5, 5]), np.array([1.0, 5, 5, 5, 1])
-    assert pair_figure("within_one", first, second, SCALE) == pytest.approx(0.6)
-    assert pair_figure("within_one", first, second, (1, 5)) == pytest.approx(1.0)
+    assert figures(first, second)["within_one"] == pytest.approx(0.6)
+    assert figures(first, second, (1, 5))["within_one"] == pytest.approx(1.0)
 
 
 def test_a_nominal_score_gets_nominal_figures_only() -> None:

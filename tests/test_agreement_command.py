@@ -213,6 +213,65 @@ def test_nominal_scores_get_nominal_figures(run: Run, tmp_path: Path) -> None:
     assert run("compare", tmp_path / "kinds.run", "--between", "x=a,b", "--pair-by", "y").code == 2
 
 
+OTHER = parse_rubric(TINY.text.replace("name: tiny", "name: other"), "other")
+
+
+@pytest.fixture
+def two_rubrics(tmp_path: Path) -> Path:
+    """demo and ann have rated under tiny, gpt and a committee of one under other."""
+    rows = [
+        Case(each.id, each.inputs, {"bot": "ab"[each.row % 2], "asked": str(each.row // 3)}, each.row)
+        for each in cases()
+    ]
+    with judged_run(tmp_path / "two.run", rows=rows) as made:
+        add(made, "ann", said(1, 4, 3, 5), kind="human", rows=rows)
+        add(made, "gpt", said(1, 4, 5, 5), OTHER, kind="hosted", rows=rows)
+        add(made, "committee/dan", said(2, 4, 5, 4), OTHER, kind="human", rows=rows)
+    return tmp_path / "two.run"
+
+
+PAIRING = ("--between", "bot=a,b", "--pair-by", "asked")
+
+
+@pytest.mark.parametrize(
+    ("command", "rated", "missing"),
+    [
+        (("agreement", "--against", "ann"), "tiny", "ann"),
+        (("agreement", "--against", "committee"), "other", "committee"),
+        (("agreement", "--rater", "demo", "--rater", "ann"), "tiny", "demo"),
+        (("compare", *PAIRING, "--rater", "gpt"), "other", "gpt"),
+        (("calibrate", "--against", "ann", "--assume-random"), "tiny", "ann"),
+        (("calibrate", "--against", "committee", "--judge", "gpt", "--assume-random"), "other", "committee"),
+    ],
+)
+def test_a_rubric_that_a_rater_has_not_rated_is_left_out_and_told(
+    run: Run, two_rubrics: Path, command: tuple[str, ...], rated: str, missing: str
+) -> None:
+    name, *options = command
+    found = run(name, two_rubrics, *options, "--json")
+    assert found.code == 0, found
+    assert {each["rubric"] for each in json.loads(found.out)} == {rated}
+    other = {"tiny": "other", "other": "tiny"}[rated]
+    assert found.err == f"note: {other} is left out: {missing} has not rated under it\n"
+    refused = run(name, two_rubrics, *options, "--rubric", other)
+    assert (refused.code, f"no rater is called '{missing}'" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "command", [("agreement", "--rater"), ("agreement", "--against"), ("compare", *PAIRING, "--rater")]
+)
+def test_a_rater_of_no_rubric_is_an_error(run: Run, two_rubrics: Path, command: tuple[str, ...]) -> None:
+    name, *options = command
+    found = run(name, two_rubrics, *options, "nobody")
+    assert (found.code, "no rater is called 'nobody'" in found.words) == (2, True)
+    assert {"demo", "ann", "gpt", "committee/dan"} <= set(re.split(r"[\s,.]+", found.err))
+
+
+def test_raters_of_different_rubrics_have_nothing_to_compare(run: Run, two_rubrics: Path) -> None:
+    found = run("agreement", two_rubrics, "--rater", "gpt", "--rater", "ann")
+    assert (found.code, "gpt, ann have no rubric in common" in found.words) == (2, True)
+
+
 def test_a_mean_is_corrected_towards_what_people_would_give(run: Run, answers: Path) -> None:
     (found,) = json.loads(run("calibrate", answers, "--against", "committee", "--cluster", "student", "--json").out)
     _, worth, _ = answered()

@@ -7,8 +7,8 @@ import pytest
 
 from pathway_local.case import Case
 from pathway_local.demo.card import write_card
-from pathway_local.demo.figure import Figure
 from pathway_local.demo.figures import figures
+from pathway_local.demo.score_figures import ScoreFigures
 from pathway_local.demo.world import Split
 from pathway_local.rater import Rater
 from pathway_local.rubrics.rubric import load_rubric
@@ -52,8 +52,8 @@ def test_the_card_states_figures_size_and_that_the_scores_mean_nothing(tmp_path:
     training = {"seed": 0, "easy": 300, "short": 1200, "whole": 1650, "rate": 0.005, "batch": 32}
     (tmp_path / "training.json").write_text(json.dumps(training))
     (tmp_path / "model.safetensors").write_bytes(b"0" * 6_100_000)
-    values = Figure("groundedness", "heldout-values", "score", 500, 499, 0.914, 0.968, 0.9012, 0.871)
-    kinds = Figure("groundedness", "heldout-kinds", "score", 500, 500, 0.5, 0.75, None, 0.25)
+    values = ScoreFigures("groundedness", "heldout-values", "score", 500, 499, 0.914, 0.968, 0.9012, 0.871)
+    kinds = ScoreFigures("groundedness", "heldout-kinds", "score", 500, 500, 0.5, 0.75, None, 0.25)
     write_card(tmp_path, [values, kinds])
     card = (tmp_path / "README.md").read_text()
     assert "| groundedness | score | 91.4% | 96.8% | 0.90 | 87.1% |" in card

@@ -11,10 +11,7 @@ CASES = 1500
 
 
 def placed(judge: FloatArray, people: FloatArray, special: FloatArray, judged_special: FloatArray) -> Placed:
-    everything = np.ones(len(judge), np.bool_)
-    return corrected_domain_mean(
-        judge, people, judged_special.astype(bool), special.astype(bool), everything, (1, 5), corrected_mean
-    )
+    return corrected_domain_mean(judge, people, judged_special.astype(bool), special.astype(bool), (1, 5))
 
 
 def draw(seed: int, labels: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, float, float]:

@@ -1,6 +1,7 @@
-"""Imports go one way: from a floor only to floors below it, and within a floor never in a circle."""
+"""Imports go one way: from a floor only to floors below it, and never in a circle, of modules or of packages."""
 
 import ast
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,11 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
 
 FLOORS = {
-    "values": "errors case verdict rater shipped safe_yaml private_file pseudonyms engines.passes",
-    "files and figures": "rubrics adopt sheets judges statistics",
+    "values": "errors case verdict rater shipped safe_yaml yaml_places private_file private_process pseudonyms "
+    "engines.passes",
+    "files and figures": "prompty adopt rubrics sheets judges statistics",
     "runs": "runs",
-    "prompts": "tokenizer chat prompt private_process",
+    "prompts": "tokenizer chat prompt",
     "engines": "engines",
     "checks": "checks doctor",
     "the loop": "reading judge loaded plan job",
@@ -64,18 +66,32 @@ def test_a_module_imports_only_from_below(module: str) -> None:
         assert floor_of(other) <= floor_of(module), f"{module} imports {other} from above"
 
 
-def test_no_circle() -> None:
+def check_no_circle(graph: Mapping[str, Collection[str]]) -> None:
     done: set[str] = set()
 
-    def visit(module: str, path: tuple[str, ...]) -> None:
-        assert module not in path, " → ".join((*path, module))
-        if module not in done:
-            for other in own_imports(module):
-                visit(other, (*path, module))
-            done.add(module)
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path, " → ".join((*path, name))
+        if name not in done:
+            for other in graph[name]:
+                visit(other, (*path, name))
+            done.add(name)
 
+    for name in graph:
+        visit(name, ())
+
+
+def test_no_circle_of_modules() -> None:
+    check_no_circle({module: own_imports(module) for module in MODULES})
+
+
+def test_no_circle_of_packages() -> None:
+    packages: dict[str, set[str]] = {module.partition(".")[0]: set() for module in MODULES if "." in module}
     for module in MODULES:
-        visit(module, ())
+        own = module.partition(".")[0]
+        if own in packages:
+            others = {other.partition(".")[0] for other in own_imports(module)}
+            packages[own] |= others & packages.keys() - {own}
+    check_no_circle(packages)
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))

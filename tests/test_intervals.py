@@ -7,7 +7,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from pathway_local.statistics.figure import Interval, Undefined
-from pathway_local.statistics.intervals import log_odds_interval, mean, share, standing, tailed_freedom
+from pathway_local.statistics.intervals import log_odds_interval, mean, standing, tailed_freedom, wilson
 
 
 def test_the_plain_mean_has_students_interval() -> None:
@@ -42,12 +42,8 @@ def test_means_without_an_interval_say_why() -> None:
 
 @pytest.mark.parametrize(("successes", "cases"), [(0, 10), (1, 7), (35, 40), (40, 40)])
 def test_a_share_has_wilsons_interval(successes: int, cases: int) -> None:
-    found = share(successes, cases).interval
+    found = wilson(successes, cases)
     assert (found.low, found.high) == pytest.approx(proportion_confint(successes, cases, method="wilson"), abs=1e-12)
-
-
-def test_a_share_of_nothing_is_undefined() -> None:
-    assert share(0, 0).value == Undefined("there is no case")
 
 
 def test_the_log_odds_interval_keeps_on_the_scale_and_leans_to_the_middle() -> None:

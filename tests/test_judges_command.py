@@ -221,4 +221,4 @@ def test_a_wrong_registry_is_one_line_and_a_hint(run: Run, tmp_path: Path) -> No
     for command in (["list"], ["show", "mine"], ["check", "mine"]):
         said = run(*command, "--models", registry)
         assert (said.code, said.out) == (2, "")
-        assert "line 3: mine.contxt: no such key" in said.err
+        assert "line 3, column 3: mine.contxt: no such key" in said.err

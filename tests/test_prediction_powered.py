@@ -7,7 +7,6 @@ from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.prediction_powered import (
     Correction,
     Target,
-    corrected_groups,
     corrected_mean,
     cross_fitted_slopes,
 )
@@ -171,16 +170,16 @@ def test_labels_drawn_unequally_by_stratum_are_weighted_back() -> None:
     assert implied_error(labels_only, 99) ** 2 == pytest.approx(variance, rel=0.1)
 
 
-def test_groups_share_the_slope_and_small_ones_get_the_reason() -> None:
+def test_groups_share_the_slope_and_one_without_labels_gets_the_reason() -> None:
     judge, truth, people = file_of(11, 3000, 300)
+    assert corrected_mean(judge, people, SCALE, inside=np.isnan(people)) == Undefined(
+        "no case of the group is labelled"
+    )
     groups = np.arange(3000) % 2 + 1
-    groups[np.flatnonzero(np.isfinite(people))[:4]] = 9
-    found = corrected_groups(judge, people, groups, SCALE)
-    assert found[9] == Undefined("4 cases of the group are labelled, under 10")
     for name in (1, 2):
-        own = found[name]
-        assert isinstance(own, Correction)
         inside = groups == name
+        own = corrected_mean(judge, people, SCALE, inside=inside)
+        assert isinstance(own, Correction)
         assert own.cases == inside.sum()
         assert own.corrected.value == pytest.approx(truth[inside].mean(), abs=0.2)
         subset = correct(judge[inside], people[inside])
@@ -222,7 +221,6 @@ def test_too_few_labels_say_so() -> None:
     people = np.where(np.arange(50) < 10, 4.0, np.nan)
     strata = np.repeat([0, 1], 25)
     assert corrected_mean(judge, people, SCALE, strata=strata) == Undefined("1 of 2 strata have no label")
-    assert set(corrected_groups(judge, people, strata, SCALE, strata=strata)) == {0, 1}
 
 
 @pytest.mark.parametrize("target", ["file", "population"])

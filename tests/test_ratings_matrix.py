@@ -43,7 +43,7 @@ def test_scores_are_in_their_places(run: RunFile) -> None:
     assert (demo.name, demo.kind, demo.on_scale, demo.verdicts, demo.failures) == ("demo", "judge", True, 4, 0)
     assert (ann.kind, ann.verdicts, ann.failures) == ("human", 3, 1)
     assert (bob.verdicts, bob.failures) == (2, 1)
-    assert found.design is None
+    assert found.designs == ()
 
 
 def test_raters_by_name_group_and_kind(run: RunFile) -> None:
@@ -104,10 +104,10 @@ def test_the_design_of_the_latest_sample(run: RunFile) -> None:
     store_sample(run, job, Sample(0, "tiny", 1, "", 4, 3), every[::-1])
     found = matrix(run)
     assert found.case_ids == (*IDS, "s-5")
-    assert found.design is not None
-    assert found.design.probability.tolist() == [0, 0.5, 1, 1, 0.5]
-    assert found.design.drawn.tolist() == [False, True, True, True, False]
-    assert found.design.strata.tolist() == [-1, 0, 1, 1, 0]
+    (design,) = found.designs
+    assert design.probability.tolist() == [0, 0.5, 1, 1, 0.5]
+    assert design.drawn.tolist() == [False, True, True, True, False]
+    assert design.strata.tolist() == [-1, 0, 1, 1, 0]
     assert np.isnan(found.given[4]).all()
 
 

@@ -14,7 +14,7 @@ from pathway_local.adopt.questions import Ask, asked_format, asked_inputs
 from pathway_local.adopt.schemas import schema_candidates
 from pathway_local.adopt.score_line import closing, score_line
 from pathway_local.errors import RubricError, UsageError
-from pathway_local.rubrics.prompty import MOST_INPUTS, ROLE, SYNTAXES, split_front_matter, text_of
+from pathway_local.prompty.prompty_file import MOST_INPUTS, ROLE, SYNTAXES, split_front_matter, text_of
 from pathway_local.safe_yaml import load_yaml
 
 INPUT_KEYS = {"inputs", "inputSchema", "sample"}

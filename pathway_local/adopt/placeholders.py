@@ -7,7 +7,7 @@ from string import Formatter
 from jinja2 import TemplateSyntaxError, nodes
 
 from pathway_local.adopt.finding import Source
-from pathway_local.rubrics.turn import MARKS, Syntax, Turn, parsed
+from pathway_local.prompty.turn import MARKS, Syntax, Turn, parsed
 
 _DESCRIBED = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_`\"']*\{(\w+)\}[*_`\"']*\s*(?::|-|–|—|=)[*_]*\s+\w")
 

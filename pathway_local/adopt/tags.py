@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from pathway_local.adopt.finding import Candidate, Place, Source
 from pathway_local.adopt.inputs import identifier
-from pathway_local.rubrics.turn import MARKS
+from pathway_local.prompty.turn import MARKS
 
 MOST = 400
 """Tags that are looked at, from the end: a prompt has a few."""

@@ -6,11 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import get_args
 
-import llguidance
-
 from pathway_local.case import Case
-from pathway_local.chat import Chat
-from pathway_local.checks.chat_check import SYSTEM_TURN, chat_checks, off_switches
+from pathway_local.chat import chat_of
+from pathway_local.checks.chat_check import SYSTEM_TURN, chat_checks
 from pathway_local.checks.check import Check, checked
 from pathway_local.checks.weights_check import file_checks
 from pathway_local.errors import CaseError, EngineError, PromptTooLong
@@ -108,8 +106,7 @@ def _vocabulary(tokenizer: JudgeTokenizer, folder: Path) -> Check:
 
 
 def _writers(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Iterator[PromptWriter]:
-    skip = spec.thinking.skip if spec.thinking else ""
-    chat = Chat(spec.system == "fold", tuple(off_switches(spec).items()), skip)
+    chat = chat_of(spec, 0)
     for name in builtin_names():
         yield PromptWriter(load_rubric(name), tokenizer, chat, context=spec.context or UNBOUNDED)
 
@@ -135,7 +132,7 @@ def _grammars(rubric: Rubric, tokenizer: JudgeTokenizer) -> Iterator[str]:
 
 
 def _check_grammar(grammar: str, tokenizer: JudgeTokenizer) -> None:
-    matcher = llguidance.LLMatcher(tokenizer.grammar_tokenizer, llguidance.grammar_from("lark", grammar))
+    matcher = tokenizer.matcher(grammar)
     error = matcher.get_error()
     if error or not tokenizer.legal_ids(matcher):
         reason = str(error or "no token may come first").splitlines()[0][:200]

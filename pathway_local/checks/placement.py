@@ -9,8 +9,8 @@ from pathway_local.errors import EngineMissing, OutOfMemory
 from pathway_local.judges.architecture import Architecture
 from pathway_local.judges.judge_folder import SMALL_ENOUGH_FOR_CPU
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
-from pathway_local.judges.machine import Device, Machine
-from pathway_local.judges.memory import GB, Checkpoint, Fit, Gpu, case_bytes, checkpoints, fit
+from pathway_local.judges.machine import GB, Device, Machine
+from pathway_local.judges.memory import Checkpoint, Fit, Gpu, case_bytes, checkpoints, fit
 
 USUAL_TOKENS = 5000
 """Prompt and verdict of a usual case together; the registry's figures are for cases of as many."""

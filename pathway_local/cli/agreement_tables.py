@@ -1,6 +1,6 @@
 """The tables of `pathway-local agreement` on a terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from rich.table import Table
@@ -18,8 +18,13 @@ SHOWN_MATRICES = 6
 """Confusion matrices that fit on a page; of more pairs, files and JSON hold them."""
 
 
-def show(found: ScoreAgreement, smallest: int) -> None:
-    """Print all tables of one score, and what there is to know about them."""
+def show(found: Iterable[ScoreAgreement], smallest: int) -> None:
+    """Print all tables of each score, and what there is to know about them."""
+    for each in found:
+        _show(each, smallest)
+
+
+def _show(found: ScoreAgreement, smallest: int) -> None:
     data.print(_raters(found))
     notes = Notes()
     for made in (*_pair_tables(found, notes), *_set_tables(found, notes), *_people_tables(found, notes)):
@@ -35,7 +40,7 @@ def show(found: ScoreAgreement, smallest: int) -> None:
     if len(matrices) > SHOWN_MATRICES:
         lines.append(f"{len(matrices)} confusion matrices: --json has them, --rater A --rater B shows one.")
     for line in lines:
-        data.print(line, markup=False, soft_wrap=True)
+        data.print(line, soft_wrap=True)
     data.print()
 
 

@@ -13,7 +13,7 @@ from pathway_local.runs.run_file import RunFile
 
 LONGEST = 60
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()

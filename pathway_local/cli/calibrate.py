@@ -1,29 +1,26 @@
 """`pathway-local calibrate`: a judge's mean, corrected by people's labels."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from pathway_local.cli.estimates import Notes, interval, number
-from pathway_local.cli.export_note import note_export
-from pathway_local.cli.terminal import MIN_GROUP, check_new, data, hidden_groups, print_json, table, talk
-from pathway_local.ratings.import_ratings import GROUP
+from pathway_local.cli.figures import AsJson, Cluster, Force, MinGroup, Out, Run, give, rubrics_with
+from pathway_local.cli.terminal import MIN_GROUP, check_new, data, hidden_groups, table
 from pathway_local.results.calibration import Calibration, CalibrationPlan, PeopleMap
 from pathway_local.results.calibration import calibrate as correct
-from pathway_local.results.figure_file import write_figures
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubric import rubrics_named
 from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.prediction_powered import Correction, Target
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
 def calibrate(
-    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    run: Run,
     against: Annotated[str, typer.Option(metavar="NAME", help="The people whose labels count: a rater or a group.")],
     judge: Annotated[list[str], typer.Option(help="The judge to correct; default: all local judges.")] = [],  # noqa: B006
     rubric: Annotated[str | None, typer.Option(help="A rubric of the run; default: all that they labelled.")] = None,
@@ -33,14 +30,12 @@ def calibrate(
     assume_random: Annotated[
         bool, typer.Option("--assume-random", help="Labels did not come from `sample`, but were drawn at random.")
     ] = False,
-    cluster: Annotated[
-        str, typer.Option(metavar="COLUMN", help="What cases depend on each other by: students, conversations.")
-    ] = "",
+    cluster: Cluster = "",
     by: Annotated[str, typer.Option(metavar="COLUMN", help="The same for each value of this column.")] = "",
-    min_group: Annotated[int, typer.Option(min=1, help="With --by: leave out groups of fewer cases.")] = MIN_GROUP,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Write every figure to this .csv, .xlsx or .jsonl file.")] = None,
-    force: Annotated[bool, typer.Option(help="Replace a file that exists.")] = False,
+    min_group: MinGroup = MIN_GROUP,
+    as_json: AsJson = False,
+    out: Out = None,
+    force: Force = False,
 ) -> None:
     """Tell what people would have given on average, from a judge's scores of all cases and their labels of some.
 
@@ -50,24 +45,18 @@ def calibrate(
     check_new(out, force=force)
     plan = CalibrationPlan(against, judge, target, assume_random, cluster, by, min_group)
     with RunFile.read(run) as read:
-        rated = {rater.rubric for _, rater in read.raters() if (rater.name + GROUP).startswith(against + GROUP)}
-        rubrics = rubrics_named(read, rubric)
-        if not rubric:
-            rubrics = [each for each in rubrics if each.name in rated] or rubrics
+        rubrics = rubrics_with(read, rubric, [against, *judge])
         found = [each for one in rubrics for each in correct(read, one, plan)]
-    if out:
-        write_figures(out, found, force=force)
-        note_export(run, out)
-        talk.print(f"written: {out}", markup=False)
-    if as_json:
-        print_json([each.as_json() for each in found])
-        return
+    give(run, found, partial(show, smallest=min_group), out, force=force, as_json=as_json)
+
+
+def show(found: Sequence[Calibration], smallest: int) -> None:
+    """Print the means of each judge on each score, its map, and what there is to be careful about."""
     for each in found:
-        show(each, min_group)
+        _show(each, smallest)
 
 
-def show(found: Calibration, smallest: int) -> None:
-    """Print the means of one judge on one score, its map, and what there is to be careful about."""
+def _show(found: Calibration, smallest: int) -> None:
     notes = Notes()
     rows = [_row(part.name or "all cases", part.cases, part.mean, notes) for part in found.parts]
     for part in found.parts:
@@ -76,9 +65,9 @@ def show(found: Calibration, smallest: int) -> None:
     heads = [found.by or "", "cases", "labelled", "judge's mean", "labels only", "corrected", "labels to halve it"]
     data.print(table(f"{found.rubric} {found.score}: {found.judge} corrected by {found.against}", heads, rows))
     for line in (*notes.lines(found.cluster), *_remarks(found), *_map_lines(found)):
-        data.print(line, markup=False, soft_wrap=True)
+        data.print(line, soft_wrap=True)
     if found.hidden:
-        data.print(hidden_groups(found.hidden, found.by, smallest), markup=False, soft_wrap=True)
+        data.print(hidden_groups(found.hidden, found.by, smallest), soft_wrap=True)
     data.print()
 
 
@@ -94,7 +83,7 @@ def _row(name: str, cases: int, found: Correction | Undefined, notes: Notes) -> 
         number(found.judge_mean),
         notes.cell(found.labels_only),
         notes.cell(found.corrected),
-        notes.reason(f"no number of labels to halve it, because {more.reason}")
+        notes.mark(f"no number of labels to halve it, because {more.reason}")
         if isinstance(more, Undefined)
         else f"{more:,} more",
     ]

@@ -1,27 +1,25 @@
 """`pathway-local compare`: which of two chatbots does better."""
 
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from pathway_local.cli.estimates import Notes
-from pathway_local.cli.export_note import note_export
-from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new, data, print_json, table, talk
+from pathway_local.cli.figures import AsJson, Force, Out, Run, give, rubrics_with
+from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new, data, table, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import Comparison, ComparisonPlan
 from pathway_local.results.comparison import compare as find
-from pathway_local.results.figure_file import write_figures
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubric import rubrics_named
 from pathway_local.statistics.figure import Estimate, Undefined
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
 def compare(
-    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    run: Run,
     between: Annotated[str, typer.Option(metavar="COLUMN=A,B", help="The two to compare, such as chatbot=v1,v2.")],
     pair_by: Annotated[str, typer.Option(metavar="COLUMN", help="What both were given alike, such as question_id.")],
     rubric: Annotated[str | None, typer.Option(help="A rubric of the run; default: all.")] = None,
@@ -31,9 +29,9 @@ def compare(
     ] = "",
     margin: Annotated[float, typer.Option(min=0.0, help="A difference in points that is no matter.")] = 0.0,
     min_group: Annotated[int, typer.Option(min=1, help="Leave out comparisons of fewer pairs.")] = MIN_GROUP,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Write every figure to this .csv, .xlsx or .jsonl file.")] = None,
-    force: Annotated[bool, typer.Option(help="Replace a file that exists.")] = False,
+    as_json: AsJson = False,
+    out: Out = None,
+    force: Force = False,
 ) -> None:
     """Show which of two chatbots does better on the same questions, by each rater, and how sure that is."""
     check_new(out, force=force)
@@ -41,16 +39,9 @@ def compare(
     column, first, second = _sides(between)
     plan = ComparisonPlan(column, first, second, pair_by, rater, cluster, margin, min_group)
     with RunFile.read(run) as read:
-        rubrics = rubrics_named(read, rubric)
+        rubrics = rubrics_with(read, rubric, rater)
         found = [each for one in rubrics for each in find(read, one, plan)]
-    if out:
-        write_figures(out, found, force=force)
-        note_export(run, out)
-        talk.print(f"written: {out}", markup=False)
-    if as_json:
-        print_json([each.as_json() for each in found])
-    else:
-        show(found)
+    give(run, found, show, out, force=force, as_json=as_json)
 
 
 def _sides(between: str) -> tuple[str, str, str]:
@@ -62,7 +53,7 @@ def _sides(between: str) -> tuple[str, str, str]:
     return column, names[0], names[1]
 
 
-def show(found: list[Comparison]) -> None:
+def show(found: Sequence[Comparison]) -> None:
     """Print a row for each score and rater, and a sentence for each below."""
     if not found:
         talk.print("nobody has scored in this run")
@@ -74,7 +65,7 @@ def show(found: list[Comparison]) -> None:
         table(f"{first} against {second}, paired by {found[0].pair_by}", heads, [_row(e, notes) for e in found], left=3)
     )
     for line in (*notes.lines(found[0].cluster), *(line for each in found for line in _remarks(each))):
-        data.print(line, markup=False, soft_wrap=True)
+        data.print(line, soft_wrap=True)
 
 
 def _row(each: Comparison, notes: Notes) -> list[str]:

@@ -1,16 +1,16 @@
 """`pathway-local divergence`: where raters part."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
+from pathway_local.cli.figures import AsJson, Run
 from pathway_local.cli.terminal import data, print_json, table
 from pathway_local.results.divergence import Divergence, ScoreDivergence
 from pathway_local.results.divergence import divergence as find
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubric import rubrics_named
+from pathway_local.runs.run_rubrics import rubrics_named
 
 KINDS = {
     "agree": "all agree",
@@ -19,15 +19,15 @@ KINDS = {
     "special": "special or not",
 }
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
 def divergence(
-    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    run: Run,
     rubric: Annotated[str | None, typer.Option(help="A rubric of the run; default: all.")] = None,
     top: Annotated[int, typer.Option(min=0, help="How many cases to show, the furthest apart first.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show where raters part: the patterns of their scores, and the cases that people should look at first.
 
@@ -48,7 +48,7 @@ def show(found: ScoreDivergence) -> None:
     """Print the patterns of one score, and its cases with each rater's reason."""
     title = f"{found.rubric} {found.score}: {found.cases} cases that two raters or more scored"
     if not found.cases:
-        data.print(title, markup=False)
+        data.print(title)
         return
     rows = [[KINDS[kind], str(count), f"{count / found.cases:.0%}"] for kind, count in found.kinds.items()]
     rows += [[f"  {pattern}", str(count), f"{count / found.cases:.0%}"] for pattern, count in found.patterns.items()]

@@ -9,12 +9,12 @@ from rich.text import Text
 
 from pathway_local.checks.check import Check
 from pathway_local.cli.terminal import data, print_json, talk
-from pathway_local.doctor import examine
+from pathway_local.doctor.examine import examine
 from pathway_local.errors import EngineError
 
 MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("PROBLEM", "bold red")}
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()

@@ -45,18 +45,18 @@ class Notes:
         self._methods: dict[str, None] = {}
         self._undefined = 0
 
-    def cell(self, estimate: Estimate, names: Sequence[str] = (), digits: int = 2) -> str:
+    def cell(self, estimate: Estimate, names: Sequence[str] = ()) -> str:
         """The value and its interval, or a note's number in place of what is missing."""
         self._learn(estimate.interval)
         first, second = (*names, "", "")[:2]
-        mark = self._mark(with_names(why_missing(estimate), first, second))
+        mark = self.mark(with_names(why_missing(estimate), first, second))
         if isinstance(estimate.value, Undefined):
             return f"not defined {mark}"
-        return f"{number(estimate.value, digits)}\n{interval(estimate.interval, digits) or mark}"
+        return f"{number(estimate.value)}\n{interval(estimate.interval) or mark}"
 
-    def reason(self, reason: str) -> str:
-        """The number of a note with this reason."""
-        return self._mark(reason)
+    def mark(self, reason: str) -> str:
+        """The number of the note with this reason; empty for none."""
+        return f"({self._reasons.setdefault(reason, len(self._reasons) + 1)})" if reason else ""
 
     def lines(self, cluster: str) -> Iterator[str]:
         """The notes; `cluster` is the column whose values were kept together, or empty."""
@@ -69,29 +69,26 @@ class Notes:
         if self._undefined:
             yield f"Up to {self._undefined:,} of 10,000 resamples left a figure without a value and are not counted."
 
-    def _mark(self, reason: str) -> str:
-        return f"({self._reasons.setdefault(reason, len(self._reasons) + 1)})" if reason else ""
-
     def _learn(self, found: Interval | Undefined) -> None:
         if isinstance(found, Interval):
             self._methods[found.method] = None
             self._undefined = max(self._undefined, found.undefined)
 
 
-def number(value: Number, digits: int = 2) -> str:
-    """The number with so many digits behind the point."""
-    return "not defined" if isinstance(value, Undefined) else _rounded(value, digits)
+def number(value: Number) -> str:
+    """The number with two digits behind the point."""
+    return "not defined" if isinstance(value, Undefined) else _rounded(value)
 
 
-def interval(found: Interval | Undefined, digits: int = 2) -> str:
+def interval(found: Interval | Undefined) -> str:
     """Both ends of the interval; empty where there is none."""
     if isinstance(found, Undefined):
         return ""
-    return f"{_rounded(found.low, digits)} to {_rounded(found.high, digits)}"
+    return f"{_rounded(found.low)} to {_rounded(found.high)}"
 
 
-def _rounded(value: float, digits: int) -> str:
-    return f"{round(value, digits) + 0.0:.{digits}f}"  # 0.0 takes the sign from a zero
+def _rounded(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}"  # 0.0 takes the sign from a zero
 
 
 def figure_table(

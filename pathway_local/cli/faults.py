@@ -16,9 +16,9 @@ _FRAMES = 3
 
 def tell_fault(error: BaseException) -> None:
     """One line for a person, and the innermost places for whoever mends it."""
-    talk.print(f"fault: pathway-local {__version__} failed ({type(error).__name__})", style="bold red", markup=False)
+    talk.print(f"fault: pathway-local {__version__} failed ({type(error).__name__})", style="bold red")
     for frame in traceback.extract_tb(error.__traceback__)[-_FRAMES:]:
-        talk.print(f"       {Path(frame.filename).name}:{frame.lineno} in {frame.name}", markup=False)
+        talk.print(f"       {Path(frame.filename).name}:{frame.lineno} in {frame.name}")
     talk.print("       What was judged is stored. Please report these lines: they hold no text of a case.")
 
 

@@ -16,7 +16,7 @@ from pathway_local.ratings.service_schema import Service
 
 NAMES = {"openai": "OpenAI", "anthropic": "Anthropic"}
 
-app = typer.Typer(pretty_exceptions_enable=False, no_args_is_help=True)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
 
 
 @app.callback()
@@ -50,8 +50,8 @@ def export(
         if not yes:
             _ask()
         requests.write(sys.argv)
-    talk.print(f"written: {out}", markup=False)
-    talk.print(f"Its results come back by: pathway-local import {run} FILE --kind hosted --rater NAME", markup=False)
+    talk.print(f"written: {out}")
+    talk.print(f"Its results come back by: pathway-local import {run} FILE --kind hosted --rater NAME")
 
 
 def _warn(requests: HostedRequests, service: Service) -> None:

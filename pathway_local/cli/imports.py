@@ -17,7 +17,7 @@ from pathway_local.runs.run_file import RunFile
 
 SHOWN_PROBLEMS = 200
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(name="import")
@@ -62,7 +62,7 @@ def show(found: Imported) -> None:
     ]
     data.print(table(f"imported under {found.rubric}", ["rater", "verdicts", "failed", "there before"], rows))
     for line in _remarks(found):
-        data.print(line, markup=False)
+        data.print(line)
     for said in found.notices:
         notice(said)
 

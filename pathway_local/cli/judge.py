@@ -28,7 +28,7 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.tables import check_table
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 SOME_FAILED = 1
 THINK = "--think"

@@ -14,7 +14,12 @@ from pathway_local.judges.machine import GB, this_machine
 from pathway_local.judges.memory import Fit, Gpu, advice, case_formula, fits
 from pathway_local.judges.registry import load_registry, weights_folder
 
-app = typer.Typer(pretty_exceptions_enable=False, no_args_is_help=True, help="List, show, fit, check and fetch judges.")
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    help="List, show, fit, check and fetch judges.",
+)
 
 
 Name = Annotated[str, typer.Argument(help="A judge's name, NAME:VARIANT, or a model folder.", show_default=False)]
@@ -64,7 +69,7 @@ def show(name: Name, models: Models = None, as_json: AsJson = False) -> None:
     if rows:
         data.print(table("Variants", ["judge", "source", "precision", "GB", "notes"], rows, left=5))
     for line in _remarks(card):
-        data.print(line, markup=False, soft_wrap=True)
+        data.print(line, soft_wrap=True)
 
 
 def _variant(spec: JudgeSpec, name: str) -> list[str]:
@@ -107,10 +112,10 @@ def fit(
     data.print(table(title, columns, [_fit_row(one) for one in found], left=2))
     if spec.architecture:
         formula = case_formula(spec.architecture, prompt + reply)
-        data.print(f"What a case keeps: {formula}.", markup=False, soft_wrap=True)
-    data.print(said, markup=False, soft_wrap=True)
+        data.print(f"What a case keeps: {formula}.", soft_wrap=True)
+    data.print(said, soft_wrap=True)
     if any(one.checkpoint.estimated for one in found):
-        data.print("~ reckoned from the number of parameters: no such weights are listed", markup=False)
+        data.print("~ reckoned from the number of parameters: no such weights are listed")
 
 
 def _own_gpu() -> float:
@@ -176,10 +181,10 @@ def check(
         # Below the table, not in it: a command that is broken over lines can't be copied.
         for c in report.checks:
             if c.fix:
-                data.print(f"{c.name}: {c.fix}", markup=False, soft_wrap=True)
+                data.print(f"{c.name}: {c.fix}", soft_wrap=True)
         if report.prompt:
             data.print("The prompt of a sample case, as the judge gets it", style="bold")
-            data.print(report.prompt, markup=False, soft_wrap=True)
+            data.print(report.prompt, soft_wrap=True)
     if not report.ready:
         raise typer.Exit(EngineError.exit_code)
 
@@ -209,4 +214,4 @@ def fetch(name: Name, models: Models = None) -> None:
         raise typer.Exit(INTERRUPTED) from None
     talk.print(f"fetched: {folder}")
     talk.print("To insist on these very files, put this into your models.yaml:")
-    data.print(registry_line(spec, record), markup=False, soft_wrap=True)
+    data.print(registry_line(spec, record), soft_wrap=True)

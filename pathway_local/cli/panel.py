@@ -10,7 +10,7 @@ from pathway_local.cli.terminal import data, table
 from pathway_local.results.panel import Rule, make_panel
 from pathway_local.runs.run_file import RunFile
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
@@ -33,6 +33,6 @@ def panel(
     data.print(table(f"{name}: the {rule} of {', '.join(members)}", ["rubric", "verdicts", "partial", "failed"], rows))
     for each in found:
         for kind, count in sorted(each.failures.items()):
-            data.print(f"{each.rubric}: {count} failed ({kind})", markup=False)
+            data.print(f"{each.rubric}: {count} failed ({kind})")
         if each.partial:
-            data.print(f"{each.rubric}: {each.partial} verdicts lack a member or a vote", markup=False)
+            data.print(f"{each.rubric}: {each.partial} verdicts lack a member or a vote")

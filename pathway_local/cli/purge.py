@@ -24,7 +24,7 @@ OUT_OF_REACH = (
     "what the disk keeps of blocks that it has freed: only an encrypted disk protects that",
 )
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
@@ -54,9 +54,9 @@ def purge(
     for place in OUT_OF_REACH:
         talk.print(f"  {place}")
     if files:
-        talk.print(f"  exported from this run: {', '.join(files)}", markup=False)
+        talk.print(f"  exported from this run: {', '.join(files)}")
     for part in left_parts(run.absolute().parent):
-        talk.print(f"  half written by a command that was killed, or that is still writing: {part}", markup=False)
+        talk.print(f"  half written by a command that was killed, or that is still writing: {part}")
 
 
 def _ask(run: Path, what: What) -> None:

@@ -20,7 +20,12 @@ from pathway_local.rubrics.output_format import layout_text
 from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, read_prompt
 from pathway_local.tokenizer import JudgeTokenizer
 
-app = typer.Typer(pretty_exceptions_enable=False, no_args_is_help=True, help="List, show, adopt and check rubrics.")
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    help="List, show, adopt and check rubrics.",
+)
 
 UNKNOWN_CONTEXT = 4096
 """What is reckoned with where neither the registry nor the judge's config tells."""
@@ -50,7 +55,7 @@ def show(
     if as_schema:
         print_json(rubric.format.schema())
         return
-    data.print(f"{rubric.name}: {rubric.description}", style="bold", markup=False)
+    data.print(f"{rubric.name}: {rubric.description}", style="bold")
     _show_inputs(rubric)
     _show_scores(rubric)
     print_text("Output", layout_text(rubric.format.outputs))
@@ -110,7 +115,7 @@ def check(
     """Look a rubric over: inputs, format, lengths, an example, and what its prompts have in common."""
     rubric = load_rubric(name, references=references)
     if grammar:
-        data.print(rubric.format.reply(example_inputs(rubric)).grammar(), markup=False, soft_wrap=True, end="")
+        data.print(rubric.format.reply(example_inputs(rubric)).grammar(), soft_wrap=True, end="")
         return
     if schema:
         print_json(rubric.format.schema())
@@ -179,5 +184,5 @@ def _note(score: Score, value: int) -> str:
 def print_text(title: str, text: str) -> None:
     """A heading and a text as it is."""
     if text:
-        data.print(f"\n{title}", style="bold", markup=False)
-        data.print(text, markup=False, soft_wrap=True)
+        data.print(f"\n{title}", style="bold")
+        data.print(text, soft_wrap=True)

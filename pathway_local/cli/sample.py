@@ -12,7 +12,7 @@ from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.sampling import SamplePlan
 from pathway_local.ratings.sampling import sample as draw_sample
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
@@ -46,7 +46,7 @@ def sample(
     if found.cut:
         notice(f"{found.cut} texts are longer than a cell can hold and end with [cut]")
     within = f" within {found.strata} values of {strata}" if strata else ""
-    talk.print(f"written: {out}, {found.in_sheet} of {found.cases} cases drawn at random{within}", markup=False)
+    talk.print(f"written: {out}, {found.in_sheet} of {found.cases} cases drawn at random{within}")
     if len(rater) > 1:
         talk.print("Give each evaluator a copy of their own: who sees another's scores does not rate independently.")
-    talk.print(f"Filled in, it comes back by: pathway-local import {run} {out} --kind human", markup=False)
+    talk.print(f"Filled in, it comes back by: pathway-local import {run} {out} --kind human")

@@ -1,24 +1,24 @@
 """`pathway-local summary`: what a run found."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pathway_local.cli.figures import AsJson, MinGroup, Run
 from pathway_local.cli.terminal import MIN_GROUP, data, hidden_groups, notice, print_json, table, talk
 from pathway_local.results.summary import Group, ScoreSummary, Summary, summarize
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Interval
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
 def summary(
-    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    run: Run,
     by: Annotated[str, typer.Option(help="A metadata column that the run keeps: one row for each of its values.")] = "",
-    min_group: Annotated[int, typer.Option(min=1, help="With --by: leave out groups of fewer cases.")] = MIN_GROUP,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    min_group: MinGroup = MIN_GROUP,
+    as_json: AsJson = False,
 ) -> None:
     """Show scores, confidence and failures of a run."""
     with RunFile.read(run) as read:
@@ -49,7 +49,7 @@ def show(found: Summary) -> None:
     title = f"rater: {next(iter(raters))}" if len(raters) == 1 else ""
     data.print(table(title, columns, rows, left=len(named)))
     for line in dict.fromkeys(_remarks(found)):
-        data.print(line, markup=False, soft_wrap=True)
+        data.print(line, soft_wrap=True)
 
 
 def _names(group: Group, score: ScoreSummary, named: list[str]) -> list[str]:

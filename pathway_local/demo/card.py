@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from pathway_local.demo.figure import Figure
+from pathway_local.demo.score_figures import ScoreFigures
 from pathway_local.demo.world import Split
 
 SPLITS = {
@@ -53,7 +53,7 @@ judge.
 """
 
 
-def write_card(weights: Path, figures: Sequence[Figure]) -> None:
+def write_card(weights: Path, figures: Sequence[ScoreFigures]) -> None:
     """Write README.md beside the weights."""
     config = json.loads((weights / "config.json").read_text(encoding="utf-8"))
     training = json.loads((weights / "training.json").read_text(encoding="utf-8"))
@@ -70,7 +70,7 @@ def write_card(weights: Path, figures: Sequence[Figure]) -> None:
     (weights / "README.md").write_text(text, encoding="utf-8")
 
 
-def _table(split: str, figures: Sequence[Figure]) -> str:
+def _table(split: str, figures: Sequence[ScoreFigures]) -> str:
     rows = [
         f"### {SPLITS[Split(split)].capitalize()}",
         "",

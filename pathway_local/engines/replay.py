@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
 
-import llguidance
-
 from pathway_local.rubrics.fields import Text, TextList
 from pathway_local.rubrics.output_format import Form, Reading, Reply, Slot
 from pathway_local.tokenizer import JudgeTokenizer
@@ -65,7 +63,7 @@ class Replay:
         tokens = bisect_right(self.ends, offset)
         if offset != (self.ends[tokens - 1] if tokens else 0):
             return False
-        matcher = llguidance.LLMatcher(self.tokenizer.grammar_tokenizer, llguidance.grammar_from("lark", grammar))
+        matcher = self.tokenizer.matcher(grammar)
         for token in self.ids[:tokens]:
             # Budgets are counted from what the engine's masks looked ahead to: of a mask this is the part that looks
             # ahead, and takes the same time for any vocabulary.

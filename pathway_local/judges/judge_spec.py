@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, field_validator
 
 from pathway_local.judges.architecture import Architecture, Attention, State
-from pathway_local.judges.weights import PACKAGE, is_hub_id
+from pathway_local.judges.weights import PACKAGE, REVISION, is_hub_id
 
 Positive = Annotated[float, Field(gt=0, le=1e7)]
 Count = Annotated[int, Field(gt=0, le=2**40)]
@@ -22,7 +22,6 @@ FOLDER = "its folder"
 """Where a judge comes from that no registry names."""
 
 _SOURCE = re.compile(r"(package:[A-Za-z0-9][\w/-]*|~?/.*|\.{1,2}/.*)", re.ASCII)
-_REVISION = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 class _Keys(BaseModel):
@@ -90,7 +89,7 @@ def _source(text: str) -> str:
 
 
 def _revision(text: str | None) -> str | None:
-    if text is not None and not _REVISION.fullmatch(text):
+    if text is not None and not REVISION.fullmatch(text):
         raise ValueError("is no commit or branch name")
     return text
 

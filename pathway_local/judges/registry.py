@@ -8,7 +8,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
 from pathway_local.errors import RegistryError, UnknownName, UsageError, WeightsMissing
@@ -27,8 +26,7 @@ from pathway_local.judges.judge_spec import (
 from pathway_local.judges.weights import check_folder, find_folder, is_folder, is_hub_id, local_path
 from pathway_local.safe_yaml import load_yaml
 from pathway_local.shipped import shipped
-
-Keys = tuple[str | int, ...]
+from pathway_local.yaml_places import Keys, Places
 
 MAX_BYTES = 256 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
@@ -142,24 +140,20 @@ class _File:
     tree: Mapping[str, object]
     text: str
 
-    def where(self, keys: Keys) -> str:
-        """File and line of a key, or of the nearest key around it."""
-        lines = _lines(self.text)
-        for end in range(len(keys), 0, -1):
-            if keys[:end] in lines:
-                return f"{self.path} line {lines[keys[:end]]}"
-        return str(self.path)
+    def where(self, *keys: str | int) -> str:
+        """File, line and column of a key, or of the nearest key around it."""
+        return Places(self.text, str(self.path)).of(*keys)
 
     def entries(self) -> Iterator[tuple[str, dict[str, object]]]:
         for name, entry in self.tree.items():
             if not isinstance(name, str) or not _NAME.fullmatch(name):
                 raise RegistryError(
-                    f"{self.where((name,))}: {_plain(repr(name))} is no name for a judge",
+                    f"{self.where(name)}: {_plain(repr(name))} is no name for a judge",
                     "Use letters, digits, dots and dashes.",
                 )
             if not isinstance(entry, Mapping) or not all(isinstance(key, str) for key in entry):
                 hint = f"Write `{name}: {{source: /folder/of/the/model}}`."
-                raise RegistryError(f"{self.where((name,))}: {name} holds no keys", hint)
+                raise RegistryError(f"{self.where(name)}: {name} holds no keys", hint)
             yield name, dict(entry)
 
 
@@ -185,23 +179,10 @@ def _read(path: Path) -> _File:
     return _File(path, tree, text)
 
 
-def _lines(text: str) -> dict[Keys, int]:
-    """The line, from 1, of each key of a YAML text that has been read before, and so has no aliases."""
-    found: dict[Keys, int] = {}
-    open_nodes: list[tuple[Keys, yaml.Node | None]] = [((), yaml.compose(text, yaml.SafeLoader))]
-    while open_nodes:
-        keys, node = open_nodes.pop()
-        if isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                found[(*keys, key.value)] = key.start_mark.line + 1
-                open_nodes.append(((*keys, key.value), value))
-    return found
-
-
 def _spec(name: str, keys: Mapping[str, tuple[object, _File]], last: _File) -> JudgeSpec:
     values = {key: value for key, (value, _) in keys.items()}
     if "source" not in values:
-        raise RegistryError(f"{last.where((name,))}: {name} lacks its source", "Add `source:` with a folder or hub id.")
+        raise RegistryError(f"{last.where(name)}: {name} lacks its source", "Add `source:` with a folder or hub id.")
     try:
         entry = Entry.model_validate(values)
     except ValidationError as error:
@@ -217,7 +198,7 @@ def _explained(name: str, keys: Mapping[str, tuple[object, _File]], last: _File,
     """One line for pydantic's first complaint, with the file and line that the key stands in."""
     path: Keys = error["loc"]
     file = keys[str(path[0])][1] if path and str(path[0]) in keys else last
-    at = f"{file.where((name, *path))}: {'.'.join(map(_plain, (name, *path)))}"
+    at = f"{file.where(name, *path)}: {'.'.join(map(_plain, (name, *path)))}"
     if error["type"] == "extra_forbidden":
         known = list(_model_at(path[:-1]).model_fields)
         near = get_close_matches(str(path[-1]), known, n=1, cutoff=0.5)

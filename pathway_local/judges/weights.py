@@ -12,7 +12,9 @@ from pathway_local.shipped import packaged_folder
 
 PACKAGE = "package:"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
-_REVISION = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+REVISION = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+"""A commit's or a branch's name."""
+
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 _INDEX = "model.safetensors.index.json"
 _DESCRIBING = (
@@ -102,12 +104,12 @@ def _existing(folder: Path, name: str, hint: str) -> Path:
 def _commit(cached: Path, revision: str | None) -> str | None:
     """The commit that a revision stands for in a hub cache: itself, or what the branch of that name points to."""
     wanted = revision or "main"
-    if not _REVISION.fullmatch(wanted):
+    if not REVISION.fullmatch(wanted):
         return None
     branch = cached / "refs" / wanted
     if branch.is_file():
         pointed = branch.read_text("utf-8", "replace")[:200].strip()
-        return pointed if _REVISION.fullmatch(pointed) else None
+        return pointed if REVISION.fullmatch(pointed) else None
     return wanted
 
 

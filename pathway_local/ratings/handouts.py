@@ -13,7 +13,8 @@ from pathway_local.errors import UnknownName
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.database import decoding
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.stored_outcome import storable, to_json
+from pathway_local.runs.stored_outcome import to_json
+from pathway_local.verdict import storable
 
 ID_BYTES = 12
 """24 hex digits: letters and digits are all that every service takes in a custom_id."""

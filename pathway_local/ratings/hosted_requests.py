@@ -15,7 +15,7 @@ from pathway_local.ratings.handouts import Handout, hand_out, store_handouts
 from pathway_local.ratings.samples import draw
 from pathway_local.ratings.service_schema import Service, strict_schema
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.run_job import WRITTEN
+from pathway_local.runs.jobs import WRITTEN
 from pathway_local.sheets.cells import json_text
 from pathway_local.sheets.columns import no_column
 from pathway_local.sheets.output_file import check_output, output_file

@@ -1,6 +1,5 @@
 """Ratings from outside, people's or a hosted judge's, joined with a run's cases: all of a file or none of it."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from typing import Literal
 from pathway_local import __version__
 from pathway_local.errors import CasesError, RatingsError, UsageError
 from pathway_local.pseudonyms import Pseudonyms
-from pathway_local.rater import Rater
+from pathway_local.rater import GROUP, Rater
 from pathway_local.ratings.handouts import Handout, find_handouts
 from pathway_local.ratings.hosted_reply import BREAK, SPACING
 from pathway_local.ratings.hosted_results import is_result_file
@@ -18,16 +17,14 @@ from pathway_local.ratings.known_cases import Joined, KnownCases
 from pathway_local.ratings.rating_layout import HANDOUT_IDS, RatingLayout, find_layout
 from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows, result_rating
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.audit import file_facts
 from pathway_local.runs.run_cases import SETTING as COLUMNS
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubric import rubric_of
+from pathway_local.runs.run_rubrics import rubric_of
 from pathway_local.sheets import Sheet, open_sheet
 from pathway_local.sheets.row import shown
 from pathway_local.sheets.workbook import WorkbookSheet
 from pathway_local.verdict import Failure, Outcome, Value, Verdict
-
-GROUP = "/"
-"""Stands between the name that was given for a file and those of the raters that the file names."""
 
 SHOWN_PROBLEMS = 5
 
@@ -342,10 +339,8 @@ class _Storing:
         return False
 
     def _facts(self) -> dict[str, Value]:
-        with self.file.path.open("rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         models = sorted({str(rater.spec["model"]) for rater in self.raters.values() if rater.spec.get("model")})
-        said: dict[str, Value] = {"file": self.file.path.name, "sha256": sha256, "kind": self.file.kind}
+        said: dict[str, Value] = {**file_facts(self.file.path), "kind": self.file.kind}
         return {"pathway_local": __version__, "import": said | {"raters": list(self.raters), "models": list(models)}}
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pathway_local.errors import UsageError
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.stored_outcome import storable
+from pathway_local.verdict import storable
 
 LEAST = 2
 """Cases drawn from each stratum that has them: one alone would not show how far its cases differ."""

@@ -1,6 +1,6 @@
 """A judge's mean over all cases, corrected by people's labels of a sample of them; and a map to people's scores."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,11 +17,8 @@ from pathway_local.statistics.calibration import MapCheck, MonotoneMap, check_ma
 from pathway_local.statistics.ceiling import mean_of_people
 from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, undefined_estimate
-from pathway_local.statistics.prediction_powered import Correction, Target, corrected_groups, corrected_mean
+from pathway_local.statistics.prediction_powered import Correction, Target, corrected_mean
 from pathway_local.verdict import Value
-
-EVERYWHERE = -1
-"""Stands for all cases where groups have codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,13 +193,13 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: Calib
         expected = np.where(np.isfinite(matrix.expected), matrix.expected, matrix.on_scale)[inside, judge]
         special = np.isin(matrix.given[inside, judge], matrix.special)
         scale = (float(matrix.levels[0]), float(matrix.levels[-1]))
-        correct = _corrections(expected, special, labels, scale, plan)
-        parts.append(_part("", len(expected), correct(EVERYWHERE), bool(matrix.special)))
+        placed = partial(_placed, expected, special, labels, scale, plan)
+        parts.append(_part("", len(expected), placed(), bool(matrix.special)))
         sizes = [(code, name, int(np.sum(labels.groups == code))) for code, name in enumerate(labels.names)]
         shown = [each for each in sizes if each[2] >= plan.smallest]
         hidden = sum(1 for _, _, size in sizes if 0 < size < plan.smallest)
         for code, name, size in shown:
-            parts.append(_part(name or "(empty)", size, correct(code), bool(matrix.special)))
+            parts.append(_part(name or "(empty)", size, placed(labels.groups == code), bool(matrix.special)))
         mapping = _map(expected, labels, matrix.levels)
     return Calibration(
         rubric=matrix.rubric,
@@ -224,37 +221,28 @@ def _part(name: str, cases: int, found: Placed, has_special: bool) -> Part:
     return Part(name, cases, found.mean, found.special if has_special else None)
 
 
-def _corrections(
+def _placed(
     judge: FloatArray,
     special: NDArray[np.bool_],
     labels: _Labels,
     scale: tuple[float, float],
     plan: CalibrationPlan,
-) -> Callable[[int], Placed]:
-    """The correction of all cases, or of the group with a code."""
-
-    whole = partial(corrected_mean, target=plan.target, strata=labels.strata, clusters=labels.clusters)
-    in_groups = partial(
-        corrected_groups, target=plan.target, strata=labels.strata, clusters=labels.clusters, smallest=plan.smallest
-    )
-
-    def corrected(code: int, own: FloatArray, people: FloatArray, ends: tuple[float, float]) -> Correction | Undefined:
-        if code == EVERYWHERE:
-            return whole(own, people, ends)
-        return in_groups(own, people, (labels.groups == code).astype(np.int64), ends)[1]
-
-    def placed(code: int) -> Placed:
-        inside = np.ones(len(judge), np.bool_) if code == EVERYWHERE else labels.groups == code
-        labelled = np.isfinite(labels.scores) | labels.special
-        if code != EVERYWHERE and np.sum(labelled & inside) < plan.smallest:
-            few = Undefined(f"under {plan.smallest} of its cases are labelled")
-            return Placed(few, few)
-        if not special.any() and not labels.special.any():
-            return Placed(corrected(code, judge, labels.scores, scale), Undefined("nobody gave a special level"))
+    inside: NDArray[np.bool_] | None = None,
+) -> Placed:
+    """The correction of all cases, or of the group of those inside."""
+    labelled = np.isfinite(labels.scores) | labels.special
+    if inside is not None and np.sum(labelled & inside) < plan.smallest:
+        few = Undefined(f"under {plan.smallest} of its cases are labelled")
+        return Placed(few, few)
+    target, strata, clusters = plan.target, labels.strata, labels.clusters
+    people = labels.scores
+    if special.any() or labels.special.any():
         marks = (special, labels.special)
-        return corrected_domain_mean(judge, labels.scores, *marks, inside, scale, partial(corrected, code))
-
-    return placed
+        return corrected_domain_mean(
+            judge, people, *marks, scale, target=target, strata=strata, clusters=clusters, inside=inside
+        )
+    plain = corrected_mean(judge, people, scale, target=target, strata=strata, clusters=clusters, inside=inside)
+    return Placed(plain, Undefined("nobody gave a special level"))
 
 
 def _map(expected: FloatArray, labels: _Labels, levels: Sequence[int]) -> PeopleMap | Undefined:

@@ -144,7 +144,7 @@ def _compare(matrix: RatingsMatrix, place: int, plan: ComparisonPlan) -> Compari
     clusters = _clusters(matrix.clusters(plan.cluster), questions, own, len(known)) if plan.cluster else None
     found: PairedComparison | Undefined = Undefined("the scale is nominal, so no score is above another")
     if not matrix.nominal:
-        found = paired_comparison(means[0], means[1], clusters=clusters, margin=plan.margin)
+        found = paired_comparison(means[0], means[1], clusters=clusters)
         if found.pairs < plan.smallest:
             few = "no question" if not found.pairs else f"under {plan.smallest} questions"
             found = Undefined(

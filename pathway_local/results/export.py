@@ -11,8 +11,8 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts, note
 from pathway_local.runs.command_line import recorded
 from pathway_local.runs.record import Record
-from pathway_local.runs.run_cases import rubrics_of
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.tables import Written, write_table
 from pathway_local.verdict import Failure, Score, Value, Verdict

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median_low
-from typing import Literal, get_args
+from typing import Literal
 
 from pathway_local import __version__
 from pathway_local.case import Case
@@ -13,12 +13,11 @@ from pathway_local.rater import Rater
 from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.rubrics.fields import Score as ScoreField
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.run_cases import rubrics_of
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
 
 Rule = Literal["mean", "median", "majority"]
-RULES = get_args(Rule)
 
 LEAST = 2
 """Members whose scores make a panel's; one alone is no panel."""

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.rater import Kind, Rater
-from pathway_local.ratings.import_ratings import GROUP
+from pathway_local.rater import Kind, Rater, raters_named
 from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import Score as ScoreField
@@ -82,11 +81,6 @@ class RatingsMatrix:
     designs: tuple[Design, ...] = ()
 
     @property
-    def design(self) -> Design | None:
-        """The latest sample, if any was drawn."""
-        return self.designs[-1] if self.designs else None
-
-    @property
     def on_scale(self) -> FloatArray:
         """`given` with NaN for special values."""
         return np.where(np.isin(self.given, self.special), np.nan, self.given)
@@ -94,12 +88,10 @@ class RatingsMatrix:
     def columns(self, name: str) -> list[int]:
         """The columns of a rater, or of all that were imported together under that name. UnknownName for none."""
         names = [rater.name for rater in self.raters]
-        if name in names:
-            return [names.index(name)]
-        group = [place for place, other in enumerate(names) if other.startswith(f"{name}{GROUP}")]
-        if not group:
+        found = raters_named(name, names)
+        if not found:
             raise UnknownName("rater", name, names)
-        return group
+        return [names.index(each) for each in found]
 
     def of_kind(self, *kinds: Kind) -> list[int]:
         """The columns of raters of these kinds."""

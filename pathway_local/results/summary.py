@@ -11,8 +11,8 @@ from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import Score as ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
-from pathway_local.runs.run_cases import rubrics_of
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.statistics.figure import Estimate, Interval, undefined_estimate
 from pathway_local.statistics.intervals import mean
 from pathway_local.verdict import Failure
@@ -88,7 +88,7 @@ class Group:
 class Summary:
     """All groups of a run, in the order of its raters; `by` is the metadata column that made them.
 
-    `hidden` counts its values that are left out because they have too few cases.
+    `hidden` counts its values that are left out, for some rater at least, because they have too few cases.
     """
 
     groups: list[Group]
@@ -115,7 +115,7 @@ def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
         _count(groups[key], record)
     ordered = sorted(groups.values(), key=lambda group: (group.rater, group.rubric, group.group))
     shown = [group for group in ordered if not by or group.cases >= smallest]
-    hidden = {group.group for group in ordered} - {group.group for group in shown}
+    hidden = {group.group for group in ordered if by and group.cases < smallest}
     return Summary(shown, by, dict(_labels(run)), len(hidden))
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from string import Formatter
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from pathway_local.errors import FormatError, ReplyError
-from pathway_local.rubrics.fields import AnyField, Boolean, Choice, Echo, Json, Number, Score, Text, TextList
+from pathway_local.rubrics.fields import AnyField, Echo, Score
 from pathway_local.rubrics.lark import literal
 from pathway_local.verdict import Value
 
@@ -222,14 +222,6 @@ class OutputFormat:
             form = Form(_merged(said), self.quoted)
         return Reply(start, form)
 
-    def model(self) -> type[BaseModel]:
-        """A pydantic model of the whole output, echoes included."""
-        annotations: dict[str, Any] = {
-            slot.name.replace(".", "_"): (_annotation(slot.field), Field(description=slot.field.description or None))
-            for slot in self._slots()
-        }
-        return create_model("Output", __config__=ConfigDict(extra="forbid"), **annotations)
-
     def schema(self) -> dict[str, JsonValue]:
         """JSON Schema of the whole output; for a text layout, of its fields as an object."""
         return _object_schema([(slot.name.split("."), slot.field) for slot in self._slots()])
@@ -349,17 +341,6 @@ def _object_schema(members: Sequence[tuple[list[str], AnyField]]) -> dict[str, J
             field = inner[0][1]
             properties[key] = field.as_schema() | ({"description": field.description} if field.description else {})
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-def _annotation(field: AnyField) -> Any:
-    if isinstance(field, Score):
-        return Literal[field.values]
-    if isinstance(field, Choice):
-        return Literal[field.choices]
-    if isinstance(field, Number):
-        return float if field.decimals else int
-    plain: dict[type, Any] = {Text: str, Echo: str, Boolean: bool, TextList: list[str], Json: Any}
-    return plain[type(field)]
 
 
 def layout_text(outputs: Outputs) -> str:

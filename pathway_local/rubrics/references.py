@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from pathway_local.errors import RubricError
-from pathway_local.rubrics.prompty import SERVERS, split_front_matter
+from pathway_local.prompty.prompty_file import SERVERS, split_front_matter
 from pathway_local.safe_yaml import load_yaml
 
 LIMIT = 1_000_000

@@ -10,10 +10,11 @@ from pathway_local.adopt.finding import Source
 from pathway_local.adopt.placeholders import shown
 from pathway_local.case import Case
 from pathway_local.errors import MissingInput, RubricError, UnknownName
+from pathway_local.prompty.prompty_file import LIMIT, parse_prompty, text_of
+from pathway_local.prompty.turn import Turn
 from pathway_local.rubrics.consistency import Rule, read_rules
 from pathway_local.rubrics.criteria import criteria_prompty, is_criteria
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.prompty import LIMIT, Turn, parse_prompty, text_of
 from pathway_local.rubrics.references import resolved
 from pathway_local.rubrics.rubric_format import read_format
 from pathway_local.rubrics.rubric_inputs import Input, read_inputs, with_inputs_used

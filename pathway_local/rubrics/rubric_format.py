@@ -6,9 +6,9 @@ from pathway_local.adopt.finding import Source
 from pathway_local.adopt.formats import FoundFormat, find_format
 from pathway_local.adopt.schemas import schema_candidates
 from pathway_local.errors import FormatError, RubricError
+from pathway_local.prompty.prompty_file import Prompty
 from pathway_local.rubrics.fields import Text
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.prompty import Prompty
 
 LEAST_TOKENS = 32
 """What a text is left with when a prompt's own limit is short."""

@@ -10,8 +10,8 @@ from pathway_local.adopt.finding import Source
 from pathway_local.adopt.inputs import find_inputs
 from pathway_local.adopt.placeholders import Placeholders
 from pathway_local.errors import RubricError
+from pathway_local.prompty.prompty_file import Prompty
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.prompty import Prompty
 
 KEYS = {"type", "kind", "description", "empty", "default", "sample", "optional", "required", "is_required", "strict"}
 

@@ -17,13 +17,14 @@ def surroundings() -> dict[str, Value]:
     return {
         "pathway_local": __version__,
         "python": platform.python_version(),
-        "packages": {name: found for name in PACKAGES if (found := _version(name))},
+        "packages": {name: found for name in PACKAGES if (found := installed(name))},
         "machine": {"system": platform.platform(), "processors": os.cpu_count() or 0},
         "executable": Path(sys.executable).name,
     }
 
 
-def _version(package: str) -> str:
+def installed(package: str) -> str:
+    """The version of an installed package; empty where it is not."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pathway_local.errors import UsageError
 from pathway_local.pseudonyms import Pseudonyms
-from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import CasesFile
 
@@ -34,11 +34,6 @@ def cases_of(
     cases = CasesFile(path, needed, given, id_column or remembered_id, optional)
     cases.pseudonyms = _checked(pseudonyms, run, cases)
     return cases
-
-
-def rubrics_of(run: RunFile) -> dict[str, Rubric]:
-    """The rubrics of a run by name, from the texts that it keeps."""
-    return {name: parse_rubric(text, name) for name, text in run.rubrics().items()}
 
 
 def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None:

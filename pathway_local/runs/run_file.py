@@ -19,11 +19,11 @@ from pathway_local.errors import RaterChanged, RunFileError, UnknownName
 from pathway_local.private_file import create
 from pathway_local.rater import Rater
 from pathway_local.runs.database import Database, damaged, decoding, explained
+from pathway_local.runs.jobs import Job, Jobs, now
 from pathway_local.runs.migrations import migrate
 from pathway_local.runs.record import Entry, Record, record_of
-from pathway_local.runs.run_job import Job, Jobs, now
-from pathway_local.runs.stored_outcome import storable, to_columns, to_json
-from pathway_local.verdict import Failure, Outcome, Value
+from pathway_local.runs.stored_outcome import to_columns, to_json
+from pathway_local.verdict import Failure, Outcome, Value, storable
 
 IDS_PER_QUERY = 5_000
 KEY_BYTES = 32

@@ -1,20 +1,13 @@
 """An outcome as a run file's columns and back: JSON that the plain sqlite3 shell can read and query."""
 
 import json
-import re
 from collections.abc import Mapping
 
-from pathway_local.verdict import Failure, Outcome, Score, Verdict
+from pathway_local.verdict import Failure, Outcome, Score, Verdict, storable
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Columns = tuple[str | None, str | None, str | None, str | None, str | None]
-
-
-def storable(text: str) -> str:
-    """The text with U+FFFD for each lone surrogate, which UTF-8 can't hold."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def to_json(value: object) -> str:

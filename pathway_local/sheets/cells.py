@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pathway_local.verdict import Value
+from pathway_local.verdict import Value, storable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,11 +20,6 @@ EXACT_LIMIT = 10**15
 """Whole numbers from here on lose digits in a spreadsheet."""
 
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-
-
-def encodable(text: str) -> str:
-    """The text with U+FFFD for halves of surrogate pairs, which no file can hold."""
-    return text if text.isascii() else re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
 def json_text(value: Value) -> str:
@@ -42,7 +37,7 @@ def spreadsheet_cell(value: Value) -> bool | int | float | str | None:
         case float():
             return value if math.isfinite(value) else None
         case str():
-            return escape_formula(encodable(value))
+            return escape_formula(storable(value))
     return json_text(value)
 
 
@@ -89,7 +84,7 @@ def arrow_column(values: Sequence[Value]) -> "pa.Array | pa.ChunkedArray":
 def _arrow_text(value: Value) -> str | None:
     if value is None:
         return None
-    return encodable(value) if isinstance(value, str) else json_text(value)
+    return storable(value) if isinstance(value, str) else json_text(value)
 
 
 def _is_number(value: Value) -> bool:
@@ -104,11 +99,11 @@ def _finite(value: Value) -> Value:
     """The value with nothing in it that JSON can't hold."""
     match value:
         case str():
-            return encodable(value)
+            return storable(value)
         case float() if not math.isfinite(value):
             return None
         case list():
             return [_finite(item) for item in value]
         case dict():
-            return {encodable(key): _finite(item) for key, item in value.items()}
+            return {storable(key): _finite(item) for key, item in value.items()}
     return value

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pathway_local.statistics.correlation import kendall, pearson, spearman
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Number, Undefined, undefined_estimate
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, undefined_estimate
 from pathway_local.statistics.kappa import Weights, kappa
 from pathway_local.statistics.resampling import Statistic, Tally, tally
 
@@ -107,14 +107,6 @@ def pair_statistic(
         return Undefined(off)
     scale = np.asarray(values, dtype=np.float64)
     return _LEVELLED[name](np.searchsorted(scale, first), np.searchsorted(scale, second), values)
-
-
-def pair_figure(name: str, first: FloatArray, second: FloatArray, values: Sequence[float] = ()) -> Number:
-    """One figure of two raters on the cases that both scored, without an interval."""
-    both = np.isfinite(first) & np.isfinite(second)
-    cases = tally(np.stack([first[both], second[both]], axis=1))
-    statistic = pair_statistic(name, cases.rows[:, 0], cases.rows[:, 1], values)
-    return statistic if isinstance(statistic, Undefined) else cases.value(statistic)
 
 
 def off_scale(scores: FloatArray, values: Sequence[float]) -> str:

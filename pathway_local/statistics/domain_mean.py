@@ -6,17 +6,14 @@ cases only, so the mean over the others is a ratio of two means, each of which t
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pathway_local.statistics.figure import Estimate, FloatArray, Interval, Number, Undefined
-from pathway_local.statistics.prediction_powered import Correction, few_dissenters
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Number, Undefined
+from pathway_local.statistics.prediction_powered import BoolArray, Correction, Target, corrected_mean, few_dissenters
 
 ROUNDS = 4
-
-Correct = Callable[[FloatArray, FloatArray, tuple[float, float]], Correction | Undefined]
-"""`corrected_mean`, or one group of `corrected_groups`, for scores of the judge, labels and the ends of the scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,57 +27,85 @@ class Placed:
 def corrected_domain_mean(
     judge: FloatArray,
     people: FloatArray,
-    judge_special: NDArray[np.bool_],
-    people_special: NDArray[np.bool_],
-    inside: NDArray[np.bool_],
+    judge_special: BoolArray,
+    people_special: BoolArray,
     scale: tuple[float, float],
-    correct: Correct,
+    *,
+    target: Target = "file",
+    strata: IntArray | None = None,
+    clusters: IntArray | None = None,
+    inside: BoolArray | None = None,
 ) -> Placed:
     """Both for scores (N,), NaN where there is none on the scale; the next two say where it is a special level.
 
-    `inside` are the cases that `correct` is about: all, or those of its group.
+    What is named is as for `corrected_mean`.
 
     With z for a place on the scale by people, g by the judge: the mean m solves E[z (y - m)] = 0. Its left side
     is a mean, corrected with g (f - m) in the judge's place; it is solved by Newton's steps, m plus it over
     E[z]. By linearization (Woodruff 1971; Särndal, Swensson and Wretman 1992, chapter 5), m has the variance of
     that mean divided by E[z] squared.
     """
-    labelled = np.isfinite(people) | people_special
-    seen = np.isfinite(judge) | judge_special
-    z = np.where(labelled, np.isfinite(people).astype(np.float64), np.nan)
-    g = np.where(seen, np.isfinite(judge).astype(np.float64), np.nan)
+    correct = partial(corrected_mean, target=target, strata=strata, clusters=clusters, inside=inside)
+    z, g = _has_place(people, people_special), _has_place(judge, judge_special)
     special = correct(1 - g, 1 - z, (0.0, 1.0))
     if isinstance(special, Undefined):
         return Placed(special, special)
-    on_scale = people[inside & np.isfinite(people)]
-    if len(on_scale) < 2:
-        return Placed(Undefined(f"{len(on_scale)} of the labels has a place on the scale, under 2"), special)
+    labels, verdicts = (scores[np.isfinite(scores) & (inside is None or inside)] for scores in (people, judge))
+    if len(labels) < 2:
+        return Placed(Undefined(f"{len(labels)} of the labels has a place on the scale, under 2"), special)
 
-    def solved(side: Callable[[Correction], Estimate]) -> tuple[Correction | Undefined, Estimate]:
-        away = side(special).value
-        held = 1 - away if isinstance(away, float) else 0.0
-        middle = float(on_scale.mean())
-        for _ in range(ROUNDS):
-            found = correct(
-                np.where(g == 1, judge - middle, np.where(g == 0, 0.0, np.nan)),
-                np.where(z == 1, people - middle, np.where(z == 0, 0.0, np.nan)),
-                (scale[0] - middle, scale[1] - middle),
-            )
-            if isinstance(found, Undefined) or held <= 0:
-                return found, Estimate(Undefined("no place on the scale is left"), Undefined("there is no value"))
-            estimate = _moved(side(found), middle, held, scale)
-            middle = estimate.value if isinstance(estimate.value, float) else middle
-        return found, estimate
+    def deviation(middle: float) -> Correction | Undefined:
+        ends = (scale[0] - middle, scale[1] - middle)
+        return correct(_deviations(judge, g, middle), _deviations(people, z, middle), ends)
 
-    found, corrected = solved(lambda correction: correction.corrected)
+    start = float(labels.mean())
+    found, corrected = _solved(deviation, _corrected, start, special, scale)
     if isinstance(found, Undefined):
         return Placed(found, special)
-    _, labels_only = solved(lambda correction: correction.labels_only)
-    verdicts = judge[inside & np.isfinite(judge)]
+    _, labels_only = _solved(deviation, _labels_only, start, special, scale)
     plain: Number = float(verdicts.mean()) if len(verdicts) else Undefined("no case has a verdict on the scale")
-    warnings = few_dissenters(on_scale)
+    warnings = few_dissenters(labels)
     mean = replace(found, judge_mean=plain, corrected=corrected, labels_only=labels_only, warnings=warnings)
     return Placed(mean, special)
+
+
+def _has_place(scores: FloatArray, special: BoolArray) -> FloatArray:
+    """1 for a score on the scale, 0 for a special level, NaN where there is neither."""
+    known = np.isfinite(scores) | special
+    return np.where(known, np.isfinite(scores), np.nan)
+
+
+def _deviations(scores: FloatArray, has_place: FloatArray, middle: float) -> FloatArray:
+    """z (y - middle): 0 for special levels, and NaN where there is neither."""
+    return np.where(has_place == 1, scores - middle, has_place)
+
+
+def _corrected(found: Correction) -> Estimate:
+    return found.corrected
+
+
+def _labels_only(found: Correction) -> Estimate:
+    return found.labels_only
+
+
+def _solved(
+    deviation: Callable[[float], Correction | Undefined],
+    side: Callable[[Correction], Estimate],
+    start: float,
+    special: Correction,
+    scale: tuple[float, float],
+) -> tuple[Correction | Undefined, Estimate]:
+    """The middle from which cases on the scale deviate by 0 on average, with the last correction on the way there."""
+    away = side(special).value
+    held = 1 - away if isinstance(away, float) else 0.0
+    middle = start
+    for _ in range(ROUNDS):
+        found = deviation(middle)
+        if isinstance(found, Undefined) or held <= 0:
+            return found, Estimate(Undefined("no place on the scale is left"), Undefined("there is no value"))
+        estimate = _moved(side(found), middle, held, scale)
+        middle = estimate.value if isinstance(estimate.value, float) else middle
+    return found, estimate
 
 
 def _moved(found: Estimate, middle: float, held: float, scale: tuple[float, float]) -> Estimate:

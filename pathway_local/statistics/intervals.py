@@ -116,19 +116,12 @@ def _mean_interval(
     return t_interval(value, error, freedom, count, level)
 
 
-def share(successes: int, cases: int, level: float = 0.95) -> Estimate:
-    """A share of independent cases with Wilson's score interval.
+def wilson(successes: float, cases: int, level: float = 0.95) -> Interval:
+    """Wilson's interval for a share of `cases` > 0 independent units.
 
     Wilson (1927): the shares p for which |p_hat - p| <= z sqrt(p(1-p)/n). It keeps inside 0 to 1 and has
     width at 0 of n and n of n.
     """
-    if cases == 0:
-        return undefined_estimate("there is no case")
-    return Estimate(successes / cases, wilson(successes, cases, level))
-
-
-def wilson(successes: float, cases: int, level: float = 0.95) -> Interval:
-    """Wilson's interval for a share of `cases` > 0 independent units; see `share`."""
     z = NormalDist().inv_cdf((1 + level) / 2)
     rate = successes / cases
     middle = (rate + z**2 / (2 * cases)) / (1 + z**2 / cases)

@@ -5,22 +5,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray
-from pathway_local.statistics.intervals import Standing, mean, standing
+from pathway_local.statistics.intervals import mean
 
 
 @dataclass(frozen=True, slots=True)
 class PairedComparison:
-    """Pairs in which the first scored higher, the same and lower, and the mean of first minus second.
-
-    `standing` is that of the first: "not worse" and "worse" are told apart by the preset margin.
-    """
+    """Pairs in which the first scored higher, the same and lower, and the mean of first minus second."""
 
     pairs: int
     wins: int
     ties: int
     losses: int
     difference: Estimate
-    standing: Standing
 
 
 def paired_comparison(
@@ -28,7 +24,6 @@ def paired_comparison(
     second: FloatArray,
     *,
     clusters: IntArray | None = None,
-    margin: float = 0.0,
     level: float = 0.95,
 ) -> PairedComparison:
     """Compare scores (pairs,) of the same questions; pairs with a score missing (NaN) are left out.
@@ -37,12 +32,10 @@ def paired_comparison(
     """
     both = np.isfinite(first) & np.isfinite(second)
     differences = np.round((first - second)[both], 9)
-    difference = mean(differences, None if clusters is None else clusters[both], level)
     return PairedComparison(
         pairs=len(differences),
         wins=int(np.sum(differences > 0)),
         ties=int(np.sum(differences == 0)),
         losses=int(np.sum(differences < 0)),
-        difference=difference,
-        standing=standing(difference.interval, margin),
+        difference=mean(differences, None if clusters is None else clusters[both], level),
     )

@@ -69,6 +69,7 @@ def corrected_mean(
     target: Target = "file",
     strata: IntArray | None = None,
     clusters: IntArray | None = None,
+    inside: BoolArray | None = None,
     level: float = 0.95,
 ) -> Correction | Undefined:
     """The mean that people would give to these N cases, or to the population that they are a random sample of.
@@ -81,7 +82,8 @@ def corrected_mean(
     - "population": the unlabelled cases take the place of all N, L = Cov(y, f)/((1 + n/N) Var(f)),
       Var = Var(y - L f)/n + L^2 Var(f)/N.
 
-    L is cross-fitted: each labelled case uses that of all other clusters. A case without a verdict keeps its
+    L is cross-fitted: each labelled case uses that of all other clusters. With `inside` (N,) the mean is that of the
+    group of cases for which it is true, while L is still that of all. A case without a verdict keeps its
     place with the mean verdict as f, which is the same for all of them. Strata weight the cases; for the file
     the variance is summed within strata, for the population the gain of stratifying is left unused. Variances
     add up clusters before squaring.
@@ -92,39 +94,10 @@ def corrected_mean(
     sample = _sample(judge, people, scale, target, strata, clusters, level)
     if isinstance(sample, Undefined):
         return sample
-    everything = np.ones(len(judge), dtype=np.bool_)
-    return _correction(
-        sample, judge, everything, cross_fitted_slopes(sample.judge, people, sample.strata, sample.clusters)
-    )
-
-
-def corrected_groups(
-    judge: FloatArray,
-    people: FloatArray,
-    groups: IntArray,
-    scale: tuple[float, float],
-    *,
-    target: Target = "file",
-    strata: IntArray | None = None,
-    clusters: IntArray | None = None,
-    level: float = 0.95,
-    smallest: int = 10,
-) -> dict[int, Correction | Undefined]:
-    """`corrected_mean` within each group of cases, by group code; slopes are taken over all groups together.
-
-    A group with fewer than `smallest` labels gets the reason instead.
-    """
-    sample = _sample(judge, people, scale, target, strata, clusters, level)
-    if isinstance(sample, Undefined):
-        return {int(name): sample for name in np.unique(groups)}
-    slopes = cross_fitted_slopes(sample.judge, people, sample.strata, sample.clusters)
-    found: dict[int, Correction | Undefined] = {}
-    for name in np.unique(groups):
-        inside = groups == name
-        labels = int(np.sum(inside & sample.labelled))
-        small = Undefined(f"{labels} cases of the group are labelled, under {smallest}")
-        found[int(name)] = _correction(sample, judge, inside, slopes) if labels >= smallest else small
-    return found
+    group = np.ones(len(judge), dtype=np.bool_) if inside is None else inside
+    if not np.any(group & sample.labelled):
+        return Undefined("no case of the group is labelled")
+    return _correction(sample, judge, group, cross_fitted_slopes(sample.judge, people, sample.strata, sample.clusters))
 
 
 def cross_fitted_slopes(judge: FloatArray, people: FloatArray, strata: IntArray, clusters: IntArray) -> FloatArray:

@@ -24,7 +24,7 @@ from pathway_local.statistics.figure import (
     number,
     undefined_estimate,
 )
-from pathway_local.statistics.intervals import cluster_codes, wilson
+from pathway_local.statistics.intervals import cluster_codes, t_quantile, wilson
 
 FEW_CLUSTERS = 30
 GROUPS = 100
@@ -160,7 +160,7 @@ class Tally:
         if np.ptp(left) <= 1e-12:
             return self._without_spread(statistic, value, level)
         error = np.sqrt((groups - 1) / groups * np.sum((left - left.mean()) ** 2))
-        reach = float(stats.t.ppf((1 + level) / 2, groups - 1) * error)
+        reach = float(t_quantile(level, groups - 1) * error)
         method = "jackknife with t" if groups == self.clusters else f"jackknife over {groups} groups with t"
         return Interval(max(statistic.least, value - reach), min(statistic.most, value + reach), method, self.clusters)
 
@@ -199,7 +199,7 @@ def _distinct_rows(scores: FloatArray) -> tuple[FloatArray, IntArray]:
 
 def _widened(clusters: int, level: float) -> float:
     """The share of resamples to leave out at either end; plain percentiles are short by sqrt((C-1)/C) and z for t."""
-    reach = np.sqrt(clusters / (clusters - 1)) * stats.t.ppf((1 + level) / 2, clusters - 1)
+    reach = np.sqrt(clusters / (clusters - 1)) * t_quantile(level, clusters - 1)
     return float(stats.norm.sf(reach))
 
 

@@ -25,13 +25,6 @@ class Places:
                 return f"{self.where} line {line + self.first_line}, column {column + 1}"
         return self.where
 
-    def line_of(self, *keys: str | int) -> int:
-        """The line of that key or of the nearest key around it; 0 where there is none."""
-        for end in range(len(keys), 0, -1):
-            if keys[:end] in self.marks:
-                return self.marks[keys[:end]][0] + self.first_line
-        return 0
-
 
 def _marks(text: str) -> dict[Keys, tuple[int, int]]:
     found: dict[Keys, tuple[int, int]] = {}

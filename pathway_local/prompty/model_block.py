@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pathway_local.errors import RubricError
-from pathway_local.rubrics.yaml_places import Places
+from pathway_local.yaml_places import Places
 
 SAMPLING = {
     "temperature": ("temperature", 0.0, 5.0),
@@ -18,7 +18,6 @@ SAMPLING = {
 
 LENGTHS = ("max_tokens", "max_completion_tokens", "maxOutputTokens", "max_output_tokens")
 PENALTIES = ("presence_penalty", "frequency_penalty", "presencePenalty", "frequencyPenalty")
-UNUSED = ("configuration", "connection", "provider", "id", "api", "apiType", "response", "allowMultipleToolCalls")
 
 
 @dataclass(frozen=True, slots=True)

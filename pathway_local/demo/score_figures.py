@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class ScoreFigures:
     """Shares of `cases`, of which `read` got a verdict. A case without one is neither exact nor named.
 
     `within_one` and `kappa` (quadratic weights) leave special levels out; `named` counts verdicts that hold the

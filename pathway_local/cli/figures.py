@@ -1,0 +1,56 @@
+"""What the commands that give figures share: their options, and found figures as a file, as JSON or on the terminal."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Protocol, TypeVar
+
+import typer
+
+from pathway_local.cli.export_note import note_export
+from pathway_local.cli.terminal import notice, print_json, talk
+from pathway_local.results.figure_file import Figured, write_figures
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_rated_by
+from pathway_local.verdict import Value
+
+Run = Annotated[Path, typer.Argument(help="A run file.", show_default=False)]
+Cluster = Annotated[
+    str, typer.Option(metavar="COLUMN", help="What cases depend on each other by: students, conversations.")
+]
+MinGroup = Annotated[int, typer.Option(min=1, help="With --by: leave out groups of fewer cases.")]
+Out = Annotated[Path | None, typer.Option(help="Write every figure to this .csv, .xlsx or .jsonl file.")]
+Force = Annotated[bool, typer.Option(help="Replace a file that exists.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+class Found(Figured, Protocol):
+    """What was found about one score of a rubric, as rows and as plain values."""
+
+    def as_json(self) -> Mapping[str, Value]:
+        """The same as plain values."""
+
+
+F = TypeVar("F", bound=Found)
+
+
+def give(
+    run: Path, found: Sequence[F], show: Callable[[Sequence[F]], None], out: Path | None, *, force: bool, as_json: bool
+) -> None:
+    """Write all figures of a run to `out` if there is one; then print them as JSON, or `show` them."""
+    if out:
+        write_figures(out, found, force=force)
+        note_export(run, out)
+        talk.print(f"written: {out}")
+    if as_json:
+        print_json([each.as_json() for each in found])
+    else:
+        show(found)
+
+
+def rubrics_with(run: RunFile, rubric: str | None, raters: Sequence[str]) -> list[Rubric]:
+    """The rubrics, or the one that is named, under which all these raters have rated; tells which are left out."""
+    rated, others = rubrics_rated_by(run, rubric, raters)
+    for name, missing in others.items():
+        notice(f"{name} is left out: {missing} has not rated under it")
+    return rated

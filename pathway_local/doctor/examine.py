@@ -1,0 +1,50 @@
+"""Everything that the doctor looks at, one after another; what can't be looked at is a check of its own."""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from pathway_local.checks.check import Check
+from pathway_local.checks.weights_check import file_checks
+from pathway_local.doctor.files import cases_checks, is_run, run_checks
+from pathway_local.doctor.machine import machine_checks
+from pathway_local.doctor.versions import version_checks
+from pathway_local.errors import PathwayError
+from pathway_local.judges.machine import Machine, this_machine
+from pathway_local.judges.registry import Registry, load_registry, weights_folder
+
+USUAL_JUDGE = "demo"
+
+
+def examine(target: Path | None = None, judge: str | None = None, registry: Path | None = None) -> Iterator[Check]:
+    """Look at this machine, at a judge (ours where none is named), and at a run or a cases file if one is named.
+
+    What can't be looked at is a problem of its own, and the rest is looked at all the same.
+    """
+    machine = this_machine()
+    yield from machine_checks(machine, target.parent if target else Path())
+    yield from version_checks()
+    judges = Registry({})
+    try:
+        judges = load_registry(registry)
+    except PathwayError as error:
+        yield _problem("registry", error)
+    else:
+        yield from _looked("judge", lambda: _judge(judges, judge or USUAL_JUDGE, machine))
+    if target is not None:
+        yield from _looked("file", lambda: run_checks(target, judges) if is_run(target) else cases_checks(target))
+
+
+def _judge(judges: Registry, name: str, machine: Machine) -> Iterator[Check]:
+    spec = judges.get(name)
+    yield from file_checks(spec, weights_folder(spec), machine)
+
+
+def _looked(name: str, look: Callable[[], Iterable[Check]]) -> Iterator[Check]:
+    try:
+        yield from look()
+    except PathwayError as error:
+        yield _problem(name, error)
+
+
+def _problem(name: str, error: PathwayError) -> Check:
+    return Check(name, "problem", str(error), error.hint)

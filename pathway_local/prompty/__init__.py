@@ -1,0 +1,1 @@
+"""Prompty files: front matter and turns, before anything is known of what they judge."""

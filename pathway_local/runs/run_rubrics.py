@@ -1,0 +1,53 @@
+"""A run's rubrics: all of them, or those that a command is about."""
+
+from collections.abc import Sequence
+from itertools import chain
+
+from pathway_local.errors import UnknownName, UsageError
+from pathway_local.rater import raters_named
+from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.runs.run_file import RunFile
+
+
+def rubrics_of(run: RunFile) -> dict[str, Rubric]:
+    """The rubrics of a run by name, from the texts that it keeps."""
+    return {name: parse_rubric(text, name) for name, text in run.rubrics().items()}
+
+
+def rubrics_named(run: RunFile, name: str | None) -> list[Rubric]:
+    """The run's rubric of that name; without a name, all of them. Raises UnknownName."""
+    return [rubric_of(run, name)] if name else list(rubrics_of(run).values())
+
+
+def rubrics_rated_by(run: RunFile, name: str | None, raters: Sequence[str]) -> tuple[list[Rubric], dict[str, str]]:
+    """Those of `rubrics_named` under which each of these raters or groups of raters has rated; and the others.
+
+    The others by name, each with a rater who has not. Raises UnknownName for a rater of none of them, and UsageError
+    where no rubric has all of them.
+    """
+    rubrics = rubrics_named(run, name)
+    rated = {
+        rubric.name: [rater.name for _, rater in run.raters() if rater.rubric == rubric.name] for rubric in rubrics
+    }
+    missing: dict[str, str] = {}
+    for wanted in raters:
+        lacking = [rubric for rubric, names in rated.items() if not raters_named(wanted, names)]
+        if len(lacking) == len(rated):
+            raise UnknownName("rater", wanted, dict.fromkeys(chain(*rated.values())))
+        missing |= {rubric: wanted for rubric in lacking if rubric not in missing}
+    if len(missing) == len(rated) > 0:
+        raise UsageError(f"{', '.join(raters)} have no rubric in common", "Name raters of one rubric.")
+    return [rubric for rubric in rubrics if rubric.name not in missing], missing
+
+
+def rubric_of(run: RunFile, name: str | None) -> Rubric:
+    """The run's rubric of that name; without a name, its only one. Raises UsageError."""
+    texts = run.rubrics()
+    if name is None and len(texts) == 1:
+        name = next(iter(texts))
+    if name is None:
+        said = f"has several rubrics: {', '.join(texts)}" if texts else "has no rubric yet"
+        raise UsageError(f"{run.path.name} {said}", "Name one with --rubric.")
+    if name not in texts:
+        raise UnknownName("rubric", name, texts, f"These are the rubrics of {run.path.name}")
+    return parse_rubric(texts[name], name)
