@@ -80,10 +80,10 @@ def test_tokens_passes_and_steps_of_real_verdicts(tiny_judge: Path, tmp_path: Pa
     done = subprocess.run(command, capture_output=True, text=True, timeout=880, check=True, env=os.environ)
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["judged"] == cases
-    assert found["passes"] <= 3 * cases, "the reply, and the score's place in two spellings"
+    assert found["passes"] <= 2 * cases, "the reply, and the spelling of its score that it did not take"
     assert found["generated"] <= 2 * cases, "a blank and a digit: all before them is pre-filled"
     # How many passes lie in the pipe when a step begins differs from run to run; alone, each would take one of its own.
     assert found["steps"] <= cases // 3, "cases share steps"
     rounding = found["rubric"] % CPU_BLOCK
     assert found["computed"] <= found["rubric"] + found["of cases"] + cases * rounding, "the rubric is computed once"
-    assert found["computed in all"] - found["computed"] <= 2 * cases * CPU_BLOCK, "a probe computes its last block"
+    assert found["computed in all"] - found["computed"] <= cases * CPU_BLOCK, "a probe computes its last block"
