@@ -7,6 +7,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,12 +94,20 @@ def test_signals_stop_it_and_it_goes_on(
     _whole(desk, undisturbed)
 
 
-def _terminate_all(process: "subprocess.Popen[str]") -> None:
-    """As systemd ends a service: every process of it gets the signal."""
+def _terminate(process: "subprocess.Popen[str]", seconds: float) -> None:
+    """As systemd ends a service: every process of it gets the signal; the command itself so many seconds later."""
     while (engine := engine_of(process.pid)) is None:
         time.sleep(0.05)
-    for each in [*(int(path.name) for path in members(engine)), process.pid]:
-        os.kill(each, signal.SIGTERM)
+    for each in members(engine):
+        os.kill(int(each.name), signal.SIGTERM)
+    time.sleep(seconds)
+    process.send_signal(signal.SIGTERM)
+
+
+def _hears(process: Path) -> bool:
+    """Whether SIGTERM is neither blocked nor ignored."""
+    said = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+    return not (int(said["SigBlk"], 16) | int(said["SigIgn"], 16)) & 1 << (signal.SIGTERM - 1)
 
 
 def test_a_signal_to_every_process_stops_the_job_and_not_its_engine(
@@ -107,7 +116,7 @@ def test_a_signal_to_every_process_stops_the_job_and_not_its_engine(
     with desk.begun(*_slow(desk, 0.1)) as process:
         assert process.stderr
         assert any("sealed:" in line for line in process.stderr)
-        _terminate_all(process)
+        _terminate(process, 1.0)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "started again" not in said
@@ -115,10 +124,28 @@ def test_a_signal_to_every_process_stops_the_job_and_not_its_engine(
     _whole(desk, undisturbed)
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="vLLM wants a processor for each of its workers")
+def test_a_signal_to_every_process_ends_no_worker_of_vllm(desk: Desk) -> None:
+    """Its workers have handlers of their own; where no namespace can be had, they find each other over loopback."""
+    desk.environment["VLLM_CPU_OMP_THREADS_BIND"] = "0|1"
+    command = desk.judging(desk.cases(2000), engine="vllm", judge="workers")
+    with desk.begun(*command, before=[sys.executable, str(HERE / "without_namespaces.py")]) as process:
+        assert process.stderr
+        assert any("sealed: filter" in line for line in process.stderr)
+        engine = engine_of(process.pid)
+        assert engine
+        assert not any(_hears(each) for each in members(engine))
+        _terminate(process, 2.0)
+        _, said = process.communicate(timeout=100)
+    assert process.returncode == 130
+    assert "started again" not in said
+
+
 def test_a_signal_while_the_judge_is_loaded_is_heeded_then(desk: Desk) -> None:
     desk.environment[LOADING] = "3600"
     with desk.begun(*_slow(desk)) as process:
-        _terminate_all(process)
+        _terminate(process, 0.0)
         _, said = process.communicate(timeout=100)
     assert process.returncode == 130
     assert "To go on: pathway-local judge" in said
