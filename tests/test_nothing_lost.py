@@ -79,7 +79,8 @@ def test_signals_stop_it_and_it_goes_on(
     with desk.begun(*_slow(desk, 0.04)) as process:
         assert process.stderr
         assert any("sealed:" in line for line in process.stderr)
-        time.sleep(1.5)
+        while not outcomes(desk.work / "may.run"):
+            time.sleep(0.05)
         for number in signals:
             process.send_signal(number)
             time.sleep(0.3)
@@ -148,7 +149,7 @@ def test_a_signal_while_the_judge_is_loaded_is_heeded_then(desk: Desk) -> None:
         _terminate(process, 0.0)
         _, said = process.communicate(timeout=100)
     assert process.returncode == 130
-    assert "To go on: pathway-local judge" in said
+    assert "The same command goes on: pathway-local judge" in said
     [job] = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"][-1:]
     assert job["facts"]["status"] == "stopped"
 
@@ -161,7 +162,7 @@ def test_a_signal_while_the_engine_hangs_is_heeded_then(tmp_path: Path, tiny_jud
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=100)
     assert process.returncode == 130
-    assert "To go on: pathway-local judge" in said
+    assert "The same command goes on: pathway-local judge" in said
 
 
 def test_nohup_is_heeded(desk: Desk) -> None:
@@ -329,6 +330,7 @@ def test_cases_that_kill_the_engine_block_neither_the_job_nor_its_resuming(tmp_p
         assert {case for case, failure in found.items() if failure} == {"0", "1", "2"}
 
 
+@pytest.mark.soak
 def test_an_engine_that_dies_of_every_case_is_given_up_and_says_so(tmp_path: Path, tiny_judge: Path) -> None:
     desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
     cases = desk.sheet([{"id": str(n), "question": "What?", "answer": POISON} for n in range(20)])

@@ -23,7 +23,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """The command line in a folder of its own, on a wide terminal, with nobody there to ask."""
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "HF_HUB_CACHE"):
         monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setattr(rubrics, "data", Console(highlight=False, width=300))
+    monkeypatch.setattr(rubrics, "data", Console(markup=False, highlight=False, width=300))
     return typing_in(tmp_path, monkeypatch, capsys)
 
 
@@ -175,7 +175,7 @@ def test_adopt_overwrites_nothing_unless_told(run: Run, tmp_path: Path) -> None:
         (("adopt", "gone.txt"), "can't be read"),
         (("adopt", OWN / "levels.yaml"), "is a rubric already"),
         (("adopt", OWN / "labels.txt", "--layout", "xml"), "no layout 'xml'"),
-        (("adopt", OWN / "labels.txt", "-o", "nowhere/x.prompty"), "nowhere/x.prompty can't be written"),
+        (("adopt", OWN / "labels.txt", "-o", "nowhere/x.prompty"), "there is no folder nowhere"),
         (("adopt", "/dev/zero"), "are too many for a prompt"),
         (("check", "/dev/null"), "no rubric is called"),
         (("adopt", "/dev/null"), "there is no text in it"),

@@ -62,7 +62,7 @@ def _opened(calls: Sequence[str]) -> set[str]:
 
 
 def _sealed(desk: Desk) -> str:
-    query = "SELECT json_extract(value, '$.seal') FROM settings WHERE name LIKE 'engine:%'"
+    query = "SELECT json_extract(facts, '$.engine.seal') FROM jobs"
     return str(sqlite3.connect(desk.work / "may.run").execute(query).fetchone()[0])
 
 
