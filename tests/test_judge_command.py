@@ -58,9 +58,9 @@ def test_what_can_not_be_written_is_told_before_anything_is_judged(desk: Desk, o
 
 def test_names_with_brackets_are_told_as_they_are(desk: Desk) -> None:
     cases = desk.cases(2, "cases [final].jsonl")
-    desk.typed(*desk.judging(cases, "--out", "verdicts [bold].csv"))
-    said = desk.typed(*desk.judging(cases, "--out", "verdicts [bold].csv", "--force")).stderr
-    assert "run: may.run   verdicts: verdicts [bold].csv" in said
+    desk.typed(*desk.judging(cases, "--out", "verdicts [bold] :smile:.csv"))
+    said = desk.typed(*desk.judging(cases, "--out", "verdicts [bold] :smile:.csv", "--force")).stderr
+    assert "run: may.run   verdicts: verdicts [bold] :smile:.csv" in said
 
 
 def test_verdicts_on_stdout_are_alone_there(desk: Desk) -> None:

@@ -23,7 +23,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """The command line in a folder of its own, on a wide terminal, with nobody there to ask."""
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "HF_HUB_CACHE"):
         monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setattr(rubrics, "data", Console(markup=False, highlight=False, width=300))
+    monkeypatch.setattr(rubrics, "data", Console(markup=False, emoji=False, highlight=False, width=300))
     return typing_in(tmp_path, monkeypatch, capsys)
 
 

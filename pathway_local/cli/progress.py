@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.judge import Tally
@@ -94,7 +95,7 @@ def listening(progress: JobProgress) -> Iterator[None]:
         if progress.signal:
             raise KeyboardInterrupt
         progress.signal = number
-        talk.print("stopping: what is judged is kept; once more to stop at once")
+        talk.print(Text("stopping: what is judged is kept; once more to stop at once"))
 
     # What is being ignored stays so: who gives the command to nohup wants it to outlive the terminal.
     heeded = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]

@@ -65,8 +65,9 @@ class _Stderr(TextIOBase):
             self._stream.flush()
 
 
-talk = Console(file=cast(TextIO, _Stderr()), markup=False, highlight=False, soft_wrap=True)
-data = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+# What is printed is printed as it is: a file's name can look like markup, or like an emoji's.
+talk = Console(file=cast(TextIO, _Stderr()), markup=False, emoji=False, highlight=False, soft_wrap=True)
+data = Console(markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def complain(error: PathwayError) -> None:
