@@ -114,9 +114,19 @@ def test_many_values_are_asked_for_in_parts(tokenizer: JudgeTokenizer, monkeypat
     assert parts == pytest.approx(whole)
 
 
-def test_a_refused_pass_leaves_no_probabilities(tokenizer: JudgeTokenizer) -> None:
-    passes = Probe(tokenizer).passes((1,), {1: "1", 2: "2"}, lambda: "x")
-    item = next(passes)
-    with pytest.raises(StopIteration) as stop:
-        passes.send(PassResult(item.id, finish="error", error="no room"))
-    assert stop.value.value == {}
+def test_a_pass_for_probabilities_that_fails_fails_the_case(tokenizer: JudgeTokenizer) -> None:
+    """So that it is tried again when the run goes on: a verdict without its probabilities would stay."""
+    fields = {**FIVE["fields"], "why": {"type": "text", "tokens": 40}}  # type: ignore[dict-item]
+    reply = OutputFormat.load({"layout": "{why}\n\nScore: {s}", "fields": fields}).reply({})
+    ids = tokenizer.encode(reply.write({"why": "So.", "s": 3}))
+
+    def script(item: Pass) -> PassResult:
+        if item.max_tokens == 1:
+            return PassResult("", finish="error", error="the engine died twice while it held this case")
+        return PassResult("", ids)
+
+    pool = Pool(lambda: ScriptedEngine(script), tokenizer, 1000)
+    pool.submit(Request("x", Prompt((1, 2, 3), (), reply)))
+    [completion] = pool.completions()
+    assert completion.problem == ("engine-error", "the engine died twice while it held this case")
+    assert completion.reading is None

@@ -130,16 +130,16 @@ class Pool:
             _check(result)
             replay = Replay(self.tokenizer, result.ids)
             reading = reply.read(replay.text)
+            probabilities = {}
+            said = tuple(zip((*result.ids, self.tokenizer.eos_id), result.logprobs, strict=False))
+            for slot in reply.form.slots:
+                if isinstance(slot.field, Score):
+                    at, gap = replay.before(reading.spans[slot.name][0])
+                    texts = reply.form.score_texts(slot, gap)
+                    prefix = ids + result.ids[:at]
+                    probabilities[slot.name] = yield from self._probe.passes(prefix, texts, self._next_id, said[at:])
         except CaseError as error:
             return Completion(request.id, problem=(error.kind, str(error)), tokens=tokens)
-        probabilities = {}
-        said = tuple(zip((*result.ids, self.tokenizer.eos_id), result.logprobs, strict=False))
-        for slot in reply.form.slots:
-            if isinstance(slot.field, Score):
-                at, gap = replay.before(reading.spans[slot.name][0])
-                texts = reply.form.score_texts(slot, gap)
-                prefix = ids + result.ids[:at]
-                probabilities[slot.name] = yield from self._probe.passes(prefix, texts, self._next_id, said[at:])
         cut += replay.cut_fields(reply, reading, grammar)
         return Completion(request.id, reading, thought, probabilities, cut, tokens=tokens)
 

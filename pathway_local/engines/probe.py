@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pathway_local.engines.passes import Pass, PassResult
+from pathway_local.errors import RequestRefused
 from pathway_local.rubrics.fields import Score
 from pathway_local.rubrics.lark import literal
 from pathway_local.rubrics.output_format import Form
@@ -74,7 +75,7 @@ class Probe:
     def passes(self, prefix: tuple[int, ...], texts: Texts, next_id: Callable[[], str], said: Said = ()) -> Probing:
         """The distribution over the values of `texts`, each the text that would stand behind `prefix`.
 
-        What was `said` there by a reply that was watched needs no pass.
+        What was `said` there by a reply that was watched needs no pass. Raises RequestRefused.
         """
         found = dict.fromkeys(texts, 0.0)
         open_paths: list[tuple[tuple[int, ...], dict[int, bytes], float]] = [((), _rests(texts), 1.0)]
@@ -100,13 +101,15 @@ class Probe:
     def _asked(
         self, ids: tuple[int, ...], legal: tuple[int, ...], next_id: Callable[[], str]
     ) -> Generator[Pass, PassResult, dict[int, float]]:
-        """The log-probabilities of `legal` as the next token behind `ids`; empty where the engine refuses.
+        """The log-probabilities of `legal` as the next token behind `ids`. Raises RequestRefused.
 
         No grammar holds these passes: without one the ids have the same shares among each other, for less work.
         """
         found: dict[int, float] = {}
         for at in range(0, len(legal), MOST_NAMED):
             result = yield Pass(next_id(), ids, None, 1, logprob_ids=legal[at : at + MOST_NAMED])
+            if result.finish == "error":
+                raise RequestRefused(result.error or "the engine refused the request")
             for each in result.logprobs:
                 found.update(each)
         return found
