@@ -3,10 +3,14 @@
 import os
 import resource
 import signal
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals that ask a program to end."""
 
 
 def make_private() -> None:
@@ -20,13 +24,17 @@ def make_private() -> None:
         Path("/proc/self/coredump_filter").write_text("0")
 
 
+def heeded_of(signals: Iterable[signal.Signals]) -> list[signal.Signals]:
+    """Those that are not ignored already: who gives a command to nohup wants it to outlive the terminal."""
+    return [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
+
+
 def end_like_an_interrupt() -> None:
     """Let SIGTERM and SIGHUP raise KeyboardInterrupt, so that what is half written is removed.
 
-    Further ones are ignored: a shutdown and a closed terminal send several. One that is ignored already stays so:
-    who gives a command to nohup wants it to outlive the terminal.
+    Further ones are ignored: a shutdown and a closed terminal send several.
     """
-    heeded = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+    heeded = heeded_of((signal.SIGTERM, signal.SIGHUP))
 
     def end(_number: int, _frame: FrameType | None) -> NoReturn:
         for number in heeded:

@@ -11,11 +11,10 @@ from rich.text import Text
 
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.judge import Tally
+from pathway_local.private_process import STOPPING, heeded_of
 
 PLAIN_SECONDS = 10.0
 """Seconds between two lines of progress where there is no terminal."""
-
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class JobProgress:
@@ -97,9 +96,7 @@ def listening(progress: JobProgress) -> Iterator[None]:
         progress.signal = number
         talk.print(Text("stopping: what is judged is kept; once more to stop at once"))
 
-    # What is being ignored stays so: who gives the command to nohup wants it to outlive the terminal.
-    heeded = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, heard) for number in heeded}
+    before = {number: signal.signal(number, heard) for number in heeded_of(STOPPING)}
     try:
         yield
     finally:

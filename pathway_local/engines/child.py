@@ -25,7 +25,7 @@ from pathway_local.engines.seal import FILTER, OFF, OFF_SWITCHES, require, seal
 from pathway_local.engines.seccomp import install
 from pathway_local.engines.wire import TEMPORARY, Lines, Message, PassReader, line, result_message
 from pathway_local.errors import EngineError
-from pathway_local.private_process import make_private
+from pathway_local.private_process import STOPPING, make_private
 
 SWITCHES = {
     "HF_HUB_OFFLINE": "1",
@@ -66,8 +66,6 @@ CACHES = {
     "VLLM_CACHE_ROOT": "vllm",
 }
 """Where libraries keep what they compile, in a folder of ours."""
-
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 BEAT = 1.0
 """Seconds between two signs of life, at most one each."""

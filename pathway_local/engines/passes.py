@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pathway_local.errors import RequestRefused
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
@@ -52,6 +54,11 @@ class PassResult:
     logprobs: tuple[Mapping[int, float], ...] = ()
     cached_tokens: int = 0
     error: str = ""
+
+    def check(self) -> None:
+        """Raise RequestRefused where the engine refused the pass or failed on it."""
+        if self.finish == "error":
+            raise RequestRefused(self.error or "the engine refused the request")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathway_local.chat import Thinking
 from pathway_local.engines.passes import GREEDY, Engine, Pass, PassResult, Sampling
 from pathway_local.engines.probe import Probe
 from pathway_local.engines.replay import Replay
-from pathway_local.errors import CaseError, ReplyUnfinished, RequestRefused
+from pathway_local.errors import CaseError, ReplyUnfinished
 from pathway_local.prompt import Prompt
 from pathway_local.rubrics.fields import Score
 from pathway_local.rubrics.output_format import Reading
@@ -149,7 +149,6 @@ class Pool:
 
 
 def _check(result: PassResult, *, may_be_long: bool = False) -> None:
-    if result.finish == "error":
-        raise RequestRefused(result.error or "the engine refused the request")
+    result.check()
     if result.finish != "stop" and not may_be_long:
         raise ReplyUnfinished("the reply reached the end of the judge's context")

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pathway_local.engines.passes import Pass, PassResult
-from pathway_local.errors import RequestRefused
 from pathway_local.rubrics.fields import Score
 from pathway_local.rubrics.lark import literal
 from pathway_local.rubrics.output_format import Form
@@ -108,8 +107,7 @@ class Probe:
         found: dict[int, float] = {}
         for at in range(0, len(legal), MOST_NAMED):
             result = yield Pass(next_id(), ids, None, 1, logprob_ids=legal[at : at + MOST_NAMED])
-            if result.finish == "error":
-                raise RequestRefused(result.error or "the engine refused the request")
+            result.check()
             for each in result.logprobs:
                 found.update(each)
         return found
