@@ -5,7 +5,7 @@ with no special tokens, and put between the rubric's ids, so that it can change 
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.case import Case
@@ -35,6 +35,8 @@ class Prompt:
 Piece = tuple[int, ...] | str
 """Ids of our own text, or the name of the input whose text belongs there."""
 
+TOO_LONG = "Name an input to cut with --truncate, or take a judge with a longer context."
+
 
 class PromptWriter:
     """Writes the prompts of one rubric for one judge.
@@ -58,59 +60,57 @@ class PromptWriter:
         self.rubric, self.tokenizer, self.chat = rubric, tokenizer, chat
         self.context, self.detail, self.truncate = context, detail, truncate
         self._plain = all(turn.plain for turn in rubric.turns)
-        self._skeletons: dict[tuple[str, ...], list[Piece]] = {}
+        self._known: dict[tuple[str, ...], list[Piece]] = {}
         self._starts: dict[str, tuple[int, ...]] = {}
 
     def write(self, cases: Sequence[Case]) -> list[Prompt | CaseError]:
         """The prompts of these cases in their order; an error stands for a case that can have none."""
-        found = [self._inputs(case) for case in cases]
-        skeletons = [None if isinstance(inputs, CaseError) else self._skeleton(inputs) for inputs in found]
-        replies = [
-            None if isinstance(inputs, CaseError) else self.rubric.format.reply(inputs, self.detail) for inputs in found
-        ]
-        texts = [
-            [skeleton.texts[piece] for piece in skeleton.pieces if isinstance(piece, str)]
-            + [text for text, theirs in reply.start if theirs]
-            for skeleton, reply in zip(skeletons, replies, strict=True)
-            if skeleton and reply
-        ]
-        encoded = iter(self.tokenizer.encode_cases([text for row in texts for text in row]))
-        written: list[Prompt | CaseError] = []
-        for inputs, skeleton, reply in zip(found, skeletons, replies, strict=True):
-            if isinstance(inputs, CaseError) or skeleton is None or reply is None:
-                assert isinstance(inputs, CaseError)
-                written.append(inputs)
-                continue
-            pieces = [(piece, next(encoded)) if isinstance(piece, str) else ("", piece) for piece in skeleton.pieces]
-            start = [next(encoded) if theirs else self._start(text) for text, theirs in reply.start]
-            written.append(self._fit(pieces, start, reply))
-        return written
+        drafts = [self._draft(case) for case in cases]
+        texts = [text for draft in drafts if isinstance(draft, _Draft) for text in draft.texts]
+        encoded = iter(self.tokenizer.encode_cases(texts))
+        return [self._finish(draft, encoded) if isinstance(draft, _Draft) else draft for draft in drafts]
 
     def shared_prefix(self) -> tuple[int, ...]:
         """The ids that all prompts of this rubric begin with."""
         example = dict.fromkeys(self.rubric.inputs, "example")
-        first = self._skeleton(example).pieces[0]
+        first = self._pieces(example)[0]
         return first if isinstance(first, tuple) else ()
 
-    def _inputs(self, case: Case) -> dict[str, str] | CaseError:
+    def _draft(self, case: Case) -> "_Draft | CaseError":
         try:
-            return self.rubric.inputs_of(case)
+            inputs = self.rubric.inputs_of(case)
+            pieces, reply = self._pieces(inputs), self.rubric.format.reply(inputs, self.detail)
+            named = [self._bounded(inputs[name], name) for name in pieces if isinstance(name, str)]
+            return _Draft(pieces, reply, named + [self._bounded(text) for text, theirs in reply.start if theirs])
         except CaseError as error:
             return error
 
-    def _skeleton(self, inputs: Mapping[str, str]) -> "_Skeleton":
+    def _bounded(self, text: str, name: str = "") -> str:
+        """The text, or what can be used of the one to cut. Raises PromptTooLong for one beyond the judge's context."""
+        beginning = self.tokenizer.beginning(text, self.context)
+        if len(beginning) < len(text) and (name != self.truncate or not name):
+            said = f"the prompt has over {self.context} tokens in {name or 'what the reply repeats'} alone"
+            raise PromptTooLong(f"{said}; the judge's context is {self.context}", TOO_LONG)
+        return beginning
+
+    def _finish(self, draft: "_Draft", encoded: Iterator[tuple[int, ...]]) -> Prompt | CaseError:
+        pieces = [(piece, next(encoded)) if isinstance(piece, str) else ("", piece) for piece in draft.pieces]
+        start = [next(encoded) if theirs else self._start(text) for text, theirs in draft.reply.start]
+        return self._fit(pieces, start, draft.reply)
+
+    def _pieces(self, inputs: Mapping[str, str]) -> list[Piece]:
         """The prompt with holes where the case's texts go.
 
         In a plain rubric it depends only on which inputs are empty, and is kept; otherwise on the case.
         """
-        filled = tuple(name for name in self.rubric.inputs if inputs[name])
         if not self._plain:
             return self._rendered(inputs)
-        if filled not in self._skeletons:
-            self._skeletons[filled] = self._rendered({name: "x" * (name in filled) for name in inputs}).pieces
-        return _Skeleton(self._skeletons[filled], inputs)
+        filled = tuple(name for name in self.rubric.inputs if inputs[name])
+        if filled not in self._known:
+            self._known[filled] = self._rendered({name: "x" * (name in filled) for name in inputs})
+        return self._known[filled]
 
-    def _rendered(self, inputs: Mapping[str, str]) -> "_Skeleton":
+    def _rendered(self, inputs: Mapping[str, str]) -> list[Piece]:
         fence = secrets.token_hex(16)
         names = list(self.rubric.inputs)
         fenced = {name: f"{fence}{at}{fence}" if inputs[name] else "" for at, name in enumerate(names)}
@@ -119,10 +119,7 @@ class PromptWriter:
         if text.count(fence) != sum(message["content"].count(fence) for message in messages):
             raise EngineError("the judge's chat template does not put every turn in as it is")
         parts = text.split(fence)
-        return _Skeleton(
-            [names[int(part)] if at % 2 else self.tokenizer.encode(part) for at, part in enumerate(parts) if part],
-            inputs,
-        )
+        return [names[int(part)] if at % 2 else self.tokenizer.encode(part) for at, part in enumerate(parts) if part]
 
     def _start(self, text: str) -> tuple[int, ...]:
         if text not in self._starts:
@@ -142,7 +139,7 @@ class PromptWriter:
         elif over > 0:
             needs = f"{thought + reply.plan} for its reply" if thought else f"{reply.plan} for the reply"
             said = f"the prompt has {length} tokens, and {needs} are needed; the judge's context is {self.context}"
-            return PromptTooLong(said, "Name an input to cut with --truncate, or take a judge with a longer context.")
+            return PromptTooLong(said, TOO_LONG)
         return Prompt(_joined([ids for _, ids in pieces]), _joined(start), reply, marks)
 
 
@@ -154,9 +151,12 @@ def _joined(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Skeleton:
+class _Draft:
+    """A case's prompt before its texts are encoded: those of the pieces and of the reply's start, in their order."""
+
     pieces: list[Piece]
-    texts: Mapping[str, str]
+    reply: Reply
+    texts: list[str]
 
 
 def _messages(

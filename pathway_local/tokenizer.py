@@ -16,6 +16,9 @@ from pathway_local.errors import EngineError
 from pathway_local.judges.default_template import default_template
 from pathway_local.judges.weights import read_json
 
+ENCODED_AT_ONCE = 50_000
+"""Characters of a text whose tokens are counted before the whole is encoded."""
+
 
 class JudgeTokenizer:
     """The tokenizer in a judge's folder. `end_of_turn` names tokens that end a reply beside its own end token."""
@@ -74,6 +77,22 @@ class JudgeTokenizer:
         # A lone surrogate is no text that a tokenizer takes. All of them at once: they are shared among the cores.
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         return [tuple(encoded.ids) for encoded in self._theirs.encode_batch_fast(clean, add_special_tokens=False)]
+
+    def beginning(self, text: str, tokens: int) -> str:
+        """As much of a case's text as holds this many tokens and more; all of a text that may have fewer.
+
+        A cell of ten million characters would take a gigabyte to encode, and no judge has the context for it. Where
+        a text is cut in two a few tokens more can arise, so it is taken to be too long only at twice as many.
+        """
+        if len(text) <= ENCODED_AT_ONCE:
+            return text
+        found = 0
+        for end in range(ENCODED_AT_ONCE, len(text) + ENCODED_AT_ONCE, ENCODED_AT_ONCE):
+            [ids] = self.encode_cases([text[end - ENCODED_AT_ONCE : end]])
+            found += len(ids)
+            if found > 2 * tokens:
+                return text[:end]
+        return text
 
     @cached_property
     def grammar_tokenizer(self) -> llguidance.LLTokenizer:

@@ -1,5 +1,6 @@
 """A case under a rubric as token ids: hostile text changes neither roles nor tokens nor format."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,29 @@ def test_a_long_prompt_fails_with_both_numbers_or_is_cut_and_marked(judge: tuple
     assert len(cut.ids) + cut.reply.plan == 4096
     whole = written(writer_for(judge, rubric), {**inputs, "retrieved_content": "fine"})
     assert cut.ids[-20:] == whole.ids[-20:]
+
+
+def test_a_text_of_millions_of_characters_is_never_encoded_whole(
+    judge: tuple[Family, JudgeTokenizer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rubric, encode_cases, longest = load_rubric("pathway-answer"), JudgeTokenizer.encode_cases, 0
+
+    def watched(self: JudgeTokenizer, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        nonlocal longest
+        longest = max([longest, *map(len, texts)])
+        return encode_cases(self, texts)
+
+    monkeypatch.setattr(JudgeTokenizer, "encode_cases", watched)
+    shorter, far = ("many words " * times for times in (30_000, 300_000))
+    inputs = {**dict.fromkeys(rubric.inputs, "fine"), "retrieved_content": far}
+    [error] = writer_for(judge, rubric).write([Case("1", inputs)])
+    assert isinstance(error, PromptTooLong)
+    assert "over 20000 tokens in retrieved_content alone" in str(error)
+    cutting = writer_for(judge, rubric, truncate="retrieved_content")
+    assert written(cutting, inputs) == written(cutting, {**inputs, "retrieved_content": shorter})
+    [error] = cutting.write([Case("1", {**inputs, "question": far})])
+    assert isinstance(error, PromptTooLong)
+    assert longest < 1_000_000
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """vLLM as the engine: every pass is a request with settings of its own, and all of them share one batch."""
 
+import gc
 import os
 import signal
 from collections.abc import Mapping
@@ -74,17 +75,20 @@ class VllmEngine:
             use_cpu(eager=bool(options["enforce_eager"]))
         if has_workers(config):
             _shield_workers()
+        gc.disable()  # all that imports leave stays: looking through it again and again took a seventh of the time
         import vllm
         from outlines import caching
+        from vllm import EngineArgs, LLMEngine
         from vllm.platforms import current_platform
         from vllm.usage.usage_lib import UsageContext
 
+        gc.enable()
         if deterministic and not current_platform.has_device_capability(CAPABILITY):
             raise EngineError("this GPU's arithmetic is not the same in any batch", GPU_HINT)
         caching.disable_cache()
-        arguments = vllm.EngineArgs(**options)
+        arguments = EngineArgs(**options)
         # Sized as vLLM's offline class is: for throughput, not for the first token.
-        self._engine = vllm.LLMEngine.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
+        self._engine = LLMEngine.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
         self._refusals = _refusals()
         model = self._engine.model_config
         self._eos = self._engine.get_tokenizer().eos_token_id
