@@ -1,4 +1,4 @@
-"""Rows that bring their own criteria: the page's example and a hostile file, with the real command and real vLLM."""
+"""Rows that bring their own criteria: the page's example and a hostile file, with the real command and real engines."""
 
 import csv
 import json
@@ -41,7 +41,7 @@ def test_the_pages_judge_commands_do_what_they_show(tmp_path: Path, tiny_judge: 
     assert len(commands) == 1
     for command, shown in commands:
         given = [str(tiny_judge) if word == "qwen3-8b" else word for word in command.split()]
-        said = judge(tmp_path, *given, "--detail", "score")
+        said = judge(tmp_path, *given, "--detail", "score", "--engine", "transformers")
         for line in shown.splitlines():
             assert line in said
 

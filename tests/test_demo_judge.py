@@ -15,7 +15,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
 
 RUBRIC, SEED = "pathway-answer", 1
-SAMPLE, WHOLE = 100, 500
+SAMPLE, WHOLE = 60, 500
 
 
 def judged(folder: Path, cases: int) -> tuple[Path, ScoreFigures, ScoreFigures]:
@@ -61,5 +61,5 @@ def test_paraphrases_outrank_contradictions(sample: tuple[Path, ScoreFigures, Sc
                 assert score is not None
                 expected[record.metadata["true_score"]].append(score)
     pairs = list(product(expected["5"], expected["1"]))
-    assert len(pairs) > 200
+    assert len(pairs) > 80
     assert sum(right > wrong for right, wrong in pairs) / len(pairs) >= 0.9

@@ -141,7 +141,7 @@ def test_bad_input_gets_one_line_and_leaves_nothing(
 
 
 def test_an_interrupt_ends_cleanly_and_the_run_goes_on(tmp_path: Path, tiny_judge: Path) -> None:
-    rows = [f"q{i},ideal {i},answer {i},content {i}" for i in range(100)]
+    rows = [f"q{i},ideal {i},answer {i},content {i}" for i in range(200)]
     cases = tmp_path / "many.csv"
     cases.write_text("question,ideal_answer,ai_answer,retrieved_content\n" + "\n".join(rows) + "\n")
     arguments = ["judge", cases.name, "-r", "pathway-answer", "-j", str(tiny_judge), "--detail", "score"]
@@ -157,9 +157,9 @@ def test_an_interrupt_ends_cleanly_and_the_run_goes_on(tmp_path: Path, tiny_judg
     assert process.returncode == 130, said
     assert shlex.join(["pathway-local", *arguments]) in said
     first = outcomes(tmp_path / "many.run")
-    assert 20 <= first < 100
+    assert 20 <= first < 200
     run(*arguments, cwd=tmp_path)
-    assert outcomes(tmp_path / "many.run") == 100
+    assert outcomes(tmp_path / "many.run") == 200
 
 
 def outcomes(path: Path) -> int:

@@ -26,14 +26,23 @@ def test_raters_of_one_judge_go_on_each_with_its_own_engine_settings(desk: Desk)
     assert (job["facts"]["judged"], job["facts"]["skipped"]) == (2, 4)
 
 
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Desk:
+    """Where a run of two cases is."""
+    desk = Desk(tmp_path_factory.mktemp("judged") / "d", tiny_judge)
+    desk.typed(*desk.judging(desk.cases(2)))
+    return desk
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [("--detail", "score"), ("--judge", "tiny"), ("--temperature", "1"), ("--seed", "0"), ("--think", "9")],
 )
-def test_a_run_that_goes_on_takes_no_option_that_would_make_another_rater(desk: Desk, option: str, value: str) -> None:
-    cases = desk.cases(2)
-    desk.typed(*desk.judging(cases))
-    said = desk.typed("judge", cases.name, "--run", "may.run", "--models", "models.yaml", option, value, code=2).stderr
+def test_a_run_that_goes_on_takes_no_option_that_would_make_another_rater(
+    judged: Desk, option: str, value: str
+) -> None:
+    going_on = ("judge", "cases.jsonl", "--run", "may.run", "--models", "models.yaml")
+    said = judged.typed(*going_on, option, value, code=2).stderr
     assert f"{option} says what a rater is" in said
 
 

@@ -165,7 +165,10 @@ def test_nothing_of_a_case_is_left_by_other_commands(desk: Desk) -> None:
     assert _modes(desk) == {}
 
 
-@pytest.mark.parametrize("name", ["headerless.csv", "headerless.tsv", "keys.jsonl", "wide.csv"])
+@pytest.mark.parametrize(
+    "name",
+    ["headerless.csv", pytest.param("headerless.tsv", marks=pytest.mark.soak), "keys.jsonl", "wide.csv"],
+)
 def test_no_text_is_told_of_a_file_without_a_header(desk: Desk, name: str) -> None:
     rows = {
         "headerless.csv": HEADERLESS,

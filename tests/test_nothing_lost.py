@@ -320,14 +320,14 @@ def test_a_clock_that_jumps_changes_nothing(desk: Desk, undisturbed: list[tuple[
 
 def test_cases_that_kill_the_engine_block_neither_the_job_nor_its_resuming(tmp_path: Path, tiny_judge: Path) -> None:
     desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
-    texts = [*[POISON] * 3, *(f"It is {number}." for number in range(9))]
+    texts = [*[POISON] * 2, *(f"It is {number}." for number in range(9))]
     cases = desk.sheet([{"id": str(n), "question": "What?", "answer": text} for n, text in enumerate(texts)])
     for _ in range(2):
         done = desk.typed(*desk.judging(cases), code=1)
-        assert "3 failed" in done.stderr
+        assert "2 failed" in done.stderr
         found = {case: failure for case, *_, failure in outcomes(desk.work / "may.run")}
         assert len(found) == len(texts)
-        assert {case for case, failure in found.items() if failure} == {"0", "1", "2"}
+        assert {case for case, failure in found.items() if failure} == {"0", "1"}
 
 
 @pytest.mark.soak

@@ -26,7 +26,7 @@ READING = {
 reading = pytest.mark.parametrize("command", READING.values(), ids=READING.keys())
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def desk() -> Iterator[Desk]:
     """Where the folders above are open to all, unlike those of pytest, with a run that people have rated."""
     root = Path("/tmp") / f"reading-{os.getpid()}"
@@ -42,6 +42,11 @@ def desk() -> Iterator[Desk]:
         yield desk
     finally:
         shutil.rmtree(root)
+
+
+def _forget_what_was_made(desk: Desk) -> None:
+    for made in ("requests.jsonl", "onto.jsonl"):
+        (desk.work / made).unlink(missing_ok=True)
 
 
 @NEEDS_STRACE
@@ -65,6 +70,9 @@ def test_sockets_are_given_up_before_the_file_is_opened(desk: Desk, command: Seq
 @reading
 def test_a_file_that_others_can_read_is_told_by_every_command(desk: Desk, command: Sequence[str]) -> None:
     file = desk.work / ("ratings.csv" if "import" in command else "cases.jsonl")
+    for private in (file, desk.work, desk.root, desk.root.parent):
+        private.chmod(0o700 if private.is_dir() else 0o600)
+    _forget_what_was_made(desk)
     said = desk.typed(*command, code=None)
     assert "can read it" not in said.stdout.replace("nobody else can read it", "")
     assert "can be read by" not in said.stderr
@@ -74,8 +82,7 @@ def test_a_file_that_others_can_read_is_told_by_every_command(desk: Desk, comman
     desk.root.parent.chmod(0o755)
     if not exposed_to(file):
         pytest.skip("a folder above the temporary one keeps others out")
-    for made in ("requests.jsonl", "onto.jsonl"):
-        (desk.work / made).unlink(missing_ok=True)
+    _forget_what_was_made(desk)
     said = desk.typed(*command, code=None)
     assert f"chmod 600 {file.name}" in said.stdout + said.stderr
     assert "every user of this machine" in said.stdout + said.stderr
