@@ -16,7 +16,7 @@ from pathway_local.errors import CaseError, RunFileError, Stopped
 from pathway_local.prompt import Prompt, PromptWriter
 from pathway_local.reading import verdict_of
 from pathway_local.rubrics.consistency import broken_rules
-from pathway_local.runs.record import Entry
+from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Verdict
 
@@ -52,7 +52,7 @@ class Tally:
         """Cases with an outcome, earlier ones among them."""
         return self.judged + self.skipped + self.failures.total()
 
-    def count(self, entry: Entry) -> None:
+    def count(self, entry: CaseOutcome) -> None:
         """Add an outcome that was stored."""
         self.tokens += Tokens(entry.prompt_tokens, entry.cached_tokens, entry.generated_tokens)
         if isinstance(entry.outcome, Failure):
@@ -127,12 +127,12 @@ class Judging:
         known = self.run.judged(rater.id, [row.id for row in batch])
         todo: list[tuple[Case, str]] = []
         skipped: list[Case] = []
-        bad: list[Entry] = []
+        bad: list[CaseOutcome] = []
         for row in batch:
             if isinstance(row, BadRow):
                 stand_in = Case(row.id, {}, row=row.row, numbered=row.numbered)
                 self._bad_rows.add(row.id)
-                bad.append(Entry(stand_in, "", Failure("bad-row", f"{row.where}: {row.reason}")))
+                bad.append(CaseOutcome(stand_in, "", Failure("bad-row", f"{row.where}: {row.reason}")))
                 continue
             case_hash = fingerprint(self.run.key, rater.writer.rubric.texts_of(row))
             if known.get(row.id) == case_hash:
@@ -155,7 +155,7 @@ class Judging:
 
     def _begin(self, rater: LocalRater, case: Case, case_hash: str, prompt: Prompt | CaseError) -> None:
         if isinstance(prompt, CaseError):
-            self._store(rater, [Entry(case, case_hash, Failure(prompt.kind, str(prompt)))])
+            self._store(rater, [CaseOutcome(case, case_hash, Failure(prompt.kind, str(prompt)))])
             return
         drawing = _Drawing(rater, case, case_hash, prompt)
         for sample in range(rater.samples):
@@ -167,7 +167,7 @@ class Judging:
 
     def _store_finished(self, window: int) -> None:
         while self.pool.in_flight > window and not self.stopped():
-            found: dict[int, tuple[LocalRater, list[Entry]]] = {}
+            found: dict[int, tuple[LocalRater, list[CaseOutcome]]] = {}
             for completion in self.pool.completions():
                 drawing = self._drawings.pop(completion.id)
                 drawing.completions.append(completion)
@@ -177,7 +177,7 @@ class Judging:
             for rater, entries in found.values():
                 self._store(rater, entries)
 
-    def _store(self, rater: LocalRater, entries: Sequence[Entry]) -> None:
+    def _store(self, rater: LocalRater, entries: Sequence[CaseOutcome]) -> None:
         if not entries:
             return
         if not self.texts:
@@ -188,17 +188,17 @@ class Judging:
         self.watch(self.tally)
 
 
-def _entry(drawing: _Drawing) -> Entry:
+def _entry(drawing: _Drawing) -> CaseOutcome:
     rubric, completions = drawing.rater.writer.rubric, drawing.completions
     outcome = verdict_of(completions, rubric.format, drawing.prompt.marks)
     if rubric.rules and isinstance(outcome, Verdict):
         broken = broken_rules(rubric.rules, rubric.inputs_of(drawing.case), outcome)
         outcome = replace(outcome, marks=(*outcome.marks, *broken))
     tokens = sum((completion.tokens for completion in completions[1:]), completions[0].tokens)
-    return Entry(drawing.case, drawing.case_hash, outcome, tokens.prompt, tokens.cached, tokens.generated)
+    return CaseOutcome(drawing.case, drawing.case_hash, outcome, tokens.prompt, tokens.cached, tokens.generated)
 
 
-def _without_texts(entry: Entry) -> Entry:
+def _without_texts(entry: CaseOutcome) -> CaseOutcome:
     if isinstance(entry.outcome, Verdict):
         return replace(entry, outcome=replace(entry.outcome, fields={}))
     return entry

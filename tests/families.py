@@ -7,7 +7,7 @@ from pathlib import Path
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from pathway_local.judges.judge_spec import Thinking
+from pathway_local.judges.judge_spec import ThinkingSpec
 
 ROOT = Path(__file__).parents[1]
 
@@ -24,7 +24,7 @@ class Family:
     folds_system: bool = False
     added: tuple[str, ...] = ()
     end_of_turn: tuple[str, ...] = ()
-    thinking: Thinking | None = None
+    thinking: ThinkingSpec | None = None
 
 
 FAMILIES = (
@@ -36,7 +36,7 @@ FAMILIES = (
         "{% if add_generation_prompt %}<|im_start|>assistant\n"
         "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}{% endif %}",
         added=("<think>", "</think>"),
-        thinking=Thinking(
+        thinking=ThinkingSpec(
             off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, start="<think>\n", end="</think>"
         ),
     ),
@@ -58,7 +58,7 @@ FAMILIES = (
         "{% else %}{% if m.thoughts %}[THINK]{{ m.thoughts }}[/THINK]{% endif %}{{ m.content }}</s>{% endif %}"
         "{% endfor %}",
         metaspace=True,
-        thinking=Thinking(
+        thinking=ThinkingSpec(
             off_by={"reasoning_effort": "none"},
             on_by={"reasoning_effort": "high"},
             start="[THINK]",
@@ -77,7 +77,7 @@ FAMILIES = (
         metaspace=True,
         folds_system=True,
         added=("<|channel>", "<channel|>"),
-        thinking=Thinking(start="<|channel>thought\n", end="<channel|>", close="<channel|>"),
+        thinking=ThinkingSpec(start="<|channel>thought\n", end="<channel|>", close="<channel|>"),
     ),
     Family(
         "gemma4",
@@ -89,7 +89,7 @@ FAMILIES = (
         "{% if not enable_thinking %}<|channel>thought\n<channel|>{% endif %}{% endif %}",
         metaspace=True,
         end_of_turn=("<turn|>",),
-        thinking=Thinking(
+        thinking=ThinkingSpec(
             off_by={"enable_thinking": False},
             on_by={"enable_thinking": True},
             start="<|channel>thought\n",
@@ -106,7 +106,7 @@ FAMILIES = (
         "<|start|>assistant<|channel|>final<|message|>{{ m.content }}<|{{ 'return' if loop.last else 'end' }}|>"
         "{% else %}<|start|>{{ 'developer' if m.role == 'system' else m.role }}<|message|>{{ m.content }}<|end|>"
         "{% endif %}{% endfor %}{% if add_generation_prompt %}<|start|>assistant{% endif %}",
-        thinking=Thinking(
+        thinking=ThinkingSpec(
             off_by={"reasoning_effort": "low"},
             on_by={"reasoning_effort": "medium"},
             skip="<|channel|>final<|message|>",
@@ -123,7 +123,7 @@ FAMILIES = (
         "{% endfor %}{% if add_generation_prompt %}<|start_of_role|>assistant<|end_of_role|>"
         "{% if enable_thinking %}<think>\n{% endif %}{% endif %}",
         added=("<think>", "</think>"),
-        thinking=Thinking(
+        thinking=ThinkingSpec(
             off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, end="</think>", close="</think>\n"
         ),
     ),
@@ -135,7 +135,7 @@ FAMILIES = (
         "{% if add_generation_prompt %}<|assistant|>"
         "{% if enable_thinking is defined and not enable_thinking %}</think>{% else %}<think>{% endif %}{% endif %}",
         added=("<think>", "</think>"),
-        thinking=Thinking(
+        thinking=ThinkingSpec(
             off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, end="</think>", close="</think>\n"
         ),
     ),

@@ -13,7 +13,7 @@ from pathway_local.demo import shared_prefix
 from pathway_local.demo.cases import MAKERS, make_cases
 from pathway_local.demo.lessons import CONTEXT, Teacher, corpus, rubric_texts
 from pathway_local.demo.network import new_network, prefix_cache, write_greedily
-from pathway_local.demo.train import Plan, Trainer, export
+from pathway_local.demo.train import Schedule, Trainer, export
 from pathway_local.demo.vocabulary import train_tokenizer
 from pathway_local.demo.world import Split
 from pathway_local.prompt import Chat, PromptWriter
@@ -89,7 +89,7 @@ def test_greedy_writing_is_that_of_transformers_for_each_row_alone(tokenizer: Ju
 
 def trainer(work: Path, tokenizer_folder: Path) -> Trainer:
     shutil.copytree(tokenizer_folder, work / "tokenizer", dirs_exist_ok=True)
-    made = Trainer(Plan(seed=0, easy=0, short=2, whole=2, rate=1e-3, batch=1), work, "cpu")
+    made = Trainer(Schedule(seed=0, easy=0, short=2, whole=2, rate=1e-3, batch=1), work, "cpu")
     # Compiling takes longer than these few steps.
     made.body = made.network.model
     return made

@@ -15,7 +15,7 @@ from pathway_local.judges.default_template import TEMPLATES, default_template, w
 from pathway_local.judges.fetch_record import Fetched, file_hashes, write_record
 from pathway_local.judges.judge_folder import FAMILIES as THINKERS
 from pathway_local.judges.judge_folder import complete
-from pathway_local.judges.judge_spec import JudgeSpec, Thinking
+from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec
 from pathway_local.judges.machine import Machine
 from pathway_local.judges.weights import weights_hash
 from pathway_local.prompt import Chat, PromptWriter
@@ -30,7 +30,9 @@ ENTRIES: dict[str, dict[str, object]] = {
 }
 """What an entry has to say of a family, since its folder does not."""
 
-TAGS = Thinking(off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, start="<think>\n", end="</think>")
+TAGS = ThinkingSpec(
+    off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, start="<think>\n", end="</think>"
+)
 
 
 @pytest.fixture(scope="module")
@@ -132,15 +134,19 @@ TURNS = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_en
         ("<think>\n", TAGS, "switch changes nothing"),
         (
             "{{ reasoning | default('') }}<think>\n",
-            Thinking(off_by={"reasoning": "low"}, end="</think>"),
+            ThinkingSpec(off_by={"reasoning": "low"}, end="</think>"),
             "still opens",
         ),
-        ("{{ enable_thinking }}", Thinking(off_by={"enable_thinking": 0}, start="[T]", end="[/T]"), "not one token"),
+        (
+            "{{ enable_thinking }}",
+            ThinkingSpec(off_by={"enable_thinking": 0}, start="[T]", end="[/T]"),
+            "not one token",
+        ),
         ("", None, ""),
     ],
 )
 def test_the_thinking_switch_does_what_the_entry_says(
-    qwen: Path, asks: str, thinking: Thinking | None, problem: str
+    qwen: Path, asks: str, thinking: ThinkingSpec | None, problem: str
 ) -> None:
     _retemplate(qwen, TURNS + ASK + asks + "{% endif %}")
     found = _check(spec_of(qwen, thinking=thinking), qwen)["thinking"]

@@ -5,7 +5,7 @@ import pytest
 
 from pathway_local.errors import EngineError
 from pathway_local.judges.judge_folder import complete, precision
-from pathway_local.judges.judge_spec import JudgeSpec, Thinking
+from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec
 
 CONFIG = {
     "num_hidden_layers": 2,
@@ -81,7 +81,7 @@ def test_the_chat_template_tells_whether_there_is_a_system_turn(tmp_path: Path, 
 )
 def test_the_chat_template_tells_how_thinking_is_switched(tmp_path: Path, template: str, off_by: str, end: str) -> None:
     found = complete(_spec(), _folder(tmp_path, template=template))
-    assert isinstance(found.thinking, Thinking)
+    assert isinstance(found.thinking, ThinkingSpec)
     assert list(found.thinking.off_by) == [off_by]
     assert found.thinking.end == end
     assert any("off unless asked for" in line for line in found.inferred)

@@ -9,7 +9,7 @@ from scipy import stats
 from pathway_local.statistics import resampling
 from pathway_local.statistics.agreement import pair_agreement, pair_statistic
 from pathway_local.statistics.figure import Undefined
-from pathway_local.statistics.resampling import Statistic, Tally, tally
+from pathway_local.statistics.resampling import Statistic, CountedRows, tally
 
 SCALE = (1, 2, 3, 4, 5)
 Scores = NDArray[np.float64]
@@ -23,7 +23,7 @@ def clustered_pair(seed: int, cases: int, clusters: int) -> tuple[Scores, Scores
     return first, second, codes
 
 
-def statistics(cases: Tally, *names: str) -> dict[str, Statistic]:
+def statistics(cases: CountedRows, *names: str) -> dict[str, Statistic]:
     built = {name: pair_statistic(name, cases.rows[:, 0], cases.rows[:, 1], SCALE) for name in names}
     return {name: statistic for name, statistic in built.items() if isinstance(statistic, Statistic)}
 

@@ -15,8 +15,8 @@ from pathway_local.errors import UsageError
 from pathway_local.judge import LocalRater
 from pathway_local.judge import _thinking as own_thinking
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.judge_spec import Sampling as SamplingSpec
-from pathway_local.judges.judge_spec import Thinking as ThinkingSpec
+from pathway_local.judges.judge_spec import SamplingSpec
+from pathway_local.judges.judge_spec import ThinkingSpec
 from pathway_local.prompt import Prompt, PromptWriter
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.tokenizer import JudgeTokenizer

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pathway_local.engines.passes import Pass, PassResult, Sampling
-from pathway_local.engines.wire import BLOCK, Lines, PassReader, PassWriter, line, read_result, result_message
+from pathway_local.engines.wire import BLOCK, MessageLines, PassReader, PassWriter, line, read_result, result_message
 
 SHARED = tuple(range(3 * BLOCK))
 ids = st.lists(st.integers(0, 2**32 - 1), max_size=12).map(tuple)
@@ -25,7 +25,7 @@ results = st.builds(PassResult, id=st.text(), ids=ids, logprobs=st.lists(logprob
 
 @given(st.lists(passes, max_size=8), st.integers(1, 5000))
 def test_passes(given_passes: list[Pass], piece: int) -> None:
-    writer, reader, lines = PassWriter(), PassReader(), Lines()
+    writer, reader, lines = PassWriter(), PassReader(), MessageLines()
     sent = b"".join(line(writer.message(item)) for item in given_passes)
     messages = [message for at in range(0, len(sent), piece) for message in lines.feed(sent[at : at + piece])]
     assert list(map(reader.read, messages)) == given_passes
@@ -39,5 +39,5 @@ def test_what_passes_share_is_written_once() -> None:
 
 @given(results)
 def test_results(result: PassResult) -> None:
-    [message] = Lines().feed(line(result_message(result)))
+    [message] = MessageLines().feed(line(result_message(result)))
     assert read_result(message) == result

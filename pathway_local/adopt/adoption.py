@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from pathway_local.adopt.finding import Finding, Source
 from pathway_local.adopt.formats import FoundFormat, find_format
-from pathway_local.adopt.front_matter import MARK, Entry, write_front
+from pathway_local.adopt.front_matter import MARK, FrontMatterEntry, write_front
 from pathway_local.adopt.inputs import FoundInput, find_inputs, findings
 from pathway_local.adopt.placeholders import Placeholders, find_placeholders, shown
 from pathway_local.adopt.questions import Ask, asked_format, asked_inputs
@@ -130,24 +130,24 @@ def _format(prompt: _Prompt, names: Sequence[str], layout: str, where: str) -> F
 
 def _entries(
     prompt: _Prompt, inputs: Sequence[FoundInput], found: FoundFormat | None, layout: str, where: str
-) -> Iterator[Entry]:
+) -> Iterator[FrontMatterEntry]:
     """The keys that the front matter lacks."""
     if not prompt.head:
-        yield Entry("name", _name(where))
+        yield FrontMatterEntry("name", _name(where))
     if not INPUT_KEYS & prompt.front.keys():
         doubts = {one.name: one.doubt for one in inputs if one.doubt}
-        yield Entry("inputs", {one.name: _declared(one) for one in inputs}, doubts)
+        yield FrontMatterEntry("inputs", {one.name: _declared(one) for one in inputs}, doubts)
     template = {} if prompt.placeholders.syntax == "jinja2" and prompt.roles else _template(prompt)
     if layout and found:
         template = {**_template(prompt), "closing": closing(found)}
     if template and "template" not in prompt.front:
-        yield Entry("template", template)
+        yield FrontMatterEntry("template", template)
     if found and not OUTPUT_KEYS & prompt.front.keys():
         fields = {name: declared.field for name, declared in found.fields.items()}
         doubts = {name: declared.doubt for name, declared in found.fields.items() if declared.doubt}
-        yield Entry("outputs", fields, doubts, layout=found.layout, layout_doubt="; ".join(found.doubts))
+        yield FrontMatterEntry("outputs", fields, doubts, layout=found.layout, layout_doubt="; ".join(found.doubts))
         if found.rules and "rules" not in prompt.front:
-            yield Entry("rules", found.rules)
+            yield FrontMatterEntry("rules", found.rules)
 
 
 def _name(where: str) -> str:

@@ -10,7 +10,7 @@ MARK = "# UNSETTLED:"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FrontMatterEntry:
     """A key and its value; `doubts` tells, by the value's own keys, what is not certain.
 
     For `outputs`, `value` holds the fields, and `layout` what stands around them.
@@ -23,12 +23,12 @@ class Entry:
     layout_doubt: str = ""
 
 
-def write_front(entries: Iterable[Entry]) -> str:
+def write_front(entries: Iterable[FrontMatterEntry]) -> str:
     """The entries as YAML lines."""
     return "".join(f"{line}\n" for entry in entries for line in _lines(entry))
 
 
-def _lines(entry: Entry) -> Iterator[str]:
+def _lines(entry: FrontMatterEntry) -> Iterator[str]:
     if entry.key == "outputs":
         yield "outputs:"
         yield from _marks(entry.layout_doubt, "  ")

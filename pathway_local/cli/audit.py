@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.terminal import data, print_json, table, talk
-from pathway_local.runs.audit import SHORT, AuditTrail, Entry
+from pathway_local.runs.audit import SHORT, AuditTrail, TrailEntry
 from pathway_local.runs.content import HASHES, check_content
 from pathway_local.runs.run_file import RunFile
 
@@ -44,13 +44,13 @@ def audit(
         talk.print(check_content(read.database) or "the outcomes are those that it says")
 
 
-def _row(entry: Entry) -> list[str]:
+def _row(entry: TrailEntry) -> list[str]:
     who = entry.who
     name = f"{who.get('user') or who.get('uid')}@{who.get('host')}"
     return [str(entry.number), entry.at[:19].replace("T", " "), name, entry.event, _what(entry), entry.hash[:SHORT]]
 
 
-def _what(entry: Entry) -> str:
+def _what(entry: TrailEntry) -> str:
     """The facts that tell most, in a few words; --json has all."""
     facts = entry.facts
     command = facts.get("command")

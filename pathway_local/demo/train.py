@@ -39,7 +39,7 @@ PROMPT_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Schedule:
     """How long to train: steps on cases alone, of which the first are easy, then steps under the whole rubrics."""
 
     seed: int
@@ -63,11 +63,11 @@ class Plan:
 class Trainer:
     """Network, optimizers and the number of steps done, in a folder that holds the checkpoint."""
 
-    def __init__(self, plan: Plan, work: Path, device: str) -> None:
-        self.plan, self.work, self.device = plan, work, device
-        tokenizer = JudgeTokenizer(_tokenizer_folder(work, plan.seed))
+    def __init__(self, schedule: Schedule, work: Path, device: str) -> None:
+        self.schedule, self.work, self.device = schedule, work, device
+        tokenizer = JudgeTokenizer(_tokenizer_folder(work, schedule.seed))
         self.short, self.whole = Teacher(tokenizer, whole=False), Teacher(tokenizer, whole=True)
-        torch.manual_seed(plan.seed)
+        torch.manual_seed(schedule.seed)
         size = -(-len(tokenizer.tokenizer) // 64) * 64
         self.network = new_network(size, tokenizer.eos_id, tokenizer.tokenizer.pad_token_id).to(device)
         self.optimizers = _optimizers(self.network)
@@ -85,12 +85,12 @@ class Trainer:
     def step(self) -> float:
         """Learn from one batch; returns the mean loss of the reply's tokens, in nats."""
         rubric, lessons = self._batch()
-        rate = self.plan.learning_rate(self.done)
+        rate = self.schedule.learning_rate(self.done)
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = rate
         prefix = self.whole.prefix(rubric) if rubric else ()
-        chance = torch.Generator().manual_seed(self.plan.seed * 1_000_003 + self.done)
+        chance = torch.Generator().manual_seed(self.schedule.seed * 1_000_003 + self.done)
         ids, learned, weights = (t.to(self.device) for t in _tensors(lessons, len(prefix), chance))
         known = self._known(prefix) if prefix else []
         with self._autocast():
@@ -121,9 +121,9 @@ class Trainer:
         """Figures on a few held-out cases, under the kind of prompt that is being trained."""
         self.network.eval()
         self.network.set_attn_implementation("sdpa")
-        teacher = self.short if self.done <= self.plan.short else self.whole
+        teacher = self.short if self.done <= self.schedule.short else self.whole
         with self._autocast():
-            said = quick(self.network, teacher, 48, self.plan.seed + 1)
+            said = quick(self.network, teacher, 48, self.schedule.seed + 1)
         self.network.train()
         return said
 
@@ -147,24 +147,24 @@ class Trainer:
         """The batch of this step, with the rubric whose whole text goes before it, if any."""
         number = self.done // POOL
         if self._pool[0] != number:
-            draw = self._short_pool if number * POOL < self.plan.short else self._whole_pool
-            self._pool = (number, draw(number * POOL, Random(f"{self.plan.seed}/{number}")))
+            draw = self._short_pool if number * POOL < self.schedule.short else self._whole_pool
+            self._pool = (number, draw(number * POOL, Random(f"{self.schedule.seed}/{number}")))
         return self._pool[1][self.done % POOL]
 
     def _short_pool(self, step: int, rng: Random) -> list[tuple[str, list[Lesson]]]:
         """Batches of all rubrics, each of cases of like length."""
-        parts = EASY if step < self.plan.easy else FULL
-        names = rng.choices(list(SHARES), list(SHARES.values()), k=self.plan.batch * POOL)
+        parts = EASY if step < self.schedule.easy else FULL
+        names = rng.choices(list(SHARES), list(SHARES.values()), k=self.schedule.batch * POOL)
         lessons = [lesson for name in SHARES for lesson in self.short.draw(name, names.count(name), rng, parts)]
         lessons.sort(key=lambda lesson: len(lesson.ids))
-        batches = [("", lessons[at : at + self.plan.batch]) for at in range(0, len(lessons), self.plan.batch)]
+        batches = [("", lessons[at : at + self.schedule.batch]) for at in range(0, len(lessons), self.schedule.batch)]
         rng.shuffle(batches)
         return batches
 
     def _whole_pool(self, step: int, rng: Random) -> list[tuple[str, list[Lesson]]]:
         """Batches of one rubric each."""
         names = rng.choices(list(SHARES), list(SHARES.values()), k=POOL)
-        return [(name, self.whole.draw(name, self.plan.batch, rng, FULL)) for name in names]
+        return [(name, self.whole.draw(name, self.schedule.batch, rng, FULL)) for name in names]
 
     def _resume(self) -> None:
         state: dict[str, Any] = torch.load(self.checkpoint, map_location=self.device, weights_only=True)
@@ -213,17 +213,17 @@ def _tensors(
 
 
 def train(trainer: Trainer, minutes: float, total_minutes: float) -> bool:
-    """Train until the plan is done (True) or the time is up (False), with progress lines and checkpoints."""
+    """Train until the schedule is done (True) or the time is up (False), with progress lines and checkpoints."""
     began = last = time.monotonic()
     before = trainer.seconds
-    while trainer.done < trainer.plan.steps:
+    while trainer.done < trainer.schedule.steps:
         loss = trainer.step()
         now = time.monotonic()
         trainer.seconds = before + now - began
         if trainer.done % 25 == 0:
             pace = (now - last) / 25
             last = now
-            print(f"step {trainer.done}/{trainer.plan.steps} loss {loss:.3f} {pace:.2f} s/step", flush=True)
+            print(f"step {trainer.done}/{trainer.schedule.steps} loss {loss:.3f} {pace:.2f} s/step", flush=True)
         if trainer.done % 100 == 0:
             trainer.save()
         if trainer.done % 200 == 0:
@@ -232,13 +232,13 @@ def train(trainer: Trainer, minutes: float, total_minutes: float) -> bool:
         if now - began > 60 * minutes or trainer.seconds > 60 * total_minutes:
             break
     trainer.save()
-    return trainer.done >= trainer.plan.steps
+    return trainer.done >= trainer.schedule.steps
 
 
 def export(trainer: Trainer, folder: Path) -> None:
-    """Write weights (bf16), configuration and tokenizer, as vLLM and transformers load them, and the plan."""
+    """Write weights (bf16), configuration and tokenizer, as vLLM and transformers load them, and the schedule."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "training.json").write_text(json.dumps(asdict(trainer.plan), indent=1) + "\n", encoding="utf-8")
+    (folder / "training.json").write_text(json.dumps(asdict(trainer.schedule), indent=1) + "\n", encoding="utf-8")
     trainer.network.to(torch.bfloat16).save_pretrained(folder)
     trainer.short.tokenizer.tokenizer.save_pretrained(folder)
 
@@ -259,9 +259,9 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     given.work.mkdir(parents=True, exist_ok=True)
-    plan = Plan(given.seed, given.easy, given.short, given.whole, given.rate)
+    schedule = Schedule(given.seed, given.easy, given.short, given.whole, given.rate)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    trainer = Trainer(plan, given.work, device)
+    trainer = Trainer(schedule, given.work, device)
     if train(trainer, given.minutes, given.total_minutes):
         export(trainer, given.out)
         print(f"weights written to {given.out}")

@@ -23,7 +23,7 @@ from pathway_local.engines.leftovers import remove, shared_memory
 from pathway_local.engines.passes import Engine, EngineConfig, PassResult
 from pathway_local.engines.seal import FILTER, OFF, OFF_SWITCHES, require, seal
 from pathway_local.engines.seccomp import install
-from pathway_local.engines.wire import TEMPORARY, Lines, Message, PassReader, line, result_message
+from pathway_local.engines.wire import TEMPORARY, MessageLines, Message, PassReader, line, result_message
 from pathway_local.errors import EngineError
 from pathway_local.private_process import STOPPING, make_private
 
@@ -108,7 +108,7 @@ class Channel:
             self.send({"alive": True})
 
     def _listen(self) -> None:
-        lines = Lines()
+        lines = MessageLines()
         while piece := os.read(self._requests, 1 << 20):
             for message in lines.feed(piece):
                 self._arrived.put(message)

@@ -18,7 +18,7 @@ from pathway_local.engines.launch import start_process
 from pathway_local.engines.leftovers import remove, shared_memory
 from pathway_local.engines.passes import EngineConfig
 from pathway_local.engines.seal import Wanted
-from pathway_local.engines.wire import TEMPORARY, Lines, Message, PassWriter, config_message, line
+from pathway_local.engines.wire import TEMPORARY, MessageLines, Message, PassWriter, config_message, line
 from pathway_local.errors import EngineDied, EngineError
 
 LOOK = 1.0
@@ -27,6 +27,8 @@ LOOK = 1.0
 LONGEST_FOLDER = 50
 """Characters of the folder for temporary files: an engine puts sockets there, whose paths are 107 at most (unix(7))."""
 
+TOGETHER = 1 << 16
+"""Bytes of messages that are written at once, as many as a pipe holds: to write each took a tenth of our own time."""
 
 KILL_LIMIT = 120.0
 """Seconds that a killed process may take to end: its memory is freed first, and that of a GPU."""
@@ -54,8 +56,8 @@ class EngineProcess:
             said = f"no process can be started for the engine: {error.strerror}"
             raise EngineError(said, "End other programs, or raise this user's limits (ulimit -u, ulimit -n).") from None
         os.set_blocking(self._out, False)
-        self._unsent: deque[memoryview] = deque()
-        self._lines = Lines()
+        self._unsent = bytearray()
+        self._lines = MessageLines()
         self.passes = PassWriter()
         assert self._process.stdout is not None
         self.output = Output(self._process.stdout)
@@ -92,9 +94,10 @@ class EngineProcess:
         return self._process.pid
 
     def send(self, message: Message) -> None:
-        """Hand a message over, or keep it until the process takes it; returns at once."""
-        self._unsent.append(memoryview(line(message)))
-        self._write()
+        """Take a message that goes out with its neighbours, at the latest when the process is listened to."""
+        self._unsent += line(message)
+        if len(self._unsent) >= TOGETHER:
+            self._write()
 
     def receive(self, seconds: float) -> list[Message]:
         """What the process says within that time, empty if nothing. Raises Gone."""
@@ -167,13 +170,11 @@ class EngineProcess:
         with suppress(BlockingIOError):
             while self._unsent:
                 try:
-                    written = os.write(self._out, self._unsent[0])
+                    written = os.write(self._out, self._unsent)
                 except BrokenPipeError:
                     self._unsent.clear()  # it has ended: `receive` will say so
                     return
-                self._unsent[0] = self._unsent[0][written:]
-                if not self._unsent[0]:
-                    self._unsent.popleft()
+                del self._unsent[:written]
 
 
 def _temporary_folder() -> str:

@@ -27,7 +27,7 @@ def line(message: Mapping[str, object]) -> bytes:
     return json.dumps(message, separators=(",", ":")).encode() + b"\n"
 
 
-class Lines:
+class MessageLines:
     """Puts messages together again from whatever pieces a pipe hands over."""
 
     def __init__(self) -> None:

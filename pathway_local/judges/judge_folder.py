@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pathway_local.judges.architecture import Architecture, Config, architecture, context, text_config
-from pathway_local.judges.judge_spec import JudgeSpec, Recurrent, Sliding, Thinking
+from pathway_local.judges.judge_spec import JudgeSpec, Recurrent, Sliding, ThinkingSpec
 from pathway_local.judges.weights import chat_template, read_json, weight_files, weights_bytes
 
 SMALL_ENOUGH_FOR_CPU = 3 * 10**9
@@ -15,11 +15,11 @@ _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 _METHODS = {"fp8": "fp8", "fbgemm_fp8": "fp8", "mxfp4": "mxfp4", "awq": "awq", "gptq": "gptq", "nvfp4": "nvfp4"}
 
 # How families of chat templates open, close and switch off thinking; the first whose marks are all there holds.
-FAMILIES: tuple[tuple[str, tuple[str, ...], Thinking], ...] = (
+FAMILIES: tuple[tuple[str, tuple[str, ...], ThinkingSpec], ...] = (
     (
         "harmony",
         ("<|channel|>", "<|start|>assistant", "reasoning_effort"),
-        Thinking(
+        ThinkingSpec(
             off_by={"reasoning_effort": "low"},
             on_by={"reasoning_effort": "medium"},
             skip="<|channel|>final<|message|>",
@@ -31,7 +31,7 @@ FAMILIES: tuple[tuple[str, tuple[str, ...], Thinking], ...] = (
     (
         "gemma",
         ("<|channel>", "<channel|>", "enable_thinking"),
-        Thinking(
+        ThinkingSpec(
             off_by={"enable_thinking": False},
             on_by={"enable_thinking": True},
             start="<|channel>thought\n",
@@ -42,7 +42,7 @@ FAMILIES: tuple[tuple[str, tuple[str, ...], Thinking], ...] = (
     (
         "mistral",
         ("[THINK]", "[/THINK]", "reasoning_effort"),
-        Thinking(
+        ThinkingSpec(
             off_by={"reasoning_effort": "none"},
             on_by={"reasoning_effort": "high"},
             start="[THINK]",
@@ -53,7 +53,7 @@ FAMILIES: tuple[tuple[str, tuple[str, ...], Thinking], ...] = (
     (
         "think tags",
         ("</think>", "enable_thinking"),
-        Thinking(off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, end="</think>"),
+        ThinkingSpec(off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, end="</think>"),
     ),
 )
 

@@ -35,7 +35,7 @@ class Parameters(_Keys):
     active: Positive | None = None
 
 
-class Sampling(_Keys):
+class SamplingSpec(_Keys):
     """What the model's maker recommends; judging is at temperature 0 unless someone says otherwise."""
 
     temperature: Annotated[float, Field(ge=0, le=5)] | None = None
@@ -43,7 +43,7 @@ class Sampling(_Keys):
     top_k: Annotated[int, Field(ge=0)] | None = None
 
 
-class Thinking(_Keys):
+class ThinkingSpec(_Keys):
     """How a judge thinks before it answers, and how it is kept from it.
 
     `off_by` and `on_by` are switches of its chat template. `skip` is what starts the answer when it is not to
@@ -58,7 +58,7 @@ class Thinking(_Keys):
     end: Word
     close: Text = ""
     budget: Annotated[int, Field(gt=0, le=1_000_000)] = 2048
-    sampling: Sampling = Sampling()
+    sampling: SamplingSpec = SamplingSpec()
 
     @property
     def closing(self) -> str:
@@ -113,7 +113,7 @@ class Variant(_Keys):
     _check_revision = field_validator("revision")(_revision)
 
 
-class Entry(_Keys):
+class RegistryEntry(_Keys):
     """One entry of a registry file. Only `source` is needed; what is missing is read from the model's folder.
 
     `layers`, `kv_heads`, `head_size` (or `latent` for latent attention) describe the attention layers that
@@ -139,9 +139,9 @@ class Entry(_Keys):
     weights_gb: Positive | None = None
     variants: Mapping[VariantName, Variant] = Field(default_factory=dict)
     system: System = "native"
-    thinking: Thinking | None = None
+    thinking: ThinkingSpec | None = None
     end_of_turn: tuple[Word, ...] = ()
-    sampling: Sampling = Sampling()
+    sampling: SamplingSpec = SamplingSpec()
     engine: Mapping[str, Any] = Field(default_factory=dict)
     min_gpu_gb: Positive | None = None
     good_for: tuple[Count, ...] = ()
@@ -169,7 +169,7 @@ class Entry(_Keys):
         return value
 
 
-class JudgeSpec(Entry):
+class JudgeSpec(RegistryEntry):
     """A judge as the registry knows it. `inferred` tells what was read from its folder, a line each."""
 
     name: str

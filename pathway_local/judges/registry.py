@@ -14,13 +14,13 @@ from pathway_local.errors import RegistryError, UnknownName, UsageError, Weights
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import (
     FOLDER,
-    Entry,
+    RegistryEntry,
     JudgeSpec,
     Parameters,
     Recurrent,
-    Sampling,
+    SamplingSpec,
     Sliding,
-    Thinking,
+    ThinkingSpec,
     Variant,
 )
 from pathway_local.judges.weights import check_folder, find_folder, is_folder, is_hub_id, local_path
@@ -34,8 +34,8 @@ _PARTS: Mapping[str, type[BaseModel]] = {
     "parameters": Parameters,
     "sliding": Sliding,
     "recurrent": Recurrent,
-    "thinking": Thinking,
-    "sampling": Sampling,
+    "thinking": ThinkingSpec,
+    "sampling": SamplingSpec,
 }
 
 
@@ -184,7 +184,7 @@ def _spec(name: str, keys: Mapping[str, tuple[object, _File]], last: _File) -> J
     if "source" not in values:
         raise RegistryError(f"{last.where(name)}: {name} lacks its source", "Add `source:` with a folder or hub id.")
     try:
-        entry = Entry.model_validate(values)
+        entry = RegistryEntry.model_validate(values)
     except ValidationError as error:
         raise _explained(name, keys, last, error.errors()[0]) from None
     source_file = keys["source"][1].path
@@ -220,7 +220,7 @@ def _plain(key: str | int) -> str:
 
 def _model_at(path: Keys) -> type[BaseModel]:
     if not path:
-        return Entry
+        return RegistryEntry
     if path[0] == "variants":
         return Variant
-    return _PARTS.get(str(path[-1]), Entry)
+    return _PARTS.get(str(path[-1]), RegistryEntry)

@@ -39,7 +39,7 @@ class CalibrationPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartMean:
     """All cases (no name) or one group of them: the mean on the scale, and the share of special levels if any."""
 
     name: str
@@ -67,7 +67,7 @@ class Calibration:
     against: str
     target: Target
     sample: Sample | None
-    parts: tuple[Part, ...]
+    parts: tuple[PartMean, ...]
     by: str
     hidden: int
     cluster: str
@@ -88,7 +88,7 @@ class Calibration:
                 for name, estimate in parts:
                     yield FigureRow("map", f"{kind}_error_{name}", estimate, *names, facts=facts)
 
-    def _part_rows(self, part: Part, found: Correction | Undefined, what: str) -> Iterator[FigureRow]:
+    def _part_rows(self, part: PartMean, found: Correction | Undefined, what: str) -> Iterator[FigureRow]:
         names = (self.judge, self.against, part.name)
         facts: dict[str, Value] = {"cases": part.cases, "target": self.target, "assumed_random": self.sample is None}
         if isinstance(found, Undefined):
@@ -184,11 +184,11 @@ def _own_design(designs: Sequence[Design], labelled: NDArray[np.bool_]) -> Desig
 
 def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: CalibrationPlan) -> Calibration:
     inside, rater = labels.inside, matrix.raters[judge]
-    parts: list[Part] = []
+    parts: list[PartMean] = []
     mapping: PeopleMap | Undefined = Undefined("the scale is nominal")
     hidden = 0
     if matrix.nominal:
-        parts.append(Part("", int(inside.sum()), Undefined("the scale is nominal, so it has no mean"), None))
+        parts.append(PartMean("", int(inside.sum()), Undefined("the scale is nominal, so it has no mean"), None))
     else:
         expected = np.where(np.isfinite(matrix.expected), matrix.expected, matrix.on_scale)[inside, judge]
         special = np.isin(matrix.given[inside, judge], matrix.special)
@@ -217,8 +217,8 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: Calib
     )
 
 
-def _part(name: str, cases: int, found: Placed, has_special: bool) -> Part:
-    return Part(name, cases, found.mean, found.special if has_special else None)
+def _part(name: str, cases: int, found: Placed, has_special: bool) -> PartMean:
+    return PartMean(name, cases, found.mean, found.special if has_special else None)
 
 
 def _placed(

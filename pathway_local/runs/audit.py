@@ -30,7 +30,7 @@ HINT = "Compare with a copy of the run; what its scores are worth now is for you
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TrailEntry:
     """One thing that was done; `at` is UTC in ISO 8601, `who` has uid, user and host."""
 
     number: int
@@ -61,7 +61,7 @@ class AuditTrail:
         rows = self._db.rows(_LAST)
         return str(rows[0][1]) if rows else BEFORE_ALL
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[TrailEntry]:
         """All entries, oldest first, whether their hashes are right or not."""
         with decoding(self._db.path):
             return [_entry(row) for row in self._rows()]
@@ -133,7 +133,7 @@ def _who() -> dict[str, Value]:
     return {"uid": os.getuid(), "user": user, "host": os.uname().nodename}
 
 
-def _entry(row: Sequence[Any]) -> Entry:
+def _entry(row: Sequence[Any]) -> TrailEntry:
     number, text, stored = row
     told = json.loads(text)
-    return Entry(int(number), told["at"], told["event"], told["who"], told["facts"], stored)
+    return TrailEntry(int(number), told["at"], told["event"], told["who"], told["facts"], stored)

@@ -29,7 +29,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CaseOutcome:
     """One outcome to store: of which case, with which texts, and the tokens that it took."""
 
     case: Case

@@ -21,7 +21,7 @@ from pathway_local.rater import Rater
 from pathway_local.runs.database import Database, damaged, decoding, explained
 from pathway_local.runs.jobs import Job, Jobs, now
 from pathway_local.runs.migrations import migrate
-from pathway_local.runs.record import Entry, Record, record_of
+from pathway_local.runs.record import CaseOutcome, Record, record_of
 from pathway_local.runs.stored_outcome import to_columns, to_json
 from pathway_local.verdict import Failure, Outcome, Value, storable
 
@@ -230,10 +230,10 @@ class RunFile:
         changed or a failure takes its place. Probabilities keep seven digits, which is what float32 holds.
         RunFileError where row-number ids and explicit ids would mix; ValueError for a number that is not finite.
         """
-        entry = Entry(case, case_hash, outcome, prompt_tokens, cached_tokens, generated_tokens)
+        entry = CaseOutcome(case, case_hash, outcome, prompt_tokens, cached_tokens, generated_tokens)
         self.put_all(rater_id, [entry], keep=keep)
 
-    def put_all(self, rater_id: int, entries: Sequence[Entry], *, keep: Collection[str] | None = ()) -> None:
+    def put_all(self, rater_id: int, entries: Sequence[CaseOutcome], *, keep: Collection[str] | None = ()) -> None:
         """Store the rater's outcomes of several cases, each once, in one step; see `put`."""
         columns = [to_columns(entry.outcome) for entry in entries]
         with self._db.writing():

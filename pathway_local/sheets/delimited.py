@@ -14,7 +14,7 @@ TOO_LONG = f"it has more than {ROW_LIMIT:,} characters or {LINE_LIMIT:,} lines, 
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RawRow:
     """One record of the file, the header or a row: its first line, its fields or why there are none, its text."""
 
     line: int
@@ -66,7 +66,7 @@ class DelimitedSheet:
         lines = count_lines(self.path, self.encoding, quotes=True)
         return None if lines is None else max(lines - 1, 0)
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[RawRow]:
         """Every record of the file, with the header and with blank ones."""
         with Lines(self.path, self.encoding, newline="") as lines:
             # Not strict, the reader would take a quote left open at the end of the file for a cell.
@@ -82,9 +82,9 @@ class DelimitedSheet:
                 except (csv.Error, RowTooLong) as error:
                     problem = TOO_LONG if isinstance(error, RowTooLong) else QUOTES
                     lines.retry_from_second()
-                yield Record(start, fields, problem, lines.row)
+                yield RawRow(start, fields, problem, lines.row)
 
-    def _row(self, record: Record, number: int) -> Row:
+    def _row(self, record: RawRow, number: int) -> Row:
         width = None if record.problem else len(record.fields)
         problem = record.problem or self._damage(record)
         if not problem and not record.blank and width != len(self.columns):
@@ -92,7 +92,7 @@ class DelimitedSheet:
         cells = {} if problem or record.blank else dict(zip(self.columns, record.fields, strict=True))
         return Row(number, record.line, cells, problem, raw=record.raw, width=width)
 
-    def _damage(self, record: Record) -> str:
+    def _damage(self, record: RawRow) -> str:
         damaged = record.raw is not None and has_surrogates(record.raw)
         return f"it has bytes that are not {self.encoding.name}" if damaged else ""
 

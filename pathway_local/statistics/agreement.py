@@ -14,7 +14,7 @@ import numpy as np
 from pathway_local.statistics.correlation import kendall, pearson, spearman
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, undefined_estimate
 from pathway_local.statistics.kappa import Weights, kappa
-from pathway_local.statistics.resampling import Statistic, Tally, tally
+from pathway_local.statistics.resampling import Statistic, CountedRows, tally
 
 NOMINAL = ("exact", "kappa")
 ON_SCALE = ("exact", "within_one", "kappa", "kappa_linear", "kappa_quadratic")
@@ -84,7 +84,7 @@ def pair_agreement(
 
 
 def estimates(
-    built: Mapping[str, Statistic | Undefined], cases: Tally, seed: int, resamples: int
+    built: Mapping[str, Statistic | Undefined], cases: CountedRows, seed: int, resamples: int
 ) -> dict[str, Estimate]:
     """All figures of a tally with intervals, in order; those that could not be built keep their reason."""
     usable = {name: statistic for name, statistic in built.items() if isinstance(statistic, Statistic)}

@@ -12,7 +12,7 @@ import numpy as np
 from pathway_local.statistics.agreement import ON_SCALE, ORDINAL, SMALLER_IS_BETTER, estimates, pair_statistic
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
 from pathway_local.statistics.intervals import Standing, standing
-from pathway_local.statistics.resampling import Statistic, Tally, tally
+from pathway_local.statistics.resampling import Statistic, CountedRows, tally
 
 COMPARABLE = tuple(name for name in ORDINAL if name != "mean_difference")
 
@@ -127,7 +127,7 @@ def mean_of_people(scores: FloatArray) -> FloatArray:
     return np.where(many > 0, np.round(total / np.maximum(many, 1), 9), np.nan)
 
 
-def _left_out_sides(figure: str, cases: Tally, judges: int, person: int, judge: int) -> _Sides:
+def _left_out_sides(figure: str, cases: CountedRows, judges: int, person: int, judge: int) -> _Sides:
     people = cases.rows[:, judges:]
     target = mean_of_people(np.delete(people, person, axis=1))
     target = np.where(np.isfinite(people[:, person]), target, np.nan)
@@ -137,7 +137,9 @@ def _left_out_sides(figure: str, cases: Tally, judges: int, person: int, judge: 
     )
 
 
-def _against(figure: str, cases: Tally, rater: FloatArray, target: FloatArray, values: Sequence[float] = ()) -> _Side:
+def _against(
+    figure: str, cases: CountedRows, rater: FloatArray, target: FloatArray, values: Sequence[float] = ()
+) -> _Side:
     """The figure of a rater and a target over all rows of the tally; it uses those that have both."""
     if figure not in COMPARABLE:
         raise ValueError(f"{figure} is no measure of agreement")
@@ -152,7 +154,7 @@ def _against(figure: str, cases: Tally, rater: FloatArray, target: FloatArray, v
     return replace(inner, measure=lambda weights: measure(weights[:, kept]))
 
 
-def _averaged(cases: Tally, tests: Sequence[_Sides]) -> _Sides:
+def _averaged(cases: CountedRows, tests: Sequence[_Sides]) -> _Sides:
     """Both sides averaged over the tests in which both are defined."""
     usable: list[tuple[Statistic, Statistic]] = []
     missing = "there are no people"
@@ -190,7 +192,7 @@ def _difference(figure: str, first: _Side, second: _Side) -> _Side:
 
 
 def _contrasts(
-    cases: Tally, tests: Mapping[str, _Sides], figure: str, margin: float, seed: int, resamples: int
+    cases: CountedRows, tests: Mapping[str, _Sides], figure: str, margin: float, seed: int, resamples: int
 ) -> dict[str, Contrast]:
     built: dict[str, _Side] = {}
     for name, (first, second) in tests.items():

@@ -1,7 +1,7 @@
 """Cluster bootstrap and cluster jackknife of any figure, over tallied cases.
 
 A figure is computed from weights: how often each row of scores counts. Cases with the same scores are one
-row of a `Tally`, so 100,000 cases of two raters on five levels are 25 rows, and a resample of clusters is a
+row of a `CountedRows`, so 100,000 cases of two raters on five levels are 25 rows, and a resample of clusters is a
 product of cluster weights and the clusters' own counts.
 
 Raters are held fixed: clusters of cases are drawn, never people or judges, so the intervals speak of these
@@ -53,7 +53,7 @@ class Statistic:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class CountedRows:
     """Rows of scores (rows, raters), how often each occurs, and how they lie in clusters.
 
     Small tallies hold `sums` (kinds, rows), the counts of each distinct kind of cluster, and `times` (kinds,),
@@ -171,7 +171,7 @@ class Tally:
         return SAME_EVERYWHERE
 
 
-def tally(scores: FloatArray, clusters: IntArray | None = None) -> Tally:
+def tally(scores: FloatArray, clusters: IntArray | None = None) -> CountedRows:
     """The tally of scores (cases, raters), NaN where a rater has none; `clusters` (cases,) holds cluster codes."""
     cases = len(scores)
     codes = cluster_codes(clusters, cases)
@@ -179,12 +179,12 @@ def tally(scores: FloatArray, clusters: IntArray | None = None) -> Tally:
     count = int(codes.max()) + 1 if cases else 0
     counts = np.bincount(kind, minlength=len(rows)).astype(np.float64)
     if clusters is None and len(rows) ** 2 <= DENSE_CELLS:
-        return Tally(rows, counts, counts.astype(np.int64), np.eye(len(rows)), codes)
+        return CountedRows(rows, counts, counts.astype(np.int64), np.eye(len(rows)), codes)
     if clusters is not None and count * len(rows) <= DENSE_CELLS:
         cells = np.bincount(codes * len(rows) + kind, minlength=count * len(rows)).reshape(count, len(rows))
         sums, times = np.unique(cells, axis=0, return_counts=True)
-        return Tally(rows, counts, times.astype(np.int64), sums.astype(np.float64), codes)
-    return Tally(scores, np.ones(cases), np.ones(count, dtype=np.int64), None, codes)
+        return CountedRows(rows, counts, times.astype(np.int64), sums.astype(np.float64), codes)
+    return CountedRows(scores, np.ones(cases), np.ones(count, dtype=np.int64), None, codes)
 
 
 def _distinct_rows(scores: FloatArray) -> tuple[FloatArray, IntArray]:
