@@ -9,7 +9,7 @@ from scipy import stats
 from pathway_local.statistics import resampling
 from pathway_local.statistics.agreement import pair_agreement, pair_statistic
 from pathway_local.statistics.figure import Undefined
-from pathway_local.statistics.resampling import Statistic, CountedRows, tally
+from pathway_local.statistics.resampling import CountedRows, Statistic, tally
 
 SCALE = (1, 2, 3, 4, 5)
 Scores = NDArray[np.float64]

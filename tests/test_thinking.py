@@ -14,9 +14,7 @@ from pathway_local.engines.scripted import ScriptedEngine
 from pathway_local.errors import UsageError
 from pathway_local.judge import LocalRater
 from pathway_local.judge import _thinking as own_thinking
-from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.judge_spec import SamplingSpec
-from pathway_local.judges.judge_spec import ThinkingSpec
+from pathway_local.judges.judge_spec import JudgeSpec, SamplingSpec, ThinkingSpec
 from pathway_local.prompt import Prompt, PromptWriter
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.tokenizer import JudgeTokenizer

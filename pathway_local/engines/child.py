@@ -23,7 +23,7 @@ from pathway_local.engines.leftovers import remove, shared_memory
 from pathway_local.engines.passes import Engine, EngineConfig, PassResult
 from pathway_local.engines.seal import FILTER, OFF, OFF_SWITCHES, require, seal
 from pathway_local.engines.seccomp import install
-from pathway_local.engines.wire import TEMPORARY, MessageLines, Message, PassReader, line, result_message
+from pathway_local.engines.wire import TEMPORARY, Message, MessageLines, PassReader, line, result_message
 from pathway_local.errors import EngineError
 from pathway_local.private_process import STOPPING, make_private
 

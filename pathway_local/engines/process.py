@@ -18,7 +18,7 @@ from pathway_local.engines.launch import start_process
 from pathway_local.engines.leftovers import remove, shared_memory
 from pathway_local.engines.passes import EngineConfig
 from pathway_local.engines.seal import Wanted
-from pathway_local.engines.wire import TEMPORARY, MessageLines, Message, PassWriter, config_message, line
+from pathway_local.engines.wire import TEMPORARY, Message, MessageLines, PassWriter, config_message, line
 from pathway_local.errors import EngineDied, EngineError
 
 LOOK = 1.0

@@ -14,10 +14,10 @@ from pathway_local.errors import RegistryError, UnknownName, UsageError, Weights
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import (
     FOLDER,
-    RegistryEntry,
     JudgeSpec,
     Parameters,
     Recurrent,
+    RegistryEntry,
     SamplingSpec,
     Sliding,
     ThinkingSpec,

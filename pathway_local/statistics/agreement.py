@@ -14,7 +14,7 @@ import numpy as np
 from pathway_local.statistics.correlation import kendall, pearson, spearman
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, undefined_estimate
 from pathway_local.statistics.kappa import Weights, kappa
-from pathway_local.statistics.resampling import Statistic, CountedRows, tally
+from pathway_local.statistics.resampling import CountedRows, Statistic, tally
 
 NOMINAL = ("exact", "kappa")
 ON_SCALE = ("exact", "within_one", "kappa", "kappa_linear", "kappa_quadratic")

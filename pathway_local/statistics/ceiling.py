@@ -12,7 +12,7 @@ import numpy as np
 from pathway_local.statistics.agreement import ON_SCALE, ORDINAL, SMALLER_IS_BETTER, estimates, pair_statistic
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
 from pathway_local.statistics.intervals import Standing, standing
-from pathway_local.statistics.resampling import Statistic, CountedRows, tally
+from pathway_local.statistics.resampling import CountedRows, Statistic, tally
 
 COMPARABLE = tuple(name for name in ORDINAL if name != "mean_difference")
 
