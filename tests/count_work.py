@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 from pathway_local.bench.made_cases import write_cases
 from pathway_local.chat import Chat
@@ -41,6 +42,9 @@ def main(judge: str, name: str, detail: str, count: str, folder: str) -> None:
     rubric, tokenizer = load_rubric(name), JudgeTokenizer(Path(judge))
     writer = PromptWriter(rubric, tokenizer, Chat(), context=CONTEXT, detail=detail)  # type: ignore[arg-type]
     engine = Counted(EngineConfig(judge, "float32", CONTEXT))
+    from vllm.v1.structured_output import backend_guidance  # only now: what the engine sets has to come before
+
+    backend_guidance.validate_guidance_grammar = looks = Mock(side_effect=backend_guidance.validate_guidance_grammar)
     cases = cases_of(write_cases(Path(folder) / "c.csv", rubric, int(count), 1), [rubric], None)
     with RunFile.create(Path(folder) / "c.run") as run:
         run.add_rubric(name, rubric.text)
@@ -50,6 +54,7 @@ def main(judge: str, name: str, detail: str, count: str, folder: str) -> None:
         "judged": tally.judged,
         "passes": engine.passes,
         "steps": engine.steps,
+        "looks at grammars": looks.call_count,
         "generated": tally.tokens.generated,
         "computed": tally.tokens.prompt - tally.tokens.cached,
         "computed in all": engine.read - engine.cached,

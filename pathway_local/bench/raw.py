@@ -54,9 +54,9 @@ class Raw:
         )
 
     def _generate(self, passes: Sequence[Pass], whole: bool = False) -> Told:
-        from vllm import TokensPrompt
+        from vllm import SamplingParams, TokensPrompt
 
-        settings = [sampling_params(item) for item in passes]
+        settings = [sampling_params(item, SamplingParams) for item in passes]
         for each in settings if whole else ():
             each.ignore_eos = True
         self._llm.reset_prefix_cache()
