@@ -1,7 +1,7 @@
 """`soak_fuzz.py FILES`: so many broken cases files, rubrics and registries through the command line.
 
 Ends with 1 where a command ends with another code than those of its help, shows a traceback or a fault, takes
-longer than a minute of processor time, or more memory than a gigabyte.
+longer than a minute of processor time, or more than 500 MB of memory.
 """
 
 import csv
@@ -24,7 +24,7 @@ from tiny_judge import make_tiny_judge
 from typed import COMMAND, RUBRIC, Desk
 
 CODES = (0, 1, 2, 3, 4, 5)
-MOST_SECONDS, MOST_MB = 60, 1000
+MOST_SECONDS, MOST_MB = 60, 500
 
 
 @dataclass(frozen=True, slots=True)
