@@ -27,7 +27,14 @@ class Counted(VllmEngine):
 
     passes = steps = read = cached = 0
 
+    def __init__(self, config: EngineConfig) -> None:
+        super().__init__(config)
+        self.replies: dict[str, int] = {}
+        """Tokens from the cache by reply, in the order they were asked for."""
+
     def submit(self, item: Pass) -> None:
+        if item.grammar:
+            self.replies[item.id] = 0
         self.passes += 1
         self.read += len(item.ids)
         super().submit(item)
@@ -38,6 +45,7 @@ class Counted(VllmEngine):
         self.steps += 1
         done = super().step()
         self.cached += sum(result.cached_tokens for result in done)
+        self.replies |= {result.id: result.cached_tokens for result in done if result.id in self.replies}
         return done
 
 
@@ -53,6 +61,8 @@ def main(judge: str, name: str, detail: str, count: str, folder: str) -> None:
         run.add_rubric(name, rubric.text)
         rater = LocalRater(run.add_rater(Rater("x", "judge", name, {})), writer)
         tally = Judging(run, [rater], Pool(lambda: engine, tokenizer, CONTEXT), source="c.csv").judge(iter(cases))
+    shared = len(writer.shared_prefix())
+    _, *later = (min(cached, shared) / shared for cached in engine.replies.values())
     told = {
         "judged": tally.judged,
         "passes": engine.passes,
@@ -61,7 +71,9 @@ def main(judge: str, name: str, detail: str, count: str, folder: str) -> None:
         "generated": tally.tokens.generated,
         "computed": tally.tokens.prompt - tally.tokens.cached,
         "computed in all": engine.read - engine.cached,
-        "rubric": (shared := len(writer.shared_prefix())),
+        "rubric": shared,
+        "of the rubric from the cache, from the second case on": sum(later) / len(later),
+        "of all prompts from the cache": tally.tokens.cached / tally.tokens.prompt,
         "of cases": tally.tokens.prompt - tally.judged * shared,
     }
     print(json.dumps(told))

@@ -84,6 +84,7 @@ def test_tokens_passes_and_steps_of_real_verdicts(tiny_judge: Path, tmp_path: Pa
     assert found["generated"] <= 2 * cases, "a blank and a digit: all before them is pre-filled"
     assert found["looks at grammars"] == 1, "a rubric's grammar is the same for all of its cases"
     assert found["steps"] <= 6, "cases share steps"
+    assert found["of the rubric from the cache, from the second case on"] > 0.97
     rounding = found["rubric"] % CPU_BLOCK
     assert found["computed"] <= found["rubric"] + found["of cases"] + cases * rounding, "the rubric is computed once"
     assert found["computed in all"] - found["computed"] <= cases * CPU_BLOCK, "a probe computes its last block"
