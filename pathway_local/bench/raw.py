@@ -16,7 +16,8 @@ from typing import Any
 
 from pathway_local.engines.child import SWITCHES
 from pathway_local.engines.passes import EngineConfig, Pass
-from pathway_local.engines.vllm import engine_options, is_cpu_build, sampling_params, use_cpu
+from pathway_local.engines.vllm import engine_options, is_cpu_build, use_cpu
+from pathway_local.engines.vllm_request import sampling_params
 from pathway_local.engines.wire import PassReader
 
 ANSWER = "PATHWAY-LOCAL-BENCH "

@@ -4,9 +4,7 @@ import gc
 import os
 import signal
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import replace
-from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from multiprocessing import resource_tracker
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
+from pathway_local.engines.vllm_request import sampling_params, trusting_params
 from pathway_local.errors import EngineError
 from pathway_local.judges.architecture import architecture, context
 from pathway_local.judges.machine import free_memory
@@ -52,9 +51,6 @@ GPU_HINT = "vLLM has it for NVIDIA GPUs of compute capability 9.0 or more, such 
 
 CPU_BLOCK = 32
 """Tokens that the prefix cache keeps or drops together; the CPU attention takes multiples of 32, vLLM's own is 128."""
-
-GRAMMARS = 256
-"""Grammars that are kept; one that holds a case's own texts is that case's alone."""
 
 CPU_SEQUENCES = 64
 CPU_FEW = 1024
@@ -113,7 +109,7 @@ class VllmEngine:
             return
         number = str(next(self._numbers))
         try:
-            self._engine.add_request(number, tokens_input(list(item.ids)), sampling_params(item, _trusting()))
+            self._engine.add_request(number, tokens_input(list(item.ids)), sampling_params(item, trusting_params()))
         except self._refusals as refusal:
             # The exception's own text can quote the grammar, and with it what a case says.
             self._refuse(item, f"vLLM refused the request ({type(refusal).__name__})")
@@ -247,60 +243,6 @@ def _refusals() -> tuple[type[Exception], ...]:
     from vllm.exceptions import VLLMValidationError
 
     return (ValueError, TypeError, VLLMValidationError)
-
-
-def sampling_params(item: Pass, kind: Any) -> Any:
-    """A pass's settings as an instance of `kind`, which is vLLM's SamplingParams or made from it."""
-    from vllm.sampling_params import RequestOutputKind
-
-    how = item.sampling
-    return kind(
-        temperature=how.temperature,
-        top_p=how.top_p,
-        top_k=how.top_k,
-        seed=how.seed if how.temperature > 0 else None,
-        max_tokens=item.max_tokens,
-        stop_token_ids=list(item.stop_ids),
-        structured_outputs=_constraint(item.grammar) if item.grammar is not None else None,
-        logprob_token_ids=list(item.logprob_ids) or None,
-        output_kind=RequestOutputKind.FINAL_ONLY,
-        detokenize=False,
-    )
-
-
-@lru_cache(1)
-def _trusting() -> Any:
-    """vLLM's SamplingParams, but a grammar is looked at once, not for each request, and nothing is copied that is ours.
-
-    That took half of the time of handing a request over. Where a version of vLLM looks by another name, it looks.
-    """
-    from vllm import SamplingParams
-
-    known: set[str] = set()
-
-    class TrustingParams(SamplingParams):  # type: ignore[misc]
-        def _validate_structured_outputs(self, *given: Any, **named: Any) -> None:
-            constraint = self.structured_outputs
-            if constraint is None or (constraint._backend and constraint.grammar in known):
-                return
-            super()._validate_structured_outputs(*given, **named)
-            if len(known) >= GRAMMARS:
-                known.clear()  # those of single cases, which do not come again
-            known.add(constraint.grammar)
-
-        def clone(self) -> "TrustingParams":
-            return copy(self)
-
-    return TrustingParams
-
-
-@lru_cache(GRAMMARS)
-def _constraint(grammar: str) -> Any:
-    from outlines.models.vllm_offline import VLLMOfflineTypeAdapter
-    from outlines.types import CFG
-    from vllm.sampling_params import StructuredOutputsParams
-
-    return StructuredOutputsParams(**VLLMOfflineTypeAdapter().format_output_type(CFG(grammar)))
 
 
 def _named(ids: tuple[int, ...], given: Mapping[int, Any]) -> dict[int, float]:
