@@ -1,6 +1,7 @@
 """Counts the work of judging with real vLLM: `python count_work.py JUDGE RUBRIC DETAIL CASES FOLDER` prints JSON."""
 
 import json
+import pickle
 import sys
 import time
 from pathlib import Path
@@ -61,12 +62,16 @@ def main(judge: str, name: str, detail: str, count: str, folder: str) -> None:
         run.add_rubric(name, rubric.text)
         rater = LocalRater(run.add_rater(Rater("x", "judge", name, {})), writer)
         tally = Judging(run, [rater], Pool(lambda: engine, tokenizer, CONTEXT), source="c.csv").judge(iter(cases))
+    from pathway_local.engines.vllm_request import sampling_params
+
+    settings = sampling_params(Pass("", (), "start: /a+/\n", 2, stop_ids=(1,), logprob_ids=(3,)))
     shared = len(writer.shared_prefix())
     _, *later = (min(cached, shared) / shared for cached in engine.replies.values())
     told = {
         "judged": tally.judged,
         "passes": engine.passes,
         "steps": engine.steps,
+        "workers would get the same settings": pickle.loads(pickle.dumps(settings)) == settings,
         "looks at grammars": looks.call_count,
         "generated": tally.tokens.generated,
         "computed": tally.tokens.prompt - tally.tokens.cached,

@@ -21,7 +21,15 @@ FLOORS = {
     "commands": "demo bench cli",
 }
 HEAVY = {"vllm", "torch", "outlines"}
-MAY_BE_HEAVY = ("engines.trial", "engines.vllm", "engines.transformers", "engines.child", "demo", "bench")
+MAY_BE_HEAVY = (
+    "engines.trial",
+    "engines.vllm",
+    "engines.vllm_request",
+    "engines.transformers",
+    "engines.child",
+    "demo",
+    "bench",
+)
 
 
 def name_of(path: Path) -> str:

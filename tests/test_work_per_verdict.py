@@ -82,6 +82,7 @@ def test_tokens_passes_and_steps_of_real_verdicts(tiny_judge: Path, tmp_path: Pa
     assert found["judged"] == cases
     assert found["passes"] <= 2 * cases, "the reply, and the spelling of its score that it did not take"
     assert found["generated"] <= 2 * cases, "a blank and a digit: all before them is pre-filled"
+    assert found["workers would get the same settings"]
     assert found["looks at grammars"] == 1, "a rubric's grammar is the same for all of its cases"
     assert found["steps"] <= 6, "cases share steps"
     assert found["of the rubric from the cache, from the second case on"] > 0.97

@@ -17,7 +17,6 @@ from typing import Any
 from pathway_local.engines.child import SWITCHES
 from pathway_local.engines.passes import EngineConfig, Pass
 from pathway_local.engines.vllm import engine_options, is_cpu_build, use_cpu
-from pathway_local.engines.vllm_request import sampling_params
 from pathway_local.engines.wire import PassReader
 
 ANSWER = "PATHWAY-LOCAL-BENCH "
@@ -56,6 +55,8 @@ class Raw:
 
     def _generate(self, passes: Sequence[Pass], whole: bool = False) -> Told:
         from vllm import SamplingParams, TokensPrompt
+
+        from pathway_local.engines.vllm_request import sampling_params
 
         settings = [sampling_params(item, SamplingParams) for item in passes]
         for each in settings if whole else ():

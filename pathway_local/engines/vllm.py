@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
-from pathway_local.engines.vllm_request import sampling_params, trusting_params
 from pathway_local.errors import EngineError
 from pathway_local.judges.architecture import architecture, context
 from pathway_local.judges.machine import free_memory
@@ -103,13 +102,15 @@ class VllmEngine:
         """Queue a pass; one that vLLM refuses comes back as a result with `finish` "error"."""
         from vllm.inputs.engine import tokens_input
 
+        from pathway_local.engines.vllm_request import sampling_params
+
         most = self.facts.max_model_len
         if len(item.ids) >= most:
             self._refuse(item, f"the prompt has {len(item.ids)} tokens, and the judge's context holds {most}")
             return
         number = str(next(self._numbers))
         try:
-            self._engine.add_request(number, tokens_input(list(item.ids)), sampling_params(item, trusting_params()))
+            self._engine.add_request(number, tokens_input(list(item.ids)), sampling_params(item))
         except self._refusals as refusal:
             # The exception's own text can quote the grammar, and with it what a case says.
             self._refuse(item, f"vLLM refused the request ({type(refusal).__name__})")

@@ -1,8 +1,13 @@
-"""What vLLM is told of one pass: how to draw, the grammar, and what to give back."""
+"""What vLLM is told of one pass: how to draw, the grammar, and what to give back. Imports vLLM."""
 
 from copy import copy
 from functools import lru_cache
 from typing import Any
+
+from outlines.models.vllm_offline import VLLMOfflineTypeAdapter
+from outlines.types import CFG
+from vllm import SamplingParams
+from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
 from pathway_local.engines.passes import Pass
 
@@ -10,10 +15,32 @@ GRAMMARS = 256
 """Grammars that are kept; one that holds a case's own texts is that case's alone."""
 
 
-def sampling_params(item: Pass, kind: Any) -> Any:
-    """A pass's settings as an instance of `kind`, which is vLLM's SamplingParams or made from it."""
-    from vllm.sampling_params import RequestOutputKind
+class TrustingParams(SamplingParams):  # type: ignore[misc]
+    """A request's settings, whose grammar is looked at only if no request before had it, and which are copied flat.
 
+    vLLM looks at each request's grammar anew and copies its settings in depth: half of the time of handing it over.
+    Where a version of vLLM looks by another name, it looks. Workers get these settings pickled.
+    """
+
+    def _validate_structured_outputs(self, *given: Any, **named: Any) -> None:
+        constraint = self.structured_outputs
+        if constraint is None or (constraint._backend and constraint.grammar in _known):
+            return
+        super()._validate_structured_outputs(*given, **named)
+        if len(_known) >= GRAMMARS:
+            _known.clear()  # those of single cases, which do not come again
+        _known.add(constraint.grammar)
+
+    def clone(self) -> "TrustingParams":
+        """A copy that shares the grammar."""
+        return copy(self)
+
+
+_known: set[str | None] = set()
+
+
+def sampling_params(item: Pass, kind: type[SamplingParams] = TrustingParams) -> SamplingParams:
+    """A pass's settings for vLLM, of that kind."""
     how = item.sampling
     return kind(
         temperature=how.temperature,
@@ -29,36 +56,6 @@ def sampling_params(item: Pass, kind: Any) -> Any:
     )
 
 
-@lru_cache(1)
-def trusting_params() -> Any:
-    """vLLM's SamplingParams, but a grammar is looked at once, not for each request, and nothing is copied that is ours.
-
-    That took half of the time of handing a request over. Where a version of vLLM looks by another name, it looks.
-    """
-    from vllm import SamplingParams
-
-    known: set[str] = set()
-
-    class TrustingParams(SamplingParams):  # type: ignore[misc]
-        def _validate_structured_outputs(self, *given: Any, **named: Any) -> None:
-            constraint = self.structured_outputs
-            if constraint is None or (constraint._backend and constraint.grammar in known):
-                return
-            super()._validate_structured_outputs(*given, **named)
-            if len(known) >= GRAMMARS:
-                known.clear()  # those of single cases, which do not come again
-            known.add(constraint.grammar)
-
-        def clone(self) -> "TrustingParams":
-            return copy(self)
-
-    return TrustingParams
-
-
 @lru_cache(GRAMMARS)
-def _constraint(grammar: str) -> Any:
-    from outlines.models.vllm_offline import VLLMOfflineTypeAdapter
-    from outlines.types import CFG
-    from vllm.sampling_params import StructuredOutputsParams
-
+def _constraint(grammar: str) -> StructuredOutputsParams:
     return StructuredOutputsParams(**VLLMOfflineTypeAdapter().format_output_type(CFG(grammar)))
