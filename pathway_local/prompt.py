@@ -35,7 +35,7 @@ class Prompt:
 Piece = tuple[int, ...] | str
 """Ids of our own text, or the name of the input whose text belongs there."""
 
-TOO_LONG = "Name an input to cut with --truncate, or take a judge with a longer context."
+TOO_LONG_HINT = "Name an input to cut with --truncate, or take a judge with a longer context."
 
 
 class PromptWriter:
@@ -60,7 +60,7 @@ class PromptWriter:
         self.rubric, self.tokenizer, self.chat = rubric, tokenizer, chat
         self.context, self.detail, self.truncate = context, detail, truncate
         self._plain = all(turn.plain for turn in rubric.turns)
-        self._known: dict[tuple[str, ...], list[Piece]] = {}
+        self._by_filled: dict[tuple[str, ...], list[Piece]] = {}
         self._starts: dict[str, tuple[int, ...]] = {}
 
     def write(self, cases: Sequence[Case]) -> list[Prompt | CaseError]:
@@ -86,11 +86,11 @@ class PromptWriter:
             return error
 
     def _bounded(self, text: str, name: str = "") -> str:
-        """The text, or what can be used of the one to cut. Raises PromptTooLong for one beyond the judge's context."""
+        """The text; of the input to cut, only its beginning where it is far too long. Raises PromptTooLong."""
         beginning = self.tokenizer.beginning(text, self.context)
-        if len(beginning) < len(text) and (name != self.truncate or not name):
+        if len(beginning) < len(text) and (not name or name != self.truncate):
             said = f"the prompt has over {self.context} tokens in {name or 'what the reply repeats'} alone"
-            raise PromptTooLong(f"{said}; the judge's context is {self.context}", TOO_LONG)
+            raise PromptTooLong(f"{said}; the judge's context is {self.context}", TOO_LONG_HINT)
         return beginning
 
     def _finish(self, draft: "_Draft", encoded: Iterator[tuple[int, ...]]) -> Prompt | CaseError:
@@ -106,9 +106,9 @@ class PromptWriter:
         if not self._plain:
             return self._rendered(inputs)
         filled = tuple(name for name in self.rubric.inputs if inputs[name])
-        if filled not in self._known:
-            self._known[filled] = self._rendered({name: "x" * (name in filled) for name in inputs})
-        return self._known[filled]
+        if filled not in self._by_filled:
+            self._by_filled[filled] = self._rendered({name: "x" * (name in filled) for name in inputs})
+        return self._by_filled[filled]
 
     def _rendered(self, inputs: Mapping[str, str]) -> list[Piece]:
         fence = secrets.token_hex(16)
@@ -138,8 +138,10 @@ class PromptWriter:
             marks = (f"truncated:{self.truncate}",)
         elif over > 0:
             needs = f"{thought + reply.plan} for its reply" if thought else f"{reply.plan} for the reply"
-            said = f"the prompt has {length} tokens, and {needs} are needed; the judge's context is {self.context}"
-            return PromptTooLong(said, TOO_LONG)
+            # A text beyond the context may have been shortened before it was encoded.
+            known = f"at least {length}" if any(len(ids) > self.context for _, ids in pieces) else str(length)
+            said = f"the prompt has {known} tokens, and {needs} are needed; the judge's context is {self.context}"
+            return PromptTooLong(said, TOO_LONG_HINT)
         return Prompt(_joined([ids for _, ids in pieces]), _joined(start), reply, marks)
 
 

@@ -17,7 +17,10 @@ from pathway_local.judges.default_template import default_template
 from pathway_local.judges.weights import read_json
 
 ENCODED_AT_ONCE = 50_000
-"""Characters of a text whose tokens are counted before the whole is encoded."""
+"""Characters of a text that are encoded together where it is counted piece by piece."""
+
+LONG_TOKEN = 8
+"""Characters of a token that few texts have on average."""
 
 
 class JudgeTokenizer:
@@ -81,10 +84,11 @@ class JudgeTokenizer:
     def beginning(self, text: str, tokens: int) -> str:
         """As much of a case's text as holds this many tokens and more; all of a text that may have fewer.
 
-        A cell of ten million characters would take a gigabyte to encode, and no judge has the context for it. Where
-        a text is cut in two a few tokens more can arise, so it is taken to be too long only at twice as many.
+        Ten million characters of words would take a gigabyte to encode, and no judge has the context for them. What
+        can hardly fit is counted piece by piece; where a text is cut in two a few tokens more can arise, so it is
+        taken to be too long only at twice as many.
         """
-        if len(text) <= ENCODED_AT_ONCE:
+        if len(text) <= max(ENCODED_AT_ONCE, LONG_TOKEN * tokens):
             return text
         found = 0
         for end in range(ENCODED_AT_ONCE, len(text) + ENCODED_AT_ONCE, ENCODED_AT_ONCE):

@@ -40,7 +40,10 @@ class Counted(VllmEngine):
         self.read += len(item.ids)
         super().submit(item)
         # Grammars are compiled in threads, and a pass whose own is not ready sits out steps: how many would be chance.
-        time.sleep(0.02 if item.grammar else 0)
+        scheduler = self._engine.engine_core.engine_core.scheduler
+        constraints = [request.structured_output_request for request in scheduler.requests.values()]
+        while not all(constraint.is_grammar_ready for constraint in constraints if constraint):
+            time.sleep(0.001)
 
     def step(self) -> list[PassResult]:
         self.steps += 1

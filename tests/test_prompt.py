@@ -144,7 +144,7 @@ def test_a_long_prompt_fails_with_both_numbers_or_is_cut_and_marked(judge: tuple
     assert cut.ids[-20:] == whole.ids[-20:]
 
 
-def test_a_text_of_millions_of_characters_is_never_encoded_whole(
+def test_a_text_far_beyond_the_context_is_never_encoded_whole(
     judge: tuple[Family, JudgeTokenizer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rubric, encode_cases, longest = load_rubric("pathway-answer"), JudgeTokenizer.encode_cases, 0
@@ -161,10 +161,14 @@ def test_a_text_of_millions_of_characters_is_never_encoded_whole(
     assert isinstance(error, PromptTooLong)
     assert "over 20000 tokens in retrieved_content alone" in str(error)
     cutting = writer_for(judge, rubric, truncate="retrieved_content")
-    assert written(cutting, inputs) == written(cutting, {**inputs, "retrieved_content": shorter})
+    cut = written(cutting, inputs)
+    assert cut.marks == ("truncated:retrieved_content",)
+    assert len(cut.ids) + cut.reply.plan == 20_000
     [error] = cutting.write([Case("1", {**inputs, "question": far})])
     assert isinstance(error, PromptTooLong)
     assert longest < 1_000_000
+    monkeypatch.setattr(JudgeTokenizer, "beginning", lambda self, text, tokens: text)
+    assert written(cutting, {**inputs, "retrieved_content": shorter}) == cut
 
 
 @pytest.mark.parametrize(

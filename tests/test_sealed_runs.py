@@ -34,7 +34,8 @@ def _traced(
     # Much faster, but calls that another filter has refused by then don't show.
     fast = [] if refused else ["--seccomp-bpf"]
     tracer = ["strace", "-f", *fast, "-qq", "-e", "trace=%network", "-s", "300", "-o", str(log)]
-    done = desk.typed(*command, before=[*before, *tracer])
+    # Each call of every process is stopped at where none may be missed, and vLLM's workers wait for each other by many.
+    done = desk.typed(*command, before=[*before, *tracer], timeout=1500 if refused else 280)
     return log.read_text().splitlines(), done.stderr
 
 
@@ -99,6 +100,7 @@ def test_nobody_is_reached_with_real_vllm(desk: Desk, namespaces: bool) -> None:
 
 @NEEDS_STRACE
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="vLLM wants a processor for each of its workers")
 def test_workers_of_vllm_reach_only_each_other_and_leave_nothing_behind(desk: Desk) -> None:
     shared, desk.environment["VLLM_CPU_OMP_THREADS_BIND"] = set(SHARED.iterdir()), "0|1"

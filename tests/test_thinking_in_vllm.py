@@ -27,10 +27,10 @@ CASES = Path(__file__).parents[1] / "examples" / "groundedness.jsonl"
 CONTEXT = 8192
 BUDGET = 30
 """With an end that comes up once in 20 tokens, about one case in five thinks until its budget is spent."""
-DRAWS = {"qwen": 200, "mistral": 200}
+DRAWS = {"qwen": 200}
 FEWER = 40
 
-QUICK = ("qwen", "harmony")
+QUICK = ("qwen", "mistral", "harmony")
 """Families that the suite tries; all others take part in `scripts/soak disturbed`."""
 
 BY_NAME = {family.name: family for family in FAMILIES}

@@ -89,7 +89,7 @@ class Engine(Protocol):
     facts: EngineFacts
 
     def submit(self, item: Pass) -> None:
-        """Queue a pass; returns at once."""
+        """Queue a pass; returns at once. Work on it may begin only when `results` is called."""
 
     def results(self) -> list[PassResult]:
         """Wait for at least one result of what was submitted; empty only if nothing is in flight."""

@@ -58,7 +58,7 @@ CPU_FEW = 1024
 class VllmEngine:
     """Drives vLLM's own scheduler a step at a time. `config.settings` are vLLM's, those that SETTINGS names.
 
-    Run with vLLM 0.28.0 and 0.32.0; what it uses of vLLM is the same in 0.26.0.
+    Run with vLLM 0.32.0, and but for `vllm_request.TrustingParams` with 0.28.0; what else it uses is the same in 0.26.0.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -74,14 +74,16 @@ class VllmEngine:
             use_cpu(eager=bool(options["enforce_eager"]))
         if has_workers(config):
             _shield_workers()
-        gc.disable()  # all that imports leave stays: looking through it again and again took a seventh of the time
-        import vllm
-        from outlines import caching
-        from vllm import EngineArgs, LLMEngine
-        from vllm.platforms import current_platform
-        from vllm.usage.usage_lib import UsageContext
+        gc.disable()  # to look for garbage among what imports leave took a seventh of the time until the engine stood
+        try:
+            import vllm
+            from outlines import caching
+            from vllm import EngineArgs, LLMEngine
+            from vllm.platforms import current_platform
+            from vllm.usage.usage_lib import UsageContext
+        finally:
+            gc.enable()
 
-        gc.enable()
         if deterministic and not current_platform.has_device_capability(CAPABILITY):
             raise EngineError("this GPU's arithmetic is not the same in any batch", GPU_HINT)
         caching.disable_cache()

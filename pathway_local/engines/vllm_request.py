@@ -19,12 +19,12 @@ class TrustingParams(SamplingParams):  # type: ignore[misc]
     """A request's settings, whose grammar is looked at only if no request before had it, and which are copied flat.
 
     vLLM looks at each request's grammar anew and copies its settings in depth: half of the time of handing it over.
-    Where a version of vLLM looks by another name, it looks. Workers get these settings pickled.
+    Where a version of vLLM has other names for this, it looks. Workers get these settings pickled.
     """
 
     def _validate_structured_outputs(self, *given: Any, **named: Any) -> None:
         constraint = self.structured_outputs
-        if constraint is None or (constraint._backend and constraint.grammar in _known):
+        if constraint is None or (getattr(constraint, "_backend", None) and constraint.grammar in _known):
             return
         super()._validate_structured_outputs(*given, **named)
         if len(_known) >= GRAMMARS:
