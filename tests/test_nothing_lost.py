@@ -318,9 +318,7 @@ def test_a_clock_that_jumps_changes_nothing(desk: Desk, undisturbed: list[tuple[
     assert outcomes(desk.work / "may.run") == undisturbed
 
 
-def test_two_cases_that_kill_the_engine_block_neither_the_job_nor_its_resuming(
-    tmp_path: Path, tiny_judge: Path
-) -> None:
+def test_two_cases_that_kill_the_engine_block_neither_job_nor_resuming(tmp_path: Path, tiny_judge: Path) -> None:
     desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
     texts = [*[POISON] * 2, *(f"It is {number}." for number in range(9))]
     cases = desk.sheet([{"id": str(n), "question": "What?", "answer": text} for n, text in enumerate(texts)])

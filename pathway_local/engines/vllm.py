@@ -58,7 +58,7 @@ CPU_FEW = 1024
 class VllmEngine:
     """Drives vLLM's own scheduler a step at a time. `config.settings` are vLLM's, those that SETTINGS names.
 
-    Run with vLLM 0.32.0, and but for `vllm_request.TrustingParams` with 0.28.0; what else it uses is the same in 0.26.0.
+    Run with vLLM 0.32.0, and all but `vllm_request.TrustingParams` with 0.28.0; the rest of it is the same in 0.26.0.
     """
 
     def __init__(self, config: EngineConfig) -> None:

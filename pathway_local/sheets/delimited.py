@@ -15,7 +15,7 @@ TOO_LONG = f"it has more than {ROW_LIMIT:,} characters or {LINE_LIMIT:,} lines, 
 
 @dataclass(frozen=True, slots=True)
 class RawRow:
-    """One row as it stands in the file, the header or one below: its first line, its fields or why there are none, its text."""
+    """The header or a row as it stands in the file: its first line, its fields or why there are none, its text."""
 
     line: int
     fields: list[str]
