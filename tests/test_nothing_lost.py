@@ -98,7 +98,8 @@ def test_signals_stop_it_and_it_goes_on(
 def _terminate(process: "subprocess.Popen[str]", seconds: float) -> None:
     """As systemd ends a service: every process of it gets the signal; the command itself so many seconds later."""
     while (engine := engine_of(process.pid)) is None:
-        time.sleep(0.05)
+        time.sleep(0.001)
+    assert not any(_hears(each) for each in members(engine))
     for each in members(engine):
         os.kill(int(each.name), signal.SIGTERM)
     time.sleep(seconds)
@@ -134,9 +135,6 @@ def test_a_signal_to_every_process_ends_no_worker_of_vllm(desk: Desk) -> None:
     with desk.begun(*command, before=[sys.executable, str(HERE / "without_namespaces.py")]) as process:
         assert process.stderr
         assert any("sealed: filter" in line for line in process.stderr)
-        engine = engine_of(process.pid)
-        assert engine
-        assert not any(_hears(each) for each in members(engine))
         _terminate(process, 2.0)
         _, said = process.communicate(timeout=100)
     assert process.returncode == 130
@@ -146,7 +144,7 @@ def test_a_signal_to_every_process_ends_no_worker_of_vllm(desk: Desk) -> None:
 def test_a_signal_while_the_judge_is_loaded_is_heeded_then(desk: Desk) -> None:
     desk.environment[LOADING] = "3600"
     with desk.begun(*_slow(desk)) as process:
-        _terminate(process, 0.0)
+        _terminate(process, 0.5)
         _, said = process.communicate(timeout=100)
     assert process.returncode == 130
     assert "The same command goes on: pathway-local judge" in said

@@ -191,7 +191,6 @@ class Host:
                     said = message.get("failed", said)
         except Gone:
             process.kill()
-            self._heed_stop()  # a signal to all processes can end one that does not ignore it yet
             raise start_error(self._kind, said, process.output.text) from None
         raise EngineDied(f"the judge was not loaded within {START_LIMIT / 60:.0f} minutes")
 

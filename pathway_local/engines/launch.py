@@ -4,12 +4,14 @@ A filter on system calls is a thread's own and what it starts inherits it; so on
 nothing but start processes, before the others are put under it.
 """
 
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from pathway_local.engines.seccomp import install
+from pathway_local.private_process import STOPPING
 
 _apart: list[ThreadPoolExecutor] = []
 
@@ -34,18 +36,30 @@ def start_process(
 ) -> "subprocess.Popen[bytes]":
     """Start a process in a session of its own, on the thread that is set aside where sockets were given up.
 
-    It gets nothing to read, the descriptors in `inherited`, and one pipe for all that it prints.
+    It gets nothing to read, the descriptors in `inherited`, and one pipe for all that it prints. The signals that ask
+    a program to end are blocked in it from its first moment: they are its parent's to answer.
     """
 
     def start() -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            pass_fds=inherited,
-            start_new_session=True,
-            env=environment,
-        )
+        with _blocked_signals():
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                pass_fds=inherited,
+                start_new_session=True,
+                env=environment,
+            )
 
     return _apart[-1].submit(start).result() if _apart else start()
+
+
+@contextmanager
+def _blocked_signals() -> Iterator[None]:
+    """Let no signal of those end a process that is started here; this one answers to them afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
