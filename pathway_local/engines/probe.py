@@ -81,17 +81,16 @@ class Probe:
         while open_paths:
             path, rests, probability = open_paths.pop()
             fork = self._fork(rests)
-            logprobs: Mapping[int, float] = {fork.legal[0]: 0.0}
+            shares = {fork.legal[0]: 1.0}
             if len(fork.legal) > 1:
                 logprobs = _noted(said, path)
-                if not logprobs.keys() >= set(fork.legal):
+                if not all(token in logprobs for token in fork.legal):
                     logprobs = yield from self._asked(prefix + path, fork.legal, next_id)
-                logprobs = _among(fork.legal, logprobs)
+                shares = _shares(fork.legal, logprobs)
             for token, value in fork.settled:
-                if token in logprobs:
-                    found[value] += probability * math.exp(logprobs[token])
+                found[value] += probability * shares[token]
             for token, left in fork.open:
-                share = probability * math.exp(logprobs.get(token, -math.inf))
+                share = probability * shares[token]
                 if share > NEGLIGIBLE:
                     open_paths.append(((*path, token), left, share))
         mass = sum(found.values())
@@ -142,14 +141,15 @@ def _noted(said: Said, path: tuple[int, ...]) -> Mapping[int, float]:
     return said[len(path)][1]
 
 
-def _among(legal: tuple[int, ...], logprobs: Mapping[int, float]) -> dict[int, float]:
-    """The shares of `legal` in what they have together, as logarithms; empty where that is nothing."""
-    most = max((logprobs.get(token, -math.inf) for token in legal), default=-math.inf)
+def _shares(legal: tuple[int, ...], logprobs: Mapping[int, float]) -> dict[int, float]:
+    """The share of each of `legal` in what they have together; 0 for all where that is nothing."""
+    known = [logprobs.get(token, -math.inf) for token in legal]
+    most = max(known)
     if most == -math.inf:
-        return {}
-    shares = {token: math.exp(logprobs.get(token, -math.inf) - most) for token in legal}
-    mass = sum(shares.values())
-    return {token: math.log(share / mass) for token, share in shares.items() if share > 0}
+        return dict.fromkeys(legal, 0.0)
+    weights = [math.exp(each - most) for each in known]
+    mass = sum(weights)
+    return {token: weight / mass for token, weight in zip(legal, weights, strict=True)}
 
 
 def _either(rests: Mapping[int, bytes], end_ids: Sequence[int]) -> str:

@@ -22,9 +22,12 @@ TEMPORARY = "PATHWAY_LOCAL_TEMPORARY"
 """Environment variable: the folder for temporary files of an engine's process, which goes when that ends."""
 
 
+_ENCODE = json.JSONEncoder(separators=(",", ":")).encode
+
+
 def line(message: Mapping[str, object]) -> bytes:
     """A message as bytes, its newline included. NaN and infinities travel as Python writes them."""
-    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+    return _ENCODE(message).encode() + b"\n"
 
 
 class MessageLines:
@@ -45,24 +48,30 @@ def _settings(sampling: Sampling) -> Message:
 
 
 class PassWriter:
-    """Writes passes as JSON values; the ids that a pass begins with like the one before, a rubric's text, go once."""
+    """Writes passes as JSON values; what they have in common, the rubric's text and its grammar, goes once."""
 
     def __init__(self) -> None:
         self._last: tuple[int, ...] = ()
+        self._shared = 0
+        self._grammar = ""
 
     def message(self, item: Pass) -> Message:
-        """A pass for the reader of all that was written before."""
-        shared, self._last = _shared(self._last, item.ids), item.ids
-        return {
+        """A pass for the reader of all that was written before. Without a grammar of its own it has the last one."""
+        shared = self._shared = _shared(self._last, item.ids, self._shared)
+        self._last = item.ids
+        message: Message = {
             "id": item.id,
             "shared": shared,
             "ids": _packed(item.ids[shared:]),
-            "grammar": item.grammar,
+            "constrained": item.grammar is not None,
             "max_tokens": item.max_tokens,
             "sampling": _settings(item.sampling),
             "stop_ids": item.stop_ids,
             "logprob_ids": item.logprob_ids,
         }
+        if item.grammar is not None and item.grammar != self._grammar:
+            self._grammar = message["grammar"] = item.grammar
+        return message
 
 
 class PassReader:
@@ -70,14 +79,16 @@ class PassReader:
 
     def __init__(self) -> None:
         self._last: tuple[int, ...] = ()
+        self._grammar = ""
 
     def read(self, message: Message) -> Pass:
         """The next pass."""
         self._last = self._last[: message["shared"]] + _unpacked(message["ids"])
+        self._grammar = message.get("grammar", self._grammar)
         return Pass(
             id=message["id"],
             ids=self._last,
-            grammar=message["grammar"],
+            grammar=self._grammar if message["constrained"] else None,
             max_tokens=message["max_tokens"],
             sampling=Sampling(**message["sampling"]),
             stop_ids=tuple(message["stop_ids"]),
@@ -85,8 +96,9 @@ class PassReader:
         )
 
 
-def _shared(first: tuple[int, ...], second: tuple[int, ...]) -> int:
-    at = 0
+def _shared(first: tuple[int, ...], second: tuple[int, ...], guess: int) -> int:
+    """How many ids both begin with, to a block; `guess` is looked at first, since a rubric is as long each time."""
+    at = guess if guess <= len(second) and first[:guess] == second[:guess] else 0
     while at < len(second) and first[at : at + BLOCK] == second[at : at + BLOCK]:
         at += BLOCK
     return min(at, len(second))
@@ -107,7 +119,8 @@ def result_message(result: PassResult) -> Message:
 def read_result(message: Message) -> PassResult:
     """The result that `result_message` wrote."""
     logprobs = tuple(map(dict, message["logprobs"]))
-    return PassResult(**message | {"ids": _unpacked(message["ids"]), "logprobs": logprobs})
+    ids = _unpacked(message["ids"])
+    return PassResult(message["id"], ids, message["finish"], logprobs, message["cached_tokens"], message["error"])
 
 
 def _packed(ids: Sequence[int]) -> str:

@@ -67,14 +67,15 @@ class Form:
 
     def before(self, name: str) -> str:
         """The literal in front of a field; empty before the first."""
-        return _text_at(self.parts, self._at(name) - 1)
+        return _text_at(self.parts, self._places[name] - 1)
 
     def after(self, name: str) -> str:
         """The literal behind a field; empty behind the last."""
-        return _text_at(self.parts, self._at(name) + 1)
+        return _text_at(self.parts, self._places[name] + 1)
 
-    def _at(self, name: str) -> int:
-        return next(i for i, part in enumerate(self.parts) if isinstance(part, Slot) and part.name == name)
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {part.name: at for at, part in enumerate(self.parts) if isinstance(part, Slot)}
 
     def score_texts(self, slot: Slot, gap: str) -> Mapping[int, str]:
         """For each value of a score, the text from `gap` before it to the end of the literal behind it."""
