@@ -1,5 +1,6 @@
 """A script for the scripted engine that can be judged with under any rubric: a reply follows from its prompt alone."""
 
+import json
 import os
 import signal
 import socket
@@ -9,11 +10,12 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
+import llguidance
 import numpy as np
+from walks import legal_ids
 
 from pathway_local.engines.passes import Pass, PassResult
 from pathway_local.engines.scripted import Reply
-from pathway_local.tokenizer import JudgeTokenizer
 
 JUDGE = "REPLY_SCRIPT_JUDGE"
 """Environment variable: the folder with the judge's tokenizer."""
@@ -34,8 +36,11 @@ time.sleep(float(os.environ.get(LOADING, "0")))
 
 
 @lru_cache(1)
-def _tokenizer() -> JudgeTokenizer:
-    return JudgeTokenizer(Path(os.environ[JUDGE]))
+def _tokenizer() -> llguidance.LLTokenizer:
+    """Without transformers, since to import it would take most of a quick command's time."""
+    folder = Path(os.environ[JUDGE])
+    end = json.loads((folder / "config.json").read_text())["eos_token_id"]
+    return llguidance.LLTokenizer((folder / "tokenizer.json").read_text(), eos_token=end)
 
 
 def reply(item: Pass) -> Reply:
@@ -47,13 +52,12 @@ def reply(item: Pass) -> Reply:
         return PassResult("", logprobs=(dict(zip(item.logprob_ids, np.log(shares).tolist(), strict=True)),))
     assert item.grammar is not None
     tokenizer = _tokenizer()
-    matcher = tokenizer.matcher(item.grammar)
+    matcher = llguidance.LLMatcher(tokenizer, llguidance.grammar_from("lark", item.grammar))
     ids: list[int] = []
     while len(ids) < item.max_tokens and not matcher.is_stopped():
-        legal = tokenizer.legal_ids(matcher)
-        ids.append(legal[int(rng.integers(len(legal)))])
+        ids.append(int(rng.choice(legal_ids(matcher, tokenizer))))
         matcher.consume_token(ids[-1])
-    return PassResult("", tuple(ids[:-1] if ids[-1] == tokenizer.eos_id else ids))
+    return PassResult("", tuple(ids[:-1] if ids[-1] == tokenizer.eos_token else ids))
 
 
 def reply_and_call(item: Pass) -> Reply:
@@ -72,7 +76,7 @@ def reply_and_call(item: Pass) -> Reply:
 
 def moody(item: Pass) -> Reply:
     """As `reply`, but one case kills the engine each time, and one hangs it the first time."""
-    text = bytes(_tokenizer().grammar_tokenizer.decode_bytes(list(item.ids))).decode("utf-8", "replace")
+    text = bytes(_tokenizer().decode_bytes(list(item.ids))).decode("utf-8", "replace")
     if POISON in text:
         os.kill(os.getpid(), signal.SIGKILL)
     mark = Path(os.environ[MARK])

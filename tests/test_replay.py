@@ -5,7 +5,7 @@ from pathlib import Path
 
 import llguidance
 import pytest
-from walks import Walker
+from walks import Walker, legal_ids
 
 from pathway_local.engines.replay import Replay
 from pathway_local.rubrics.fields import Text
@@ -42,6 +42,6 @@ def _letters(walker: Walker, grammar: str, ids: list[int], letter: int) -> list[
     matcher = llguidance.LLMatcher(walker.tokenizer, llguidance.grammar_from("lark", grammar))
     found = []
     for token in ids:
-        found.append(letter in walker.legal(matcher))
+        found.append(letter in legal_ids(matcher, walker.tokenizer))
         matcher.consume_token(token)
-    return [*found, letter in walker.legal(matcher)]
+    return [*found, letter in legal_ids(matcher, walker.tokenizer)]

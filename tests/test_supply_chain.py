@@ -61,6 +61,8 @@ def test_code_that_comes_with_a_model_never_runs(desk: Desk, tmp_path: Path) -> 
         (desk.judge / name).write_text(json.dumps(told))
     desk.typed(*desk.judging(desk.cases(2), "--detail", "score", engine="vllm"), code=None)
     assert not mark.exists()
+    # What vLLM would write had another process looked at the model, whose answer it reads as a pickle.
+    assert not list(desk.home.rglob("modelinfos"))
 
 
 def test_a_registry_that_asks_for_it_is_refused(desk: Desk) -> None:

@@ -27,7 +27,7 @@ class Walker:
         assert not matcher.get_error(), matcher.get_error()
         rng, ids = np.random.default_rng(seed), []
         while len(ids) < limit:
-            legal = self.legal(matcher)
+            legal = legal_ids(matcher, self.tokenizer)
             weights = np.where(np.isin(legal, self.awkward), 50.0 if awkward else 1.0, 1.0)
             token = int(rng.choice(legal, p=weights / weights.sum()))
             if token == self.tokenizer.eos_token:
@@ -38,13 +38,6 @@ class Walker:
                 return b"".join(self.texts[i] for i in ids), ids, True
         return b"".join(self.texts[i] for i in ids), ids, False
 
-    def legal(self, matcher: llguidance.LLMatcher) -> np.ndarray:
-        """The ids that may come next."""
-        mask = llguidance.numpy.allocate_token_bitmask(1, self.tokenizer.vocab_size)
-        llguidance.numpy.fill_next_token_bitmask(matcher, mask, 0)
-        bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
-        return np.flatnonzero(bits[: self.tokenizer.vocab_size])
-
     def accepts(self, grammar: str, ids: Sequence[int]) -> bool:
         """Whether the grammar lets exactly these ids through, and may end behind them.
 
@@ -53,7 +46,16 @@ class Walker:
         """
         matcher = llguidance.LLMatcher(self.tokenizer, llguidance.grammar_from("lark", grammar))
         assert not matcher.get_error(), matcher.get_error()
-        return all(i in self.legal(matcher) and matcher.consume_token(i) for i in ids) and matcher.is_accepting()
+        taken = all(i in legal_ids(matcher, self.tokenizer) and matcher.consume_token(i) for i in ids)
+        return taken and matcher.is_accepting()
+
+
+def legal_ids(matcher: llguidance.LLMatcher, tokenizer: llguidance.LLTokenizer) -> np.ndarray:
+    """The ids that a grammar lets through next."""
+    mask = llguidance.numpy.allocate_token_bitmask(1, tokenizer.vocab_size)
+    llguidance.numpy.fill_next_token_bitmask(matcher, mask, 0)
+    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
+    return np.flatnonzero(bits[: tokenizer.vocab_size])
 
 
 def _whole(text: bytes) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pathway_local.engines.vllm import is_cpu_build
 from pathway_local.errors import EngineMissing
+from pathway_local.judges.architecture import class_names
 
 _ARGUMENTS = "engine/arg_utils.py"
 _MODELS = "model_executor/models/registry.py"
@@ -55,8 +56,7 @@ def architectures() -> frozenset[str]:
 
 def check_architecture(config: Mapping[str, object]) -> str:
     """What will run the model of this `config.json`, in words. Raises EngineMissing where nothing will."""
-    given = config.get("architectures")
-    named = [str(name) for name in given] if isinstance(given, list) else []
+    named = class_names(config)
     found = vllm_version()
     if not named:
         return f"its config names no architecture; vLLM {found} goes by its model_type"

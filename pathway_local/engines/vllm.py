@@ -13,7 +13,7 @@ from typing import Any
 
 from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.errors import EngineError
-from pathway_local.judges.architecture import architecture, context
+from pathway_local.judges.architecture import architecture, class_names, context
 from pathway_local.judges.machine import free_memory
 from pathway_local.judges.memory import case_bytes
 from pathway_local.judges.weights import read_json
@@ -87,6 +87,8 @@ class VllmEngine:
         if deterministic and not current_platform.has_device_capability(CAPABILITY):
             raise EngineError("this GPU's arithmetic is not the same in any batch", GPU_HINT)
         caching.disable_cache()
+        if on_cpu:
+            _look_at(config.model)
         arguments = EngineArgs(**options)
         # Sized as vLLM's offline class is: for throughput, not for the first token.
         self._engine = LLMEngine.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
@@ -177,6 +179,18 @@ def use_cpu(*, eager: bool) -> None:
         os.environ["VLLM_CPU_CI_ENV"] = "1"
         # Else the first log-probability has the C++ compiler make a kernel that counts ranks: 3 to 15 s.
         os.environ["TORCH_COMPILE_DISABLE"] = "1"
+
+
+def _look_at(model: str) -> None:
+    """Have vLLM look at the judge's class in this process.
+
+    It would do so in another one, to leave CUDA alone, which imports all of vLLM once more: 13 processor seconds.
+    """
+    from vllm import ModelRegistry
+
+    for name in class_names(read_json(Path(model) / "config.json")):
+        if known := ModelRegistry.models.get(name):
+            ModelRegistry.register_model(name, known.load_model_cls())
 
 
 def _shield_workers() -> None:

@@ -60,6 +60,12 @@ def text_config(config: Config) -> dict[str, object]:
     return outer
 
 
+def class_names(config: Config) -> list[str]:
+    """The model classes that a config names, any of which can run it."""
+    given = config.get("architectures")
+    return [str(name) for name in given] if isinstance(given, list) else []
+
+
 def whole(config: Config, *keys: str) -> int | None:
     """The first of these keys that holds a whole number above zero."""
     for key in keys:
