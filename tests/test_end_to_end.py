@@ -140,7 +140,7 @@ def test_bad_input_gets_one_line_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupt_ends_cleanly_and_the_run_goes_on(tmp_path: Path, tiny_judge: Path) -> None:
+def test_an_interrupt_ends_cleanly_and_tells_how_to_go_on(tmp_path: Path, tiny_judge: Path) -> None:
     rows = [f"q{i},ideal {i},answer {i},content {i}" for i in range(200)]
     cases = tmp_path / "many.csv"
     cases.write_text("question,ideal_answer,ai_answer,retrieved_content\n" + "\n".join(rows) + "\n")
@@ -156,10 +156,7 @@ def test_an_interrupt_ends_cleanly_and_the_run_goes_on(tmp_path: Path, tiny_judg
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 130, said
     assert shlex.join(["pathway-local", *arguments]) in said
-    first = outcomes(tmp_path / "many.run")
-    assert 20 <= first < 200
-    run(*arguments, cwd=tmp_path)
-    assert outcomes(tmp_path / "many.run") == 200
+    assert 20 <= outcomes(tmp_path / "many.run") < 200
 
 
 def outcomes(path: Path) -> int:
