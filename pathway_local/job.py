@@ -167,17 +167,7 @@ def _judge(
             watcher.notice(caution)
         return engine
 
-    shown = time.monotonic()
-
-    def show(tally: Tally) -> None:
-        """Tell of outcomes only once they are on the disk: what a user saw as done is never lost."""
-        nonlocal shown
-        if time.monotonic() - shown >= SHOW_SECONDS:
-            run.commit()
-            watcher.watch(tally)
-            shown = time.monotonic()
-
-    pool = Pool(load, tokenizer, context)
+    telling, pool = _Telling(run, watcher), Pool(load, tokenizer, context)
     try:
         raters = [_local(rater_id, part, tokenizer, context, plan) for rater_id, part in own]
         for rater in raters:
@@ -190,18 +180,34 @@ def _judge(
             keep=plan.keep,
             texts=run.get_setting(TEXTS) is not False,
             window=window_of(settings.engine, config),
-            watch=show,
+            watch=telling.now_and_then,
             stopped=watcher.stopped,
         )
         total = cases.count()
         watcher.begin(judge.name, total * len(raters) if total is not None else None)
         tally = judging.judge(_strict(cases) if plan.strict else iter(cases))
-        run.commit()
-        watcher.watch(tally)
+        telling.now(tally)
         return tally
     finally:
         if pool.in_flight:
             loaded.free()  # it still works on what nobody waits for any more
+
+
+class _Telling:
+    """Tells a watcher of outcomes only once they are on the disk: what a user saw as done is never lost."""
+
+    def __init__(self, run: RunFile, watcher: Watcher) -> None:
+        self._run, self._watcher = run, watcher
+        self._told = time.monotonic()
+
+    def now_and_then(self, tally: Tally) -> None:
+        if time.monotonic() - self._told >= SHOW_SECONDS:
+            self.now(tally)
+
+    def now(self, tally: Tally) -> None:
+        self._run.commit()
+        self._watcher.watch(tally)
+        self._told = time.monotonic()
 
 
 def _local(rater_id: int, part: Part, tokenizer: JudgeTokenizer, context: int, plan: Plan) -> LocalRater:

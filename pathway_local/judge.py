@@ -2,7 +2,7 @@
 
 import gc
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -52,11 +52,11 @@ class Tally:
         """Cases with an outcome, earlier ones among them."""
         return self.judged + self.skipped + self.failures.total()
 
-    def count(self, entry: CaseOutcome) -> None:
+    def count(self, stored: CaseOutcome) -> None:
         """Add an outcome that was stored."""
-        self.tokens += Tokens(entry.prompt_tokens, entry.cached_tokens, entry.generated_tokens)
-        if isinstance(entry.outcome, Failure):
-            self.failures[entry.outcome.kind] += 1
+        self.tokens += Tokens(stored.prompt_tokens, stored.cached_tokens, stored.generated_tokens)
+        if isinstance(stored.outcome, Failure):
+            self.failures[stored.outcome.kind] += 1
         else:
             self.judged += 1
 
@@ -144,7 +144,7 @@ class Judging:
             todo.append((row, case_hash))
         self.run.keep_metadata(skipped, self.keep)
         self.tally.skipped += len(skipped)
-        self._store(rater, bad)
+        self._store(rater.id, bad)
         return todo
 
     def _moved(self, case: Case) -> None:
@@ -155,7 +155,7 @@ class Judging:
 
     def _begin(self, rater: LocalRater, case: Case, case_hash: str, prompt: Prompt | CaseError) -> None:
         if isinstance(prompt, CaseError):
-            self._store(rater, [CaseOutcome(case, case_hash, Failure(prompt.kind, str(prompt)))])
+            self._store(rater.id, [CaseOutcome(case, case_hash, Failure(prompt.kind, str(prompt)))])
             return
         drawing = _Drawing(rater, case, case_hash, prompt)
         for sample in range(rater.samples):
@@ -167,28 +167,27 @@ class Judging:
 
     def _store_finished(self, window: int) -> None:
         while self.pool.in_flight > window and not self.stopped():
-            found: dict[int, tuple[LocalRater, list[CaseOutcome]]] = {}
+            found: defaultdict[int, list[CaseOutcome]] = defaultdict(list)
             for completion in self.pool.completions():
                 drawing = self._drawings.pop(completion.id)
                 drawing.completions.append(completion)
                 if len(drawing.completions) == drawing.rater.samples:
-                    _, entries = found.setdefault(drawing.rater.id, (drawing.rater, []))
-                    entries.append(_entry(drawing))
-            for rater, entries in found.values():
-                self._store(rater, entries)
+                    found[drawing.rater.id].append(_outcome_of(drawing))
+            for rater_id, outcomes in found.items():
+                self._store(rater_id, outcomes)
 
-    def _store(self, rater: LocalRater, entries: Sequence[CaseOutcome]) -> None:
-        if not entries:
+    def _store(self, rater_id: int, outcomes: Sequence[CaseOutcome]) -> None:
+        if not outcomes:
             return
         if not self.texts:
-            entries = [_without_texts(entry) for entry in entries]
-        self.run.put_all(rater.id, entries, keep=self.keep)
-        for entry in entries:
-            self.tally.count(entry)
+            outcomes = [_without_texts(each) for each in outcomes]
+        self.run.put_all(rater_id, outcomes, keep=self.keep)
+        for each in outcomes:
+            self.tally.count(each)
         self.watch(self.tally)
 
 
-def _entry(drawing: _Drawing) -> CaseOutcome:
+def _outcome_of(drawing: _Drawing) -> CaseOutcome:
     rubric, completions = drawing.rater.writer.rubric, drawing.completions
     outcome = verdict_of(completions, rubric.format, drawing.prompt.marks)
     if rubric.rules and isinstance(outcome, Verdict):
@@ -198,10 +197,10 @@ def _entry(drawing: _Drawing) -> CaseOutcome:
     return CaseOutcome(drawing.case, drawing.case_hash, outcome, tokens.prompt, tokens.cached, tokens.generated)
 
 
-def _without_texts(entry: CaseOutcome) -> CaseOutcome:
-    if isinstance(entry.outcome, Verdict):
-        return replace(entry, outcome=replace(entry.outcome, fields={}))
-    return entry
+def _without_texts(found: CaseOutcome) -> CaseOutcome:
+    if isinstance(found.outcome, Verdict):
+        return replace(found, outcome=replace(found.outcome, fields={}))
+    return found
 
 
 @contextmanager

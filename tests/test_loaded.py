@@ -12,6 +12,7 @@ from pathway_local.engines.passes import EngineConfig
 from pathway_local.job import Silent, run_job
 from pathway_local.loaded import LEAST_WINDOW, Loaded, window_of
 from pathway_local.plan import Plan
+from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.tokenizer import JudgeTokenizer
 
@@ -57,8 +58,11 @@ def test_twice_as_many_requests_wait_as_the_engine_takes(sequences: int, window:
     assert window_of("vllm", EngineConfig("x", settings={"max_num_seqs": sequences})) == window
 
 
-def test_our_own_python_is_measured_with_every_case_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("detail", ["full", "score"])
+def test_our_own_python_is_measured_with_every_case_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detail: Detail
+) -> None:
     monkeypatch.setenv(REPLY, "")
-    found = measure_own(tmp_path, "tiny", 40, 5)
+    found = measure_own(tmp_path, "tiny", 40, 5, detail)
     assert found.cases == 40
     assert 0 < found.tokenising_seconds < found.main_thread_seconds <= found.wall_seconds

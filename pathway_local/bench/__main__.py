@@ -35,7 +35,7 @@ def bench(
     cases: Annotated[int, typer.Option(help="Cases in each round and rubric.")] = 500,
     rounds: Annotated[int, typer.Option(help="How often each variant is measured.")] = 3,
     rubric: Annotated[list[str], typer.Option(help="Rubrics; several share one engine.")] = ["pathway-answer"],  # noqa: B006
-    detail: Annotated[str, typer.Option(help="full, through-score or score.")] = "full",
+    detail: Annotated[Detail, typer.Option(help="How much of the format is written.")] = "full",
     variants: Annotated[str, typer.Option(help="Which to measure, separated by commas.")] = ",".join(VARIANTS),
     setting: Annotated[list[str], typer.Option("--set", help="NAME=VALUE, an engine setting.")] = [],  # noqa: B006
     own: Annotated[bool, typer.Option(help="Our own Python alone, with an engine that answers at once.")] = False,
@@ -45,20 +45,21 @@ def bench(
     """Measure judging beside vLLM by itself on the same cases, with a judge of dummy weights."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         if own:
-            found: dict[str, Any] = {"own": asdict(_own(Path(folder), shape, cases, words))}
+            found: dict[str, Any] = {"own": asdict(_own(Path(folder), shape, cases, words, detail))}
         else:
             found = _compare(Path(folder), shape, cases, rounds, rubric, detail, variants.split(","), setting)
     if out:
         out.write_text(json.dumps({"hardware": hardware(), **found}, indent=2))
 
 
-def _own(folder: Path, shape: str, cases: int, words: int) -> Own:
-    found = measure_own(folder, shape, cases, words)
+def _own(folder: Path, shape: str, cases: int, words: int, detail: Detail) -> Own:
+    found = measure_own(folder, shape, cases, words, detail)
     console.print(hardware_line())
     rows = [
         [name, f"{value:,.4g}" if isinstance(value, float) else f"{value:,}"] for name, value in asdict(found).items()
     ]
-    console.print(table("our own Python, with an engine that answers at once", ["figure", "value"], rows))
+    title = f"our own Python at --detail {detail}, with an engine that answers at once"
+    console.print(table(title, ["figure", "value"], rows))
     return found
 
 
@@ -68,7 +69,7 @@ def _compare(
     cases: int,
     rounds: int,
     rubrics: Sequence[str],
-    detail: str,
+    detail: Detail,
     variants: Sequence[str],
     settings: Sequence[str],
 ) -> dict[str, Any]:
@@ -78,8 +79,7 @@ def _compare(
     engines += any(name.startswith("judge") for name in variants)
     if this_machine().gpus:
         given.setdefault("gpu_memory_utilization", round(0.9 / max(1, engines), 2))
-    known: dict[str, Detail] = {"full": "full", "through-score": "through-score", "score": "score"}
-    with closing(Stage(shape, folder, rubrics, known[detail], given)) as stage:
+    with closing(Stage(shape, folder, rubrics, detail, given)) as stage:
         for name in variants:
             stage.measure(name, 8, 998)  # loads its engine and compiles what it compiles
         for number in range(rounds):

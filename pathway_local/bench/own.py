@@ -17,11 +17,18 @@ from pathway_local.job import Silent, run_job
 from pathway_local.judge import Tally
 from pathway_local.loaded import Loaded
 from pathway_local.plan import Plan
+from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.tokenizer import JudgeTokenizer
+from pathway_local.verdict import Value
 
 RUBRIC = "pathway-answer"
-SAID = "\nIt says what the ideal answer says. {more}\n\n**Score:** 4\n\n**Justification:**\nThe content bears it out."
+SAID: dict[str, Value] = {
+    "analysis": "It says what the ideal answer says. " + "It leaves little out. " * 5 + "It leaves little out.",
+    "score": 4,
+    "justification": "The content bears it out.",
+}
+"""What the engine says of each case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +56,11 @@ class _Watch(Silent):
             self.first = time.perf_counter()
 
 
-def measure_own(folder: Path, shape: str, count: int, words: int) -> Own:
+def measure_own(folder: Path, shape: str, count: int, words: int, detail: Detail = "full") -> Own:
     """Judge so many cases with the scripted engine in its own process."""
     judge, rubric = make_judge(shape, folder / shape), load_rubric(RUBRIC)
-    reply = JudgeTokenizer(judge).encode(SAID.format(more="It leaves little out. " * 6))
-    (folder / "reply.json").write_text(json.dumps(reply))
+    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), detail).write(SAID)
+    (folder / "reply.json").write_text(json.dumps(JudgeTokenizer(judge).encode(reply)))
     os.environ[REPLY] = str(folder / "reply.json")
     registry = folder / "models.yaml"
     engine = {"script": "pathway_local.bench.script:answer"}
@@ -72,18 +79,18 @@ def measure_own(folder: Path, shape: str, count: int, words: int) -> Own:
 
     with Loaded() as loaded, patch.object(JudgeTokenizer, "encode_cases", timed):
         few = write_cases(folder / "few.csv", rubric, 8, 2, words=words)
-        run_job(_plan(few, folder / "few.run", registry), _Watch(), ["bench"], loaded)
+        run_job(_plan(few, folder / "few.run", registry, detail), _Watch(), ["bench"], loaded)
         peak, spent, watch = _peak(), 0.0, _Watch()
         began, busy = time.perf_counter(), time.thread_time()
-        [tally] = run_job(_plan(path, folder / "own.run", registry), watch, ["bench"], loaded)
+        [tally] = run_job(_plan(path, folder / "own.run", registry, detail), watch, ["bench"], loaded)
         wall, main = time.perf_counter() - began, time.thread_time() - busy
     assert tally.judged == count, dict(tally.failures)
     rate = count / (main - spent)
     return Own(count, wall, main, spent, rate, watch.first - began, _peak() - peak)
 
 
-def _plan(cases: Path, run: Path, registry: Path) -> Plan:
-    return Plan(cases, run, [RUBRIC], ["bench"], registry=registry, engine="scripted")
+def _plan(cases: Path, run: Path, registry: Path, detail: Detail) -> Plan:
+    return Plan(cases, run, [RUBRIC], ["bench"], registry=registry, engine="scripted", detail=detail)
 
 
 def _peak() -> float:

@@ -230,19 +230,20 @@ class RunFile:
         changed or a failure takes its place. Probabilities keep seven digits, which is what float32 holds.
         RunFileError where row-number ids and explicit ids would mix; ValueError for a number that is not finite.
         """
-        entry = CaseOutcome(case, case_hash, outcome, prompt_tokens, cached_tokens, generated_tokens)
-        self.put_all(rater_id, [entry], keep=keep)
+        found = CaseOutcome(case, case_hash, outcome, prompt_tokens, cached_tokens, generated_tokens)
+        self.put_all(rater_id, [found], keep=keep)
 
-    def put_all(self, rater_id: int, entries: Sequence[CaseOutcome], *, keep: Collection[str] | None = ()) -> None:
+    def put_all(self, rater_id: int, outcomes: Sequence[CaseOutcome], *, keep: Collection[str] | None = ()) -> None:
         """Store the rater's outcomes of several cases, each once, in one step; see `put`."""
-        columns = [to_columns(entry.outcome) for entry in entries]
+        columns = [to_columns(each.outcome) for each in outcomes]
+        cases = [each.case for each in outcomes]
         with self._db.writing():
-            known = self._store_cases([entry.case for entry in entries], keep)
-            keys = self._keys([entry.case for entry in entries], known, keep)
+            known = self._store_cases(cases, keep)
+            keys = self._keys(cases, known, keep)
             again = [
-                (key, rater_id, entry.case_hash, isinstance(entry.outcome, Failure))
-                for key, entry in zip(keys, entries, strict=True)
-                if storable(entry.case.id) in known
+                (key, rater_id, each.case_hash, isinstance(each.outcome, Failure))
+                for key, each in zip(keys, outcomes, strict=True)
+                if storable(each.case.id) in known
             ]
             self._db.execute_all(_SUPERSEDE, again)
             self._db.execute_all(
@@ -257,7 +258,7 @@ class RunFile:
                         each.cached_tokens,
                         each.generated_tokens,
                     )
-                    for key, each, column in zip(keys, entries, columns, strict=True)
+                    for key, each, column in zip(keys, outcomes, columns, strict=True)
                 ],
             )
 
