@@ -63,6 +63,7 @@ def _end_while_it_writes(
         assert "Traceback" not in err
         if caught:
             return process.returncode
+        assert process.returncode == 0, err
         (desk.work / command[-1]).unlink()
     pytest.fail(f"not caught writing {TRIES} times in a row")
 

@@ -9,6 +9,7 @@ import pytest
 from typed import Desk
 
 from pathway_local.engines import child
+from pathway_local.engines.vllm import is_cpu_build
 from pathway_local.engines.wire import TEMPORARY
 
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
@@ -59,10 +60,10 @@ def test_code_that_comes_with_a_model_never_runs(desk: Desk, tmp_path: Path) -> 
             "AutoTokenizer": ["evil.Evil"] * 2,
         }
         (desk.judge / name).write_text(json.dumps(told))
-    desk.typed(*desk.judging(desk.cases(2), "--detail", "score", engine="vllm"), code=None)
+    desk.typed(*desk.judging(desk.cases(2), "--detail", "score", engine="vllm"))
     assert not mark.exists()
-    # What vLLM would write had another process looked at the model, whose answer it reads as a pickle.
-    assert not list(desk.home.rglob("modelinfos"))
+    if is_cpu_build():  # what vLLM writes where another process looked at the model and answered by a pickle
+        assert not list(desk.home.rglob("modelinfos"))
 
 
 def test_a_registry_that_asks_for_it_is_refused(desk: Desk) -> None:

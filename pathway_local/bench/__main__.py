@@ -45,7 +45,8 @@ def bench(
     """Measure judging beside vLLM by itself on the same cases, with a judge of dummy weights."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         if own:
-            found: dict[str, Any] = {"own": asdict(_own(Path(folder), shape, cases, words, detail))}
+            measured = _own(Path(folder), shape, cases, words, detail)
+            found: dict[str, Any] = {"own": asdict(measured), "detail": detail}
         else:
             found = _compare(Path(folder), shape, cases, rounds, rubric, detail, variants.split(","), setting)
     if out:

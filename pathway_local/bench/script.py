@@ -23,7 +23,7 @@ def _even(ids: tuple[int, ...]) -> dict[int, float]:
 
 
 def answer(item: Pass) -> PassResult:
-    """The reply; where one token is asked for, none of it. Whatever is named is as likely as all the rest that is."""
+    """The reply, or nothing where one token is asked for; ids that are named are all equally likely."""
     reply = _reply() if item.max_tokens > 1 else ()
     shares = (_even(item.logprob_ids),) * (len(reply) + 1) if item.logprob_ids else ()
     return PassResult(item.id, reply, logprobs=shares)

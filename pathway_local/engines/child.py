@@ -147,7 +147,8 @@ def main(arguments: Sequence[str]) -> int:
 def settle() -> None:
     """Make this process private."""
     for number in STOPPING:
-        signal.signal(number, signal.SIG_IGN)  # the parent's to answer, and systemd sends them to all of a service
+        # The parent's to answer, and systemd sends them to all of a service; what is blocked, a library may unblock.
+        signal.signal(number, signal.SIG_IGN)
     make_private()
     os.environ.update(SWITCHES | _caches())
     for name in UNSET:

@@ -57,9 +57,10 @@ def start_process(
 
 @contextmanager
 def _blocked_signals() -> Iterator[None]:
-    """Let no signal of those end a process that is started here; this one answers to them afterwards."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    """Block these signals in this thread, and so in what it starts; those that come meanwhile are answered after it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

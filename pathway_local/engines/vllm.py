@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
@@ -17,6 +18,7 @@ from pathway_local.judges.architecture import architecture, class_names, context
 from pathway_local.judges.machine import free_memory
 from pathway_local.judges.memory import case_bytes
 from pathway_local.judges.weights import read_json
+from pathway_local.private_process import STOPPING
 
 SETTINGS: dict[str, type] = {
     "block_size": int,
@@ -88,7 +90,7 @@ class VllmEngine:
             raise EngineError("this GPU's arithmetic is not the same in any batch", GPU_HINT)
         caching.disable_cache()
         if on_cpu:
-            _look_at(config.model)
+            _register_class(config.model)
         arguments = EngineArgs(**options)
         # Sized as vLLM's offline class is: for throughput, not for the first token.
         self._engine = LLMEngine.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
@@ -181,25 +183,29 @@ def use_cpu(*, eager: bool) -> None:
         os.environ["TORCH_COMPILE_DISABLE"] = "1"
 
 
-def _look_at(model: str) -> None:
-    """Have vLLM look at the judge's class in this process.
+def _register_class(model: str) -> None:
+    """Have vLLM look at the judge's class in this process, where it knows the class by its name.
 
-    It would do so in another one, to leave CUDA alone, which imports all of vLLM once more: 13 processor seconds.
+    The first time it would look in a process of its own, so as not to touch CUDA; that one imports all of vLLM once
+    more (13 processor seconds) and answers by a pickle.
     """
     from vllm import ModelRegistry
 
     for name in class_names(read_json(Path(model) / "config.json")):
         if known := ModelRegistry.models.get(name):
-            ModelRegistry.register_model(name, known.load_model_cls())
+            with suppress(Exception):  # vLLM then looks by itself, tries the next, and says what is wrong
+                ModelRegistry.register_model(name, known.load_model_cls())
+                return
 
 
 def _shield_workers() -> None:
     """Let no signal that asks the command to stop reach workers: vLLM has them end by it, and what is blocked stays so.
 
-    The tracker of shared memory that workers share is started before, since starting it unblocks two of them.
+    In this process they are blocked from its start. But starting the tracker of shared memory, which workers share,
+    unblocks two of them.
     """
     resource_tracker.ensure_running()
-    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
 
 
 def engine_options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:

@@ -56,7 +56,10 @@ class PassWriter:
         self._grammar = ""
 
     def message(self, item: Pass) -> Message:
-        """A pass for the reader of all that was written before. Without a grammar of its own it has the last one."""
+        """A pass for the reader of all that was written before.
+
+        Where it is constrained and names no grammar, it has the last one that was named.
+        """
         shared = self._shared = _shared(self._last, item.ids, self._shared)
         self._last = item.ids
         message: Message = {
