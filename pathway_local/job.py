@@ -21,7 +21,7 @@ from pathway_local.judges.machine import this_machine
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.loaded import Loaded, window_of
-from pathway_local.plan import Part, Plan, Settings, own_raters, parts_of
+from pathway_local.plan import Plan, PlannedRater, Settings, own_raters, planned_raters
 from pathway_local.prompt import PromptWriter
 from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.rubrics.rubric import Rubric, load_rubric
@@ -92,21 +92,21 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded
             for said in rubric.notices:
                 watcher.notice(f"rubric {rubric.name}: {said}")
         _tell(cases, plan, watcher)
-        parts = parts_of(plan, existing, rubrics, registry)
+        raters = planned_raters(plan, existing, rubrics, registry)
         run = existing or stack.enter_context(RunFile.create(plan.run))
-        for part in parts:
-            run.add_rubric(part.rubric.name, part.rubric.text)
-        ids = [run.add_rater(part.rater) for part in parts]
+        for each in raters:
+            run.add_rubric(each.rubric.name, each.rubric.text)
+        ids = [run.add_rater(each.rater) for each in raters]
         remember(run, cases, plan.mapping)
         if not plan.texts:
             run.set_setting(TEXTS, False)
         before = cases.sha256()
-        job = run.begin_job(command, _facts(plan, before, parts))
+        job = run.begin_job(command, _facts(plan, before, raters))
         tallies: list[Tally] = []
         status = "failed"
         try:
-            for engine in dict.fromkeys(part.engine for part in parts):
-                own = [(rater, part) for rater, part in zip(ids, parts, strict=True) if part.engine == engine]
+            for engine in dict.fromkeys(each.engine for each in raters):
+                own = [(rater_id, each) for rater_id, each in zip(ids, raters, strict=True) if each.engine == engine]
                 tallies.append(_judge(run, own, plan, cases, watcher, job, loaded))
             status = "stopped" if watcher.stopped() else "done"
             if _has_changed(cases, before):
@@ -143,7 +143,7 @@ def _context(judge: JudgeSpec, settings: Settings) -> int:
 
 def _judge(
     run: RunFile,
-    own: Sequence[tuple[int, Part]],
+    own: Sequence[tuple[int, PlannedRater]],
     plan: Plan,
     cases: CasesFile,
     watcher: Watcher,
@@ -155,8 +155,8 @@ def _judge(
     tokenizer = loaded.tokenizer(judge)
     context = _context(judge, settings)
     config = EngineConfig(str(folder), settings.dtype, context, settings.options)
-    for _, part in own:
-        run.set_setting(f"label:{part.name}", judge.label)
+    for _, planned in own:
+        run.set_setting(f"label:{planned.name}", judge.label)
 
     def load() -> Engine:
         engine = loaded.engine(settings.engine, config, plan.seal, watcher.notice, watcher.stopped)
@@ -169,7 +169,7 @@ def _judge(
 
     telling, pool = _Telling(run, watcher), Pool(load, tokenizer, context)
     try:
-        raters = [_local(rater_id, part, tokenizer, context, plan) for rater_id, part in own]
+        raters = [_local(rater_id, planned, tokenizer, context, plan) for rater_id, planned in own]
         for rater in raters:
             check_room(rater.writer)
         judging = Judging(
@@ -210,16 +210,16 @@ class _Telling:
         self._told = time.monotonic()
 
 
-def _local(rater_id: int, part: Part, tokenizer: JudgeTokenizer, context: int, plan: Plan) -> LocalRater:
-    settings = part.settings
+def _local(rater_id: int, planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, plan: Plan) -> LocalRater:
+    settings = planned.settings
     writer = PromptWriter(
-        part.rubric,
+        planned.rubric,
         tokenizer,
-        chat_of(part.judge, settings.think),
+        chat_of(planned.judge, settings.think),
         context=context,
         detail=settings.detail,
         truncate=plan.truncate,
-        thinking=thinking_of(part.judge, settings.think, tokenizer, settings.sampling),
+        thinking=thinking_of(planned.judge, settings.think, tokenizer, settings.sampling),
     )
     return LocalRater(rater_id, writer, settings.sampling, settings.samples)
 
@@ -270,14 +270,14 @@ def _has_changed(cases: CasesFile, before: str) -> bool:
         return True
 
 
-def _facts(plan: Plan, sha256: str, parts: Sequence[Part]) -> dict[str, Value]:
-    raters: list[Value] = [
-        {"rater": part.name, "rubric": part.rubric.name, "sha256": part.rubric.sha256, "weights": part.settings.weights}
-        for part in parts
+def _facts(plan: Plan, sha256: str, raters: Sequence[PlannedRater]) -> dict[str, Value]:
+    told: list[Value] = [
+        {"rater": each.name, "rubric": each.rubric.name, "sha256": each.rubric.sha256, "weights": each.settings.weights}
+        for each in raters
     ]
     return {
         "seal": plan.seal,
-        "raters": raters,
+        "raters": told,
         "cases": {"file": plan.cases.name, "sha256": sha256},
         **surroundings(),
     }

@@ -1,4 +1,4 @@
-"""What a scoring job is asked to do, and the parts it falls into: each judge under each rubric."""
+"""What a scoring job is asked to do, and the raters that it takes: each judge under each rubric."""
 
 import json
 from collections import Counter
@@ -81,7 +81,7 @@ class Settings(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PlannedRater:
     """One judge under one rubric, by the name that the run knows it by."""
 
     name: str
@@ -96,7 +96,7 @@ class Part:
 
     @property
     def engine(self) -> tuple[str, str, str, str]:
-        """What must be the same for one engine to serve several parts."""
+        """What must be the same for one engine to serve several raters."""
         settings = self.settings
         return self.judge.key, settings.engine, settings.dtype, json.dumps(settings.options, sort_keys=True)
 
@@ -106,34 +106,36 @@ def own_raters(run: RunFile) -> list[Rater]:
     return [rater for _, rater in run.raters() if rater.kind == "judge"]
 
 
-def parts_of(plan: Plan, run: RunFile | None, rubrics: Mapping[str, Rubric], registry: Registry) -> list[Part]:
-    """The parts of a plan, or of the run that it goes on with. Raises PathwayError."""
+def planned_raters(
+    plan: Plan, run: RunFile | None, rubrics: Mapping[str, Rubric], registry: Registry
+) -> list[PlannedRater]:
+    """The raters of a plan, or of the run that it goes on with. Raises PathwayError."""
     if run and not plan.rubrics:
         return [_resumed(rater, rubrics[rater.rubric], registry) for rater in own_raters(run)]
     judges = [registry.get(name) for name in plan.judges]
     if plan.rater and len(judges) > 1:
         raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
-    parts = [_new(plan, judge, rubric) for judge in judges for rubric in rubrics.values()]
-    named = Counter((part.name, part.rubric.name) for part in parts)
+    raters = [_new(plan, judge, rubric) for judge in judges for rubric in rubrics.values()]
+    named = Counter((each.name, each.rubric.name) for each in raters)
     for (name, rubric), count in named.items():
         if count > 1:
             raise UsageError(
                 f"{count} judges would be the rater {name!r} under {rubric}",
                 "Judge with one at a time, each with a --rater of its own.",
             )
-    return parts
+    return raters
 
 
-def _resumed(rater: Rater, rubric: Rubric, registry: Registry) -> Part:
-    """The part that a run's rater stands for; its weights are what lies on the disk now."""
+def _resumed(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedRater:
+    """What a run's rater stands for; its weights are what lies on the disk now."""
     settings = Settings.model_validate(rater.spec)
     judge = registry.get(settings.judge)
     chat = settings.chat and manner(judge, settings.think, settings.sampling)
     now = settings.model_copy(update={"weights": checked_hash(judge, weights_folder(judge)), "chat": chat})
-    return Part(rater.name, judge, rubric, now)
+    return PlannedRater(rater.name, judge, rubric, now)
 
 
-def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> Part:
+def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> PlannedRater:
     """What the plan, the rubric and the registry say of how to judge, the first before the others."""
     temperature = plan.temperature if plan.temperature is not None else rubric.sampling.get("temperature", 0.0)
     if plan.samples > 1 and temperature == 0:
@@ -155,7 +157,7 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> Part:
         chat=manner(judge, think, sampling),
         options=_options(judge, engine_kind(plan.engine)) | deterministic(engine_kind(plan.engine), plan.deterministic),
     )
-    return Part(plan.rater or judge.name, judge, rubric, settings)
+    return PlannedRater(plan.rater or judge.name, judge, rubric, settings)
 
 
 def _options(judge: JudgeSpec, engine: str) -> dict[str, JsonValue]:
