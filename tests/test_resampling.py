@@ -9,7 +9,7 @@ from scipy import stats
 from pathway_local.statistics import resampling
 from pathway_local.statistics.agreement import pair_agreement, pair_statistic
 from pathway_local.statistics.figure import Undefined
-from pathway_local.statistics.resampling import CountedRows, Statistic, tally
+from pathway_local.statistics.resampling import CountedRows, Statistic, counted_rows
 
 SCALE = (1, 2, 3, 4, 5)
 Scores = NDArray[np.float64]
@@ -29,7 +29,7 @@ def statistics(cases: CountedRows, *names: str) -> dict[str, Statistic]:
 
 
 def test_a_tally_counts_distinct_rows_and_keeps_missing_scores_alike() -> None:
-    cases = tally(np.array([[1.0, 2], [np.nan, 2], [1, 2], [np.nan, 2]]), np.array([7, 7, 9, 9]))
+    cases = counted_rows(np.array([[1.0, 2], [np.nan, 2], [1, 2], [np.nan, 2]]), np.array([7, 7, 9, 9]))
     assert cases.cases == 4 and cases.clusters == 2
     assert sorted(cases.counts) == [2, 2]
     assert len(cases.rows) == 2
@@ -37,7 +37,7 @@ def test_a_tally_counts_distinct_rows_and_keeps_missing_scores_alike() -> None:
 
 def test_the_jackknife_of_few_clusters_is_the_textbook_one() -> None:
     first, second, codes = clustered_pair(1, 90, 12)
-    cases = tally(np.stack([first, second], axis=1), codes)
+    cases = counted_rows(np.stack([first, second], axis=1), codes)
     found = cases.estimate(statistics(cases, "pearson"))["pearson"]
     left = np.array([stats.pearsonr(first[codes != c], second[codes != c]).statistic for c in range(12)])
     error = np.sqrt(11 / 12 * np.sum((left - left.mean()) ** 2))
@@ -49,7 +49,7 @@ def test_the_jackknife_of_few_clusters_is_the_textbook_one() -> None:
 
 def test_the_bootstrap_agrees_with_drawing_whole_clusters_by_hand() -> None:
     first, second, codes = clustered_pair(2, 400, 40)
-    cases = tally(np.stack([first, second], axis=1), codes)
+    cases = counted_rows(np.stack([first, second], axis=1), codes)
     found = cases.estimate(statistics(cases, "mean_difference"), resamples=20_000)["mean_difference"].interval
     members = [np.flatnonzero(codes == c) for c in range(40)]
     rng = np.random.default_rng(99)
@@ -64,14 +64,14 @@ def test_the_bootstrap_agrees_with_drawing_whole_clusters_by_hand() -> None:
     assert (found.low, found.high) == pytest.approx((low, high), abs=0.02)
 
 
-def test_single_cases_as_rows_give_the_same_figures_as_tallied_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_cases_as_rows_give_the_same_figures_as_counted_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second, codes = clustered_pair(3, 200, 20)
     names = ("kappa_quadratic", "spearman", "kendall", "mean_absolute_error")
-    tallied = tally(np.stack([first, second], axis=1), codes)
+    cases = counted_rows(np.stack([first, second], axis=1), codes)
     monkeypatch.setattr(resampling, "DENSE_CELLS", 0)
-    single = tally(np.stack([first, second], axis=1), codes)
-    assert single.sums is None and tallied.sums is not None
-    a, b = (cases.estimate(statistics(cases, *names)) for cases in (tallied, single))
+    single = counted_rows(np.stack([first, second], axis=1), codes)
+    assert single.sums is None and cases.sums is not None
+    a, b = (cases.estimate(statistics(cases, *names)) for cases in (cases, single))
     for name in names:
         assert a[name].value == pytest.approx(b[name].value)
         assert (a[name].interval.low, a[name].interval.high) == pytest.approx(
@@ -81,10 +81,10 @@ def test_single_cases_as_rows_give_the_same_figures_as_tallied_ones(monkeypatch:
 
 def test_single_cases_as_rows_give_a_bootstrap_of_the_same_width(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second, codes = clustered_pair(4, 600, 60)
-    tallied = tally(np.stack([first, second], axis=1), codes)
+    cases = counted_rows(np.stack([first, second], axis=1), codes)
     monkeypatch.setattr(resampling, "DENSE_CELLS", 0)
-    single = tally(np.stack([first, second], axis=1), codes)
-    a, b = (cases.estimate(statistics(cases, "kappa"), resamples=4000)["kappa"].interval for cases in (tallied, single))
+    single = counted_rows(np.stack([first, second], axis=1), codes)
+    a, b = (cases.estimate(statistics(cases, "kappa"), resamples=4000)["kappa"].interval for cases in (cases, single))
     assert (a.low, a.high) == pytest.approx((b.low, b.high), abs=0.01)
 
 
@@ -107,10 +107,10 @@ def test_resamples_without_a_value_are_counted() -> None:
 
 def test_mostly_undefined_resamples_make_no_interval() -> None:
     sometimes = Statistic(lambda weights: np.where(weights[:, 0] == weights.sum(axis=1), 1.0, np.nan), "no reason")
-    found = tally(np.repeat([[1.0], [2.0]], 20, axis=0)).estimate({"it": sometimes}, resamples=100)["it"]
+    found = counted_rows(np.repeat([[1.0], [2.0]], 20, axis=0)).estimate({"it": sometimes}, resamples=100)["it"]
     assert found.value == Undefined("no reason")
     now_and_then = Statistic(lambda weights: np.where(weights[:, 0] == 20, 1.0, np.nan), "no reason")
-    found = tally(np.repeat([[1.0], [2.0]], 20, axis=0)).estimate({"it": now_and_then}, resamples=100)["it"]
+    found = counted_rows(np.repeat([[1.0], [2.0]], 20, axis=0)).estimate({"it": now_and_then}, resamples=100)["it"]
     assert found.value == 1.0
     assert "of 100 resamples leave it undefined" in found.interval.reason
 
@@ -132,7 +132,7 @@ def test_full_agreement_has_wilsons_interval_over_clusters_and_no_zero_width(cas
 
 def test_costly_figures_take_a_jackknife_over_groups() -> None:
     first, second, codes = clustered_pair(6, 600, 150)
-    cases = tally(np.stack([first, second], axis=1), codes)
+    cases = counted_rows(np.stack([first, second], axis=1), codes)
     plain = statistics(cases, "kendall")["kendall"]
     costly = Statistic(plain.measure, plain.reason, needs=2, costly=True)
     found = cases.estimate({"plain": plain, "costly": costly}, resamples=4000)

@@ -14,7 +14,7 @@ import numpy as np
 from pathway_local.statistics.correlation import kendall, pearson, spearman
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, undefined_estimate
 from pathway_local.statistics.kappa import Weights, kappa
-from pathway_local.statistics.resampling import CountedRows, Statistic, tally
+from pathway_local.statistics.resampling import CountedRows, Statistic, counted_rows
 
 NOMINAL = ("exact", "kappa")
 ON_SCALE = ("exact", "within_one", "kappa", "kappa_linear", "kappa_quadratic")
@@ -67,7 +67,7 @@ def pair_agreement(
     off the scale leave the correlations, the mean difference and the mean absolute error, and refuse the rest.
     """
     both = np.isfinite(first) & np.isfinite(second)
-    cases = tally(np.stack([first[both], second[both]], axis=1), None if clusters is None else clusters[both])
+    cases = counted_rows(np.stack([first[both], second[both]], axis=1), None if clusters is None else clusters[both])
     off = off_scale(first, values) or off_scale(second, values)
     built: dict[str, Statistic | Undefined] = {}
     for name in NOMINAL if nominal else ORDINAL:
@@ -86,7 +86,7 @@ def pair_agreement(
 def estimates(
     built: Mapping[str, Statistic | Undefined], cases: CountedRows, seed: int, resamples: int
 ) -> dict[str, Estimate]:
-    """All figures of a tally with intervals, in order; those that could not be built keep their reason."""
+    """All figures of counted rows with intervals, in order; those that could not be built keep their reason."""
     usable = {name: statistic for name, statistic in built.items() if isinstance(statistic, Statistic)}
     found = cases.estimate(usable, seed=seed, resamples=resamples)
     refused = {name: undefined_estimate(why.reason) for name, why in built.items() if isinstance(why, Undefined)}

@@ -12,7 +12,7 @@ import numpy as np
 from pathway_local.statistics.agreement import ON_SCALE, ORDINAL, SMALLER_IS_BETTER, estimates, pair_statistic
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
 from pathway_local.statistics.intervals import Standing, standing
-from pathway_local.statistics.resampling import CountedRows, Statistic, tally
+from pathway_local.statistics.resampling import CountedRows, Statistic, counted_rows
 
 COMPARABLE = tuple(name for name in ORDINAL if name != "mean_difference")
 
@@ -74,7 +74,7 @@ def human_ceiling(
     size = judges.shape[1]
     used = (np.isfinite(people).sum(axis=1) >= 2) & np.isfinite(judges).all(axis=1)
     scores = np.concatenate([judges, people], axis=1)[used]
-    cases = tally(scores, None if clusters is None else clusters[used])
+    cases = counted_rows(scores, None if clusters is None else clusters[used])
     persons = range(people.shape[1])
     sides = {f"{p} {j}": _left_out_sides(figure, cases, size, p, j) for p in persons for j in range(size)}
     for judge in range(size):
@@ -104,7 +104,7 @@ def compare_judges(
     """
     used = np.isfinite(first) & np.isfinite(second) & np.isfinite(people).any(axis=1)
     scores = np.column_stack([first, second, people])[used]
-    cases = tally(scores, None if clusters is None else clusters[used])
+    cases = counted_rows(scores, None if clusters is None else clusters[used])
     rows, targets = cases.rows, cases.rows[:, 2:]
     if figure not in ON_SCALE:
         targets = mean_of_people(targets)[:, None]
@@ -140,7 +140,7 @@ def _left_out_sides(figure: str, cases: CountedRows, judges: int, person: int, j
 def _against(
     figure: str, cases: CountedRows, rater: FloatArray, target: FloatArray, values: Sequence[float] = ()
 ) -> _Side:
-    """The figure of a rater and a target over all rows of the tally; it uses those that have both."""
+    """The figure of a rater and a target over all rows; it uses those that have both."""
     if figure not in COMPARABLE:
         raise ValueError(f"{figure} is no measure of agreement")
     kept = np.isfinite(rater) & np.isfinite(target)

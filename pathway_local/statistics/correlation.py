@@ -1,8 +1,8 @@
 """Correlation of two raters: Pearson, Spearman and Kendall tau-b, under any weights of the cases.
 
-Each function takes the scores of the two raters, (rows,) each and without missing ones, and gives the
-`Statistic` of a tally with these rows. Resampled ties are treated as the ties they are: ranks are taken
-anew in every resample, and nothing is approximated.
+Each function takes the scores of the two raters, (rows,) each and without missing ones, and gives the `Statistic` of
+counted rows. Resampled ties are treated as the ties they are: ranks are taken anew in every resample, and nothing is
+approximated.
 """
 
 from collections.abc import Callable

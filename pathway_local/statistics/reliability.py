@@ -11,7 +11,7 @@ import numpy as np
 from pathway_local.statistics.agreement import estimates, off_scale
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, why_constant
 from pathway_local.statistics.kappa import Weights, disagreement
-from pathway_local.statistics.resampling import Statistic, tally
+from pathway_local.statistics.resampling import Statistic, counted_rows
 
 ALPHA = ("alpha_nominal", "alpha_ordinal", "alpha_interval")
 GWET = ("ac1", "ac2_linear", "ac2_quadratic")
@@ -50,7 +50,7 @@ def reliability(
     figures: dict[str, Estimate] = {}
     for names, least in ((ALPHA, 2), (GWET, 1), (ICC, max(raters, 1))):
         kept = given >= least
-        cases = tally(scores[kept], None if clusters is None else clusters[kept])
+        cases = counted_rows(scores[kept], None if clusters is None else clusters[kept])
         wanted = [name for name in names if not nominal or name in NOMINAL]
         built = {
             name: Undefined(off) if off and name not in OFF_SCALE_TOO else _BUILD[name](cases.rows, values)

@@ -1,4 +1,4 @@
-"""Cluster bootstrap and cluster jackknife of any figure, over tallied cases.
+"""Cluster bootstrap and cluster jackknife of any figure, over cases cases.
 
 A figure is computed from weights: how often each row of scores counts. Cases with the same scores are one
 row of a `CountedRows`, so 100,000 cases of two raters on five levels are 25 rows, and a resample of clusters is a
@@ -35,7 +35,7 @@ SAME_EVERYWHERE = Undefined("every resample gives the same figure, which says no
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A figure of a tally.
+    """A figure of counted rows.
 
     `measure` takes weights (R, rows) and gives R figures, NaN where such a weighting defines none; NaN goes
     no further than this module. `reason` says why the data themselves may define none. `needs` is the
@@ -56,9 +56,8 @@ class Statistic:
 class CountedRows:
     """Rows of scores (rows, raters), how often each occurs, and how they lie in clusters.
 
-    Small tallies hold `sums` (kinds, rows), the counts of each distinct kind of cluster, and `times` (kinds,),
-    the number of clusters of that kind. Others have every case as its own row, its cluster in `codes`, and
-    no `sums`.
+    Where they are few, `sums` (kinds, rows) has the counts of each distinct kind of cluster, and `times` (kinds,) the
+    number of clusters of that kind. Else every case is its own row, its cluster in `codes`, and there are no `sums`.
     """
 
     rows: FloatArray
@@ -171,8 +170,8 @@ class CountedRows:
         return SAME_EVERYWHERE
 
 
-def tally(scores: FloatArray, clusters: IntArray | None = None) -> CountedRows:
-    """The tally of scores (cases, raters), NaN where a rater has none; `clusters` (cases,) holds cluster codes."""
+def counted_rows(scores: FloatArray, clusters: IntArray | None = None) -> CountedRows:
+    """The distinct rows of scores (cases, raters), NaN where there is none; `clusters` (cases,) holds cluster codes."""
     cases = len(scores)
     codes = cluster_codes(clusters, cases)
     rows, kind = _distinct_rows(scores)
