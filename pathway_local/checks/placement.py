@@ -95,7 +95,7 @@ def _no_gpu(spec: JudgeSpec, machine: Machine) -> EngineMissing:
     slowly = f" To let it run on the processor, slowly, put `{entry}` into your models.yaml." if room else ""
     if machine.gpus:
         said = f"judge {spec.name!r} needs a GPU, and the engine that is installed is built for the processor alone"
-        return EngineMissing(said, f"Install the other with `pip install 'pathway-local[gpu]'`.{slowly}")
+        return EngineMissing(said, f"Install the other: `pip install '.[gpu]'` in this project's folder.{slowly}")
     least = f" of {spec.min_gpu_gb:g} GB" if spec.min_gpu_gb else ""
     return EngineMissing(f"judge {spec.name!r} needs a GPU{least}, and this machine has none", f"{_LIST}.{slowly}")
 

@@ -56,7 +56,9 @@ def judge(
     ctx: typer.Context,
     cases: Annotated[Path, typer.Argument(help="Cases: .csv, .tsv, .jsonl, .parquet or .xlsx.", show_default=False)],
     rubric: Annotated[list[str], typer.Option("--rubric", "-r", help="A rubric's name, or a rubric file.")] = [],  # noqa: B006
-    judge: Annotated[list[str], typer.Option("--judge", "-j", help="A judge's name, or a model folder.")] = [],  # noqa: B006
+    judge: Annotated[
+        list[str], typer.Option("--judge", "-j", help="A judge's name, or a model folder; default: demo.")
+    ] = [],  # noqa: B006
     run: Annotated[Path | None, typer.Option(help="The run file; one that exists goes on where it ended.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the verdicts here, too (- for stdout).")] = None,
     id_column: Annotated[str | None, typer.Option("--id", help="The column with the cases' ids.")] = None,

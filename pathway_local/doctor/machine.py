@@ -74,12 +74,12 @@ def _outside_code(environment: Mapping[str, str]) -> Check:
 def _gpu(machine: Machine) -> Check:
     if not machine.gpus:
         wanted = uses_gpu()
-        fix = "Install the driver, or the CPU build: pip install 'pathway-local[cpu]'." if wanted else ""
+        fix = "Install the driver, or the CPU build: pip install '.[cpu]' in this project's folder." if wanted else ""
         found = "none, and the installed engine needs one" if wanted else "none; the engine runs on the processor"
         return Check("GPU", "problem" if wanted else "ok", found, fix)
     if not uses_gpu():
         found = f"{machine.described()}, but the installed engine runs on the processor"
-        return Check("GPU", "note", found, "Install the GPU build: pip install 'pathway-local[gpu]'.")
+        return Check("GPU", "note", found, "Install the GPU build: pip install '.[gpu]' in this project's folder.")
     missing = [name for name in _GPU_FILES if not Path(name).exists()]
     if missing:
         # Inside the seal the driver's helper, which is set-uid root, can't make them.

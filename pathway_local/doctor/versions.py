@@ -14,7 +14,7 @@ TRIED_VLLM = ("0.28", "0.32")
 """The versions of vLLM that this program was tried with, by their first two numbers."""
 
 LEAST = {"outlines": (1, 3), "llguidance": (1, 7), "transformers": (5, 16)}
-_REINSTALL = "Install the versions that this release names: requirements/cpu.txt, or pip install 'pathway-local[gpu]'."
+_REINSTALL = "Install this release's versions, in its folder: requirements/cpu.txt, or pip install '.[gpu]'."
 
 
 def version_checks() -> Iterator[Check]:
@@ -31,7 +31,7 @@ def _engine(found: Mapping[str, str]) -> Check:
     if vllm is None:
         if "transformers" in found and "torch" in found:
             return Check("engine", "note", "vLLM is not installed: judges run through transformers, one by one")
-        fix = "pip install 'pathway-local[gpu]', or [cpu] without a GPU."
+        fix = "pip install '.[gpu]' in this project's folder, or '.[cpu]' without a GPU."
         return Check("engine", "problem", "neither vLLM nor torch is installed", fix)
     if not vllm.startswith(tuple(f"{tried}." for tried in TRIED_VLLM)):
         said = f"vLLM {vllm} was not tried with this release; {' and '.join(TRIED_VLLM)} were"

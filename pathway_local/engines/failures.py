@@ -27,7 +27,7 @@ _WEIGHTS = ("cannot find any model weights", "safetensorerror", "headertoo", "in
 
 _SMALLER = "Take a smaller judge or one in fewer bits, lower its context, or free memory that others hold."
 _NO_GPU = "Take a judge that runs without a GPU, install the CPU build of vLLM, or give --engine transformers."
-_INSTALL = "Install vLLM with `pip install 'pathway-local[gpu]'` or `[cpu]`, or give --engine transformers."
+_INSTALL = "In this project's folder, `pip install '.[gpu]'`, or `'.[cpu]'`; or give --engine transformers."
 
 
 def start_error(kind: str, failed: Message, printed: str) -> EngineError:
