@@ -52,7 +52,7 @@ class PassWriter:
 
     def __init__(self) -> None:
         self._last: tuple[int, ...] = ()
-        self._shared = 0
+        self._least = 0
         self._grammar = ""
 
     def message(self, item: Pass) -> Message:
@@ -60,8 +60,10 @@ class PassWriter:
 
         Where it is constrained and names no grammar, it has the last one that was named.
         """
-        shared = self._shared = _shared(self._last, item.ids, self._shared)
+        shared = _shared(self._last, item.ids, self._least)
         self._last = item.ids
+        if not self._least <= shared <= 2 * self._least:
+            self._least = shared  # another rubric's passes from here on
         message: Message = {
             "id": item.id,
             "shared": shared,
@@ -99,9 +101,9 @@ class PassReader:
         )
 
 
-def _shared(first: tuple[int, ...], second: tuple[int, ...], guess: int) -> int:
-    """How many ids both begin with, to a block; `guess` is looked at first, since a rubric is as long each time."""
-    at = guess if guess <= len(second) and first[:guess] == second[:guess] else 0
+def _shared(first: tuple[int, ...], second: tuple[int, ...], least: int) -> int:
+    """How many ids both begin with, to a block; `least` at once if they do, as passes of one rubric do."""
+    at = least if least <= len(second) and first[:least] == second[:least] else 0
     while at < len(second) and first[at : at + BLOCK] == second[at : at + BLOCK]:
         at += BLOCK
     return min(at, len(second))
