@@ -28,7 +28,12 @@ def test_clusters_make_a_clear_lead_less_clear() -> None:
     assert clustered.low < -0.05 < 0 < clear.low
 
 
+def test_differences_that_are_all_alike_have_no_interval() -> None:
+    found = paired_comparison(np.array([3.0, 5.0]), np.array([2.0, 4.0])).difference
+    assert (found.value, found.interval) == (1, Undefined("every difference is 1"))
+
+
 def test_no_pair_says_so() -> None:
     found = paired_comparison(np.array([np.nan]), np.array([3.0]))
-    assert found.difference.value == Undefined("there is no score")
+    assert found.difference.value == Undefined("there is no difference")
     assert found.pairs == 0

@@ -101,4 +101,4 @@ def _mapped_across(expected: FloatArray, people: FloatArray, fold: IntArray) -> 
 
 
 def _gain(before: FloatArray, after: FloatArray, clusters: IntArray | None) -> Gain:
-    return Gain(mean(before, clusters), mean(after, clusters), mean(before - after, clusters))
+    return Gain(*(mean(each, clusters, each="error") for each in (before, after, before - after)))

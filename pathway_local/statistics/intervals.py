@@ -90,26 +90,27 @@ def tailed_freedom(parts: FloatArray) -> float:
     return min(count - 1.0, max(3.0, 2 * count / (kurtosis - 1 + 2 / (count - 1))))
 
 
-def mean(scores: FloatArray, clusters: IntArray | None = None, level: float = 0.95) -> Estimate:
+def mean(scores: FloatArray, clusters: IntArray | None = None, level: float = 0.95, *, each: str = "score") -> Estimate:
     """The mean of scores (n,) with a t interval; with `clusters` (n,), robust to dependence within them.
 
-    Scores that are all alike have a mean but no interval: a zero width would claim certainty.
+    Scores that are all alike have a mean but no interval: a zero width would claim certainty. `each` says what one of
+    them is, where they are no scores.
     """
     if len(scores) == 0:
-        return undefined_estimate("there is no score")
+        return undefined_estimate(f"there is no {each}")
     value = float(np.mean(scores))
     codes = cluster_codes(clusters, len(scores))
-    return Estimate(value, _mean_interval(scores, value, codes, clusters is not None, level))
+    return Estimate(value, _mean_interval(scores, value, codes, clusters is not None, level, each))
 
 
 def _mean_interval(
-    scores: FloatArray, value: float, codes: IntArray, clustered: bool, level: float
+    scores: FloatArray, value: float, codes: IntArray, clustered: bool, level: float, each: str
 ) -> Interval | Undefined:
     count = int(codes.max()) + 1
     if count < 2:
         return Undefined(f"there is only one {'cluster' if clustered else 'case'}")
     if np.ptp(scores) == 0:
-        return Undefined(f"every score is {scores[0]:g}")
+        return Undefined(f"every {each} is {scores[0]:g}")
     error, freedom = standard_error((scores - value) / len(scores), codes)
     if error <= 1e-12:
         return Undefined("every cluster has the same mean")

@@ -37,5 +37,5 @@ def paired_comparison(
         wins=int(np.sum(differences > 0)),
         ties=int(np.sum(differences == 0)),
         losses=int(np.sum(differences < 0)),
-        difference=mean(differences, None if clusters is None else clusters[both], level),
+        difference=mean(differences, None if clusters is None else clusters[both], level, each="difference"),
     )
