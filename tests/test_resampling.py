@@ -28,7 +28,7 @@ def statistics(cases: CountedRows, *names: str) -> dict[str, Statistic]:
     return {name: statistic for name, statistic in built.items() if isinstance(statistic, Statistic)}
 
 
-def test_a_tally_counts_distinct_rows_and_keeps_missing_scores_alike() -> None:
+def test_distinct_rows_are_counted_and_missing_scores_kept_alike() -> None:
     cases = counted_rows(np.array([[1.0, 2], [np.nan, 2], [1, 2], [np.nan, 2]]), np.array([7, 7, 9, 9]))
     assert cases.cases == 4 and cases.clusters == 2
     assert sorted(cases.counts) == [2, 2]
@@ -71,7 +71,7 @@ def test_single_cases_as_rows_give_the_same_figures_as_counted_ones(monkeypatch:
     monkeypatch.setattr(resampling, "DENSE_CELLS", 0)
     single = counted_rows(np.stack([first, second], axis=1), codes)
     assert single.sums is None and cases.sums is not None
-    a, b = (cases.estimate(statistics(cases, *names)) for cases in (cases, single))
+    a, b = (each.estimate(statistics(each, *names)) for each in (cases, single))
     for name in names:
         assert a[name].value == pytest.approx(b[name].value)
         assert (a[name].interval.low, a[name].interval.high) == pytest.approx(
@@ -84,7 +84,7 @@ def test_single_cases_as_rows_give_a_bootstrap_of_the_same_width(monkeypatch: py
     cases = counted_rows(np.stack([first, second], axis=1), codes)
     monkeypatch.setattr(resampling, "DENSE_CELLS", 0)
     single = counted_rows(np.stack([first, second], axis=1), codes)
-    a, b = (cases.estimate(statistics(cases, "kappa"), resamples=4000)["kappa"].interval for cases in (cases, single))
+    a, b = (each.estimate(statistics(each, "kappa"), resamples=4000)["kappa"].interval for each in (cases, single))
     assert (a.low, a.high) == pytest.approx((b.low, b.high), abs=0.01)
 
 

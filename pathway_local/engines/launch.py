@@ -57,7 +57,7 @@ def start_process(
 
 @contextmanager
 def _blocked_signals() -> Iterator[None]:
-    """Block these signals in this thread, and so in what it starts; those that come meanwhile are answered after it."""
+    """Block STOPPING in this thread, and so in what it starts; what comes meanwhile is answered afterwards."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
         signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)

@@ -246,21 +246,11 @@ class RunFile:
                 if storable(each.case.id) in known
             ]
             self._db.execute_all(_SUPERSEDE, again)
-            self._db.execute_all(
-                _PUT,
-                [
-                    (
-                        key,
-                        rater_id,
-                        each.case_hash,
-                        *column,
-                        each.prompt_tokens,
-                        each.cached_tokens,
-                        each.generated_tokens,
-                    )
-                    for key, each, column in zip(keys, outcomes, columns, strict=True)
-                ],
-            )
+            rows = [
+                (key, rater_id, each.case_hash, *column, each.prompt_tokens, each.cached_tokens, each.generated_tokens)
+                for key, each, column in zip(keys, outcomes, columns, strict=True)
+            ]
+            self._db.execute_all(_PUT, rows)
 
     def forget_bad_rows(self, rater_id: int, source: str, still_bad: Collection[str]) -> None:
         """Drop what the rater has on rows of the file `source` that were no cases, except those that still are none."""

@@ -101,4 +101,5 @@ def _mapped_across(expected: FloatArray, people: FloatArray, fold: IntArray) -> 
 
 
 def _gain(before: FloatArray, after: FloatArray, clusters: IntArray | None) -> Gain:
-    return Gain(*(mean(each, clusters, each="error") for each in (before, after, before - after)))
+    errors = (before, after, before - after)
+    return Gain(*(mean(scores, clusters, each="error") for scores in errors))

@@ -1,4 +1,4 @@
-"""Cluster bootstrap and cluster jackknife of any figure, over cases cases.
+"""Cluster bootstrap and cluster jackknife of any figure, over counted cases.
 
 A figure is computed from weights: how often each row of scores counts. Cases with the same scores are one
 row of a `CountedRows`, so 100,000 cases of two raters on five levels are 25 rows, and a resample of clusters is a
