@@ -19,17 +19,20 @@ from pathway_local.tokenizer import JudgeTokenizer
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What the judge is given (`head`), the ids of the reply's start, the reply, and the verdict's marks so far."""
+    """Ids that a rubric's prompts share, the case's own behind them, those of the reply's start; the reply, and the
+    verdict's marks so far.
+    """
 
-    head: tuple[int, ...]
+    shared: tuple[int, ...]
+    own: tuple[int, ...]
     start: tuple[int, ...]
     reply: Reply
     marks: tuple[str, ...] = ()
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """Head and start, as a judge that does not think gets them."""
-        return self.head + self.start
+        """All of them, as a judge that does not think gets them."""
+        return self.shared + self.own + self.start
 
 
 Piece = tuple[int, ...] | str
@@ -142,7 +145,8 @@ class PromptWriter:
             known = f"at least {length}" if any(len(ids) > self.context for _, ids in pieces) else str(length)
             said = f"the prompt has {known} tokens, and {needs} are needed; the judge's context is {self.context}"
             return PromptTooLong(said, TOO_LONG_HINT)
-        return Prompt(_joined([ids for _, ids in pieces]), _joined(start), reply, marks)
+        shared, rest = (pieces[0][1], pieces[1:]) if not pieces[0][0] else ((), pieces)
+        return Prompt(shared, _joined([ids for _, ids in rest]), _joined(start), reply, marks)
 
 
 def _joined(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

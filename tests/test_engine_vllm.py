@@ -5,11 +5,11 @@ import os
 import signal
 import time
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from engine_passes import DIGIT, FORMATS, READABLE, Maker
+from msgspec.structs import replace
 from tiny_judge import PAD
 
 from pathway_local.engines.child import _caches
@@ -51,7 +51,7 @@ def test_formats_of_all_kinds_in_one_batch_end_by_themselves_and_are_readable(vl
 def test_a_seed_draws_the_same_again_and_another_seed_something_else(vllm_host: Host, make: Maker) -> None:
     item = make.judging("json", 1, Sampling(temperature=1.0, top_p=0.95, top_k=50, seed=7))
     again = replace(item, id="again")
-    other = replace(item, id="other", sampling=replace(item.sampling, seed=8))
+    other = replace(item, id="other", sampling=Sampling(temperature=1.0, top_p=0.95, top_k=50, seed=8))
     found = _run(vllm_host, [item, again, other])
     assert found[item.id].ids == found["again"].ids != found["other"].ids
 
@@ -116,9 +116,9 @@ def test_a_refused_pass_fails_alone_and_its_error_tells_nothing_of_the_case(vllm
     good = make.judging("tags", 3)
     bad = {
         "grammar": replace(good, id="grammar", grammar='start: "a student\'s secret" ('),
-        "long": replace(good, id="long", ids=good.ids * 400),
-        "unknown id": replace(good, id="unknown id", ids=(3, 99_999)),
-        "no prompt": replace(good, id="no prompt", ids=()),
+        "long": replace(good, id="long", own=good.own * 400),
+        "unknown id": replace(good, id="unknown id", own=(3, 99_999)),
+        "no prompt": replace(good, id="no prompt", own=()),
         "no room": replace(good, id="no room", max_tokens=0),
         "cold": replace(good, id="cold", sampling=Sampling(temperature=-1.0)),
     }

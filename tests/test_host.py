@@ -19,6 +19,7 @@ from engine_scripts import FOREVER, HEAVY, MARK, ONCE, POISON
 from pathway_local.engines.failures import start_error
 from pathway_local.engines.host import CULPRITS, Host, engine_kind, start
 from pathway_local.engines.passes import EngineConfig, Pass, PassResult
+from pathway_local.engines.wire import Failed
 from pathway_local.errors import (
     EngineDied,
     EngineError,
@@ -105,9 +106,12 @@ def test_results_come_back_to_their_passes_in_any_order(begin: Begin) -> None:
 def test_every_part_of_a_pass_and_of_a_result_crosses_the_pipe(begin: Begin) -> None:
     host = begin()
     text = 'start: "\\"\u00e9\u2028\U0001f600\\n" /a+/\n'
-    host.submit(Pass("x \u00e9\ud800", tuple(range(20_000)), text, 9, stop_ids=(3,), logprob_ids=(1, 2)))
-    [result] = host.results()
-    assert result == PassResult("x \u00e9\ud800", tuple(range(20_000))[::-1])
+    for number in range(3):
+        own, shared = tuple(range(9, 20_000)), tuple(range(9))
+        host.submit(Pass(f"x \u00e9 {number}", own, text, 9, stop_ids=(3,), logprob_ids=(1, 2), shared=shared))
+    found = _drain(host)
+    ids = tuple(range(20_000))[::-1]
+    assert list(found.values()) == [PassResult(f"x \u00e9 {number}", ids) for number in range(3)]
 
 
 def test_submitting_never_waits_for_a_child_that_does_not_read(begin: Begin) -> None:
@@ -366,25 +370,19 @@ def test_a_script_that_does_not_exist_is_a_start_error(begin: Begin) -> None:
 @pytest.mark.parametrize(
     ("failed", "printed", "expected"),
     [
-        ({"kind": "ModuleNotFoundError", "message": "No module named 'vllm'", "memory": False}, "", EngineMissing),
-        ({"kind": "RuntimeError", "message": "Failed to infer device type", "memory": False}, "", EngineMissing),
-        ({"kind": "OutOfMemoryError", "message": "CUDA out of memory", "memory": True}, "", OutOfMemory),
+        (Failed(kind="ModuleNotFoundError", message="No module named 'vllm'"), "", EngineMissing),
+        (Failed(kind="RuntimeError", message="Failed to infer device type"), "", EngineMissing),
+        (Failed(kind="OutOfMemoryError", message="CUDA out of memory", memory=True), "", OutOfMemory),
         (
-            {
-                "kind": "RuntimeError",
-                "message": "Engine core initialization failed. See root cause above.",
-                "memory": False,
-            },
+            Failed(kind="RuntimeError", message="Engine core initialization failed. See root cause above."),
             "ValueError: No available memory for the cache blocks. Try increasing gpu_memory_utilization",
             OutOfMemory,
         ),
-        ({}, "Traceback\nKilled", EngineError),
-        ({"error": "OutOfMemory", "message": "m", "hint": "h"}, "", OutOfMemory),
+        (Failed(), "Traceback\nKilled", EngineError),
+        (Failed(error="OutOfMemory", message="m", hint="h"), "", OutOfMemory),
     ],
 )
-def test_start_errors_have_a_class_by_their_cause(
-    failed: dict[str, object], printed: str, expected: type[EngineError]
-) -> None:
+def test_start_errors_have_a_class_by_their_cause(failed: Failed, printed: str, expected: type[EngineError]) -> None:
     error = start_error("vllm", failed, printed)
     assert type(error) is expected
     assert len(str(error).splitlines()) == 1

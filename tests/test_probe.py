@@ -33,7 +33,7 @@ def made_up(item: Pass) -> dict[int, float]:
 def settle(probe: Probe, texts: Mapping[int, str], said: Said = ()) -> tuple[dict[int, float], list[Pass]]:
     """The distribution, and the passes that it took, each answered by `made_up`."""
     numbers, asked = count(), []
-    passes = probe.passes((1, 2), texts, lambda: str(next(numbers)), said)
+    passes = probe.passes((1,), (2,), texts, lambda: str(next(numbers)), said)
     try:
         item = next(passes)
         while True:
@@ -80,7 +80,7 @@ def test_a_reply_of_one_score_is_one_pass(tokenizer: JudgeTokenizer) -> None:
         return PassResult("", ids, logprobs=tuple(likely | {token: -0.01} for token in (*ids, tokenizer.eos_id)))
 
     pool = Pool(lambda: ScriptedEngine(script), tokenizer, 1000)
-    pool.submit(Request("x", Prompt((1, 2, 3), (), reply)))
+    pool.submit(Request("x", Prompt((1, 2), (3,), (), reply)))
     [completion] = pool.completions()
     assert completion.probabilities["s"][4] > 0.99
     assert len(asked) == 1
@@ -90,7 +90,7 @@ def test_the_end_of_a_turn_ends_a_score_like_the_end_token(tokenizer: JudgeToken
     """1 and 10 part where the reply ends: a judge that ends its turns by another token than its end token says 1."""
     probe = Probe(tokenizer)
     numbers = count()
-    passes = probe.passes((1,), {1: "1", 10: "10"}, lambda: str(next(numbers)))
+    passes = probe.passes((1,), (), {1: "1", 10: "10"}, lambda: str(next(numbers)))
     item = next(passes)
     ends = {tokenizer.eos_id, *tokenizer.end_ids}
     while not ends & set(item.logprob_ids):
@@ -126,7 +126,7 @@ def test_a_pass_for_probabilities_that_fails_fails_the_case(tokenizer: JudgeToke
         return PassResult("", ids)
 
     pool = Pool(lambda: ScriptedEngine(script), tokenizer, 1000)
-    pool.submit(Request("x", Prompt((1, 2, 3), (), reply)))
+    pool.submit(Request("x", Prompt((1, 2), (3,), (), reply)))
     [completion] = pool.completions()
     assert completion.problem == ("engine-error", "the engine died twice while it held this case")
     assert completion.reading is None

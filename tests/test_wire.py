@@ -1,44 +1,90 @@
 """What passes between a host and its engine's process comes out as it went in."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import ValidationError
+from msgspec.msgpack import encode
 
-from pathway_local.engines.passes import Pass, PassResult, Sampling
-from pathway_local.engines.wire import BLOCK, MessageLines, PassReader, PassWriter, line, read_result, result_message
+from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult, Sampling
+from pathway_local.engines.wire import (
+    LENGTH,
+    Alive,
+    Close,
+    Died,
+    Failed,
+    Frames,
+    FromEngine,
+    Load,
+    PassReader,
+    PassWriter,
+    Ready,
+    Results,
+    ToEngine,
+    frame,
+)
 
-SHARED = tuple(range(3 * BLOCK))
+text = st.text(st.characters(exclude_categories=["Cs"]))
 ids = st.lists(st.integers(0, 2**32 - 1), max_size=12).map(tuple)
-prompts = st.builds(lambda kept, own: SHARED[:kept] + own, st.integers(0, len(SHARED)), ids)
 passes = st.builds(
     Pass,
-    id=st.text(),
-    ids=prompts,
-    grammar=st.none() | st.text() | st.sampled_from(["start: /a/", "start: /b/"]),
+    id=text,
+    own=ids,
+    grammar=st.none() | text,
     max_tokens=st.integers(1, 9),
     sampling=st.builds(Sampling, temperature=st.floats(0, 2), seed=st.integers(0, 2**31)),
     stop_ids=ids,
     logprob_ids=ids,
+    shared=ids | st.sampled_from([(1, 2), (3,)]),
 )
 logprobs = st.dictionaries(st.integers(0, 2**32 - 1), st.floats(max_value=0) | st.just(float("-inf")), max_size=4)
-results = st.builds(PassResult, id=st.text(), ids=ids, logprobs=st.lists(logprobs, max_size=3).map(tuple))
+results = st.builds(PassResult, id=text, ids=ids, logprobs=st.lists(logprobs, max_size=3).map(tuple))
+config = EngineConfig("/a folder/of \u00e9", max_model_len=9, settings={"a": {"b": [1, None, "c"]}})
+facts = EngineFacts("vllm", "1", 4096, "float32", "cpu", "off")
 
 
 @given(st.lists(passes, max_size=8), st.integers(1, 5000))
 def test_passes(given_passes: list[Pass], piece: int) -> None:
-    writer, reader, lines = PassWriter(), PassReader(), MessageLines()
-    sent = b"".join(line(writer.message(item)) for item in given_passes)
-    messages = [message for at in range(0, len(sent), piece) for message in lines.feed(sent[at : at + piece])]
-    assert list(map(reader.read, messages)) == given_passes
+    writer, reader = PassWriter(), PassReader()
+    works = _through(Frames.to_engine(), b"".join(frame(writer.message(item)) for item in given_passes), piece)
+    assert list(map(reader.read, works)) == given_passes
 
 
 def test_what_passes_share_is_written_once() -> None:
     writer = PassWriter()
-    grammar = "start: /a rubric's/\n" * 10
-    first, second = (len(line(writer.message(Pass("x", (*SHARED, n), grammar, 1)))) for n in range(2))
+    shared = tuple(range(1000))
+    first, second, other = (
+        len(frame(writer.message(Pass("x", (1, 2), "start: /a/", 1, shared=each))))
+        for each in (shared, tuple(range(1000)), shared[1:])
+    )
     assert second < first / 5
+    assert other > 5 * second
 
 
-@given(results)
-def test_results(result: PassResult) -> None:
-    [message] = MessageLines().feed(line(result_message(result)))
-    assert read_result(message) == result
+@given(st.lists(results, max_size=4), st.integers(1, 500))
+def test_all_else(given_results: list[PassResult], piece: int) -> None:
+    told: list[ToEngine] = [Load(config), Close()]
+    assert _through(Frames.to_engine(), b"".join(map(frame, told)), piece) == told
+    failed = Failed("EngineError", "OSError", "why", "what to do", memory=True)
+    said: list[FromEngine] = [
+        Ready(facts),
+        failed,
+        Alive(),
+        Results(tuple(given_results)),
+        Died("OSError", memory=False),
+    ]
+    assert _through(Frames.from_engine(), b"".join(map(frame, said)), piece) == said
+
+
+def test_what_an_end_may_not_say_is_refused() -> None:
+    body = encode({"type": "Results", "results": [{"id": "x", "ids": ["y"]}]})
+    with pytest.raises(ValidationError):
+        Frames.from_engine().feed(len(body).to_bytes(LENGTH) + body)
+    with pytest.raises(ValidationError):
+        Frames.to_engine().feed(frame(Alive()))
+
+
+def _through(frames: Frames[Any], sent: bytes, piece: int) -> list[Any]:
+    return [message for at in range(0, len(sent), piece) for message in frames.feed(sent[at : at + piece])]

@@ -1,7 +1,7 @@
 """vLLM by itself: `python -m pathway_local.bench.raw SETTINGS` serves one measurement a line.
 
 SETTINGS is JSON with the engine's configuration and the `backend` of its grammars. A line on stdin names a variant
-and a file with its requests; the answer, on stdout, begins with ANSWER.
+and a file with what it is `Asked`; the answer, on stdout, begins with ANSWER.
 """
 
 import json
@@ -10,18 +10,31 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.msgpack import Decoder
+from msgspec.structs import replace
 
 from pathway_local.engines.child import SWITCHES
 from pathway_local.engines.passes import EngineConfig, Pass
 from pathway_local.engines.vllm import engine_options, is_cpu_build, use_cpu
-from pathway_local.engines.wire import PassReader
+from pathway_local.engines.wire import PassReader, Work
 
 ANSWER = "PATHWAY-LOCAL-BENCH "
 CHUNK = 32
 Told = dict[str, Any]
+
+
+class Asked(Struct, frozen=True):
+    """One measurement's work: passes and how long their replies were, or what `naive` puts to `LLM.chat`."""
+
+    passes: tuple[Work, ...] = ()
+    lengths: tuple[int, ...] = ()
+    chats: list[Any] = []
+    schema: dict[str, Any] = {}
+    max_tokens: int = 0
 
 
 class Raw:
@@ -35,23 +48,22 @@ class Raw:
         from vllm import LLM
 
         self._llm = LLM(**options)
-        self.variants: Mapping[str, Callable[[Told], Told]] = {
+        self.variants: Mapping[str, Callable[[Asked], Told]] = {
             "constrained": self.constrained,
             "free": self.free,
             "naive": self.naive,
             "roof": self.roof,
         }
 
-    def constrained(self, told: Told) -> Told:
+    def constrained(self, asked: Asked) -> Told:
         """The same ids under the same grammars as `judge`, all in one call."""
-        return self._generate(list(map(PassReader().read, told["passes"])))
+        return self._generate(list(map(PassReader().read, asked.passes)))
 
-    def free(self, told: Told) -> Told:
+    def free(self, asked: Asked) -> Told:
         """The same ids without grammar, each with as many tokens as its constrained reply had."""
-        passes = [replace(item, grammar=None) for item in map(PassReader().read, told["passes"])]
-        return self._generate(
-            [replace(item, max_tokens=n) for item, n in zip(passes, told["lengths"], strict=True)], True
-        )
+        passes = map(PassReader().read, asked.passes)
+        same = [replace(item, grammar=None, max_tokens=n) for item, n in zip(passes, asked.lengths, strict=True)]
+        return self._generate(same, True)
 
     def _generate(self, passes: Sequence[Pass], whole: bool = False) -> Told:
         from vllm import SamplingParams, TokensPrompt
@@ -75,21 +87,21 @@ class Raw:
             "cached": cached,
         }
 
-    def naive(self, told: Told) -> Told:
+    def naive(self, work: Asked) -> Told:
         """Chunks through `LLM.chat`, the case before the rubric, JSON read by a regex, and asked again if need be."""
         from vllm import SamplingParams
         from vllm.sampling_params import StructuredOutputsParams
 
         params = SamplingParams(
             temperature=0.0,
-            max_tokens=told["max_tokens"],
-            structured_outputs=StructuredOutputsParams(json=told["schema"]),
+            max_tokens=work.max_tokens,
+            structured_outputs=StructuredOutputsParams(json=work.schema),
         )
         self._llm.reset_prefix_cache()
         generated = asked = failed = 0
         began = time.perf_counter()
-        for start in range(0, len(told["chats"]), CHUNK):
-            chats = told["chats"][start : start + CHUNK]
+        for start in range(0, len(work.chats), CHUNK):
+            chats = work.chats[start : start + CHUNK]
             for _ in range(2):
                 replies = self._llm.chat(chats, params, use_tqdm=False)
                 asked += len(chats)
@@ -101,7 +113,7 @@ class Raw:
         seconds = time.perf_counter() - began
         return {"seconds": seconds, "generated": generated, "asked": asked, "failed": failed}
 
-    def roof(self, told: Told) -> Told:
+    def roof(self, asked: Asked) -> Told:
         """Measured rates of this machine: multiply-adds of matrices, twice each, and bytes copied, a second."""
         import torch
 
@@ -138,9 +150,10 @@ def main(arguments: Sequence[str]) -> None:
     told = json.loads(arguments[0])
     raw = Raw(EngineConfig(**told["config"]), told["backend"])
     print(ANSWER + json.dumps({"ready": True}), flush=True)
+    read = Decoder(Asked).decode
     for line in sys.stdin:
         asked = json.loads(line)
-        given = json.loads(Path(asked["file"]).read_text()) if "file" in asked else {}
+        given = read(Path(asked["file"]).read_bytes()) if "file" in asked else Asked()
         print(ANSWER + json.dumps(raw.variants[asked["variant"]](given)), flush=True)
 
 

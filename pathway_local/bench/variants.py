@@ -14,9 +14,10 @@ from typing import Any, cast
 from unittest.mock import patch
 
 import yaml
+from msgspec.msgpack import encode
 
 from pathway_local.bench.made_cases import write_cases
-from pathway_local.bench.raw import ANSWER
+from pathway_local.bench.raw import ANSWER, Asked
 from pathway_local.bench.shape import SHAPES, make_judge
 from pathway_local.case import Case
 from pathway_local.chat import Chat
@@ -132,12 +133,7 @@ class Stage:
     def _measure_raw(self, variant: str, count: int, seed: int) -> Measured:
         worker = self._worker(RAW[variant])
         file = self.folder / "requests.json"
-        told: dict[str, Any] = {"lengths": self._lengths}
-        if variant == "naive":
-            told = self._chats(count, seed)
-        else:
-            told["passes"] = list(map(PassWriter().message, self._passes(count, seed)))
-        file.write_text(json.dumps(told))
+        file.write_bytes(encode(self._chats(count, seed) if variant == "naive" else self._work(count, seed)))
         before = self._cpu(worker)
         found = worker.ask(variant, file)
         cpu = self._cpu(worker) - before
@@ -163,17 +159,24 @@ class Stage:
             found += [prompt for prompt in prompts if isinstance(prompt, Prompt)]
         return found
 
-    def _passes(self, count: int, seed: int) -> list[Pass]:
-        return [
-            Pass(str(at), prompt.ids, prompt.reply.grammar(), min(prompt.reply.limit, CONTEXT - len(prompt.ids)))
+    def _work(self, count: int, seed: int) -> Asked:
+        passes = [
+            Pass(
+                str(at),
+                prompt.own + prompt.start,
+                prompt.reply.grammar(),
+                min(prompt.reply.limit, CONTEXT - len(prompt.ids)),
+                shared=prompt.shared,
+            )
             for at, prompt in enumerate(self._prompts(count, seed))
         ]
+        return Asked(tuple(map(PassWriter().message, passes)), tuple(self._lengths))
 
     def _read(self, rubric: Rubric, count: int, seed: int) -> list[Case]:
         cases = cases_of(self.cases(rubric, count, seed), [rubric], None)
         return [case for case in cases if isinstance(case, Case)]
 
-    def _chats(self, count: int, seed: int) -> dict[str, Any]:
+    def _chats(self, count: int, seed: int) -> Asked:
         chats = []
         for rubric in self.rubrics:
             told = "\n\n".join(turn.template for turn in rubric.turns[:1])
@@ -181,7 +184,7 @@ class Stage:
                 texts = "\n\n".join(f"{name}: {text}" for name, text in case.inputs.items())
                 chats.append([{"role": "user", "content": f"{texts}\n\n{told}\n\nReply in JSON."}])
         plan = max(rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), self.detail).plan for rubric in self.rubrics)
-        return {"chats": chats, "schema": SCHEMA, "max_tokens": plan}
+        return Asked(chats=chats, schema=SCHEMA, max_tokens=plan)
 
     def _cpu(self, worker: "RawProcess | None") -> float:
         """Processor seconds so far: of a worker, or of this process and the judge's engine."""

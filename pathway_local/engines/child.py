@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -23,9 +23,25 @@ from pathway_local.engines.leftovers import remove, shared_memory
 from pathway_local.engines.passes import Engine, EngineConfig, PassResult
 from pathway_local.engines.seal import FILTER, OFF, OFF_SWITCHES, require, seal
 from pathway_local.engines.seccomp import install
-from pathway_local.engines.wire import TEMPORARY, Message, MessageLines, PassReader, line, result_message
+from pathway_local.engines.wire import (
+    TEMPORARY,
+    Alive,
+    Close,
+    Died,
+    Failed,
+    Frames,
+    FromEngine,
+    Load,
+    PassReader,
+    Ready,
+    Results,
+    ToEngine,
+    Work,
+    frame,
+)
 from pathway_local.errors import EngineError
 from pathway_local.private_process import STOPPING, make_private
+from pathway_local.verdict import storable
 
 SWITCHES = {
     "HF_HUB_OFFLINE": "1",
@@ -83,11 +99,11 @@ class Channel:
 
     def __init__(self, requests: int, replies: int) -> None:
         self._requests, self._replies = requests, replies
-        self._arrived: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._arrived: queue.SimpleQueue[ToEngine] = queue.SimpleQueue()
         self._last_beat = 0.0
         threading.Thread(target=self._listen, daemon=True).start()
 
-    def take(self, *, wait: bool) -> Iterator[Message]:
+    def take(self, *, wait: bool) -> Iterator[ToEngine]:
         """All messages that have arrived; with `wait`, at least one."""
         if wait:
             yield self._arrived.get()
@@ -95,9 +111,9 @@ class Channel:
             while True:
                 yield self._arrived.get_nowait()
 
-    def send(self, message: Message) -> None:
+    def send(self, message: FromEngine) -> None:
         """Write one message, whole."""
-        rest = memoryview(line(message))
+        rest = memoryview(frame(message))
         while rest:
             rest = rest[os.write(self._replies, rest) :]
 
@@ -105,14 +121,14 @@ class Channel:
         """Tell the parent that work goes on."""
         if time.monotonic() - self._last_beat >= BEAT:
             self._last_beat = time.monotonic()
-            self.send({"alive": True})
+            self.send(Alive())
 
     def _listen(self) -> None:
-        lines = MessageLines()
+        frames = Frames.to_engine()
         while piece := os.read(self._requests, 1 << 20):
-            for message in lines.feed(piece):
+            for message in frames.feed(piece):
                 self._arrived.put(message)
-        self._arrived.put({"close": True})
+        self._arrived.put(Close())
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -125,21 +141,21 @@ def main(arguments: Sequence[str]) -> int:
     level = close_off(wanted, gate)
     _end_with_parent(requests, replies)
     channel = Channel(requests, replies)
-    load = next(channel.take(wait=True)).get("load")
-    if load is None:
+    first = next(channel.take(wait=True))
+    if not isinstance(first, Load):
         return 0
     try:
         if wanted == "required":
             require(level)
-        engine = _load(kind, EngineConfig(**load), channel.beat)
+        engine = _load(kind, first.config, channel.beat)
     except Exception as error:  # noqa: BLE001  whatever it is, the parent says it
-        channel.send({"failed": _cause(error)})
+        channel.send(_cause(error))
         return 1
-    channel.send({"ready": asdict(replace(engine.facts, seal=level))})
+    channel.send(Ready(replace(engine.facts, seal=level)))
     try:
         _serve(engine, channel)
     except Exception as error:  # noqa: BLE001  its text may hold a case's: only its kind is told
-        channel.send({"died": {"kind": type(error).__name__, "memory": _is_memory(error)}})
+        channel.send(Died(type(error).__name__, _is_memory(error)))
         return 1
     return 0
 
@@ -232,24 +248,25 @@ def _serve(engine: Stepper, channel: Channel) -> None:
     held, passes = 0, PassReader()
     while True:
         for message in channel.take(wait=not held):
-            if "close" in message:
+            if not isinstance(message, Work):
                 engine.close()
                 return
-            engine.submit(passes.read(message["pass"]))
+            engine.submit(passes.read(message))
             held += 1
         finished = engine.step()
         held -= len(finished)
         if finished:
-            channel.send({"results": [result_message(result) for result in finished]})
+            channel.send(Results(tuple(finished)))
         else:
             channel.beat()
 
 
-def _cause(error: Exception) -> Message:
+def _cause(error: Exception) -> Failed:
+    said = storable(str(error))
     if isinstance(error, EngineError):
-        return {"error": type(error).__name__, "message": str(error), "hint": error.hint}
-    last = (str(error).strip() or "no reason given").splitlines()[-1]
-    return {"kind": type(error).__name__, "message": last, "memory": _is_memory(error)}
+        return Failed(type(error).__name__, message=said, hint=error.hint)
+    last = (said.strip() or "no reason given").splitlines()[-1]
+    return Failed(kind=type(error).__name__, message=last, memory=_is_memory(error))
 
 
 def _is_memory(error: BaseException) -> bool:

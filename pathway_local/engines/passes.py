@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
+
+from msgspec import Struct
 
 from pathway_local.errors import RequestRefused
 
@@ -20,26 +22,31 @@ class Sampling:
 GREEDY = Sampling()
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """One generation: `ids` is the whole prompt, with the start of the reply where it is pre-filled.
+class Pass(Struct, frozen=True):
+    """One generation. Its prompt is `ids`: `shared`, then `own`, with the start of the reply where it is pre-filled.
 
+    `shared` is one tuple for many passes, such as a rubric's text: an engine's process is told it once.
     `grammar` is an llguidance Lark grammar for what is generated; None leaves it free. `stop_ids` end the
     generation beside the tokenizer's own end token. With `logprob_ids`, the result holds the natural-log
     probabilities of these ids at each generated token, after the grammar's mask, before temperature.
     """
 
     id: str
-    ids: tuple[int, ...]
+    own: tuple[int, ...]
     grammar: str | None
     max_tokens: int
     sampling: Sampling = GREEDY
     stop_ids: tuple[int, ...] = ()
     logprob_ids: tuple[int, ...] = ()
+    shared: tuple[int, ...] = ()
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The whole prompt."""
+        return self.shared + self.own
 
 
-@dataclass(frozen=True, slots=True)
-class PassResult:
+class PassResult(Struct, frozen=True):
     """What came back for the pass of that id: the generated ids without the end token.
 
     `finish` is "stop" (ended by itself), "length" (by `max_tokens` or the context) or "error" (refused or
@@ -68,7 +75,7 @@ class EngineConfig:
     model: str
     dtype: str = "auto"
     max_model_len: int | None = None
-    settings: Mapping[str, object] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,21 +112,23 @@ class Pool:
     def _course(self, request: Request) -> Course:
         """The passes of a request: thinking, the reply, and what its scores' probabilities still need."""
         reply, stops = request.prompt.reply, self.tokenizer.end_ids
-        ids, thought, tokens = request.prompt.ids, "", NO_TOKENS
+        prompt, thought, tokens = request.prompt, "", NO_TOKENS
+        shared, own = prompt.shared, prompt.own + prompt.start
         cut: tuple[str, ...] = ()
         try:
             if request.thinking:
-                result = yield self._thinking_pass(request.prompt, request.thinking)
+                result = yield self._thinking_pass(prompt, request.thinking)
                 _check(result, may_be_long=True)
                 thought = Replay(self.tokenizer, result.ids).text
                 cut = ("thinking",) if result.finish == "length" else ()
-                tokens = Tokens(len(request.prompt.head), result.cached_tokens, len(result.ids))
-                ids = request.prompt.head + result.ids + request.thinking.closing + request.prompt.start
+                tokens = Tokens(len(shared) + len(prompt.own), result.cached_tokens, len(result.ids))
+                own = prompt.own + result.ids + request.thinking.closing + prompt.start
             grammar = reply.grammar(stops)
-            room = max(1, min(reply.limit, self.context - len(ids)))
+            length = len(shared) + len(own)
+            room = max(1, min(reply.limit, self.context - length))
             watched = self._probe.watched(reply.form)
-            result = yield Pass(self._next_id(), ids, grammar, room, request.sampling, stops, watched)
-            tokens += Tokens(len(ids), result.cached_tokens, len(result.ids))
+            result = yield Pass(self._next_id(), own, grammar, room, request.sampling, stops, watched, shared)
+            tokens += Tokens(length, result.cached_tokens, len(result.ids))
             _check(result)
             replay = Replay(self.tokenizer, result.ids)
             reading = reply.read(replay.text)
@@ -136,8 +138,9 @@ class Pool:
                 if isinstance(slot.field, Score):
                     at, gap = replay.before(reading.spans[slot.name][0])
                     texts = reply.form.score_texts(slot, gap)
-                    prefix = ids + result.ids[:at]
-                    probabilities[slot.name] = yield from self._probe.passes(prefix, texts, self._next_id, said[at:])
+                    before = own + result.ids[:at]
+                    probing = self._probe.passes(shared, before, texts, self._next_id, said[at:])
+                    probabilities[slot.name] = yield from probing
         except CaseError as error:
             return Completion(request.id, problem=(error.kind, str(error)), tokens=tokens)
         cut += replay.cut_fields(reply, reading, grammar)
@@ -145,7 +148,8 @@ class Pool:
 
     def _thinking_pass(self, prompt: Prompt, thinking: Thinking) -> Pass:
         stops = (thinking.end_id, *self.tokenizer.end_ids)
-        return Pass(self._next_id(), prompt.head, None, thinking.budget, thinking.sampling, stops)
+        own, shared = prompt.own, prompt.shared
+        return Pass(self._next_id(), own, None, thinking.budget, thinking.sampling, stops, shared=shared)
 
 
 def _check(result: PassResult, *, may_be_long: bool = False) -> None:

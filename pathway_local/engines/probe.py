@@ -26,6 +26,8 @@ MOST_WATCHED = 64
 FORMS = 64
 """Forms whose watched ids are kept; a form that holds a case's own texts is that case's alone."""
 
+Ids = tuple[int, ...]
+
 Said = Sequence[tuple[int, Mapping[int, float]]]
 """Tokens of a reply from the score's place on, each with the log-probabilities that were noted there."""
 
@@ -71,8 +73,8 @@ class Probe:
             todo += [left for _, left in fork.open]
         return tuple(sorted(found)) if len(found) <= MOST_WATCHED else ()
 
-    def passes(self, prefix: tuple[int, ...], texts: Texts, next_id: Callable[[], str], said: Said = ()) -> Probing:
-        """The distribution over the values of `texts`, each the text that would stand behind `prefix`.
+    def passes(self, shared: Ids, own: Ids, texts: Texts, next_id: Callable[[], str], said: Said = ()) -> Probing:
+        """The distribution over the values of `texts`, each the text that would stand behind the ids `shared`, `own`.
 
         What was `said` there by a reply that was watched needs no pass. Raises RequestRefused.
         """
@@ -85,7 +87,7 @@ class Probe:
             if len(fork.legal) > 1:
                 logprobs = _noted(said, path)
                 if not all(token in logprobs for token in fork.legal):
-                    logprobs = yield from self._asked(prefix + path, fork.legal, next_id)
+                    logprobs = yield from self._asked(shared, own + path, fork.legal, next_id)
                 shares = _shares(fork.legal, logprobs)
             for token, value in fork.settled:
                 found[value] += probability * shares[token]
@@ -97,15 +99,16 @@ class Probe:
         return {value: share / mass for value, share in found.items()} if mass > 0 else {}
 
     def _asked(
-        self, ids: tuple[int, ...], legal: tuple[int, ...], next_id: Callable[[], str]
+        self, shared: Ids, own: Ids, legal: Ids, next_id: Callable[[], str]
     ) -> Generator[Pass, PassResult, dict[int, float]]:
-        """The log-probabilities of `legal` as the next token behind `ids`. Raises RequestRefused.
+        """The log-probabilities of `legal` as the next token. Raises RequestRefused.
 
         No grammar holds these passes: without one the ids have the same shares among each other, for less work.
         """
         found: dict[int, float] = {}
         for at in range(0, len(legal), MOST_NAMED):
-            result = yield Pass(next_id(), ids, None, 1, logprob_ids=legal[at : at + MOST_NAMED])
+            named = legal[at : at + MOST_NAMED]
+            result = yield Pass(next_id(), own, None, 1, logprob_ids=named, shared=shared)
             result.check()
             for each in result.logprobs:
                 found.update(each)

@@ -18,7 +18,7 @@ from pathway_local.engines.launch import start_process
 from pathway_local.engines.leftovers import remove, shared_memory
 from pathway_local.engines.passes import EngineConfig
 from pathway_local.engines.seal import Wanted
-from pathway_local.engines.wire import TEMPORARY, Message, MessageLines, PassWriter, config_message, line
+from pathway_local.engines.wire import TEMPORARY, Close, Frames, FromEngine, Load, PassWriter, ToEngine, frame
 from pathway_local.errors import EngineDied, EngineError
 
 LOOK = 1.0
@@ -57,11 +57,11 @@ class EngineProcess:
             raise EngineError(said, "End other programs, or raise this user's limits (ulimit -u, ulimit -n).") from None
         os.set_blocking(self._out, False)
         self._unsent = bytearray()
-        self._lines = MessageLines()
+        self._frames = Frames.from_engine()
         self.passes = PassWriter()
         assert self._process.stdout is not None
         self.output = Output(self._process.stdout)
-        self.send({"load": config_message(config)})
+        self.send(Load(config))
 
     def _started(self, kind: str, seal: Wanted) -> "subprocess.Popen[bytes]":
         with ExitStack() as ours, ExitStack() as theirs:
@@ -93,13 +93,13 @@ class EngineProcess:
         """The process's id; its process group's as well."""
         return self._process.pid
 
-    def send(self, message: Message) -> None:
+    def send(self, message: ToEngine) -> None:
         """Take a message that goes out with its neighbours, at the latest when the process is listened to."""
-        self._unsent += line(message)
+        self._unsent += frame(message)
         if len(self._unsent) >= TOGETHER:
             self._write()
 
-    def receive(self, seconds: float) -> list[Message]:
+    def receive(self, seconds: float) -> list[FromEngine]:
         """What the process says within that time, empty if nothing. Raises Gone."""
         until = time.monotonic() + seconds
         while True:
@@ -108,7 +108,7 @@ class EngineProcess:
                 piece = os.read(self._in, 1 << 20)
                 if not piece:
                     raise Gone
-                if messages := self._lines.feed(piece):
+                if messages := self._frames.feed(piece):
                     return messages
             elif self.has_ended():
                 raise Gone
@@ -124,7 +124,7 @@ class EngineProcess:
     def close(self, patience: float = 10.0) -> None:
         """Ask the process to free its memory and end; after `patience` seconds it is killed."""
         self.note_shared_memory()
-        self.send({"close": True})
+        self.send(Close())
         with suppress(Gone):
             until = time.monotonic() + patience
             while (left := until - time.monotonic()) > 0:

@@ -4,7 +4,8 @@ import importlib
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.errors import EngineError
@@ -86,4 +87,4 @@ def scripted(config: EngineConfig) -> ScriptedEngine:
     module, _, name = str(settings.pop("script", f"{__name__}:echo")).partition(":")
     script = getattr(importlib.import_module(module), name)
     context = config.max_model_len or CONTEXT
-    return ScriptedEngine(script, context=context, **settings)  # type: ignore[arg-type]
+    return ScriptedEngine(script, context=context, **settings)

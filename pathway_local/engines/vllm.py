@@ -110,13 +110,13 @@ class VllmEngine:
 
         from pathway_local.engines.vllm_request import sampling_params
 
-        most = self.facts.max_model_len
-        if len(item.ids) >= most:
-            self._refuse(item, f"the prompt has {len(item.ids)} tokens, and the judge's context holds {most}")
+        ids, most = [*item.shared, *item.own], self.facts.max_model_len
+        if len(ids) >= most:
+            self._refuse(item, f"the prompt has {len(ids)} tokens, and the judge's context holds {most}")
             return
         number = str(next(self._numbers))
         try:
-            self._engine.add_request(number, tokens_input(list(item.ids)), sampling_params(item))
+            self._engine.add_request(number, tokens_input(ids), sampling_params(item))
         except self._refusals as refusal:
             # The exception's own text can quote the grammar, and with it what a case says.
             self._refuse(item, f"vLLM refused the request ({type(refusal).__name__})")

@@ -1,146 +1,138 @@
-"""What passes between a host and its engine's process: one JSON object a line. Nothing is pickled.
+"""What passes between a host and its engine's process: MessagePack, each message behind its length. Nothing is pickled.
 
-Ids go as Base64 of 32-bit numbers: as JSON numbers they took four times as long to write and to read.
+Each end decodes what the other may say and nothing else.
 """
 
-import json
-from array import array
-from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from functools import lru_cache
-from typing import Any
+from typing import Generic, TypeVar
 
-from pathway_local.engines.passes import EngineConfig, Pass, PassResult, Sampling
+from msgspec import Struct
+from msgspec.msgpack import Decoder, Encoder
+from msgspec.structs import replace
 
-Message = dict[str, Any]
-
-BLOCK = 64
-"""The ids of a pass are compared with those of the pass before in blocks of so many."""
+from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
 
 TEMPORARY = "PATHWAY_LOCAL_TEMPORARY"
 """Environment variable: the folder for temporary files of an engine's process, which goes when that ends."""
 
+LENGTH = 4
+"""Bytes in front of a message that hold its length."""
 
-_ENCODE = json.JSONEncoder(separators=(",", ":")).encode
-
-
-def line(message: Mapping[str, object]) -> bytes:
-    """A message as bytes, its newline included. NaN and infinities travel as Python writes them."""
-    return _ENCODE(message).encode() + b"\n"
+Message = TypeVar("Message")
 
 
-class MessageLines:
-    """Puts messages together again from whatever pieces a pipe hands over."""
+class Load(Struct, frozen=True, tag=True):
+    """To the engine's process, once: what to load."""
 
-    def __init__(self) -> None:
+    config: EngineConfig
+
+
+class Work(Struct, frozen=True, tag=True):
+    """To the engine's process: a pass without its shared ids, and these where they are not those of the pass before."""
+
+    item: Pass
+    shared: tuple[int, ...] | None = None
+
+
+class Close(Struct, frozen=True, tag=True):
+    """To the engine's process: free the memory and end."""
+
+
+class Ready(Struct, frozen=True, tag=True):
+    """From the engine's process, once: what was loaded."""
+
+    facts: EngineFacts
+
+
+class Failed(Struct, frozen=True, tag=True):
+    """From the engine's process: why nothing was loaded. `error` names an error of ours, `kind` any other."""
+
+    error: str = ""
+    kind: str = ""
+    message: str = ""
+    hint: str = ""
+    memory: bool = False
+
+
+class Alive(Struct, frozen=True, tag=True):
+    """From the engine's process: work goes on."""
+
+
+class Results(Struct, frozen=True, tag=True):
+    """From the engine's process: what was finished."""
+
+    results: tuple[PassResult, ...]
+
+
+class Died(Struct, frozen=True, tag=True):
+    """From the engine's process, at its end: what kind of error the engine met, and whether memory ran out."""
+
+    kind: str
+    memory: bool
+
+
+ToEngine = Load | Work | Close
+FromEngine = Ready | Failed | Alive | Results | Died
+
+_ENCODE = Encoder().encode
+
+
+def frame(message: ToEngine | FromEngine) -> bytes:
+    """A message as bytes, behind its length."""
+    body = _ENCODE(message)
+    return len(body).to_bytes(LENGTH) + body
+
+
+class Frames(Generic[Message]):
+    """Puts messages of a kind together again from whatever pieces a pipe hands over."""
+
+    def __init__(self, decoder: "Decoder[Message]") -> None:
+        self._decode = decoder.decode
         self._rest = b""
+
+    @classmethod
+    def to_engine(cls) -> "Frames[ToEngine]":
+        """What an engine's process is told."""
+        return Frames(Decoder(ToEngine))
+
+    @classmethod
+    def from_engine(cls) -> "Frames[FromEngine]":
+        """What an engine's process says."""
+        return Frames(Decoder(FromEngine))
 
     def feed(self, piece: bytes) -> list[Message]:
         """The messages that this piece completes."""
-        *whole, self._rest = (self._rest + piece).split(b"\n")
-        return [json.loads(each) for each in whole]
-
-
-@lru_cache(64)
-def _settings(sampling: Sampling) -> Message:
-    return asdict(sampling)
+        found, held, at = [], memoryview(self._rest + piece), 0
+        while (begin := at + LENGTH) <= len(held):
+            end = begin + int.from_bytes(held[at:begin])
+            if end > len(held):
+                break
+            found.append(self._decode(held[begin:end]))
+            at = end
+        self._rest = bytes(held[at:])
+        return found
 
 
 class PassWriter:
-    """Writes passes as JSON values; what they have in common, the rubric's text and its grammar, goes once."""
+    """Writes passes; the ids that those of a rubric share go once."""
 
     def __init__(self) -> None:
-        self._last: tuple[int, ...] = ()
-        self._least = 0
-        self._grammar = ""
+        self._shared: tuple[int, ...] = ()
 
-    def message(self, item: Pass) -> Message:
-        """A pass for the reader of all that was written before.
-
-        Where it is constrained and names no grammar, it has the last one that was named.
-        """
-        shared = _shared(self._last, item.ids, self._least)
-        self._last = item.ids
-        if not self._least <= shared <= 2 * self._least:
-            self._least = shared  # another rubric's passes from here on
-        message: Message = {
-            "id": item.id,
-            "shared": shared,
-            "ids": _packed(item.ids[shared:]),
-            "constrained": item.grammar is not None,
-            "max_tokens": item.max_tokens,
-            "sampling": _settings(item.sampling),
-            "stop_ids": item.stop_ids,
-            "logprob_ids": item.logprob_ids,
-        }
-        if item.grammar is not None and item.grammar != self._grammar:
-            self._grammar = message["grammar"] = item.grammar
-        return message
+    def message(self, item: Pass) -> Work:
+        """A pass for the reader of all that was written before."""
+        same = item.shared is self._shared or item.shared == self._shared
+        self._shared = item.shared
+        return Work(replace(item, shared=()), None if same else item.shared)
 
 
 class PassReader:
     """Reads what one PassWriter wrote, in that order."""
 
     def __init__(self) -> None:
-        self._last: tuple[int, ...] = ()
-        self._grammar = ""
+        self._shared: tuple[int, ...] = ()
 
-    def read(self, message: Message) -> Pass:
+    def read(self, work: Work) -> Pass:
         """The next pass."""
-        self._last = self._last[: message["shared"]] + _unpacked(message["ids"])
-        self._grammar = message.get("grammar", self._grammar)
-        return Pass(
-            id=message["id"],
-            ids=self._last,
-            grammar=self._grammar if message["constrained"] else None,
-            max_tokens=message["max_tokens"],
-            sampling=Sampling(**message["sampling"]),
-            stop_ids=tuple(message["stop_ids"]),
-            logprob_ids=tuple(message["logprob_ids"]),
-        )
-
-
-def _shared(first: tuple[int, ...], second: tuple[int, ...], least: int) -> int:
-    """How many ids both begin with, to a block; `least` at once if they do, as passes of one rubric do."""
-    at = least if least <= len(second) and first[:least] == second[:least] else 0
-    while at < len(second) and first[at : at + BLOCK] == second[at : at + BLOCK]:
-        at += BLOCK
-    return min(at, len(second))
-
-
-def result_message(result: PassResult) -> Message:
-    """A result as JSON values; JSON has no whole-number keys, so log-probabilities go as pairs."""
-    return {
-        "id": result.id,
-        "ids": _packed(result.ids),
-        "finish": result.finish,
-        "logprobs": [list(each.items()) for each in result.logprobs],
-        "cached_tokens": result.cached_tokens,
-        "error": result.error,
-    }
-
-
-def read_result(message: Message) -> PassResult:
-    """The result that `result_message` wrote."""
-    logprobs = tuple(map(dict, message["logprobs"]))
-    ids = _unpacked(message["ids"])
-    return PassResult(message["id"], ids, message["finish"], logprobs, message["cached_tokens"], message["error"])
-
-
-def _packed(ids: Sequence[int]) -> str:
-    return b64encode(array("I", ids).tobytes()).decode()
-
-
-def _unpacked(text: str) -> tuple[int, ...]:
-    return tuple(array("I", b64decode(text)))
-
-
-def config_message(config: EngineConfig) -> Message:
-    """A configuration as JSON values."""
-    return {
-        "model": config.model,
-        "dtype": config.dtype,
-        "max_model_len": config.max_model_len,
-        "settings": dict(config.settings),
-    }
+        if work.shared is not None:
+            self._shared = work.shared
+        return replace(work.item, shared=self._shared)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pathway_local.errors import FormatError, ReplyError
 from pathway_local.rubrics.fields import AnyField, Echo, Score
 from pathway_local.rubrics.lark import literal
-from pathway_local.verdict import Value
+from pathway_local.verdict import Value, storable
 
 Detail = Literal["full", "through-score", "score"]
 """How much of the format a judge writes: all, up to the last score, or the scores alone."""
@@ -287,7 +287,8 @@ def _said(part: Part, inputs: Mapping[str, str], quoted: bool) -> str:
     if isinstance(part, str):
         return part
     assert isinstance(part.field, Echo)
-    return literal(inputs[part.field.input]) if quoted else inputs[part.field.input]
+    text = storable(inputs[part.field.input])
+    return literal(text) if quoted else text
 
 
 def _text_at(parts: Sequence[Part], at: int) -> str:
