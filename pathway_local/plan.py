@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from pathway_local.chat import manner, think_budget
-from pathway_local.checks.engine_settings import deterministic, resolve
+from pathway_local.checks.engine_settings import computed_in, deterministic, resolve
 from pathway_local.checks.weights_check import checked_hash
 from pathway_local.engines.host import engine_kind
 from pathway_local.engines.passes import Sampling
@@ -152,7 +152,7 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> PlannedRater:
         samples=plan.samples,
         sampling=sampling,
         engine=engine_kind(plan.engine),
-        dtype=judge.dtype,
+        dtype=computed_in(judge, this_machine()),
         think=think,
         chat=manner(judge, think, sampling),
         options=_options(judge, engine_kind(plan.engine)) | deterministic(engine_kind(plan.engine), plan.deterministic),

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.checks import placement
+from pathway_local.checks import engine_settings, placement
+from pathway_local.checks.engine_settings import computed_in
 from pathway_local.checks.placement import check_fits_here
 from pathway_local.errors import EngineMissing, OutOfMemory
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
@@ -113,6 +114,44 @@ def _spec(**keys: object) -> JudgeSpec:
 
 def _machine(*gb: float, used: float = 0, memory: float = 64) -> Machine:
     return Machine(tuple(Device("card", int(g * GB), int((g - used) * GB)) for g in gb), int(memory * GB))
+
+
+@pytest.mark.parametrize(
+    ("told", "bf16"),
+    [
+        ("flags\t\t: fpu avx avx2 avx512f\n", False),
+        ("processor: 0\nflags\t\t: fpu avx512_bf16 avx2\n\nprocessor: 1\n", True),
+        ("Features\t: fp asimd bf16\n", True),
+        ("Features\t: fp asimd\n", False),
+        ("features\t: esan3 zarch\n", True),
+    ],
+)
+def test_a_processor_tells_whether_it_has_bfloat16(proc: Path, told: str, bf16: bool) -> None:
+    (proc / "cpuinfo").write_text(told)
+    assert this_machine(proc, proc / "none").bf16 is bf16
+
+
+def test_without_bfloat16_a_processor_computes_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow, fast = Machine((), 64 * GB, bf16=False), Machine((), 64 * GB)
+    assert computed_in(_spec(), slow) == computed_in(_spec(precision="fp16"), slow) == "float32"
+    assert computed_in(_spec(dtype="bfloat16"), slow) == "bfloat16"
+    for kept in (_spec(precision="awq"), _spec(engine={"quantization": "fp8"})):
+        assert computed_in(kept, slow) == "auto"
+    assert computed_in(_spec(), fast) == "auto"
+    with_gpu = Machine((Device("card", 24 * GB),), 64 * GB, bf16=False)
+    for uses, dtype in ((True, "auto"), (False, "float32")):
+        monkeypatch.setattr(engine_settings, "uses_gpu", lambda uses=uses: uses)
+        assert computed_in(_spec(), with_gpu) == dtype
+
+
+def test_float32_takes_twice_the_memory() -> None:
+    spec = _spec(weights_gb=1.4, cpu=True)
+    half, whole = (check_fits_here(spec, Machine((), 6 * GB, bf16=bf16)) for bf16 in (True, False))
+    assert half.cases == 4 and whole.cases == 1
+    with pytest.raises(OutOfMemory, match=r"2\.8 GB weights") as error:
+        check_fits_here(spec, Machine((), 5 * GB, bf16=False))
+    assert "`j: {dtype: bfloat16}`" in error.value.hint
+    assert check_fits_here(_spec(weights_gb=1.4, cpu=True, dtype="bfloat16"), Machine((), 5 * GB, bf16=False)).cases
 
 
 @pytest.fixture

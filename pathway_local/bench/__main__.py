@@ -88,11 +88,14 @@ def _compare(
                 found[name].append(stage.measure(name, cases, number))
                 console.print(f"round {number + 1}: {name} {found[name][-1].seconds:.1f} s", style="dim")
         roof = stage.roof() if BASE in variants else {}
-    title = f"{shape}, {', '.join(rubrics)}, --detail {detail}, {cases} cases, {rounds} rounds"
+    title = f"{shape} in {stage.dtype}, {', '.join(rubrics)}, --detail {detail}, {cases} cases, {rounds} rounds"
     console.print(hardware_line())
     console.print(table(title, COLUMNS, [_row(name, found) for name in variants]))
     shares = (
-        {name: [shortest(SHAPES[shape], each, roof) / each.seconds for each in found[name]] for name in found}
+        {
+            name: [shortest(SHAPES[shape], stage.dtype, each, roof) / each.seconds for each in found[name]]
+            for name in found
+        }
         if roof
         else {}
     )

@@ -9,14 +9,14 @@ IN_FLIGHT = 256
 """Sequences that are assumed to share one reading of the weights while tokens are written."""
 
 
-def shortest(shape: Shape, measured: Measured, roof: Mapping[str, float]) -> float:
+def shortest(shape: Shape, dtype: str, measured: Measured, roof: Mapping[str, float]) -> float:
     """Seconds, as the sum of two parts (Williams, Waterman and Patterson 2009, one bound for each part).
 
     Reading prompts is bound by arithmetic: two operations for each weight and token that the cache did not save.
     Writing is bound by bytes: the weights once for each step of IN_FLIGHT sequences, and each sequence's keys and
     values for each token that it writes. `roof` has the rates that were measured: `flops` and `bytes` a second.
     """
-    width = 4 if shape.dtype == "float32" else 2
+    width = 4 if dtype == "float32" else 2
     arithmetic = 2 * shape.parameters * (measured.prompt - measured.cached) / roof["flops"]
     steps = measured.generated / min(IN_FLIGHT, measured.cases)
     held = (measured.prompt + measured.generated / 2) / measured.cases

@@ -18,15 +18,18 @@ from msgspec.msgpack import encode
 
 from pathway_local.bench.made_cases import write_cases
 from pathway_local.bench.raw import ANSWER, Asked
-from pathway_local.bench.shape import SHAPES, make_judge
+from pathway_local.bench.shape import make_judge
 from pathway_local.case import Case
 from pathway_local.chat import Chat
+from pathway_local.checks.engine_settings import computed_in
 from pathway_local.engines.passes import EngineConfig, Pass
 from pathway_local.engines.probe import Probe
 from pathway_local.engines.wire import PassWriter
 from pathway_local.errors import EngineError
 from pathway_local.job import Silent, run_job
 from pathway_local.judge import Tally
+from pathway_local.judges.machine import this_machine
+from pathway_local.judges.registry import load_registry
 from pathway_local.loaded import Loaded
 from pathway_local.plan import Plan
 from pathway_local.prompt import Prompt, PromptWriter
@@ -68,11 +71,11 @@ class Stage:
         self.folder, self.detail = folder, detail
         self.rubrics = [load_rubric(name) for name in rubrics]
         self.judge_folder = make_judge(shape, folder / shape)
-        self.dtype = SHAPES[shape].dtype
         self.settings = {"load_format": "dummy", **settings}
-        entry = {"source": str(self.judge_folder), "dtype": self.dtype, "context": CONTEXT, "cpu": True}
+        entry = {"source": str(self.judge_folder), "context": CONTEXT, "cpu": True}
         self.registry = folder / "models.yaml"
         self.registry.write_text(yaml.safe_dump({"bench": {**entry, "engine": self.settings}}))
+        self.dtype = computed_in(load_registry(self.registry).get("bench"), this_machine())
         self.loaded = Loaded()
         self._raw: dict[str, RawProcess] = {}
         self._lengths: list[int] = []

@@ -9,6 +9,7 @@ from pathway_local.checks.installed_engine import settings_names, uses_gpu, vllm
 from pathway_local.engines.vllm import DETERMINISTIC, GPU_HINT, SETTINGS
 from pathway_local.errors import EngineMissing, RegistryError
 from pathway_local.judges.architecture import text_config, whole
+from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.machine import Machine
 
 PARALLEL = "tensor_parallel_size"
@@ -31,6 +32,17 @@ def resolve(
     if PARALLEL in resolved:
         resolved[PARALLEL] = _parallel(resolved[PARALLEL], machine, config, judge)
     return resolved
+
+
+def computed_in(judge: JudgeSpec, machine: Machine) -> str:
+    """The type of number that this machine computes the judge's scores with; "auto" is the one of its weights.
+
+    A processor without bfloat16 computes in float32, unless the judge's entry names a type: vLLM would take bfloat16
+    for float32 weights, too.
+    """
+    plain = judge.precision in ("bf16", "fp16", "fp32") and "quantization" not in judge.engine
+    slow = not machine.bf16 and not (machine.gpus and uses_gpu())
+    return "float32" if judge.dtype == "auto" and plain and slow else judge.dtype
 
 
 def deterministic(engine: str, wanted: bool) -> dict[str, JsonValue]:

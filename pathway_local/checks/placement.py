@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pathway_local.checks.engine_settings import PARALLEL, most_parallel
+from pathway_local.checks.engine_settings import PARALLEL, computed_in, most_parallel
 from pathway_local.checks.installed_engine import uses_gpu
 from pathway_local.errors import EngineMissing, OutOfMemory
 from pathway_local.judges.architecture import Architecture
 from pathway_local.judges.judge_folder import SMALL_ENOUGH_FOR_CPU
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.judges.machine import GB, Device, Machine
-from pathway_local.judges.memory import Checkpoint, Fit, Gpu, case_bytes, checkpoints, fit
+from pathway_local.judges.memory import BITS, Checkpoint, Fit, Gpu, case_bytes, checkpoints, fit
 
 USUAL_TOKENS = 5000
 """Prompt and verdict of a usual case together; the registry's figures are for cases of as many."""
@@ -33,12 +33,16 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """Memory that a judge may fill, in decimal GB: of `parts` equal parts each, all of which hold a share of it."""
+    """Memory that a judge may fill, in decimal GB: of `parts` equal parts each, all of which hold a share of it.
+
+    What is computed there are numbers of so many bytes, and 16-bit weights are made such.
+    """
 
     gb: float
     share: float
     parts: int
     words: str
+    number: int = 2
 
     def fit(self, own: Checkpoint, spec: JudgeSpec, tokens: int) -> Fit | None:
         """How the judge fits into all parts together; None where its layers are not known."""
@@ -46,7 +50,9 @@ class _Room:
             return None
         reserve = Gpu(self.gb).reserve_gb * self.parts
         whole = Gpu(self.gb * self.parts, utilisation=self.share, reserve_gb=reserve)
-        found = fit(own, spec.architecture, whole, tokens)
+        if self.number > 2:
+            own = replace(own, weights=own.weights * max(1.0, 8 * self.number / BITS[own.precision]))
+        found = fit(own, spec.architecture, whole, tokens, self.number)
         return replace(found, per_case=found.per_case * _copies(spec.architecture, self.parts))
 
 
@@ -66,7 +72,8 @@ def check_fits_here(spec: JudgeSpec, machine: Machine, settings: Mapping[str, ob
         if not _runs_without_gpu(spec):
             raise _no_gpu(spec, machine)
         free = machine.free_memory / GB
-        return _placed(spec, machine, 0, _Room(free, 1.0, 1, f"{free:.1f} GB of free memory"))
+        number = 4 if computed_in(spec, machine) == "float32" else 2
+        return _placed(spec, machine, 0, _Room(free, 1.0, 1, f"{free:.1f} GB of free memory", number))
     devices = machine.gpus[: _gpus(spec, machine, chosen)]
     room = _gpu_room(spec, devices, chosen)
     return _placed(spec, machine, len(devices), room) if room else Placement(len(devices), context=spec.context)
@@ -144,7 +151,8 @@ def _placed(spec: JudgeSpec, machine: Machine, gpus: int, room: _Room) -> Placem
         return Placement(gpus, context=spec.context)
     if not found.fits:
         raise OutOfMemory(_short(spec, found, room), _what_would(spec, machine, room, usual))
-    return Placement(gpus, found.cases, _longest(spec, found.left / _copies(spec.architecture, room.parts)))
+    left = found.left / _copies(spec.architecture, room.parts)
+    return Placement(gpus, found.cases, _longest(spec, left, room.number))
 
 
 def _short(spec: JudgeSpec, found: Fit, room: _Room) -> str:
@@ -169,16 +177,19 @@ def _what_would(spec: JudgeSpec, machine: Machine, room: _Room, tokens: int) -> 
         found = wider.fit(own, spec, tokens) if own else None
         if found and found.fits:
             return f"Over {parts} of the GPUs here it would: set `engine: {{{PARALLEL}: auto}}`."
+    if room.number > 2 and spec.dtype == "auto":
+        entry = f"`{spec.name.partition(':')[0]}: {{dtype: bfloat16}}`"
+        return f"In bfloat16 it takes half, and this processor is slow at that: put {entry} into your models.yaml."
     return f"{_LIST}; `pathway-local judges fit` reckons for other GPUs."
 
 
-def _longest(spec: JudgeSpec, left: float) -> int | None:
+def _longest(spec: JudgeSpec, left: float, number: int) -> int | None:
     """The most tokens, up to the judge's context, that one case may have in so many bytes."""
     shape, most = spec.architecture, spec.context
-    if shape is None or most is None or case_bytes(shape, most) <= left:
+    if shape is None or most is None or case_bytes(shape, most, number) <= left:
         return most
     low, high = 0, most
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if case_bytes(shape, middle) <= left else (low, middle)
+        low, high = (middle, high) if case_bytes(shape, middle, number) <= left else (low, middle)
     return low

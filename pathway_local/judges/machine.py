@@ -11,6 +11,7 @@ from pathlib import Path
 GB = 10**9
 _MIB = 1 << 20
 _QUERY = ("--query-gpu=index,uuid,memory.total,memory.free,name", "--format=csv,noheader,nounits")
+_BF16 = {"amx_bf16", "avx512_bf16", "bf16"}
 _PATIENCE = 20.0
 """Seconds for the driver to answer; a hung one must not hang us."""
 
@@ -26,10 +27,14 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The GPUs that programs of this user see, and the bytes of main memory that they could still take."""
+    """The GPUs that programs of this user see, and the bytes of main memory that they could still take.
+
+    `bf16`: the processor has instructions for bfloat16; without them that takes two to five times as long as float32.
+    """
 
     gpus: tuple[Device, ...]
     free_memory: int
+    bf16: bool = True
 
     def described(self) -> str:
         """In words, such as `2 x NVIDIA L4 of 24.2 GB`."""
@@ -43,13 +48,21 @@ class Machine:
 
 def this_machine(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> Machine:
     """Look at this machine."""
-    return Machine(_visible(_queried() or _listed(proc)), free_memory(proc, cgroups))
+    return Machine(_visible(_queried() or _listed(proc)), free_memory(proc, cgroups), _multiplies_bf16(proc))
 
 
 def free_disk(folder: Path) -> int:
     """Bytes free on the disk that a folder lies on, or would lie on."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     return shutil.disk_usage(there).free
+
+
+def _multiplies_bf16(proc: Path) -> bool:
+    """Whether the processor's features, as x86 and ARM kernels list them, have it; true where they are not told."""
+    path = proc / "cpuinfo"
+    lines = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
+    told = next((line.partition(":")[2].split() for line in lines if line.startswith(("flags", "Features"))), None)
+    return told is None or not _BF16.isdisjoint(told)
 
 
 def _queried() -> list[tuple[str, Device]]:
