@@ -2,11 +2,11 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """One thing to judge: its id, its inputs by name and its metadata.
 
     `row` counts data rows from 1 in the order of the cases file. `numbered` says that the id is only
@@ -15,13 +15,12 @@ class Case:
 
     id: str
     inputs: Mapping[str, str]
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = {}
     row: int = 0
     numbered: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BadRow:
+class BadRow(Struct, frozen=True):
     """A row of a cases file that is no case: `where` names file and line, `reason` holds no case text.
 
     Where the row's own id can't be used, `id` is one made up from its line.

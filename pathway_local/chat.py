@@ -1,6 +1,6 @@
 """How a judge takes its turns and whether it thinks first, by what its registry entry says."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from pydantic import JsonValue
 
@@ -30,6 +30,10 @@ class Thinking:
     end_id: int
     closing: tuple[int, ...]
     sampling: Sampling = GREEDY
+
+    def seeded(self, seed: int) -> "Thinking":
+        """The same with another seed."""
+        return replace(self, sampling=self.sampling.seeded(seed))
 
 
 def think_budget(wanted: str, judge: JudgeSpec) -> int:

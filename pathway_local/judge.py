@@ -5,11 +5,13 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from pathway_local.case import BadRow, Case, fingerprint
-from pathway_local.chat import Thinking
 from pathway_local.engines.passes import GREEDY, Sampling
 from pathway_local.engines.pool import NO_TOKENS, Completion, Pool, Request, Tokens
 from pathway_local.errors import CaseError, RunFileError, Stopped
@@ -61,15 +63,14 @@ class Tally:
             self.judged += 1
 
 
-@dataclass(slots=True)
-class _Drawing:
+class _Drawing(Struct):
     """A case whose replies are being drawn."""
 
     rater: LocalRater
     case: Case
     case_hash: str
     prompt: Prompt
-    completions: list[Completion] = field(default_factory=list)
+    completions: list[Completion] = []
 
 
 class Judging:
@@ -162,8 +163,9 @@ class Judging:
             self._requests += 1
             name = str(self._requests)
             self._drawings[name] = drawing
-            seed = own_seed(rater.sampling.seed, case.id, sample)
-            self.pool.submit(Request(name, prompt, _seeded(rater.sampling, seed), _thinking(rater, seed)))
+            seed, thinking = own_seed(rater.sampling.seed, case.id, sample), rater.writer.thinking
+            own = thinking.seeded(seed) if thinking else None
+            self.pool.submit(Request(name, prompt, rater.sampling.seeded(seed), own))
 
     def _store_finished(self, window: int) -> None:
         while self.pool.in_flight > window and not self.stopped():
@@ -217,15 +219,6 @@ def _collecting_rarely() -> Iterator[None]:
 def own_seed(seed: int, case_id: str, sample: int) -> int:
     """The seed of one sample of one case: with one for all, all would draw alike, and err together. Below 2**31."""
     return zlib.crc32(f"{seed} {sample} {case_id}".encode("utf-8", "surrogatepass")) >> 1
-
-
-def _seeded(sampling: Sampling, seed: int) -> Sampling:
-    return replace(sampling, seed=seed) if sampling.temperature > 0 else sampling
-
-
-def _thinking(rater: LocalRater, seed: int) -> Thinking | None:
-    how = rater.writer.thinking
-    return replace(how, sampling=_seeded(how.sampling, seed)) if how else None
 
 
 def _batches(cases: Iterable[Case | BadRow]) -> Iterator[list[Case | BadRow]]:

@@ -6,7 +6,8 @@ with no special tokens, and put between the rubric's ids, so that it can change 
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pathway_local.case import Case
 from pathway_local.chat import Chat, Thinking
@@ -17,8 +18,7 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.tokenizer import JudgeTokenizer
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """Ids that a rubric's prompts share, the case's own behind them, those of the reply's start; the reply, and the
     verdict's marks so far.
     """
@@ -156,8 +156,7 @@ def _joined(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(joined)
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
+class _Draft(Struct, frozen=True):
     """A case's prompt before its texts are encoded: those of the pieces and of the reply's start, in their order."""
 
     pieces: list[Piece]

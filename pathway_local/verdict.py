@@ -2,19 +2,19 @@
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(Struct, frozen=True):
     """A score and, from a judge, the probability of each value of its scale (they sum to 1)."""
 
     value: int
-    probabilities: Mapping[int, float] = field(default_factory=dict)
+    probabilities: Mapping[int, float] = {}
 
     @property
     def confidence(self) -> float | None:
@@ -33,8 +33,7 @@ class Score:
         return sum(v * p for v, p in on_scale.items()) / mass
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """Scores by name, the other fields by name, and marks that say what to be careful about.
 
     A mark is `cut:FIELD` (the field's budget closed it), `truncated:INPUT` (the case's end was cut off) or
@@ -42,12 +41,11 @@ class Verdict:
     """
 
     scores: Mapping[str, Score]
-    fields: Mapping[str, Value] = field(default_factory=dict)
+    fields: Mapping[str, Value] = {}
     marks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """Why there is no verdict: a kind to count by and a message without case text."""
 
     kind: str

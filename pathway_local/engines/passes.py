@@ -1,7 +1,7 @@
 """What an engine is asked and what it answers: one pass of generation over token ids."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -17,6 +17,10 @@ class Sampling:
     top_p: float = 1.0
     top_k: int = 0
     seed: int = 0
+
+    def seeded(self, seed: int) -> "Sampling":
+        """The same with another seed; at temperature 0 none is used."""
+        return replace(self, seed=seed) if self.temperature > 0 else self
 
 
 GREEDY = Sampling()

@@ -2,7 +2,8 @@
 
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from pathway_local.chat import Thinking
 from pathway_local.engines.passes import GREEDY, Engine, Pass, PassResult, Sampling
@@ -15,8 +16,7 @@ from pathway_local.rubrics.output_format import Reading
 from pathway_local.tokenizer import JudgeTokenizer
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One reply to draw: the prompt, how to draw, and how to think before, if at all."""
 
     id: str
@@ -25,8 +25,7 @@ class Request:
     thinking: Thinking | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(Struct, frozen=True):
     """Tokens of a request's prompt, how many of them the prefix cache saved, and tokens of its reply."""
 
     prompt: int = 0
@@ -40,8 +39,7 @@ class Tokens:
 NO_TOKENS = Tokens()
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(Struct, frozen=True):
     """What came back for the request of that id.
 
     Either `reading` holds the values, `probabilities` those of each score's values, and `cut` the fields that
@@ -51,7 +49,7 @@ class Completion:
     id: str
     reading: Reading | None = None
     thinking: str = ""
-    probabilities: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    probabilities: Mapping[str, Mapping[int, float]] = {}
     cut: tuple[str, ...] = ()
     problem: tuple[str, str] = ("", "")
     tokens: Tokens = NO_TOKENS

@@ -9,6 +9,7 @@ from itertools import groupby
 from string import Formatter
 from typing import Literal
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from pathway_local.errors import FormatError, ReplyError
@@ -31,8 +32,7 @@ class Slot:
 Part = str | Slot
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What a reply says: each generated field's value, and where it stands in the text (start, end)."""
 
     values: Mapping[str, Value]
@@ -129,8 +129,7 @@ class Form:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """The reply that is asked for in one case: a fixed start, then what is generated.
 
     `start` is a list of texts, each with whether it comes from the case. It ends before a blank: with the

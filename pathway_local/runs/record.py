@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pathway_local.case import Case
 from pathway_local.rater import Rater
@@ -11,8 +12,7 @@ from pathway_local.runs.stored_outcome import from_columns
 from pathway_local.verdict import Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """One stored outcome: whose, of which case, and what it took."""
 
     case_id: str
@@ -28,8 +28,7 @@ class Record:
     generated_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class CaseOutcome:
+class CaseOutcome(Struct, frozen=True):
     """One outcome to store: of which case, with which texts, and the tokens that it took."""
 
     case: Case

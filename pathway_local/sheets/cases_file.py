@@ -3,8 +3,9 @@
 import hashlib
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, ColumnsError, UnknownName

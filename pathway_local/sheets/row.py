@@ -5,9 +5,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from pathlib import Path
+
+from msgspec import Struct
 
 from pathway_local.errors import CasesError
 
@@ -24,8 +25,7 @@ _SENTENCE = re.compile(r"""[.,;:!?…](?=["')\]”’»]*(\s|$))|[。，、；�
 """Punctuation that stands in texts, and not in names such as score_rubric.criteria or Answer (bot)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One row below the header.
 
     `number` counts rows that hold anything, from 1 (0 where `blank`); `line` is where a person finds it: the
@@ -37,9 +37,9 @@ class Row:
 
     number: int
     line: int
-    cells: Mapping[str, str] = field(default_factory=dict)
+    cells: Mapping[str, str] = {}
     problem: str = ""
-    bad_cells: Mapping[str, str] = field(default_factory=dict)
+    bad_cells: Mapping[str, str] = {}
     raw: str | None = None
     width: int | None = None
 
