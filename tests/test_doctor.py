@@ -186,6 +186,7 @@ def _gpu(machine_: Machine, uses_gpu: bool, monkeypatch: pytest.MonkeyPatch, fil
 def test_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     none = Machine((), 8 * GB)
     assert _gpu(none, False, monkeypatch).status == "ok"
+    assert "float32" in _gpu(Machine((), 8 * GB, bf16=False), False, monkeypatch).found
     assert _gpu(none, True, monkeypatch).status == "problem"
     assert _gpu(H200, False, monkeypatch).status == "note"
     assert _gpu(H200, True, monkeypatch).status == "ok"

@@ -36,7 +36,9 @@ def bench(
     rounds: Annotated[int, typer.Option(help="How often each variant is measured.")] = 3,
     rubric: Annotated[list[str], typer.Option(help="Rubrics; several share one engine.")] = ["pathway-answer"],  # noqa: B006
     detail: Annotated[Detail, typer.Option(help="How much of the format is written.")] = "full",
-    variants: Annotated[str, typer.Option(help="Which to measure, separated by commas.")] = ",".join(VARIANTS),
+    variants: Annotated[
+        str, typer.Option(help="Which to measure, separated by commas; prometheus-eval where it is installed.")
+    ] = ",".join(VARIANTS),
     setting: Annotated[list[str], typer.Option("--set", help="NAME=VALUE, an engine setting.")] = [],  # noqa: B006
     own: Annotated[bool, typer.Option(help="Our own Python alone, with an engine that answers at once.")] = False,
     words: Annotated[int, typer.Option(help="With --own: words in each of a case's texts.")] = 30,

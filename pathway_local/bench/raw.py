@@ -28,12 +28,16 @@ Told = dict[str, Any]
 
 
 class Asked(Struct, frozen=True):
-    """One measurement's work: passes and how long their replies were, or what `naive` puts to `LLM.chat`."""
+    """One measurement's work: passes and how long their replies were, or what `naive` puts to `LLM.chat`.
+
+    `graded` has what prometheus-eval takes of each case: instruction, response, score rubric and reference answer.
+    """
 
     passes: tuple[Work, ...] = ()
     lengths: tuple[int, ...] = ()
     chats: list[Any] = []
     schema: dict[str, Any] = {}
+    graded: tuple[tuple[str, str, str, str], ...] = ()
     max_tokens: int = 0
 
 
@@ -52,6 +56,7 @@ class Raw:
             "constrained": self.constrained,
             "free": self.free,
             "naive": self.naive,
+            "prometheus-eval": self.prometheus_eval,
             "roof": self.roof,
         }
 
@@ -113,6 +118,23 @@ class Raw:
         seconds = time.perf_counter() - began
         return {"seconds": seconds, "generated": generated, "asked": asked, "failed": failed}
 
+    def prometheus_eval(self, work: Asked) -> Told:
+        """That library's batch path, where it is installed: no constraint, a regex, and asked again up to ten times."""
+        from prometheus_eval import ABSOLUTE_PROMPT, PrometheusEval
+
+        model = _Counted(self._llm)
+        grader = PrometheusEval(model=model, absolute_grade_template=ABSOLUTE_PROMPT)
+        # Its own settings name `best_of`, which vLLM no longer takes.
+        params = {"max_tokens": work.max_tokens, "temperature": 0.0}
+        instructions, responses, rubrics, references = map(list, zip(*work.graded, strict=True))
+        self._llm.reset_prefix_cache()
+        began = time.perf_counter()
+        _, scores = grader.absolute_grade(
+            instructions=instructions, responses=responses, rubric=rubrics, reference_answers=references, params=params
+        )
+        seconds, failed = time.perf_counter() - began, sum(score is None for score in scores)
+        return {"seconds": seconds, "generated": model.generated, "asked": model.asked, "failed": failed}
+
     def roof(self, asked: Asked) -> Told:
         """Measured rates of this machine: multiply-adds of matrices, twice each, and bytes copied, a second."""
         import torch
@@ -138,6 +160,24 @@ class Raw:
 
         flops = rate(lambda: left @ right, 2.0 * size**3)
         return {"flops": flops, "bytes": rate(lambda: target.copy_(block), 2.0 * block.numel())}
+
+
+class _Counted:
+    """A model as prometheus-eval takes one, over a vLLM that is there already; it counts prompts and tokens."""
+
+    validate_vllm = True
+
+    def __init__(self, llm: Any) -> None:
+        self._llm = llm
+        self.asked = self.generated = 0
+
+    def completions(self, prompts: Sequence[str], use_tqdm: bool, **settings: Any) -> list[str]:
+        from vllm import SamplingParams
+
+        replies = self._llm.generate([each.strip() for each in prompts], SamplingParams(**settings), use_tqdm=False)
+        self.asked += len(replies)
+        self.generated += sum(len(reply.outputs[0].token_ids) for reply in replies)
+        return [reply.outputs[0].text for reply in replies]
 
 
 def _score(text: str) -> bool:

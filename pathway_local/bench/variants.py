@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import mean
 from typing import Any, cast
 from unittest.mock import patch
 
@@ -39,8 +40,11 @@ from pathway_local.runs.run_cases import cases_of
 from pathway_local.tokenizer import JudgeTokenizer
 
 CONTEXT = 4096
-RAW = {"constrained": "guidance", "free": "guidance", "naive": "auto"}
+RAW = {"constrained": "guidance", "free": "guidance", "naive": "auto", "prometheus-eval": "guidance"}
 """Variants that vLLM does by itself, and what it makes their grammars with."""
+
+REFERENCES = ("ideal_answer", "gold_answer")
+"""Inputs that hold what an answer is compared with."""
 
 SCHEMA = {
     "type": "object",
@@ -136,14 +140,15 @@ class Stage:
     def _measure_raw(self, variant: str, count: int, seed: int) -> Measured:
         worker = self._worker(RAW[variant])
         file = self.folder / "requests.json"
-        file.write_bytes(encode(self._chats(count, seed) if variant == "naive" else self._work(count, seed)))
+        made = {"naive": self._chats, "prometheus-eval": self._graded}.get(variant, self._work)
+        file.write_bytes(encode(made(count, seed)))
         before = self._cpu(worker)
         found = worker.ask(variant, file)
         cpu = self._cpu(worker) - before
         if variant == "constrained":
             self._lengths = found["lengths"]
         generated = sum(found["lengths"]) if "lengths" in found else found["generated"]
-        remark = f"{found['asked']} asked, {found['failed']} without a score" if variant == "naive" else ""
+        remark = f"{found['asked']} asked, {found['failed']} without a score" if "asked" in found else ""
         cases = count * len(self.rubrics)
         return Measured(found["seconds"], cpu, cases, found.get("prompt", 0), found.get("cached", 0), generated, remark)
 
@@ -182,12 +187,23 @@ class Stage:
     def _chats(self, count: int, seed: int) -> Asked:
         chats = []
         for rubric in self.rubrics:
-            told = "\n\n".join(turn.template for turn in rubric.turns[:1])
             for case in self._read(rubric, count, seed):
-                texts = "\n\n".join(f"{name}: {text}" for name, text in case.inputs.items())
-                chats.append([{"role": "user", "content": f"{texts}\n\n{told}\n\nReply in JSON."}])
-        plan = max(rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), self.detail).plan for rubric in self.rubrics)
-        return Asked(chats=chats, schema=SCHEMA, max_tokens=plan)
+                content = f"{_named(case.inputs)}\n\n{rubric.turns[0].template}\n\nReply in JSON."
+                chats.append([{"role": "user", "content": content}])
+        return Asked(chats=chats, schema=SCHEMA, max_tokens=self._plan())
+
+    def _graded(self, count: int, seed: int) -> Asked:
+        graded = []
+        for rubric in self.rubrics:
+            for case in self._read(rubric, count, seed):
+                *others, last = rubric.inputs
+                reference = next((case.inputs[name] for name in REFERENCES if name in case.inputs), "")
+                instruction = _named({name: case.inputs[name] for name in others})
+                graded.append((instruction, case.inputs[last], rubric.turns[0].template, reference))
+        return Asked(graded=tuple(graded), max_tokens=round(mean(self._lengths)) if self._lengths else self._plan())
+
+    def _plan(self) -> int:
+        return max(rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), self.detail).plan for rubric in self.rubrics)
 
     def _cpu(self, worker: "RawProcess | None") -> float:
         """Processor seconds so far: of a worker, or of this process and the judge's engine."""
@@ -235,6 +251,10 @@ class RawProcess:
         self._log.seek(0)
         last = self._log.read().decode("utf-8", "replace").strip().splitlines()[-1:]
         raise EngineError(f"vLLM by itself has ended: {''.join(last)}")
+
+
+def _named(inputs: Mapping[str, str]) -> str:
+    return "\n\n".join(f"{name}: {text}" for name, text in inputs.items())
 
 
 def _no_passes(*_: object) -> Any:

@@ -75,7 +75,10 @@ def _gpu(machine: Machine) -> Check:
     if not machine.gpus:
         wanted = uses_gpu()
         fix = "Install the driver, or the CPU build: pip install '.[cpu]' in this project's folder." if wanted else ""
-        found = "none, and the installed engine needs one" if wanted else "none; the engine runs on the processor"
+        slow = "" if machine.bf16 else ", in float32, since this one has no bfloat16"
+        found = (
+            "none, and the installed engine needs one" if wanted else f"none; the engine runs on the processor{slow}"
+        )
         return Check("GPU", "problem" if wanted else "ok", found, fix)
     if not uses_gpu():
         found = f"{machine.described()}, but the installed engine runs on the processor"

@@ -103,14 +103,14 @@ class EngineProcess:
         """What the process says within that time, empty if nothing. Raises Gone."""
         until = time.monotonic() + seconds
         while True:
-            ready = self._wait(min(LOOK, max(0.0, until - time.monotonic())))
-            if ready:
+            ended = self.has_ended()  # looked at before the pipe: all that it said is in there by then
+            if self._wait(0.0 if ended else min(LOOK, max(0.0, until - time.monotonic()))):
                 piece = os.read(self._in, 1 << 20)
                 if not piece:
                     raise Gone
                 if messages := self._frames.feed(piece):
                     return messages
-            elif self.has_ended():
+            elif ended:
                 raise Gone
             if time.monotonic() >= until:
                 return []
