@@ -1,8 +1,9 @@
-"""YAML from outside: no tags, no repeated keys, no aliases that multiply."""
+"""YAML from outside: no tags, no repeated keys, no aliases that multiply, no halves of characters."""
 
 import yaml
 
 from pathway_local.errors import PathwayError
+from pathway_local.verdict import storable
 
 LIMIT = 2_000_000
 """Characters; a rubric or a registry has a few thousand."""
@@ -16,6 +17,13 @@ class _Loader(yaml.SafeLoader):
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
             raise yaml.composer.ComposerError(None, None, "aliases are not taken", mark)
         return super().compose_node(parent, index)
+
+    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
+        text = super().construct_scalar(node)
+        if isinstance(text, str) and storable(text) != text:
+            said = "an escape such as \\ud83d is half of a character: write the character itself"
+            raise yaml.constructor.ConstructorError(None, None, said, node.start_mark)
+        return text
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
         seen: set[object] = set()

@@ -382,6 +382,12 @@ def test_a_process_that_a_driver_holds_is_told_and_not_waited_for(
     host._process = None
 
 
+@pytest.mark.parametrize("config", [EngineConfig("folder\udcff"), EngineConfig("folder", settings={"a": [10**30]})])
+def test_a_configuration_that_can_not_be_passed_on_is_a_start_error(config: EngineConfig) -> None:
+    with pytest.raises(EngineError, match="can't be passed on"):
+        start("scripted", config)
+
+
 def test_a_script_that_does_not_exist_is_a_start_error(begin: Begin) -> None:
     with pytest.raises(EngineError, match="can't be loaded: AttributeError"):
         begin("nothing")

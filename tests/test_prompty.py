@@ -139,6 +139,7 @@ def test_outputs_that_declare_nothing_are_refused_though_the_prompt_asks_for_a_f
         ("template: {form: jinja2}\n", r"line 2, column 12: unknown key 'form'"),
         ("a: [\n", r"line 3, column"),
         ("name: a\nname: b\n", r"line 3, column 1: 'name' stands twice"),
+        ('description: "\\ud83d"\n', r"line 2, column 14: .* is half of a character"),
         ("- a\n", "holds no keys"),
         ("rules: {a: b}\n", r"line 2, column 1: rules must be a list"),
     ],

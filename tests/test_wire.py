@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import ValidationError
 from msgspec.msgpack import encode
 
-from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult, Sampling
+from pathway_local.engines.passes import GREEDY, EngineConfig, EngineFacts, Pass, PassResult, Sampling
 from pathway_local.engines.wire import (
     LENGTH,
     Alive,
@@ -50,6 +50,12 @@ def test_passes(given_passes: list[Pass], piece: int) -> None:
     writer, reader = PassWriter(), PassReader()
     works = _through(Frames.to_engine(), b"".join(frame(writer.message(item)) for item in given_passes), piece)
     assert list(map(reader.read, works)) == given_passes
+
+
+def test_a_seed_is_the_cases_own_or_none_at_all() -> None:
+    drawn, greedy = Sampling(temperature=1.0, top_k=9, seed=1), Sampling(top_k=9, seed=10**30)
+    assert drawn.seeded(7) == Sampling(temperature=1.0, top_k=9, seed=7)
+    assert greedy.seeded(7) == GREEDY
 
 
 def test_what_passes_share_is_written_once() -> None:

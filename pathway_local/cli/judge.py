@@ -68,7 +68,7 @@ def judge(
     samples: Annotated[int, typer.Option(min=1, max=100, help="Replies drawn per case and averaged.")] = 1,
     temperature: Annotated[float | None, typer.Option(min=0, max=5, help="Default: the rubric's, else 0.")] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of what is drawn; default: the rubric's, else 0.")
+        int | None, typer.Option(min=0, max=2**63, help="Seed of what is drawn; default: the rubric's, else 0.")
     ] = None,
     truncate: Annotated[str | None, typer.Option(help="The input whose end is cut where a prompt is too long.")] = None,
     think: Annotated[

@@ -19,8 +19,8 @@ class Sampling:
     seed: int = 0
 
     def seeded(self, seed: int) -> "Sampling":
-        """The same with another seed; at temperature 0 none is used."""
-        return replace(self, seed=seed) if self.temperature > 0 else self
+        """The same with another seed; at temperature 0 no seed and no bound to what is drawn matters."""
+        return replace(self, seed=seed) if self.temperature > 0 else GREEDY
 
 
 GREEDY = Sampling()

@@ -42,10 +42,15 @@ class EngineProcess:
     """One process that runs `pathway_local.engines.child` in a session of its own.
 
     `several`: it has processes of its own, which connect to each other (`gatekeeper`). Raises EngineError where the
-    machine lets no process be started.
+    machine lets no process be started, or the configuration can't be passed on.
     """
 
     def __init__(self, kind: str, config: EngineConfig, seal: Wanted = "auto", *, several: bool = False) -> None:
+        try:
+            load = frame(Load(config))
+        except (OverflowError, TypeError, ValueError):
+            hint = "Name the folder in letters that UTF-8 can write, or correct `engine` in the judge's entry."
+            raise EngineError("the judge's folder or a setting of its engine can't be passed on", hint) from None
         self._several = several
         self._shared: set[Path] = set()
         self._temporary = _temporary_folder()
@@ -56,12 +61,11 @@ class EngineProcess:
             said = f"no process can be started for the engine: {error.strerror}"
             raise EngineError(said, "End other programs, or raise this user's limits (ulimit -u, ulimit -n).") from None
         os.set_blocking(self._out, False)
-        self._unsent = bytearray()
+        self._unsent = bytearray(load)
         self._frames = Frames.from_engine()
         self.passes = PassWriter()
         assert self._process.stdout is not None
         self.output = Output(self._process.stdout)
-        self.send(Load(config))
 
     def _started(self, kind: str, seal: Wanted) -> "subprocess.Popen[bytes]":
         with ExitStack() as ours, ExitStack() as theirs:
