@@ -137,7 +137,7 @@ def _context(judge: JudgeSpec, settings: Settings) -> int:
         return judge.context or MOST_CONTEXT
     if settings.engine == "vllm":
         check_architecture(read_json(weights_folder(judge) / "config.json"))
-    place = check_fits_here(judge, this_machine(), settings.options)
+    place = check_fits_here(judge, this_machine(), settings.options, settings.dtype)
     return min(known for known in (judge.context, place.context, MOST_CONTEXT) if known)
 
 

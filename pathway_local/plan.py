@@ -16,7 +16,7 @@ from pathway_local.engines.passes import Sampling
 from pathway_local.engines.seal import Wanted
 from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.machine import this_machine
+from pathway_local.judges.machine import Machine, this_machine
 from pathway_local.judges.registry import Registry, weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.rater import Rater
@@ -115,7 +115,8 @@ def planned_raters(
     judges = [registry.get(name) for name in plan.judges]
     if plan.rater and len(judges) > 1:
         raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
-    raters = [_new(plan, judge, rubric) for judge in judges for rubric in rubrics.values()]
+    machine = this_machine()
+    raters = [_new(plan, judge, rubric, machine) for judge in judges for rubric in rubrics.values()]
     named = Counter((each.name, each.rubric.name) for each in raters)
     for (name, rubric), count in named.items():
         if count > 1:
@@ -135,7 +136,7 @@ def _resumed(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedRater:
     return PlannedRater(rater.name, judge, rubric, now)
 
 
-def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> PlannedRater:
+def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> PlannedRater:
     """What the plan, the rubric and the registry say of how to judge, the first before the others."""
     temperature = plan.temperature if plan.temperature is not None else rubric.sampling.get("temperature", 0.0)
     if plan.samples > 1 and temperature == 0:
@@ -152,20 +153,21 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric) -> PlannedRater:
         samples=plan.samples,
         sampling=sampling,
         engine=engine_kind(plan.engine),
-        dtype=computed_in(judge, this_machine()),
+        dtype=computed_in(judge, machine),
         think=think,
         chat=manner(judge, think, sampling),
-        options=_options(judge, engine_kind(plan.engine)) | deterministic(engine_kind(plan.engine), plan.deterministic),
+        options=_options(judge, engine_kind(plan.engine), machine)
+        | deterministic(engine_kind(plan.engine), plan.deterministic),
     )
     return PlannedRater(plan.rater or judge.name, judge, rubric, settings)
 
 
-def _options(judge: JudgeSpec, engine: str) -> dict[str, JsonValue]:
+def _options(judge: JudgeSpec, engine: str, machine: Machine) -> dict[str, JsonValue]:
     """The engine's settings with what this machine decides of them: they can change a score."""
     if engine != "vllm":
         return dict(judge.engine)
     config = read_json(weights_folder(judge) / "config.json")
-    return dict(resolve(judge.engine, this_machine(), config, judge.name))  # type: ignore[arg-type]
+    return dict(resolve(judge.engine, machine, config, judge.name))  # type: ignore[arg-type]
 
 
 def default_run(cases: Path, out: Path | None) -> Path:

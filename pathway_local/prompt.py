@@ -19,8 +19,9 @@ from pathway_local.tokenizer import JudgeTokenizer
 
 
 class Prompt(Struct, frozen=True):
-    """Ids that a rubric's prompts share, the case's own behind them, those of the reply's start; the reply, and the
-    verdict's marks so far.
+    """What the judge is given: the ids that prompts of a rubric share, a case's own, and those of the reply's start.
+
+    `marks` are those of the verdict so far.
     """
 
     shared: tuple[int, ...]

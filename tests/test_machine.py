@@ -144,6 +144,32 @@ def test_without_bfloat16_a_processor_computes_in_float32(monkeypatch: pytest.Mo
         assert computed_in(_spec(), with_gpu) == dtype
 
 
+def test_what_is_stored_in_few_bits_is_not_made_float32() -> None:
+    slow, quantized = (
+        Machine((), 8 * GB, bf16=False),
+        {"small": {"precision": "awq", "weights_gb": 1.5, "source": "a/c"}},
+    )
+    with pytest.raises(OutOfMemory) as error:
+        check_fits_here(_spec(weights_gb=8, cpu=True, variants=quantized), slow)
+    assert error.value.hint.startswith("j:small would fit")
+    awq = _spec(weights_gb=5, cpu=True, precision="awq", dtype="float32")
+    assert check_fits_here(awq, slow) == check_fits_here(awq, Machine((), 8 * GB))
+
+
+def test_a_run_that_goes_on_is_reckoned_with_its_own_type() -> None:
+    spec, slow = _spec(weights_gb=1.4, cpu=True), Machine((), 5 * GB, bf16=False)
+    assert check_fits_here(spec, slow, dtype="bfloat16").cases
+    with pytest.raises(OutOfMemory):
+        check_fits_here(spec, Machine((), 5 * GB), dtype="float32")
+
+
+@pytest.mark.usefixtures("gpu_engine")
+def test_float32_takes_twice_a_gpus_memory_too() -> None:
+    assert check_fits_here(_spec(weights_gb=8), _machine(16)).cases
+    with pytest.raises(OutOfMemory, match=r"16\.0 GB weights"):
+        check_fits_here(_spec(weights_gb=8), _machine(16), dtype="float32")
+
+
 def test_float32_takes_twice_the_memory() -> None:
     spec = _spec(weights_gb=1.4, cpu=True)
     half, whole = (check_fits_here(spec, Machine((), 6 * GB, bf16=bf16)) for bf16 in (True, False))
@@ -151,6 +177,14 @@ def test_float32_takes_twice_the_memory() -> None:
     with pytest.raises(OutOfMemory, match=r"2\.8 GB weights") as error:
         check_fits_here(spec, Machine((), 5 * GB, bf16=False))
     assert "`j: {dtype: bfloat16}`" in error.value.hint
+    with pytest.raises(OutOfMemory) as error:
+        check_fits_here(
+            _spec(weights_gb=1.4, cpu=True, source="/models/x", origin=FOLDER), Machine((), 5 * GB, bf16=False)
+        )
+    assert "`mine: {source: /models/x, dtype: bfloat16}`" in error.value.hint
+    with pytest.raises(OutOfMemory) as error:
+        check_fits_here(spec, Machine((), 2 * GB, bf16=False))
+    assert "bfloat16" not in error.value.hint
     assert check_fits_here(_spec(weights_gb=1.4, cpu=True, dtype="bfloat16"), Machine((), 5 * GB, bf16=False)).cases
 
 

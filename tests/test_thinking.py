@@ -1,6 +1,7 @@
 """Thinking first: one path for all families, and the grammar holds from the right token on."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 from families import FAMILIES, Family, write_tokenizer
@@ -12,8 +13,7 @@ from pathway_local.engines.passes import Pass, PassResult, Sampling
 from pathway_local.engines.pool import Completion, Pool, Request
 from pathway_local.engines.scripted import ScriptedEngine
 from pathway_local.errors import UsageError
-from pathway_local.judge import LocalRater
-from pathway_local.judge import _thinking as own_thinking
+from pathway_local.judge import Judging, LocalRater, own_seed
 from pathway_local.judges.judge_spec import JudgeSpec, SamplingSpec, ThinkingSpec
 from pathway_local.prompt import Prompt, PromptWriter
 from pathway_local.rubrics.rubric import load_rubric
@@ -150,5 +150,10 @@ def test_each_sample_thinks_for_itself(judge: tuple[JudgeSpec, JudgeTokenizer]) 
     thinking = thinking_of(spec, 10, tokenizer, Sampling(1.0))
     rubric = load_rubric("groundedness")
     writer = PromptWriter(rubric, tokenizer, chat_of(spec, 10), context=20_000, thinking=thinking)
-    own = [own_thinking(LocalRater(1, writer), seed) for seed in (0, 1)]
-    assert [how.sampling.seed for how in own if how] == [0, 1]
+    case = Case("1", dict.fromkeys(rubric.inputs, "text"))
+    [prompt] = writer.write([case])
+    asked: list[Request] = []
+    rater = LocalRater(1, writer, samples=2)
+    judging = Judging(None, [rater], SimpleNamespace(submit=asked.append), source="")  # type: ignore[arg-type]
+    judging._begin(rater, case, "", prompt)
+    assert [each.thinking.sampling.seed for each in asked] == [own_seed(0, "1", sample) for sample in (0, 1)]

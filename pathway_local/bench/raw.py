@@ -60,14 +60,14 @@ class Raw:
             "roof": self.roof,
         }
 
-    def constrained(self, asked: Asked) -> Told:
+    def constrained(self, work: Asked) -> Told:
         """The same ids under the same grammars as `judge`, all in one call."""
-        return self._generate(list(map(PassReader().read, asked.passes)))
+        return self._generate(list(map(PassReader().read, work.passes)))
 
-    def free(self, asked: Asked) -> Told:
+    def free(self, work: Asked) -> Told:
         """The same ids without grammar, each with as many tokens as its constrained reply had."""
-        passes = map(PassReader().read, asked.passes)
-        same = [replace(item, grammar=None, max_tokens=n) for item, n in zip(passes, asked.lengths, strict=True)]
+        passes = map(PassReader().read, work.passes)
+        same = [replace(item, grammar=None, max_tokens=n) for item, n in zip(passes, work.lengths, strict=True)]
         return self._generate(same, True)
 
     def _generate(self, passes: Sequence[Pass], whole: bool = False) -> Told:
@@ -135,7 +135,7 @@ class Raw:
         seconds, failed = time.perf_counter() - began, sum(score is None for score in scores)
         return {"seconds": seconds, "generated": model.generated, "asked": model.asked, "failed": failed}
 
-    def roof(self, asked: Asked) -> Told:
+    def roof(self, work: Asked) -> Told:
         """Measured rates of this machine: multiply-adds of matrices, twice each, and bytes copied, a second."""
         import torch
 

@@ -17,7 +17,7 @@ from unittest.mock import patch
 import yaml
 from msgspec.msgpack import encode
 
-from pathway_local.bench.made_cases import write_cases
+from pathway_local.bench.made_cases import SHARED, write_cases
 from pathway_local.bench.raw import ANSWER, Asked
 from pathway_local.bench.shape import make_judge
 from pathway_local.case import Case
@@ -79,7 +79,8 @@ class Stage:
         entry = {"source": str(self.judge_folder), "context": CONTEXT, "cpu": True}
         self.registry = folder / "models.yaml"
         self.registry.write_text(yaml.safe_dump({"bench": {**entry, "engine": self.settings}}))
-        self.dtype = computed_in(load_registry(self.registry).get("bench"), this_machine())
+        chosen = computed_in(load_registry(self.registry).get("bench"), this_machine())
+        self.dtype = "bfloat16" if chosen == "auto" else chosen  # what vLLM takes when it may
         self.loaded = Loaded()
         self._raw: dict[str, RawProcess] = {}
         self._lengths: list[int] = []
@@ -139,7 +140,7 @@ class Stage:
 
     def _measure_raw(self, variant: str, count: int, seed: int) -> Measured:
         worker = self._worker(RAW[variant])
-        file = self.folder / "requests.json"
+        file = self.folder / "work.msgpack"
         made = {"naive": self._chats, "prometheus-eval": self._graded}.get(variant, self._work)
         file.write_bytes(encode(made(count, seed)))
         before = self._cpu(worker)
@@ -196,10 +197,10 @@ class Stage:
         graded = []
         for rubric in self.rubrics:
             for case in self._read(rubric, count, seed):
-                *others, last = rubric.inputs
+                answer = next(name for name in rubric.inputs if name not in SHARED)
                 reference = next((case.inputs[name] for name in REFERENCES if name in case.inputs), "")
-                instruction = _named({name: case.inputs[name] for name in others})
-                graded.append((instruction, case.inputs[last], rubric.turns[0].template, reference))
+                asked = _named({name: text for name, text in case.inputs.items() if name != answer})
+                graded.append((asked, case.inputs[answer], rubric.turns[0].template, reference))
         return Asked(graded=tuple(graded), max_tokens=round(mean(self._lengths)) if self._lengths else self._plan())
 
     def _plan(self) -> int:

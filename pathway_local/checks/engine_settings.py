@@ -35,10 +35,10 @@ def resolve(
 
 
 def computed_in(judge: JudgeSpec, machine: Machine) -> str:
-    """The type of number that this machine computes the judge's scores with; "auto" is the one of its weights.
+    """The type of number that this machine computes the judge's scores with; "auto" leaves it to the engine.
 
-    A processor without bfloat16 computes in float32, unless the judge's entry names a type: vLLM would take bfloat16
-    for float32 weights, too.
+    vLLM then takes 16 bits, also for 32-bit weights. A processor without bfloat16 computes in float32, unless the
+    judge's entry names a type.
     """
     plain = judge.precision in ("bf16", "fp16", "fp32") and "quantization" not in judge.engine
     slow = not machine.bf16 and not (machine.gpus and uses_gpu())

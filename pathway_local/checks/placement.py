@@ -35,7 +35,7 @@ class Placement:
 class _Room:
     """Memory that a judge may fill, in decimal GB: of `parts` equal parts each, all of which hold a share of it.
 
-    What is computed there are numbers of so many bytes, and 16-bit weights are made such.
+    Judges of 16- and 32-bit weights compute there in numbers of so many bytes, and 16-bit weights are made such.
     """
 
     gb: float
@@ -50,9 +50,10 @@ class _Room:
             return None
         reserve = Gpu(self.gb).reserve_gb * self.parts
         whole = Gpu(self.gb * self.parts, utilisation=self.share, reserve_gb=reserve)
-        if self.number > 2:
-            own = replace(own, weights=own.weights * max(1.0, 8 * self.number / BITS[own.precision]))
-        found = fit(own, spec.architecture, whole, tokens, self.number)
+        number = self.number if BITS[own.precision] >= 16 else 2
+        if BITS[own.precision] == 16:
+            own = replace(own, weights=own.weights * number / 2)
+        found = fit(own, spec.architecture, whole, tokens, number)
         return replace(found, per_case=found.per_case * _copies(spec.architecture, self.parts))
 
 
@@ -61,21 +62,23 @@ def usual_tokens(spec: JudgeSpec) -> int:
     return min(USUAL_TOKENS, spec.context or USUAL_TOKENS)
 
 
-def check_fits_here(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object] | None = None) -> Placement:
-    """Where the judge runs on this machine; `settings` of the engine, if they are not those of its entry.
+def check_fits_here(
+    spec: JudgeSpec, machine: Machine, settings: Mapping[str, object] | None = None, dtype: str | None = None
+) -> Placement:
+    """Where the judge runs on this machine; `settings` and `dtype` of the engine, if they are not those of its entry.
 
     Raises EngineMissing where it needs a GPU that is not here, OutOfMemory with the arithmetic where it does not
     fit. What is not known of a judge is not held against it.
     """
     chosen = spec.engine if settings is None else settings
+    number = 4 if (dtype or computed_in(spec, machine)) == "float32" else 2
     if not (machine.gpus and uses_gpu()):
         if not _runs_without_gpu(spec):
             raise _no_gpu(spec, machine)
         free = machine.free_memory / GB
-        number = 4 if computed_in(spec, machine) == "float32" else 2
         return _placed(spec, machine, 0, _Room(free, 1.0, 1, f"{free:.1f} GB of free memory", number))
     devices = machine.gpus[: _gpus(spec, machine, chosen)]
-    room = _gpu_room(spec, devices, chosen)
+    room = _gpu_room(spec, devices, chosen, number)
     return _placed(spec, machine, len(devices), room) if room else Placement(len(devices), context=spec.context)
 
 
@@ -95,9 +98,7 @@ def _own(spec: JudgeSpec) -> Checkpoint | None:
 
 
 def _no_gpu(spec: JudgeSpec, machine: Machine) -> EngineMissing:
-    entry = f"mine: {{source: {spec.source}, cpu: true}}" if spec.origin == FOLDER else ""
-    entry = entry or f"{spec.name.partition(':')[0]}: {{cpu: true}}"
-    own = _own(spec)
+    entry, own = _entry(spec, "cpu: true"), _own(spec)
     room = own is None or own.weights < machine.free_memory
     slowly = f" To let it run on the processor, slowly, put `{entry}` into your models.yaml." if room else ""
     if machine.gpus:
@@ -105,6 +106,13 @@ def _no_gpu(spec: JudgeSpec, machine: Machine) -> EngineMissing:
         return EngineMissing(said, f"Install the other: `pip install '.[gpu]'` in this project's folder.{slowly}")
     least = f" of {spec.min_gpu_gb:g} GB" if spec.min_gpu_gb else ""
     return EngineMissing(f"judge {spec.name!r} needs a GPU{least}, and this machine has none", f"{_LIST}.{slowly}")
+
+
+def _entry(spec: JudgeSpec, key: str) -> str:
+    """A line of a registry that sets a key of this judge's entry, or makes one for a folder."""
+    if spec.origin == FOLDER:
+        return f"mine: {{source: {spec.source}, {key}}}"
+    return f"{spec.name.partition(':')[0]}: {{{key}}}"
 
 
 def _gpus(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> int:
@@ -121,7 +129,9 @@ def _gpus(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> 
     return max(1, wanted)
 
 
-def _gpu_room(spec: JudgeSpec, devices: tuple[Device, ...], settings: Mapping[str, object]) -> _Room | None:
+def _gpu_room(
+    spec: JudgeSpec, devices: tuple[Device, ...], settings: Mapping[str, object], number: int
+) -> _Room | None:
     """What the engine takes of these GPUs, the smallest deciding; None where that can't be told beforehand."""
     share = settings.get("gpu_memory_utilization", Gpu(0).utilisation)
     if "kv_cache_memory_bytes" in settings or not isinstance(share, int | float):
@@ -140,7 +150,7 @@ def _gpu_room(spec: JudgeSpec, devices: tuple[Device, ...], settings: Mapping[st
                 f"`engine: {{gpu_memory_utilization: {max(0.01, int(100 * free / whole) / 100):.2f}}}`.",
             )
     words = f"{gb:.1f} GB x {share:g}"
-    return _Room(gb, float(share), len(devices), f"{len(devices)} x {words}" if len(devices) > 1 else words)
+    return _Room(gb, float(share), len(devices), f"{len(devices)} x {words}" if len(devices) > 1 else words, number)
 
 
 def _placed(spec: JudgeSpec, machine: Machine, gpus: int, room: _Room) -> Placement:
@@ -173,13 +183,15 @@ def _what_would(spec: JudgeSpec, machine: Machine, room: _Room, tokens: int) -> 
     parts = most_parallel(len(here), spec.kv_heads, spec.kv_heads)
     if len(here) == len(machine.gpus) and parts > room.parts and uses_gpu():
         gb = min(here) / GB
-        wider, own = _Room(gb, room.share, parts, ""), _own(spec)
+        wider, own = replace(room, gb=gb, parts=parts), _own(spec)
         found = wider.fit(own, spec, tokens) if own else None
         if found and found.fits:
             return f"Over {parts} of the GPUs here it would: set `engine: {{{PARALLEL}: auto}}`."
-    if room.number > 2 and spec.dtype == "auto":
-        entry = f"`{spec.name.partition(':')[0]}: {{dtype: bfloat16}}`"
-        return f"In bfloat16 it takes half, and this processor is slow at that: put {entry} into your models.yaml."
+    half, own = replace(room, number=2), _own(spec)
+    found = half.fit(own, spec, tokens) if own and spec.dtype == "auto" else None
+    if found and found.fits and room.number > 2:
+        entry = _entry(spec, "dtype: bfloat16")
+        return f"In bfloat16 it would, and this processor is slow at that: put `{entry}` into your models.yaml."
     return f"{_LIST}; `pathway-local judges fit` reckons for other GPUs."
 
 

@@ -72,16 +72,16 @@ def _outside_code(environment: Mapping[str, str]) -> Check:
 
 
 def _gpu(machine: Machine) -> Check:
+    slow = "" if machine.bf16 else ", in float32, since this one has no bfloat16"
     if not machine.gpus:
         wanted = uses_gpu()
         fix = "Install the driver, or the CPU build: pip install '.[cpu]' in this project's folder." if wanted else ""
-        slow = "" if machine.bf16 else ", in float32, since this one has no bfloat16"
         found = (
             "none, and the installed engine needs one" if wanted else f"none; the engine runs on the processor{slow}"
         )
         return Check("GPU", "problem" if wanted else "ok", found, fix)
     if not uses_gpu():
-        found = f"{machine.described()}, but the installed engine runs on the processor"
+        found = f"{machine.described()}, but the installed engine runs on the processor{slow}"
         return Check("GPU", "note", found, "Install the GPU build: pip install '.[gpu]' in this project's folder.")
     missing = [name for name in _GPU_FILES if not Path(name).exists()]
     if missing:

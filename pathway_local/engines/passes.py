@@ -29,7 +29,7 @@ GREEDY = Sampling()
 class Pass(Struct, frozen=True):
     """One generation. Its prompt is `ids`: `shared`, then `own`, with the start of the reply where it is pre-filled.
 
-    `shared` is one tuple for many passes, such as a rubric's text: an engine's process is told it once.
+    `shared` is one tuple for many passes, such as a rubric's text: an engine's process is told it where it changes.
     `grammar` is an llguidance Lark grammar for what is generated; None leaves it free. `stop_ids` end the
     generation beside the tokenizer's own end token. With `logprob_ids`, the result holds the natural-log
     probabilities of these ids at each generated token, after the grammar's mask, before temperature.

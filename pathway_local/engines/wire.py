@@ -113,7 +113,7 @@ class Frames(Generic[Message]):
 
 
 class PassWriter:
-    """Writes passes; the ids that those of a rubric share go once."""
+    """Writes passes; the ids that those of a rubric share go where they are not those of the pass before."""
 
     def __init__(self) -> None:
         self._shared: tuple[int, ...] = ()
