@@ -14,7 +14,7 @@ from reply_script import SECONDS
 from tiny_judge import make_tiny_judge
 from typed import Desk
 
-CASES, VLLM_CASES = 400, 1000
+CASES, VLLM_CASES = 400, 6000
 LONGEST = 3.0
 """Seconds after a command's start, or after its first case, within which it is killed."""
 
