@@ -175,6 +175,7 @@ def _short(spec: JudgeSpec, found: Fit, room: _Room) -> str:
 
 def _what_would(spec: JudgeSpec, machine: Machine, room: _Room, tokens: int) -> str:
     """A variant that fits, or more of the GPUs that are here, else where to look."""
+    own = _own(spec)
     for one in checkpoints(spec):
         found = None if one.estimated else room.fit(one, spec, tokens)
         if found and found.fits:
@@ -183,15 +184,14 @@ def _what_would(spec: JudgeSpec, machine: Machine, room: _Room, tokens: int) -> 
     parts = most_parallel(len(here), spec.kv_heads, spec.kv_heads)
     if len(here) == len(machine.gpus) and parts > room.parts and uses_gpu():
         gb = min(here) / GB
-        wider, own = replace(room, gb=gb, parts=parts), _own(spec)
-        found = wider.fit(own, spec, tokens) if own else None
+        found = replace(room, gb=gb, parts=parts).fit(own, spec, tokens) if own else None
         if found and found.fits:
             return f"Over {parts} of the GPUs here it would: set `engine: {{{PARALLEL}: auto}}`."
-    half, own = replace(room, number=2), _own(spec)
-    found = half.fit(own, spec, tokens) if own and spec.dtype == "auto" else None
-    if found and found.fits and room.number > 2:
-        entry = _entry(spec, "dtype: bfloat16")
-        return f"In bfloat16 it would, and this processor is slow at that: put `{entry}` into your models.yaml."
+    if own and computed_in(spec, machine) != spec.dtype:
+        found = replace(room, number=2).fit(own, spec, tokens)
+        if found and found.fits:
+            entry = _entry(spec, "dtype: bfloat16")
+            return f"In bfloat16 it would, and this processor is slow at that: put `{entry}` into your models.yaml."
     return f"{_LIST}; `pathway-local judges fit` reckons for other GPUs."
 
 
