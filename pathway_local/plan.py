@@ -144,7 +144,7 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> Plan
     top_p, top_k = rubric.sampling.get("top_p", 1.0), int(rubric.sampling.get("top_k", 0))
     seed = plan.seed if plan.seed is not None else int(rubric.sampling.get("seed", 0))
     sampling = Sampling(float(temperature), float(top_p), top_k, seed)
-    think = think_budget(plan.think, judge)
+    think, engine = think_budget(plan.think, judge), engine_kind(plan.engine)
     settings = Settings(
         judge=judge.key,
         weights=checked_hash(judge, weights_folder(judge)),
@@ -152,12 +152,11 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> Plan
         detail=plan.detail,
         samples=plan.samples,
         sampling=sampling,
-        engine=engine_kind(plan.engine),
+        engine=engine,
         dtype=computed_in(judge, machine),
         think=think,
         chat=manner(judge, think, sampling),
-        options=_options(judge, engine_kind(plan.engine), machine)
-        | deterministic(engine_kind(plan.engine), plan.deterministic),
+        options=_options(judge, engine, machine) | deterministic(engine, plan.deterministic),
     )
     return PlannedRater(plan.rater or judge.name, judge, rubric, settings)
 

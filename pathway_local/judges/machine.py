@@ -29,7 +29,7 @@ class Device:
 class Machine:
     """The GPUs that programs of this user see, and the bytes of main memory that they could still take.
 
-    `bf16`: the processor has instructions for bfloat16; without them that takes two to five times as long as float32.
+    `bf16`: the processor has instructions for bfloat16; without them that takes two to four times as long as float32.
     """
 
     gpus: tuple[Device, ...]
