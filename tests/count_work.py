@@ -1,4 +1,7 @@
-"""Counts the work of judging with real vLLM: `python count_work.py JUDGE RUBRIC DETAIL CASES FOLDER` prints JSON."""
+"""Counts the work of judging with real vLLM: `python count_work.py JUDGE RUBRIC DETAIL CASES FOLDER [SETTINGS]`.
+
+It prints JSON. SETTINGS are the engine's, as JSON.
+"""
 
 import json
 import pickle
@@ -53,10 +56,10 @@ class Counted(VllmEngine):
         return done
 
 
-def main(judge: str, name: str, detail: str, count: str, folder: str) -> None:
+def main(judge: str, name: str, detail: str, count: str, folder: str, settings: str = "{}") -> None:
     rubric, tokenizer = load_rubric(name), JudgeTokenizer(Path(judge))
     writer = PromptWriter(rubric, tokenizer, Chat(), context=CONTEXT, detail=detail)  # type: ignore[arg-type]
-    engine = Counted(EngineConfig(judge, "float32", CONTEXT))
+    engine = Counted(EngineConfig(judge, "float32", CONTEXT, json.loads(settings)))
     from vllm.v1.structured_output import backend_guidance  # only now: what the engine sets has to come before
 
     backend_guidance.validate_guidance_grammar = looks = Mock(side_effect=backend_guidance.validate_guidance_grammar)
@@ -67,14 +70,14 @@ def main(judge: str, name: str, detail: str, count: str, folder: str) -> None:
         tally = Judging(run, [rater], Pool(lambda: engine, tokenizer, CONTEXT), source="c.csv").judge(iter(cases))
     from pathway_local.engines.vllm_request import sampling_params
 
-    settings = sampling_params(Pass("", (), "start: /a+/\n", 2, stop_ids=(1,), logprob_ids=(3,)))
+    params = sampling_params(Pass("", (), "start: /a+/\n", 2, stop_ids=(1,), logprob_ids=(3,)))
     shared = len(writer.shared_prefix())
     _, *later = (min(cached, shared) / shared for cached in engine.replies.values())
     told = {
         "judged": tally.judged,
         "passes": engine.passes,
         "steps": engine.steps,
-        "workers would get the same settings": pickle.loads(pickle.dumps(settings)) == settings,
+        "workers would get the same settings": pickle.loads(pickle.dumps(params)) == params,
         "looks at grammars": looks.call_count,
         "generated": tally.tokens.generated,
         "computed": tally.tokens.prompt - tally.tokens.cached,

@@ -16,7 +16,7 @@ from pathway_local.engines.child import _caches
 from pathway_local.engines.host import Host
 from pathway_local.engines.passes import EngineConfig, Pass, PassResult, Sampling
 from pathway_local.engines.probe import MOST_NAMED
-from pathway_local.engines.vllm import CPU_BLOCK, _cpu_memory, engine_options
+from pathway_local.engines.vllm import CPU_BLOCK, CPU_SEQUENCES, _cpu_memory, engine_options
 from pathway_local.errors import EngineError
 
 SAMPLES = 40
@@ -110,6 +110,12 @@ def test_the_prefix_cache_skips_what_prompts_share(vllm_host: Host, make: Maker)
     _run(vllm_host, [first])
     found = _run(vllm_host, [second])
     assert len(shared) - CPU_BLOCK < found["second"].cached_tokens <= len(shared)
+
+
+def test_a_pass_that_continues_comes_before_those_that_begin(vllm_host: Host, make: Maker) -> None:
+    begin = [Pass(f"begins-{at}", make.ids(f"Judge {at}."), None, 20) for at in range(3 * CPU_SEQUENCES)]
+    order = list(_run(vllm_host, [*begin, replace(make.probing(4), id="continues", continues=True)]))
+    assert order.index("continues") <= 2 * CPU_SEQUENCES, "what is in the batch, and at most one batch more"
 
 
 def test_a_refused_pass_fails_alone_and_its_error_tells_nothing_of_the_case(vllm_host: Host, make: Maker) -> None:

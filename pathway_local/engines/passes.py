@@ -33,6 +33,9 @@ class Pass(Struct, frozen=True):
     `grammar` is an llguidance Lark grammar for what is generated; None leaves it free. `stop_ids` end the
     generation beside the tokenizer's own end token. With `logprob_ids`, the result holds the natural-log
     probabilities of these ids at each generated token, after the grammar's mask, before temperature.
+
+    A pass that `continues` an earlier one of its request comes before those that begin one: what it goes on from is
+    still in the prefix cache, and soon would not be.
     """
 
     id: str
@@ -43,6 +46,7 @@ class Pass(Struct, frozen=True):
     stop_ids: tuple[int, ...] = ()
     logprob_ids: tuple[int, ...] = ()
     shared: tuple[int, ...] = ()
+    continues: bool = False
 
     @property
     def ids(self) -> tuple[int, ...]:

@@ -108,7 +108,7 @@ class Probe:
         found: dict[int, float] = {}
         for at in range(0, len(legal), MOST_NAMED):
             named = legal[at : at + MOST_NAMED]
-            result = yield Pass(next_id(), own, None, 1, logprob_ids=named, shared=shared)
+            result = yield Pass(next_id(), own, None, 1, logprob_ids=named, shared=shared, continues=True)
             result.check()
             for each in result.logprobs:
                 found.update(each)

@@ -53,6 +53,9 @@ GPU_HINT = "vLLM has it for NVIDIA GPUs of compute capability 9.0 or more, such 
 CPU_BLOCK = 32
 """Tokens that the prefix cache keeps or drops together; the CPU attention takes multiples of 32, vLLM's own is 128."""
 
+BEGINNING, CONTINUING = 1, 0
+"""vLLM's priorities: the lowest number first, and among equals who came first."""
+
 CPU_SEQUENCES = 64
 CPU_FEW = 1024
 
@@ -116,7 +119,8 @@ class VllmEngine:
             return
         number = str(next(self._numbers))
         try:
-            self._engine.add_request(number, tokens_input(ids), sampling_params(item))
+            settings, priority = sampling_params(item), CONTINUING if item.continues else BEGINNING
+            self._engine.add_request(number, tokens_input(ids), settings, priority=priority)
         except self._refusals as refusal:
             # The exception's own text can quote the grammar, and with it what a case says.
             self._refuse(item, f"vLLM refused the request ({type(refusal).__name__})")
@@ -224,6 +228,7 @@ def engine_options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
         "dtype": config.dtype,
         "trust_remote_code": False,
         "generation_config": "vllm",
+        "scheduling_policy": "priority",
         "structured_outputs_config": {"backend": "guidance", "disable_any_whitespace": True},
         "max_logprobs": -1,
         "disable_log_stats": True,
