@@ -19,6 +19,9 @@ from pathway_local.judges.weights import read_json
 ENCODED_AT_ONCE = 50_000
 """Characters of a text that are encoded together where it is counted piece by piece."""
 
+MISTRAL = ("mistral", "mistral3", "ministral", "pixtral", "voxtral")
+"""Kinds of models some of whose tokenizers were saved with a wrong pattern of words, which transformers can mend."""
+
 LONG_TOKEN = 8
 """Characters of a token that few texts have on average."""
 
@@ -33,7 +36,9 @@ class JudgeTokenizer:
         from transformers import PreTrainedTokenizerFast  # slow to import, and help or a summary need none
 
         try:
-            self.tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+            # Unasked it would call any large tokenizer wrong whose config tells no version of transformers.
+            wrong = _declared(folder / "config.json").get("model_type") in MISTRAL
+            self.tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, fix_mistral_regex=wrong)
         except Exception as error:  # noqa: BLE001 (the tokenizer library raises bare Exception for a broken file)
             raise EngineError(f"the tokenizer in {folder} can't be read ({type(error).__name__})") from None
         if self.tokenizer.eos_token_id is None:
@@ -144,10 +149,8 @@ class JudgeTokenizer:
         ids = {self.tokenizer.convert_tokens_to_ids(token) for token in end_of_turn}
         if None in ids or self.tokenizer.unk_token_id in ids:
             raise EngineError(f"the tokenizer in {folder} lacks one of the end-of-turn tokens {', '.join(end_of_turn)}")
-        path = folder / "generation_config.json"
-        if path.is_file():
-            declared = read_json(path).get("eos_token_id") or []
-            ids |= set(declared if isinstance(declared, list) else [declared])
+        declared = _declared(folder / "generation_config.json").get("eos_token_id") or []
+        ids |= set(declared if isinstance(declared, list) else [declared])
         return tuple(sorted({i for i in ids if isinstance(i, int)} - {self.eos_id}))
 
 
@@ -160,6 +163,11 @@ class _Bytes(dict[int, bytes]):
     def __missing__(self, token: int) -> bytes:
         self[token] = found = bytes(self._tokenizer.decode_bytes([token]))
         return found
+
+
+def _declared(path: Path) -> Mapping[str, object]:
+    """What a JSON file of the judge says, if there is such a file."""
+    return read_json(path) if path.is_file() else {}
 
 
 def _without_added_tokens(tokenizer: Tokenizer) -> Tokenizer:

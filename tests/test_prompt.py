@@ -1,5 +1,6 @@
 """A case under a rubric as token ids: hostile text changes neither roles nor tokens nor format."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,7 +8,9 @@ import pytest
 from families import FAMILIES, Family, write_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
+from pathway_local.bench.shape import make_judge
 from pathway_local.case import Case
 from pathway_local.chat import Chat
 from pathway_local.errors import MissingInput, PromptTooLong, RubricError
@@ -188,3 +191,17 @@ def test_a_template_that_changes_an_input_is_refused_with_its_line(template: str
 def test_a_folder_without_a_fast_tokenizer_is_named(tmp_path: Path) -> None:
     with pytest.raises(Exception, match=r"tokenizer\.json"):
         JudgeTokenizer(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["qwen3", "mistral3"])
+def test_a_large_tokenizer_is_mended_where_its_kind_was_saved_wrong_and_else_not_called_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    said: list[object] = []
+    monkeypatch.setattr("transformers.tokenization_utils_tokenizers.logger.warning", said.append)
+    folder = make_judge("qwen3-0.6b", tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": kind}))
+    before = str(Tokenizer.from_file(str(folder / "tokenizer.json")).pre_tokenizer)
+    assert (str(JudgeTokenizer(folder).tokenizer.backend_tokenizer.pre_tokenizer) != before) == (kind == "mistral3")
+    assert said == []
