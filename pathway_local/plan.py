@@ -17,7 +17,7 @@ from pathway_local.engines.seal import Wanted
 from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.machine import Machine, this_machine
-from pathway_local.judges.registry import Registry, weights_folder
+from pathway_local.judges.registry import USUAL_JUDGE, Registry, weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.rater import Rater
 from pathway_local.rubrics.output_format import Detail
@@ -27,7 +27,8 @@ from pathway_local.runs.run_file import RunFile
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a user asks for. Without rubrics, an existing run goes on with its own raters.
+    """What a user asks for. Without rubrics, an existing run goes on with its own raters; without judges, other
+    rubrics are for the run's own judge, and in a new run for the demo judge.
 
     `keep` names metadata columns, None stands for all. `detail`, `samples`, `temperature`, `seed` and
     `engine` are part of the rater: in a run that goes on they must be what they were. Without `texts` only scores
@@ -37,7 +38,7 @@ class Plan:
     cases: Path
     run: Path
     rubrics: Sequence[str] = ()
-    judges: Sequence[str] = ("demo",)
+    judges: Sequence[str] = ()
     rater: str | None = None
     registry: Path | None = None
     id_column: str | None = None
@@ -112,11 +113,14 @@ def planned_raters(
     """The raters of a plan, or of the run that it goes on with. Raises PathwayError."""
     if run and not plan.rubrics:
         return [_resumed(rater, rubrics[rater.rubric], registry) for rater in own_raters(run)]
-    judges = [registry.get(name) for name in plan.judges]
-    if plan.rater and len(judges) > 1:
+    if plan.rater and len(plan.judges) > 1:
         raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
+    judges = [(plan.rater or "", registry.get(name)) for name in plan.judges]
+    if not judges:
+        name, judge = _usual(run)
+        judges = [(plan.rater or name, registry.get(judge))]
     machine = this_machine()
-    raters = [_new(plan, judge, rubric, machine) for judge in judges for rubric in rubrics.values()]
+    raters = [_new(plan, name, judge, rubric, machine) for name, judge in judges for rubric in rubrics.values()]
     named = Counter((each.name, each.rubric.name) for each in raters)
     for (name, rubric), count in named.items():
         if count > 1:
@@ -125,6 +129,15 @@ def planned_raters(
                 "Judge with one at a time, each with a --rater of its own.",
             )
     return raters
+
+
+def _usual(run: RunFile | None) -> tuple[str, str]:
+    """The rater and the judge that judge where none is named. Raises UsageError where the run has several."""
+    own = dict.fromkeys((rater.name, str(rater.spec["judge"])) for rater in own_raters(run)) if run else {}
+    if len(own) > 1:
+        names = ", ".join(dict.fromkeys(judge for _, judge in own))
+        raise UsageError(f"{len(own)} raters judge in this run, by {names}", "Say which judge it is: --judge NAME.")
+    return next(iter(own), ("", USUAL_JUDGE))
 
 
 def _resumed(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedRater:
@@ -136,7 +149,7 @@ def _resumed(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedRater:
     return PlannedRater(rater.name, judge, rubric, now)
 
 
-def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> PlannedRater:
+def _new(plan: Plan, name: str, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> PlannedRater:
     """What the plan, the rubric and the registry say of how to judge, the first before the others."""
     temperature = plan.temperature if plan.temperature is not None else rubric.sampling.get("temperature", 0.0)
     if plan.samples > 1 and temperature == 0:
@@ -158,7 +171,7 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> Plan
         chat=manner(judge, think, sampling),
         options=_options(judge, engine, machine) | deterministic(engine, plan.deterministic),
     )
-    return PlannedRater(plan.rater or judge.name, judge, rubric, settings)
+    return PlannedRater(name or judge.name, judge, rubric, settings)
 
 
 def _options(judge: JudgeSpec, engine: str, machine: Machine) -> dict[str, JsonValue]:

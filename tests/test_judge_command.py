@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from typed import RUBRIC, Desk
 
+from pathway_local.runs.run_file import RunFile
+
 
 @pytest.fixture
 def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
@@ -24,6 +26,33 @@ def test_raters_of_one_judge_go_on_each_with_its_own_engine_settings(desk: Desk)
     assert said.count("sealed:") == 2, "an engine for each"
     job = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"][-1]
     assert (job["facts"]["judged"], job["facts"]["skipped"]) == (2, 4)
+
+
+def test_another_rubric_is_the_runs_own_raters_and_columns_are_kept_as_before(desk: Desk) -> None:
+    few, more = (
+        desk.cases(2, "few.jsonl", term="may", student="Eve"),
+        desk.cases(4, "more.jsonl", term="june", student="Eve"),
+    )
+    (desk.work / "other.prompty").write_text(RUBRIC.replace("name: small", "name: other"))
+    desk.typed(*desk.judging(few, "--rater", "anna", "--keep", "term"))
+    going_on = ["--run", "may.run", "--models", "models.yaml", "--engine", "scripted"]
+    said = desk.typed("judge", more.name, "-r", "other.prompty", *going_on).stderr
+    assert "kept as before: term" in said
+    with RunFile.read(desk.work / "may.run") as run:
+        found = {(record.rater, record.rubric, record.case_id): record.metadata for record in run.records()}
+    expected = {("anna", "small", f"case-{i}"): {"term": "june"} for i in range(2)}
+    assert found == expected | {("anna", "other", f"case-{i}"): {"term": "june"} for i in range(4)}
+    desk.typed(*desk.judging(few, "--rater", "ben"))
+    said = desk.typed("judge", more.name, "-r", "other.prompty", *going_on, code=2).stderr
+    assert "2 raters judge in this run, by scripted" in said
+
+
+def test_all_columns_that_are_kept_are_those_of_that_file(desk: Desk) -> None:
+    desk.typed(*desk.judging(desk.cases(1, term="may"), "--keep", "all"))
+    more = desk.cases(2, "more.jsonl", term="may", student="Eve")
+    desk.typed("judge", more.name, "--run", "may.run", "--models", "models.yaml")
+    with RunFile.read(desk.work / "may.run") as run:
+        assert [record.metadata for record in run.records()] == [{"term": "may"}] * 2
 
 
 @pytest.fixture(scope="module")

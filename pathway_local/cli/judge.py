@@ -57,7 +57,8 @@ def judge(
     cases: Annotated[Path, typer.Argument(help="Cases: .csv, .tsv, .jsonl, .parquet or .xlsx.", show_default=False)],
     rubric: Annotated[list[str], typer.Option("--rubric", "-r", help="A rubric's name, or a rubric file.")] = [],  # noqa: B006
     judge: Annotated[
-        list[str], typer.Option("--judge", "-j", help="A judge's name, or a model folder; default: demo.")
+        list[str],
+        typer.Option("--judge", "-j", help="A judge's name or folder; default: the run's, else demo."),
     ] = [],  # noqa: B006
     run: Annotated[Path | None, typer.Option(help="The run file; one that exists goes on where it ended.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the verdicts here, too (- for stdout).")] = None,
@@ -109,7 +110,7 @@ def judge(
         run=where,
         rubrics=rubric,
         allow_references=allow_references,
-        judges=judge or ["demo"],
+        judges=judge,
         rater=rater,
         registry=models,
         id_column=id_column,

@@ -47,6 +47,10 @@ class JobProgress:
             self._bar.start()
             self._bar.add_task(rater, total=total, figures="")
 
+    def loaded(self) -> None:
+        """Count its pace from now on: loading is not judging."""
+        self._began = time.monotonic()
+
     def watch(self, tally: Tally) -> None:
         """Show how far it has come."""
         now = time.monotonic()

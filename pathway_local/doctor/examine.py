@@ -10,9 +10,7 @@ from pathway_local.doctor.machine import machine_checks
 from pathway_local.doctor.versions import version_checks
 from pathway_local.errors import PathwayError
 from pathway_local.judges.machine import Machine, this_machine
-from pathway_local.judges.registry import Registry, load_registry, weights_folder
-
-USUAL_JUDGE = "demo"
+from pathway_local.judges.registry import USUAL_JUDGE, Registry, load_registry, weights_folder
 
 
 def examine(target: Path | None = None, judge: str | None = None, registry: Path | None = None) -> Iterator[Check]:

@@ -28,6 +28,9 @@ from pathway_local.safe_yaml import load_yaml
 from pathway_local.shipped import shipped
 from pathway_local.yaml_places import Keys, Places
 
+USUAL_JUDGE = "demo"
+"""The judge where none is named."""
+
 MAX_BYTES = 256 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
 _PARTS: Mapping[str, type[BaseModel]] = {

@@ -24,7 +24,8 @@ class CasesFile:
     column named id or case_id is taken, and where there is none, rows are numbered. After that, `inputs` has the
     column of each input (`score_rubric.criteria` is the key criteria of the objects in the column score_rubric),
     `aliases_used` those that were found under another name, `id_column` what ids are read from
-    (None: numbers), `columns` all columns, and `notes` what else was decided, for people to read.
+    (None: numbers), `columns` all columns, `metadata` those that are neither, and `notes` what else was decided,
+    for people to read.
     Raises CasesError where the file can't be read, ColumnsError where its columns don't match, UnknownName
     where `mapping` or `id_column` name what is not there.
     """
@@ -55,6 +56,8 @@ class CasesFile:
         if id_column is not None and id_column not in self.columns:
             raise no_column(id_column, self.columns, path.name)
         self.id_column = id_column or self._find_id_column()
+        self._used = {self.id_column, *self.inputs.values(), *(path[0] for path in self._nested.values())}
+        self.metadata = tuple(column for column in self.columns if column not in self._used)
 
     def __iter__(self) -> Iterator[Case | BadRow]:
         """Every row as a case, or as the reason why it is none. `blank_rows` then counts those that were skipped.
@@ -126,8 +129,7 @@ class CasesFile:
             where = f"{self.path.name} {self.sheet.unit} {row.line}"
             return BadRow(name, row.number, where, reason, numbered=self.id_column is None)
         inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items() if column in row.cells}
-        used = {self.id_column, *self.inputs.values(), *(path[0] for path in self._nested.values())}
-        metadata = {column: text for column, text in row.cells.items() if column not in used}
+        metadata = {column: text for column, text in row.cells.items() if column not in self._used}
         return Case(name, inputs, metadata, row.number, numbered=self.id_column is None)
 
     def _flaw(self, row: Row) -> str:
