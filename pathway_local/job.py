@@ -26,7 +26,7 @@ from pathway_local.prompt import PromptWriter
 from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.runs.manifest import surroundings
-from pathway_local.runs.run_cases import cases_of, columns_of, remember
+from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.cases_file import CasesFile
@@ -50,7 +50,7 @@ class Watcher(Protocol):
     def begin(self, rater: str, total: int | None) -> None:
         """A judge begins; `total` counts its outcomes where that is known."""
 
-    def loaded(self) -> None:
+    def ready(self) -> None:
         """Its engine stands, and judges from now on."""
 
     def watch(self, tally: Tally) -> None:
@@ -69,7 +69,7 @@ class Silent:
     def begin(self, rater: str, total: int | None) -> None:
         """Nothing to show."""
 
-    def loaded(self) -> None:
+    def ready(self) -> None:
         """Nothing to show."""
 
     def watch(self, tally: Tally) -> None:
@@ -103,10 +103,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded
         for each in raters:
             run.add_rubric(each.rubric.name, each.rubric.text)
         ids = [run.add_rater(each.rater) for each in raters]
-        remember(run, cases, plan.mapping, plan.keep)
-        keep = None if plan.keep is None else columns_of(run).keep
-        if also := [name for name in keep or () if name not in (plan.keep or ())]:
-            watcher.notice(f"kept as before: {', '.join(map(shown, also))}")
+        remember(run, cases, plan.mapping)
         if not plan.texts:
             run.set_setting(TEXTS, False)
         before = cases.sha256()
@@ -116,7 +113,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded
         try:
             for engine in dict.fromkeys(each.engine for each in raters):
                 own = [(rater_id, each) for rater_id, each in zip(ids, raters, strict=True) if each.engine == engine]
-                tallies.append(_judge(run, own, plan, cases, keep, watcher, job, loaded))
+                tallies.append(_judge(run, own, plan, cases, watcher, job, loaded))
             status = "stopped" if watcher.stopped() else "done"
             if _has_changed(cases, before):
                 run.learn(job, {"cases_changed": True})
@@ -155,7 +152,6 @@ def _judge(
     own: Sequence[tuple[int, PlannedRater]],
     plan: Plan,
     cases: CasesFile,
-    keep: Sequence[str] | None,
     watcher: Watcher,
     job: int,
     loaded: Loaded,
@@ -175,7 +171,7 @@ def _judge(
         watcher.notice(f"{engine.facts.engine} {engine.facts.version} on {facts['device']}, sealed: {facts['seal']}")
         if caution := caution_about(engine.facts.seal):
             watcher.notice(caution)
-        watcher.loaded()
+        watcher.ready()
         return engine
 
     telling, pool = _Telling(run, watcher), Pool(load, tokenizer, context)
@@ -188,7 +184,7 @@ def _judge(
             raters,
             pool,
             source=plan.cases.name,
-            keep=keep,
+            keep=plan.keep,
             texts=run.get_setting(TEXTS) is not False,
             window=window_of(settings.engine, config),
             watch=telling.now_and_then,
@@ -268,6 +264,9 @@ def _check_columns(cases: CasesFile, plan: Plan) -> None:
     for name in plan.keep or ():
         if name not in cases.columns:
             raise no_column(name, cases.columns, cases.path.name)
+        if name not in cases.metadata:
+            what = "the ids" if name == cases.id_column else "an input"
+            raise UsageError(f"--keep names {shown(name)!r}, the column of {what}", "A run has ids, and no inputs.")
     if plan.truncate and plan.truncate not in cases.inputs:
         raise UsageError(
             f"--truncate names {plan.truncate!r}, which is no input", f"There are: {', '.join(cases.inputs)}."

@@ -115,12 +115,9 @@ def planned_raters(
         return [_resumed(rater, rubrics[rater.rubric], registry) for rater in own_raters(run)]
     if plan.rater and len(plan.judges) > 1:
         raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
-    judges = [(plan.rater or "", registry.get(name)) for name in plan.judges]
-    if not judges:
-        name, judge = _usual(run)
-        judges = [(plan.rater or name, registry.get(judge))]
+    judges = [registry.get(name) for name in plan.judges or [_usual_judge(run, plan.rater)]]
     machine = this_machine()
-    raters = [_new(plan, name, judge, rubric, machine) for name, judge in judges for rubric in rubrics.values()]
+    raters = [_new(plan, judge, rubric, machine) for judge in judges for rubric in rubrics.values()]
     named = Counter((each.name, each.rubric.name) for each in raters)
     for (name, rubric), count in named.items():
         if count > 1:
@@ -131,13 +128,13 @@ def planned_raters(
     return raters
 
 
-def _usual(run: RunFile | None) -> tuple[str, str]:
-    """The rater and the judge that judge where none is named. Raises UsageError where the run has several."""
-    own = dict.fromkeys((rater.name, str(rater.spec["judge"])) for rater in own_raters(run)) if run else {}
-    if len(own) > 1:
-        names = ", ".join(dict.fromkeys(judge for _, judge in own))
-        raise UsageError(f"{len(own)} raters judge in this run, by {names}", "Say which judge it is: --judge NAME.")
-    return next(iter(own), ("", USUAL_JUDGE))
+def _usual_judge(run: RunFile | None, rater: str | None) -> str:
+    """The judge where none is named: the run's, or that of its rater of this name. Raises UsageError if it has more."""
+    own = {each.name: Settings.model_validate(each.spec).judge for each in own_raters(run)} if run else {}
+    judges = list(dict.fromkeys([own[rater]] if rater in own else own.values()))
+    if len(judges) > 1:
+        raise UsageError(f"this run has several judges: {', '.join(judges)}", "Say which one it is: --judge NAME.")
+    return judges[0] if judges else USUAL_JUDGE
 
 
 def _resumed(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedRater:
@@ -149,7 +146,7 @@ def _resumed(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedRater:
     return PlannedRater(rater.name, judge, rubric, now)
 
 
-def _new(plan: Plan, name: str, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> PlannedRater:
+def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> PlannedRater:
     """What the plan, the rubric and the registry say of how to judge, the first before the others."""
     temperature = plan.temperature if plan.temperature is not None else rubric.sampling.get("temperature", 0.0)
     if plan.samples > 1 and temperature == 0:
@@ -171,7 +168,7 @@ def _new(plan: Plan, name: str, judge: JudgeSpec, rubric: Rubric, machine: Machi
         chat=manner(judge, think, sampling),
         options=_options(judge, engine, machine) | deterministic(engine, plan.deterministic),
     )
-    return PlannedRater(name or judge.name, judge, rubric, settings)
+    return PlannedRater(plan.rater or judge.name, judge, rubric, settings)
 
 
 def _options(judge: JudgeSpec, engine: str, machine: Machine) -> dict[str, JsonValue]:

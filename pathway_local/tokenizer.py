@@ -35,10 +35,10 @@ class JudgeTokenizer:
             raise EngineError(f"{folder} holds no tokenizer.json", hint)
         from transformers import PreTrainedTokenizerFast  # slow to import, and help or a summary need none
 
+        mend = _declared(folder / "config.json").get("model_type") in MISTRAL
         try:
-            # Unasked it would call any large tokenizer wrong whose config tells no version of transformers.
-            wrong = _declared(folder / "config.json").get("model_type") in MISTRAL
-            self.tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, fix_mistral_regex=wrong)
+            # Not told, it would call any large tokenizer wrong whose config names no version of transformers.
+            self.tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, fix_mistral_regex=mend)
         except Exception as error:  # noqa: BLE001 (the tokenizer library raises bare Exception for a broken file)
             raise EngineError(f"the tokenizer in {folder} can't be read ({type(error).__name__})") from None
         if self.tokenizer.eos_token_id is None:

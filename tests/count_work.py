@@ -1,6 +1,6 @@
-"""Counts the work of judging with real vLLM: `python count_work.py JUDGE RUBRIC DETAIL CASES FOLDER [SETTINGS]`.
+"""Counts the work of judging with real vLLM: `python count_work.py JUDGE RUBRIC DETAILS CASES FOLDER [SETTINGS]`.
 
-It prints JSON. SETTINGS are the engine's, as JSON.
+It prints a line of JSON for each of DETAILS, joined by commas. SETTINGS are the engine's, as JSON.
 """
 
 import json
@@ -27,12 +27,15 @@ CONTEXT = 4096
 
 
 class Counted(VllmEngine):
-    """The engine, with its passes and steps counted."""
-
-    passes = steps = read = cached = 0
+    """The engine, with its passes and steps counted; results come a step later, as out of its own process."""
 
     def __init__(self, config: EngineConfig) -> None:
         super().__init__(config)
+        self.late: list[PassResult] = []
+        self.forget()
+
+    def forget(self) -> None:
+        self.passes = self.steps = self.read = self.cached = 0
         self.replies: dict[str, int] = {}
         """Tokens from the cache by reply, in the order they were asked for."""
 
@@ -42,6 +45,9 @@ class Counted(VllmEngine):
         self.passes += 1
         self.read += len(item.ids)
         super().submit(item)
+
+    def _begin(self, item: Pass) -> None:
+        super()._begin(item)
         # Grammars are compiled in threads, and a pass whose own is not ready sits out steps: how many would be chance.
         scheduler = self._engine.engine_core.engine_core.scheduler
         constraints = [request.structured_output_request for request in scheduler.requests.values()]
@@ -50,21 +56,36 @@ class Counted(VllmEngine):
 
     def step(self) -> list[PassResult]:
         self.steps += 1
-        done = super().step()
+        done, self.late = self.late, super().step()
         self.cached += sum(result.cached_tokens for result in done)
         self.replies |= {result.id: result.cached_tokens for result in done if result.id in self.replies}
         return done
 
+    def results(self) -> list[PassResult]:
+        while not (done := self.step()) and (self.late or self._held or self._admission.waiting):
+            pass
+        return done
 
-def main(judge: str, name: str, detail: str, count: str, folder: str, settings: str = "{}") -> None:
+
+def main(judge: str, name: str, details: str, count: str, folder: str, settings: str = "{}") -> None:
+    engine = Counted(EngineConfig(judge, "float32", CONTEXT, json.loads(settings)))
+    for number, detail in enumerate(details.split(",")):
+        print(json.dumps(counted(engine, judge, name, detail, int(count), Path(folder), number)))
+        engine.forget()
+    engine.close()
+
+
+def counted(
+    engine: Counted, judge: str, name: str, detail: str, count: int, folder: Path, seed: int
+) -> dict[str, object]:
     rubric, tokenizer = load_rubric(name), JudgeTokenizer(Path(judge))
     writer = PromptWriter(rubric, tokenizer, Chat(), context=CONTEXT, detail=detail)  # type: ignore[arg-type]
-    engine = Counted(EngineConfig(judge, "float32", CONTEXT, json.loads(settings)))
     from vllm.v1.structured_output import backend_guidance  # only now: what the engine sets has to come before
 
-    backend_guidance.validate_guidance_grammar = looks = Mock(side_effect=backend_guidance.validate_guidance_grammar)
-    cases = cases_of(write_cases(Path(folder) / "c.csv", rubric, int(count), 1), [rubric], None)
-    with RunFile.create(Path(folder) / "c.run") as run:
+    look = backend_guidance.validate_guidance_grammar
+    backend_guidance.validate_guidance_grammar = looks = Mock(side_effect=look)
+    cases = cases_of(write_cases(folder / f"{detail}.csv", rubric, count, seed), [rubric], None)
+    with RunFile.create(folder / f"{detail}.run") as run:
         run.add_rubric(name, rubric.text)
         rater = LocalRater(run.add_rater(Rater("x", "judge", name, {})), writer)
         tally = Judging(run, [rater], Pool(lambda: engine, tokenizer, CONTEXT), source="c.csv").judge(iter(cases))
@@ -73,7 +94,7 @@ def main(judge: str, name: str, detail: str, count: str, folder: str, settings: 
     params = sampling_params(Pass("", (), "start: /a+/\n", 2, stop_ids=(1,), logprob_ids=(3,)))
     shared = len(writer.shared_prefix())
     _, *later = (min(cached, shared) / shared for cached in engine.replies.values())
-    told = {
+    return {
         "judged": tally.judged,
         "passes": engine.passes,
         "steps": engine.steps,
@@ -87,8 +108,6 @@ def main(judge: str, name: str, detail: str, count: str, folder: str, settings: 
         "of all prompts from the cache": tally.tokens.cached / tally.tokens.prompt,
         "of cases": tally.tokens.prompt - tally.judged * shared,
     }
-    print(json.dumps(told))
-    engine.close()
 
 
 main(*sys.argv[1:])

@@ -242,6 +242,15 @@ def test_out_of_memory_halves_what_is_in_flight(begin: Begin, notices: list[str]
     ]
 
 
+def test_what_continues_goes_first_where_fewer_are_in_flight(begin: Begin) -> None:
+    host = begin()
+    host._window = 1
+    for number in range(5):
+        host.submit(_pass(number))
+    host.submit(Pass("5", (5,), None, 4, continues=True))
+    assert list(_drain(host)) == ["0", "5", "1", "2", "3", "4"]
+
+
 def test_an_engine_that_only_dies_is_given_up_without_a_word_of_a_case(begin: Begin, notices: list[str]) -> None:
     host = begin("die")
     for number in range(40):

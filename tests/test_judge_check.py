@@ -305,7 +305,9 @@ def test_config_settings_and_vocabulary(qwen: Path) -> None:
     assert "never run" in found(spec_of(qwen), auto_map={"AutoConfig": "x.Y"})["config"].found
     assert _problems(found(spec_of(qwen), vocab_size=1000)) == ["vocabulary"]
     (qwen / "config.json").write_text("{")
-    assert _problems(_check(spec_of(qwen), qwen)) == ["config", "tokenizer"]
+    broken = _check(spec_of(qwen), qwen)
+    assert _problems(broken) == ["config", "tokenizer"]
+    assert "config.json is not JSON" in broken["tokenizer"].found
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "generation_config.json"])

@@ -28,31 +28,27 @@ def test_raters_of_one_judge_go_on_each_with_its_own_engine_settings(desk: Desk)
     assert (job["facts"]["judged"], job["facts"]["skipped"]) == (2, 4)
 
 
-def test_another_rubric_is_the_runs_own_raters_and_columns_are_kept_as_before(desk: Desk) -> None:
-    few, more = (
-        desk.cases(2, "few.jsonl", term="may", student="Eve"),
-        desk.cases(4, "more.jsonl", term="june", student="Eve"),
-    )
-    (desk.work / "other.prompty").write_text(RUBRIC.replace("name: small", "name: other"))
-    desk.typed(*desk.judging(few, "--rater", "anna", "--keep", "term"))
-    going_on = ["--run", "may.run", "--models", "models.yaml", "--engine", "scripted"]
-    said = desk.typed("judge", more.name, "-r", "other.prompty", *going_on).stderr
-    assert "kept as before: term" in said
+def test_another_rubric_is_for_the_runs_own_judge(desk: Desk) -> None:
+    cases = desk.cases(2)
+    (desk.work / "other.prompty").write_text(RUBRIC.replace("name: small", "name: other").replace("answer", "reply"))
+    desk.typed(*desk.judging(cases, "--map", "answer=answer"))
+    another = ["judge", cases.name, "-r", "other.prompty", "--map", "reply=answer", "--run", "may.run"]
+    another += ["--models", "models.yaml", "--engine", "scripted"]
+    desk.typed(*another)
     with RunFile.read(desk.work / "may.run") as run:
-        found = {(record.rater, record.rubric, record.case_id): record.metadata for record in run.records()}
-    expected = {("anna", "small", f"case-{i}"): {"term": "june"} for i in range(2)}
-    assert found == expected | {("anna", "other", f"case-{i}"): {"term": "june"} for i in range(4)}
-    desk.typed(*desk.judging(few, "--rater", "ben"))
-    said = desk.typed("judge", more.name, "-r", "other.prompty", *going_on, code=2).stderr
-    assert "2 raters judge in this run, by scripted" in said
+        assert [(record.rater, record.rubric) for record in run.records()] == [
+            ("scripted", "small"),
+            ("scripted", "other"),
+        ] * 2
+    desk.typed(*another, "--rater", "ben", "--judge", "workers")
+    assert "this run has several judges: scripted, workers" in desk.typed(*another, code=2).stderr
+    desk.typed(*another, "--rater", "ben")
 
 
-def test_all_columns_that_are_kept_are_those_of_that_file(desk: Desk) -> None:
-    desk.typed(*desk.judging(desk.cases(1, term="may"), "--keep", "all"))
-    more = desk.cases(2, "more.jsonl", term="may", student="Eve")
-    desk.typed("judge", more.name, "--run", "may.run", "--models", "models.yaml")
-    with RunFile.read(desk.work / "may.run") as run:
-        assert [record.metadata for record in run.records()] == [{"term": "may"}] * 2
+@pytest.mark.parametrize(("column", "what"), [("question", "an input"), ("id", "the ids")])
+def test_only_metadata_is_kept(desk: Desk, column: str, what: str) -> None:
+    said = desk.typed(*desk.judging(desk.cases(1), "--keep", column), code=2).stderr
+    assert f"the column of {what}" in said
 
 
 @pytest.fixture(scope="module")

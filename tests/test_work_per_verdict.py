@@ -80,19 +80,23 @@ def test_calls_and_statements_of_a_thousand_verdicts(tmp_path: Path, monkeypatch
 def test_tokens_passes_and_steps_of_real_verdicts(tiny_judge: Path, tmp_path: Path) -> None:
     cases = 48
     script = Path(__file__).with_name("count_work.py")
-    command = [sys.executable, str(script), str(tiny_judge), "pathway-answer", "score", str(cases), str(tmp_path)]
-    command.append(json.dumps({"max_num_seqs": SEATS, "kv_cache_memory_bytes": CACHE}))
+    asked = [str(tiny_judge), "pathway-answer", "score,through-score", str(cases), str(tmp_path)]
+    settings = json.dumps({"max_num_seqs": SEATS, "kv_cache_memory_bytes": CACHE})
+    command = [sys.executable, str(script), *asked, settings]
     done = subprocess.run(command, capture_output=True, text=True, timeout=880, check=True, env=os.environ)
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found["judged"] == cases
-    assert found["passes"] <= 2 * cases, "the reply, and the spelling of its score that it did not take"
-    assert found["generated"] <= 2 * cases, "a blank and a digit: all before them is pre-filled"
-    assert found["workers would get the same settings"]
-    assert found["looks at grammars"] == 1, "a rubric's grammar is the same for all of its cases"
-    assert found["steps"] <= 3 * cases / SEATS, "cases share steps"
-    assert found["of the rubric from the cache, from the second case on"] > 0.97
-    rounding = found["rubric"] % CPU_BLOCK
-    assert found["computed"] <= found["rubric"] + found["of cases"] + cases * rounding, "the rubric is computed once"
-    assert found["computed in all"] - found["computed"] <= cases * CPU_BLOCK, (
-        "a probe computes its last block, and comes before others have its place in the cache"
-    )
+    scores, replies = map(json.loads, done.stdout.splitlines()[-2:])
+    for found in (scores, replies):
+        assert found["judged"] == cases
+        assert found["workers would get the same settings"]
+        assert found["looks at grammars"] == 1, "a rubric's grammar is the same for all of its cases"
+        assert found["of the rubric from the cache, from the second case on"] > 0.97
+        rounding = found["rubric"] % CPU_BLOCK
+        most = found["rubric"] + found["of cases"] + cases * rounding
+        assert found["computed"] <= most, "the rubric is computed once"
+    assert scores["passes"] <= 2 * cases, "the reply, and the spelling of its score that it did not take"
+    assert scores["generated"] <= 2 * cases, "a blank and a digit: all before them is pre-filled"
+    assert scores["steps"] <= 3 * cases / SEATS + 2, "cases share steps"
+    probes = replies["passes"] - cases
+    assert probes <= 2 * cases, "a score's place, and the spelling that the reply did not take"
+    computed = replies["computed in all"] - replies["computed"]
+    assert computed <= probes * 2 * CPU_BLOCK, "a probe finds its prompt and the reply in a cache that is all but full"

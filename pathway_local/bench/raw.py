@@ -46,7 +46,7 @@ class Raw:
 
     def __init__(self, config: EngineConfig, backend: str) -> None:
         options = engine_options(config, is_cpu_build())
-        options["structured_outputs_config"] = {"backend": backend}
+        options |= {"structured_outputs_config": {"backend": backend}, "scheduling_policy": "fcfs"}
         if is_cpu_build():
             use_cpu(eager=bool(options["enforce_eager"]))
         from vllm import LLM

@@ -47,7 +47,7 @@ class JobProgress:
             self._bar.start()
             self._bar.add_task(rater, total=total, figures="")
 
-    def loaded(self) -> None:
+    def ready(self) -> None:
         """Count its pace from now on: loading is not judging."""
         self._began = time.monotonic()
 
@@ -82,7 +82,7 @@ class JobProgress:
         seconds = max(now - self._began, 1e-6)
         tokens = tally.tokens
         parts = [
-            f"{(tally.done - tally.skipped) / seconds:.1f} cases/s",
+            f"{tally.judged / seconds:.1f} cases/s",
             f"{(tokens.prompt + tokens.generated) / seconds:.0f} tokens/s",
             f"cache {tokens.cached / tokens.prompt:.0%}" if tokens.prompt else "",
             f"{tally.failures.total()} failed" if tally.failures else "",

@@ -97,7 +97,10 @@ class Host:
 
     def submit(self, item: Pass) -> None:
         """Queue a pass; returns at once, except that a dead child is started again first."""
-        self._waiting.append(item)
+        if item.continues:
+            self._waiting.appendleft(item)
+        else:
+            self._waiting.append(item)
         self._hand_out()
 
     def results(self) -> list[PassResult]:

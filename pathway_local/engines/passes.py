@@ -34,8 +34,8 @@ class Pass(Struct, frozen=True):
     generation beside the tokenizer's own end token. With `logprob_ids`, the result holds the natural-log
     probabilities of these ids at each generated token, after the grammar's mask, before temperature.
 
-    A pass that `continues` an earlier one of its request comes before those that begin one: what it goes on from is
-    still in the prefix cache, and soon would not be.
+    A pass that `continues` an earlier one of its request goes on from what is still in the prefix cache, and soon would
+    not be: vLLM takes it before those that begin one.
     """
 
     id: str

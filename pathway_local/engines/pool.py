@@ -125,8 +125,17 @@ class Pool:
             length = len(shared) + len(own)
             room = max(1, min(reply.limit, self.context - length))
             watched = self._probe.watched(reply.form)
-            later = request.thinking is not None
-            result = yield Pass(self._next_id(), own, grammar, room, request.sampling, stops, watched, shared, later)
+            result = yield Pass(
+                self._next_id(),
+                own,
+                grammar,
+                room,
+                request.sampling,
+                stops,
+                watched,
+                shared,
+                continues=request.thinking is not None,
+            )
             tokens += Tokens(length, result.cached_tokens, len(result.ids))
             _check(result)
             replay = Replay(self.tokenizer, result.ids)

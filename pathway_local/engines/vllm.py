@@ -12,6 +12,7 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
+from pathway_local.engines.admission import Admission
 from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.errors import EngineError
 from pathway_local.judges.architecture import architecture, class_names, context
@@ -63,7 +64,8 @@ CPU_FEW = 1024
 class VllmEngine:
     """Drives vLLM's own scheduler a step at a time. `config.settings` are vLLM's, those that SETTINGS names.
 
-    Run with vLLM 0.32.0, and all but `vllm_request.TrustingParams` with 0.28.0; the rest of it is the same in 0.26.0.
+    Run with vLLM 0.32.0, and all but `vllm_request.TrustingParams`, priorities and `Admission` with 0.28.0; the rest of
+    it is the same in 0.26.0.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -103,32 +105,23 @@ class VllmEngine:
         self._numbers = count()
         self._held: dict[str, Pass] = {}
         self._refused: list[PassResult] = []
+        self._admission = Admission(_cache_tokens(self._engine.vllm_config.cache_config))
         device = current_platform.get_device_name()
         dtype = str(model.dtype).removeprefix("torch.")
         self.facts = EngineFacts("vllm", vllm.__version__, model.max_model_len, dtype, device)
 
     def submit(self, item: Pass) -> None:
         """Queue a pass; one that vLLM refuses comes back as a result with `finish` "error"."""
-        from vllm.inputs.engine import tokens_input
-
-        from pathway_local.engines.vllm_request import sampling_params
-
-        ids, most = [*item.shared, *item.own], self.facts.max_model_len
-        if len(ids) >= most:
-            self._refuse(item, f"the prompt has {len(ids)} tokens, and the judge's context holds {most}")
-            return
-        number = str(next(self._numbers))
-        try:
-            settings, priority = sampling_params(item), CONTINUING if item.continues else BEGINNING
-            self._engine.add_request(number, tokens_input(ids), settings, priority=priority)
-        except self._refusals as refusal:
-            # The exception's own text can quote the grammar, and with it what a case says.
-            self._refuse(item, f"vLLM refused the request ({type(refusal).__name__})")
-            return
-        self._held[number] = item
+        length, most = len(item.shared) + len(item.own), self.facts.max_model_len
+        if length >= most:
+            self._refuse(item, f"the prompt has {length} tokens, and the judge's context holds {most}")
+        else:
+            self._admission.add(item)
 
     def step(self) -> list[PassResult]:
         """One token for every pass in flight; those that are finished."""
+        for item in self._admission.begin():
+            self._begin(item)
         done, self._refused = self._refused, []
         if self._held:
             done += [self._result(output) for output in self._engine.step() if output.finished]
@@ -136,7 +129,7 @@ class VllmEngine:
 
     def results(self) -> list[PassResult]:
         """Wait for at least one result; empty only if nothing is in flight."""
-        while self._held or self._refused:
+        while self._held or self._refused or self._admission.waiting:
             if done := self.step():
                 return done
         return []
@@ -145,6 +138,22 @@ class VllmEngine:
         """End vLLM's workers and free the model's memory."""
         self._engine.engine_core.shutdown(timeout=0)  # it would ask by a signal that is blocked, and wait
 
+    def _begin(self, item: Pass) -> None:
+        from vllm.inputs.engine import tokens_input
+
+        from pathway_local.engines.vllm_request import sampling_params
+
+        number, ids = str(next(self._numbers)), [*item.shared, *item.own]
+        try:
+            settings, priority = sampling_params(item), CONTINUING if item.continues else BEGINNING
+            self._engine.add_request(number, tokens_input(ids), settings, priority=priority)
+        except self._refusals as refusal:
+            self._admission.end(item, 0)
+            # The exception's own text can quote the grammar, and with it what a case says.
+            self._refuse(item, f"vLLM refused the request ({type(refusal).__name__})")
+            return
+        self._held[number] = item
+
     def _refuse(self, item: Pass, reason: str) -> None:
         self._refused.append(PassResult(item.id, finish="error", error=reason))
 
@@ -152,12 +161,18 @@ class VllmEngine:
         item = self._held.pop(output.request_id)
         [completion] = output.outputs
         finish, ids = completion.finish_reason, list(completion.token_ids)
+        self._admission.end(item, len(ids))
         if finish not in ("stop", "length"):
             return PassResult(item.id, finish="error", error=f"vLLM ended the request by {finish!r}")
         if finish == "stop" and ids and ids[-1] in (self._eos, *item.stop_ids):
             ids.pop()
         logprobs = tuple(_named(item.logprob_ids, each) for each in completion.logprobs) if item.logprob_ids else ()
         return PassResult(item.id, tuple(ids), finish, logprobs, output.num_cached_tokens or 0)
+
+
+def _cache_tokens(cache: Any) -> int:
+    """Tokens that vLLM's cache holds; of a model with several kinds of layers, versions that don't tell hold fewer."""
+    return int(getattr(cache, "kv_cache_size_tokens", None) or cache.num_gpu_blocks * cache.block_size)
 
 
 def is_cpu_build() -> bool:

@@ -1,27 +1,16 @@
-"""The cases file of a run: its columns are matched and kept the way they were when it was judged first."""
+"""The cases file of a run: its columns are matched the way they were when it was judged first."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-
-from msgspec import Struct, convert, to_builtins
 
 from pathway_local.errors import UsageError
 from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.database import decoding
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import CasesFile
 
 SETTING = "columns"
 PSEUDONYMS = "pseudonyms"
-
-
-class Columns(Struct, frozen=True):
-    """What a run remembers of its cases files: inputs by column, the ids' column, and the metadata that it keeps."""
-
-    mapping: dict[str, str] = {}
-    id: str | None = None
-    keep: tuple[str, ...] = ()
 
 
 def cases_of(
@@ -39,29 +28,19 @@ def cases_of(
     known = list(rubrics)
     needed = {rubric.name: tuple(rubric.inputs) for rubric in known}
     required = {name for rubric in known for name, wanted in rubric.inputs.items() if wanted.default is None}
-    optional = {name for names in needed.values() for name in names} - required
-    before = columns_of(run) if run else Columns()
-    given = {**before.mapping, **(mapping or {})}
-    cases = CasesFile(path, needed, given, id_column or before.id, optional)
+    remembered_mapping, remembered_id = _remembered(run) if run else ({}, None)
+    inputs = {name for names in needed.values() for name in names}
+    given = {name: column for name, column in remembered_mapping.items() if name in inputs} | dict(mapping or {})
+    optional = inputs - required
+    cases = CasesFile(path, needed, given, id_column or remembered_id, optional)
     cases.pseudonyms = _checked(pseudonyms, run, cases)
     return cases
 
 
-def columns_of(run: RunFile) -> Columns:
-    """What the run remembers so far. Raises RunDamaged."""
-    with decoding(run.path):
-        return convert(run.get_setting(SETTING) or {}, Columns)
-
-
-def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str], keep: Sequence[str] | None = ()) -> None:
-    """Remember how the columns of `cases` are matched, and which to `keep`. All (None) are those of this file:
-
-    another file's can hold what nobody meant to keep.
-    """
-    before = columns_of(run)
-    kept = dict.fromkeys([*before.keep, *(cases.metadata if keep is None else keep)])
-    now = Columns({**before.mapping, **mapping}, cases.id_column, tuple(kept))
-    run.set_setting(SETTING, to_builtins(now))
+def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None:
+    """Keep how the columns of `cases` were matched, for when the run goes on."""
+    before, _ = _remembered(run)
+    run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column})
     if cases.pseudonyms:
         run.set_setting(PSEUDONYMS, cases.pseudonyms.mark)
 
@@ -80,3 +59,14 @@ def _checked(given: Pseudonyms | None, run: RunFile | None, cases: CasesFile) ->
     if run is not None and known is None and run.numbered is not None:
         raise UsageError("the ids in this run are no pseudonyms", "Leave --pseudonyms out, or name another run file.")
     return given
+
+
+def _remembered(run: RunFile) -> tuple[dict[str, str], str | None]:
+    kept = run.get_setting(SETTING)
+    if not isinstance(kept, dict):
+        return {}, None
+    mapping, id_column = kept.get("mapping"), kept.get("id")
+    return (
+        {name: str(column) for name, column in mapping.items()} if isinstance(mapping, dict) else {},
+        id_column if isinstance(id_column, str) else None,
+    )
