@@ -40,8 +40,11 @@ def test_another_rubric_is_for_the_runs_own_judge(desk: Desk) -> None:
             ("scripted", "small"),
             ("scripted", "other"),
         ] * 2
-    desk.typed(*another, "--rater", "ben", "--judge", "workers")
-    assert "this run has several judges: scripted, workers" in desk.typed(*another, code=2).stderr
+    registry = desk.work / "models.yaml"
+    entries = json.loads(registry.read_text())
+    registry.write_text(json.dumps(entries | {"second": entries["scripted"]}))
+    desk.typed(*another, "--rater", "ben", "--judge", "second")
+    assert "this run has several judges: scripted, second" in desk.typed(*another, code=2).stderr
     desk.typed(*another, "--rater", "ben")
 
 
