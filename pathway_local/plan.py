@@ -130,8 +130,9 @@ def planned_raters(
 
 def _usual_judge(run: RunFile | None, rater: str | None) -> str:
     """The judge where none is named: the run's, or that of its rater of this name. Raises UsageError if it has more."""
-    own = {each.name: Settings.model_validate(each.spec).judge for each in own_raters(run)} if run else {}
-    judges = list(dict.fromkeys([own[rater]] if rater in own else own.values()))
+    own = [(each.name, Settings.model_validate(each.spec).judge) for each in own_raters(run)] if run else []
+    named = [judge for name, judge in own if name == rater]
+    judges = list(dict.fromkeys(named or [judge for _, judge in own]))
     if len(judges) > 1:
         raise UsageError(f"this run has several judges: {', '.join(judges)}", "Say which one it is: --judge NAME.")
     return judges[0] if judges else USUAL_JUDGE

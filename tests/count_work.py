@@ -33,9 +33,10 @@ class Counted(VllmEngine):
         super().__init__(config)
         self.late: list[PassResult] = []
         self.forget()
+        self._engine.step = Mock(side_effect=self._engine.step)
 
     def forget(self) -> None:
-        self.passes = self.steps = self.read = self.cached = 0
+        self.passes = self.read = self.cached = 0
         self.replies: dict[str, int] = {}
         """Tokens from the cache by reply, in the order they were asked for."""
 
@@ -55,7 +56,6 @@ class Counted(VllmEngine):
             time.sleep(0.001)
 
     def step(self) -> list[PassResult]:
-        self.steps += 1
         done, self.late = self.late, super().step()
         self.cached += sum(result.cached_tokens for result in done)
         self.replies |= {result.id: result.cached_tokens for result in done if result.id in self.replies}
@@ -72,6 +72,7 @@ def main(judge: str, name: str, details: str, count: str, folder: str, settings:
     for number, detail in enumerate(details.split(",")):
         print(json.dumps(counted(engine, judge, name, detail, int(count), Path(folder), number)))
         engine.forget()
+        engine._engine.step.reset_mock()
     engine.close()
 
 
@@ -97,7 +98,7 @@ def counted(
     return {
         "judged": tally.judged,
         "passes": engine.passes,
-        "steps": engine.steps,
+        "steps": engine._engine.step.call_count,
         "workers would get the same settings": pickle.loads(pickle.dumps(params)) == params,
         "looks at grammars": looks.call_count,
         "generated": tally.tokens.generated,

@@ -95,8 +95,8 @@ def test_tokens_passes_and_steps_of_real_verdicts(tiny_judge: Path, tmp_path: Pa
         assert found["computed"] <= most, "the rubric is computed once"
     assert scores["passes"] <= 2 * cases, "the reply, and the spelling of its score that it did not take"
     assert scores["generated"] <= 2 * cases, "a blank and a digit: all before them is pre-filled"
-    assert scores["steps"] <= 3 * cases / SEATS + 2, "cases share steps"
+    assert scores["steps"] <= 4 * cases / SEATS, "cases share steps, three of them where all seats are taken"
     probes = replies["passes"] - cases
-    assert probes <= 2 * cases, "a score's place, and the spelling that the reply did not take"
+    assert cases <= probes <= 2 * cases, "a score's place, and the spelling that the reply did not take"
     computed = replies["computed in all"] - replies["computed"]
     assert computed <= probes * 2 * CPU_BLOCK, "a probe finds its prompt and the reply in a cache that is all but full"

@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -57,6 +58,9 @@ CPU_BLOCK = 32
 BEGINNING, CONTINUING = 1, 0
 """vLLM's priorities: the lowest number first, and among equals who came first."""
 
+MOMENT = 0.005
+"""Seconds between two looks whether what continues an ended pass has come, where nothing else can be done."""
+
 CPU_SEQUENCES = 64
 CPU_FEW = 1024
 
@@ -105,7 +109,9 @@ class VllmEngine:
         self._numbers = count()
         self._held: dict[str, Pass] = {}
         self._refused: list[PassResult] = []
-        self._admission = Admission(_cache_tokens(self._engine.vllm_config.cache_config))
+        cache = self._engine.vllm_config.cache_config
+        # A model with several kinds of layers holds fewer tokens, how many depends on their prompts: vLLM sees to it.
+        self._admission = Admission(cache.num_gpu_blocks * cache.block_size, cache.block_size)
         device = current_platform.get_device_name()
         dtype = str(model.dtype).removeprefix("torch.")
         self.facts = EngineFacts("vllm", vllm.__version__, model.max_model_len, dtype, device)
@@ -120,9 +126,11 @@ class VllmEngine:
 
     def step(self) -> list[PassResult]:
         """One token for every pass in flight; those that are finished."""
-        for item in self._admission.begin():
+        for item in self._admission.begin(time.monotonic()):
             self._begin(item)
         done, self._refused = self._refused, []
+        if not self._held and not done and self._admission.waiting:
+            time.sleep(MOMENT)
         if self._held:
             done += [self._result(output) for output in self._engine.step() if output.finished]
         return done
@@ -148,7 +156,7 @@ class VllmEngine:
             settings, priority = sampling_params(item), CONTINUING if item.continues else BEGINNING
             self._engine.add_request(number, tokens_input(ids), settings, priority=priority)
         except self._refusals as refusal:
-            self._admission.end(item, 0)
+            self._admission.end(item, time.monotonic(), None)
             # The exception's own text can quote the grammar, and with it what a case says.
             self._refuse(item, f"vLLM refused the request ({type(refusal).__name__})")
             return
@@ -161,18 +169,14 @@ class VllmEngine:
         item = self._held.pop(output.request_id)
         [completion] = output.outputs
         finish, ids = completion.finish_reason, list(completion.token_ids)
-        self._admission.end(item, len(ids))
-        if finish not in ("stop", "length"):
+        good = finish in ("stop", "length")
+        self._admission.end(item, time.monotonic(), len(ids) if good else None)
+        if not good:
             return PassResult(item.id, finish="error", error=f"vLLM ended the request by {finish!r}")
         if finish == "stop" and ids and ids[-1] in (self._eos, *item.stop_ids):
             ids.pop()
         logprobs = tuple(_named(item.logprob_ids, each) for each in completion.logprobs) if item.logprob_ids else ()
         return PassResult(item.id, tuple(ids), finish, logprobs, output.num_cached_tokens or 0)
-
-
-def _cache_tokens(cache: Any) -> int:
-    """Tokens that vLLM's cache holds; of a model with several kinds of layers, versions that don't tell hold fewer."""
-    return int(getattr(cache, "kv_cache_size_tokens", None) or cache.num_gpu_blocks * cache.block_size)
 
 
 def is_cpu_build() -> bool:
