@@ -12,6 +12,7 @@ from unittest.mock import Mock
 
 from pathway_local.bench.made_cases import write_cases
 from pathway_local.chat import Chat
+from pathway_local.engines import vllm
 from pathway_local.engines.passes import EngineConfig, Pass, PassResult
 from pathway_local.engines.pool import Pool
 from pathway_local.engines.vllm import VllmEngine
@@ -24,6 +25,20 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.tokenizer import JudgeTokenizer
 
 CONTEXT = 4096
+STEP = 0.01
+
+
+class Clock:
+    """Time by the engine's steps, so that nothing that is counted depends on the machine."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
 
 
 class Counted(VllmEngine):
@@ -32,6 +47,7 @@ class Counted(VllmEngine):
     def __init__(self, config: EngineConfig) -> None:
         super().__init__(config)
         self.late: list[PassResult] = []
+        self.clock = vllm.time = Clock()  # type: ignore[assignment]
         self.forget()
         self._engine.step = Mock(side_effect=self._engine.step)
 
@@ -56,6 +72,7 @@ class Counted(VllmEngine):
             time.sleep(0.001)
 
     def step(self) -> list[PassResult]:
+        self.clock.sleep(STEP)
         done, self.late = self.late, super().step()
         self.cached += sum(result.cached_tokens for result in done)
         self.replies |= {result.id: result.cached_tokens for result in done if result.id in self.replies}
