@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 
-from pathway_local.engines.passes import Pass
+from pathway_local.engines.passes import Pass, line_up
 
 SPARE = 0.05
 """Share of the cache that stays free: what is written in it is overwritten last."""
@@ -45,10 +45,7 @@ class Admission:
 
     def add(self, item: Pass) -> None:
         """Queue a pass."""
-        if item.continues:
-            self._waiting.appendleft(item)
-        else:
-            self._waiting.append(item)
+        line_up(self._waiting, item)
 
     def begin(self, now: float) -> Iterator[Pass]:
         """The passes that are to begin with the engine's next step.
@@ -69,20 +66,21 @@ class Admission:
         self._ended.append((now, *self._begun.pop(item.id)))
 
     def _fits(self, item: Pass) -> bool:
-        prompt = sum(len(part) for part in (item.shared, item.own) if part not in self._prompts)
         alone = not self._begun and not self._ended
-        return item.continues or alone or prompt + self._rest(item) <= self._room
+        return item.continues or alone or self._new(item) + self._rest(item) <= self._room
+
+    def _new(self, item: Pass) -> int:
+        """Tokens of the prompt that no other pass has there already; samples of a case have the same prompt."""
+        return sum(len(part) for part in {item.shared, item.own} if part not in self._prompts)
 
     def _rest(self, item: Pass) -> int:
         """Tokens that a pass takes beside its prompt: a part of its reply, and a block that is not full."""
         return int(self._lengths[item.max_tokens].expected(item.max_tokens) * PORTION) + self._block
 
     def _take(self, item: Pass) -> int:
-        for part in (item.shared, item.own):  # samples of a case have the same prompt
-            self._room -= len(part) if part not in self._prompts else 0
-            self._prompts[part] += 1
         rest = self._rest(item)
-        self._room -= rest
+        self._room -= self._new(item) + rest
+        self._prompts.update((item.shared, item.own))
         return rest
 
     def _leave(self, item: Pass, rest: int) -> None:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pathway_local.engines.failures import start_error
-from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
+from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult, line_up
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
 from pathway_local.engines.seal import Wanted
 from pathway_local.engines.vllm import has_workers
@@ -97,10 +97,7 @@ class Host:
 
     def submit(self, item: Pass) -> None:
         """Queue a pass; returns at once, except that a dead child is started again first."""
-        if item.continues:
-            self._waiting.appendleft(item)
-        else:
-            self._waiting.append(item)
+        line_up(self._waiting, item)
         self._hand_out()
 
     def results(self) -> list[PassResult]:

@@ -1,5 +1,6 @@
 """What an engine is asked and what it answers: one pass of generation over token ids."""
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -52,6 +53,14 @@ class Pass(Struct, frozen=True):
     def ids(self) -> tuple[int, ...]:
         """The whole prompt."""
         return self.shared + self.own
+
+
+def line_up(waiting: deque[Pass], item: Pass) -> None:
+    """Add a pass to those that wait: in front where it continues one, else at the end."""
+    if item.continues:
+        waiting.appendleft(item)
+    else:
+        waiting.append(item)
 
 
 class PassResult(Struct, frozen=True):

@@ -129,10 +129,10 @@ class VllmEngine:
         for item in self._admission.begin(time.monotonic()):
             self._begin(item)
         done, self._refused = self._refused, []
-        if not self._held and not done and self._admission.waiting:
-            time.sleep(MOMENT)
         if self._held:
             done += [self._result(output) for output in self._engine.step() if output.finished]
+        elif not done and self._admission.waiting:
+            time.sleep(MOMENT)
         return done
 
     def results(self) -> list[PassResult]:
