@@ -5,10 +5,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from pathway_local.checks.installed_engine import uses_gpu
 from pathway_local.engines.host import Host, start
 from pathway_local.engines.passes import EngineConfig
 from pathway_local.engines.seal import Wanted
+from pathway_local.installed import uses_gpu
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import weights_folder
 from pathway_local.tokenizer import JudgeTokenizer

@@ -7,10 +7,11 @@ import pytest
 
 from pathway_local.checks import engine_settings, installed_engine
 from pathway_local.checks.engine_settings import deterministic, most_parallel, resolve
-from pathway_local.checks.installed_engine import architectures, check_architecture, settings_names, vllm_version
+from pathway_local.checks.installed_engine import architectures, check_architecture, settings_names
 from pathway_local.engines.passes import EngineConfig
 from pathway_local.engines.vllm import SETTINGS, VllmEngine
 from pathway_local.errors import EngineError, EngineMissing, RegistryError
+from pathway_local.installed import vllm_version
 from pathway_local.judges.machine import Device, Machine
 from pathway_local.judges.registry import load_registry
 

@@ -19,8 +19,8 @@ from pathway_local.bench.own import Own, measure_own
 from pathway_local.bench.roofline import shortest
 from pathway_local.bench.shape import SHAPES
 from pathway_local.bench.variants import Measured, Stage
-from pathway_local.checks.installed_engine import vllm_version
 from pathway_local.cli.terminal import table
+from pathway_local.installed import vllm_version
 from pathway_local.judges.machine import this_machine
 from pathway_local.rubrics.output_format import Detail
 

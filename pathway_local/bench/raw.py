@@ -19,8 +19,9 @@ from msgspec.structs import replace
 
 from pathway_local.engines.child import SWITCHES
 from pathway_local.engines.passes import EngineConfig, Pass
-from pathway_local.engines.vllm import engine_options, is_cpu_build, use_cpu
+from pathway_local.engines.vllm import engine_options, use_cpu
 from pathway_local.engines.wire import PassReader, Work
+from pathway_local.installed import is_cpu_build
 
 ANSWER = "PATHWAY-LOCAL-BENCH "
 CHUNK = 32

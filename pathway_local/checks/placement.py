@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pathway_local.checks.engine_settings import PARALLEL, computed_in, most_parallel
-from pathway_local.checks.installed_engine import uses_gpu
 from pathway_local.errors import EngineMissing, OutOfMemory
+from pathway_local.installed import GPU_BUILD, uses_gpu
 from pathway_local.judges.architecture import Architecture
 from pathway_local.judges.judge_folder import SMALL_ENOUGH_FOR_CPU
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
@@ -103,7 +103,7 @@ def _no_gpu(spec: JudgeSpec, machine: Machine) -> EngineMissing:
     slowly = f" To let it run on the processor, slowly, put `{entry}` into your models.yaml." if room else ""
     if machine.gpus:
         said = f"judge {spec.name!r} needs a GPU, and the engine that is installed is built for the processor alone"
-        return EngineMissing(said, f"Install the other: `pip install '.[gpu]'` in this project's folder.{slowly}")
+        return EngineMissing(said, f"Install the other: {GPU_BUILD}.{slowly}")
     least = f" of {spec.min_gpu_gb:g} GB" if spec.min_gpu_gb else ""
     return EngineMissing(f"judge {spec.name!r} needs a GPU{least}, and this machine has none", f"{_LIST}.{slowly}")
 

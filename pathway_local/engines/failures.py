@@ -3,6 +3,7 @@
 from pathway_local import errors
 from pathway_local.engines.wire import Failed
 from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
+from pathway_local.installed import CPU_BUILD, EITHER_BUILD
 
 _MEMORY = (
     "out of memory",
@@ -26,8 +27,11 @@ _HARDWARE = (
 _WEIGHTS = ("cannot find any model weights", "safetensorerror", "headertoo", "incomplete metadata")
 
 _SMALLER = "Take a smaller judge or one in fewer bits, lower its context, or free memory that others hold."
-_NO_GPU = "Take a judge that runs without a GPU, install the CPU build of vLLM, or give --engine transformers."
-_INSTALL = "In this project's folder, `pip install '.[gpu]'`, or `'.[cpu]'`; or give --engine transformers."
+_NO_GPU = f"Take the CPU build of vLLM: {CPU_BUILD}. Or give --engine transformers."
+_INSTALL = {
+    "vllm": f"Install it: {EITHER_BUILD}. Or give --engine transformers.",
+    "transformers": f"It needs torch, which comes with vLLM: {EITHER_BUILD}.",
+}
 
 
 def start_error(kind: str, failed: Failed, printed: str) -> EngineError:
@@ -41,7 +45,7 @@ def start_error(kind: str, failed: Failed, printed: str) -> EngineError:
     said = f"{failed.kind}: {failed.message}"
     everything = f"{said}\n{printed}".lower()
     if failed.kind in ("ModuleNotFoundError", "ImportError"):
-        return EngineMissing(f"the engine {kind} is not installed here: {failed.message[:300]}", _INSTALL)
+        return EngineMissing(f"the engine {kind} is not installed here: {failed.message[:300]}", _INSTALL.get(kind, ""))
     if failed.memory or _any(_MEMORY, everything):
         return OutOfMemory("the judge does not fit into memory", _SMALLER)
     if _any(_HARDWARE, everything):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from pathway_local.engines.child import SWITCHES, close_off, settle
 from pathway_local.engines.gatekeeper import Gatekeeper
-from pathway_local.engines.vllm import is_cpu_build
 from pathway_local.errors import EngineError
+from pathway_local.installed import is_cpu_build
 
 _PATIENCE = 300.0
 """Seconds; the first import of torch from a slow disk can take a minute."""

