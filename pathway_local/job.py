@@ -3,14 +3,14 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Protocol
 
 from pathway_local.case import BadRow, Case
 from pathway_local.chat import chat_of, thinking_of
 from pathway_local.checks.installed_engine import check_architecture
 from pathway_local.checks.judge_check import check_room
-from pathway_local.checks.placement import check_fits_here
+from pathway_local.checks.placement import check_fits_here, sure_context
 from pathway_local.engines.passes import Engine, EngineConfig
 from pathway_local.engines.pool import Pool
 from pathway_local.engines.seal import caution_about
@@ -37,8 +37,6 @@ from pathway_local.verdict import Value
 
 TEXTS = "texts"
 SHOW_SECONDS = 0.5
-MOST_CONTEXT = 32_768
-"""Tokens of context to reserve at most: judges that could take more would need a GPU's memory for one case."""
 
 
 class Watcher(Protocol):
@@ -140,11 +138,10 @@ def _rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
 def _context(judge: JudgeSpec, settings: Settings) -> int:
     """Tokens for prompt and reply that this judge has on this machine. Raises EngineMissing, OutOfMemory."""
     if settings.engine == "scripted":
-        return judge.context or MOST_CONTEXT
+        return sure_context(judge)
     if settings.engine == "vllm":
         check_architecture(read_json(weights_folder(judge) / "config.json"))
-    place = check_fits_here(judge, this_machine(), settings.options, settings.dtype)
-    return min(known for known in (judge.context, place.context, MOST_CONTEXT) if known)
+    return check_fits_here(judge, this_machine(), settings.options, settings.dtype).context
 
 
 def _judge(
@@ -159,8 +156,9 @@ def _judge(
     judge, settings = own[0][1].judge, own[0][1].settings
     folder = weights_folder(judge)
     tokenizer = loaded.tokenizer(judge)
-    context = _context(judge, settings)
-    config = EngineConfig(str(folder), settings.dtype, context, settings.options)
+    whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
+    context = loaded.context(settings.engine, whole, plan.seal, lambda: _context(judge, settings))
+    config = replace(whole, max_model_len=context)
     for _, planned in own:
         run.set_setting(f"label:{planned.name}", judge.label)
 

@@ -190,7 +190,9 @@ class Judging:
 
 
 def _outcome_of(drawing: _Drawing) -> CaseOutcome:
-    rubric, completions = drawing.rater.writer.rubric, drawing.completions
+    rubric = drawing.rater.writer.rubric
+    # In the order they were asked for, whatever came first: the same seeds are to give the same verdict.
+    completions = sorted(drawing.completions, key=lambda each: int(each.id))
     outcome = verdict_of(completions, rubric.format, drawing.prompt.marks)
     if rubric.rules and isinstance(outcome, Verdict):
         broken = broken_rules(rubric.rules, rubric.inputs_of(drawing.case), outcome)

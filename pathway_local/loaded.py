@@ -28,6 +28,7 @@ class Loaded:
     def __init__(self) -> None:
         self._tokenizers: dict[tuple[Path, tuple[str, ...]], JudgeTokenizer] = {}
         self._engine: tuple[tuple[str, EngineConfig, Wanted], Host] | None = None
+        self._reckoned: tuple[tuple[str, EngineConfig, Wanted], int] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -48,6 +49,17 @@ class Loaded:
         if key not in self._tokenizers:
             self._tokenizers[key] = JudgeTokenizer(*key)
         return self._tokenizers[key]
+
+    def context(self, kind: str, config: EngineConfig, seal: Wanted, reckon: Callable[[], int]) -> int:
+        """The context, in tokens, of the judge that `config` names with its whole one: as it was reckoned at first.
+
+        Once an engine is loaded there is less memory to reckon with; that of another judge is freed before.
+        """
+        wanted = (kind, config, seal)
+        if self._reckoned is None or self._reckoned[0] != wanted:
+            self.free()
+            self._reckoned = wanted, reckon()
+        return self._reckoned[1]
 
     def engine(
         self,

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tiny_judge import PAD
 
 from pathway_local.engines.child import _caches
-from pathway_local.engines.host import Host
+from pathway_local.engines.host import CPU_HANG_LIMIT, Host
 from pathway_local.engines.passes import EngineConfig, Pass, PassResult, Sampling
 from pathway_local.engines.probe import MOST_NAMED
 from pathway_local.engines.vllm import CPU_BLOCK, CPU_SEQUENCES, _cpu_memory, engine_options
@@ -153,6 +153,7 @@ def test_what_ends_a_pass_is_told_and_left_out(vllm_host: Host, make: Maker) -> 
 def test_facts_say_what_was_loaded(vllm_host: Host) -> None:
     facts = vllm_host.facts
     assert (facts.engine, facts.max_model_len, facts.dtype, facts.device) == ("vllm", 2048, "float32", "cpu")
+    assert vllm_host.hang_limit == CPU_HANG_LIMIT
     assert facts.version.startswith("0.")
 
 
@@ -200,9 +201,11 @@ def test_the_cache_on_a_cpu_holds_what_can_be_in_flight_within_a_quarter_of_memo
     assert _cpu_memory(config, 100)["kv_cache_memory_bytes"] == 64 << 20
 
 
-def test_a_context_that_memory_cannot_hold_is_cut_to_what_it_can(
+def test_a_context_that_memory_cannot_hold_is_cut_unless_it_was_promised(
     tiny_judge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: 4 * 5 << 20)
-    memory = _cpu_memory(EngineConfig(str(tiny_judge), max_model_len=100_000), 64)
-    assert memory == {"max_model_len": 9 * 1024, "kv_cache_memory_bytes": 5 << 20}
+    monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: 4 << 20)
+    cut = _cpu_memory(EngineConfig(str(tiny_judge)), 64)
+    assert cut == {"max_model_len": 1024, "kv_cache_memory_bytes": 1 << 20}
+    promised = _cpu_memory(EngineConfig(str(tiny_judge), max_model_len=2048), 64)
+    assert promised == {"max_model_len": 2048, "kv_cache_memory_bytes": 3 << 19}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from families import FAMILIES, write_tokenizer
+from msgspec.structs import replace
 
 from pathway_local.case import BadRow, Case
 from pathway_local.chat import Chat
@@ -204,6 +205,28 @@ def test_samples_average_their_distributions(run: RunFile, rubric: Rubric, token
     outcome = stored(run)["c0"].outcome
     assert isinstance(outcome, Verdict)
     assert sum(outcome.scores["score"].probabilities.values()) == pytest.approx(1)
+
+
+class Fickle(Script):
+    """Scores all alike, and says something else with each seed."""
+
+    def __call__(self, item: Pass) -> PassResult:
+        result = super().__call__(item)
+        if item.max_tokens == 1:
+            return PassResult("", logprobs=(dict.fromkeys(item.logprob_ids, -1.0),))
+        said = f" seed {item.sampling.seed}\nScore: 3"
+        return replace(result, ids=self.tokenizer.encode(said))
+
+
+def test_samples_count_in_the_order_they_were_asked_for(
+    tmp_path: Path, rubric: Rubric, tokenizer: JudgeTokenizer
+) -> None:
+    found = []
+    for shuffle in (None, 3):
+        with RunFile.create(tmp_path / f"{shuffle}.run") as run:
+            judging(run, rubric, Fickle(tokenizer), samples=4, shuffle=shuffle).judge(cases(10))
+            found.append({name: record.outcome for name, record in stored(run).items()})
+    assert found[0] == found[1]
 
 
 def test_stopping_early_keeps_what_is_done(run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer) -> None:

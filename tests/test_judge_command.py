@@ -100,6 +100,18 @@ def test_names_with_brackets_are_told_as_they_are(desk: Desk) -> None:
     assert "run: may.run   verdicts: verdicts [bold] :smile:.csv" in said
 
 
+def test_the_same_command_replaces_its_own_verdicts_and_nobody_elses(desk: Desk) -> None:
+    command = desk.judging(desk.cases(2), "--out", "verdicts.csv")
+    desk.typed(*command)
+    desk.cases(4)
+    desk.typed(*command)
+    verdicts = desk.work / "verdicts.csv"
+    assert len(verdicts.read_text("utf-8-sig").splitlines()) >= 5
+    verdicts.write_text("case,score\nmine,5\n")
+    assert "--force" in desk.typed(*command, code=2).stderr
+    assert verdicts.read_text() == "case,score\nmine,5\n"
+
+
 def test_verdicts_on_stdout_are_alone_there(desk: Desk) -> None:
     told = desk.typed(*desk.judging(desk.cases(2), "--out", "-", "--json")).stdout
     assert told.splitlines()[0].startswith("case,")

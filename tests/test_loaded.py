@@ -53,6 +53,23 @@ def test_a_second_job_finds_the_engine_and_another_judge_ends_it(
     assert loaded.host is None
 
 
+def test_a_context_is_reckoned_while_no_engine_takes_memory(tmp_path: Path) -> None:
+    def config(context: int) -> EngineConfig:
+        return EngineConfig(str(tmp_path), max_model_len=context)
+
+    with Loaded() as loaded:
+        assert loaded.context("scripted", config(9000), "auto", lambda: 700) == 700
+        engine = loaded.engine("scripted", config(700), "auto", print, lambda: False)
+        assert loaded.context("scripted", config(9000), "auto", lambda: 5) == 700
+        assert loaded.host is engine
+
+        def reckon() -> int:
+            assert loaded.host is None, "what it takes would be missing in the reckoning"
+            return 6
+
+        assert loaded.context("scripted", config(8000), "auto", reckon) == 6
+
+
 @pytest.mark.parametrize(("sequences", "window"), [(16, LEAST_WINDOW), (1024, 2048)])
 def test_twice_as_many_requests_wait_as_the_engine_takes(sequences: int, window: int) -> None:
     assert window_of("vllm", EngineConfig("x", settings={"max_num_seqs": sequences})) == window

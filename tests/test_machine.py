@@ -11,7 +11,7 @@ from pathway_local.checks.placement import check_fits_here
 from pathway_local.errors import EngineMissing, OutOfMemory
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.judges.machine import Device, Machine, free_disk, this_machine
-from pathway_local.judges.memory import case_bytes
+from pathway_local.judges.memory import case_bytes, cpu_cache_bytes
 
 GB = 10**9
 MIB = 1 << 20
@@ -174,7 +174,7 @@ def test_float32_takes_twice_a_gpus_memory_too() -> None:
 def test_float32_takes_twice_the_memory() -> None:
     spec = _spec(weights_gb=1.4, cpu=True)
     half, whole = (check_fits_here(spec, Machine((), 6 * GB, bf16=bf16)) for bf16 in (True, False))
-    assert half.cases == 4 and whole.cases == 1
+    assert half.cases == 2 and whole.cases == 1
     with pytest.raises(OutOfMemory, match=r"2\.8 GB weights") as error:
         check_fits_here(spec, Machine((), 5 * GB, bf16=False))
     assert "`j: {dtype: bfloat16}`" in error.value.hint
@@ -240,6 +240,27 @@ def test_a_judge_that_fits_is_told_how_many_cases_and_how_long() -> None:
     assert found.context < 40960, "its whole context would not fit"
     assert case_bytes(spec.architecture, found.context) <= left < case_bytes(spec.architecture, found.context + 16)
     assert check_fits_here(spec, _machine(80)).context == 40960
+
+
+def test_on_the_processor_a_quarter_of_the_memory_is_for_cases() -> None:
+    spec = _spec(weights_gb=1.4, cpu=True)
+    assert spec.architecture is not None
+    found = check_fits_here(spec, _machine(memory=8))
+    assert cpu_cache_bytes(spec.architecture, found.context) <= 2 * GB
+    assert cpu_cache_bytes(spec.architecture, found.context + 16) > 2 * GB
+    assert found.cases == int(2 * GB // case_bytes(spec.architecture, 5000))
+
+
+@pytest.mark.usefixtures("gpu_engine")
+def test_a_long_context_is_given_within_half_of_what_is_left() -> None:
+    spec = _spec(weights_gb=16.4, context=262_144)
+    assert spec.architecture is not None
+    assert check_fits_here(spec, _machine(28)).context == 32_768, "what surely fits"
+    found = check_fits_here(spec, _machine(80))
+    left = (80 * 0.9 - 1.5 - 16.4) * GB
+    assert 32_768 < found.context < 262_144
+    assert case_bytes(spec.architecture, found.context) <= left / 2
+    assert check_fits_here(spec, _machine(141)).context == 262_144
 
 
 @pytest.mark.usefixtures("gpu_engine")

@@ -93,6 +93,15 @@ def test_single_keys_replace_ours_and_the_last_file_wins(tmp_path: Path) -> None
     assert [path.name for path in registry.files] == ["models.yaml", "models.yaml", "mine.yaml"]
 
 
+def test_single_settings_of_the_engine_replace_ours(tmp_path: Path) -> None:
+    ours = load_registry().specs["qwen3.5-9b"].engine
+    assert ours["language_model_only"] is True
+    given = _load(tmp_path, "qwen3.5-9b: {engine: {quantization: fp8_per_tensor}}").specs["qwen3.5-9b"].engine
+    assert given == {**ours, "quantization": "fp8_per_tensor"}
+    taken = _load(tmp_path, "qwen3.5-9b: {engine: {language_model_only: null}}").specs["qwen3.5-9b"].engine
+    assert "language_model_only" not in taken
+
+
 def test_another_source_inherits_nothing(tmp_path: Path) -> None:
     spec = _load(tmp_path, "qwen3-8b: {source: someone/Qwen3-8B-tuned}").specs["qwen3-8b"]
     assert (spec.revision, spec.licence, spec.verified) == (None, "not stated", False)

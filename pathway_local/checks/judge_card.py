@@ -46,8 +46,7 @@ class JudgeCard:
         if place is None or place.cases is None:
             return "it can run; how many cases fit is not known: neither its entry nor its config tells its layers"
         where = f"on {place.gpus} GPU{'s' * (place.gpus > 1)}" if place.gpus else "without a GPU"
-        short = place.context is not None and place.context < (self.spec.context or 0)
-        limit = f", and none longer than {place.context:,} tokens" if short else ""
+        limit = f", and none longer than {place.context:,} tokens" if place.context < (self.spec.context or 0) else ""
         return f"it runs {where}, {place.cases:,} cases of {usual_tokens(self.spec):,} tokens at once{limit}"
 
     def as_json(self) -> dict[str, JsonValue]:

@@ -10,7 +10,11 @@ from pathway_local.judges.architecture import Architecture
 from pathway_local.judges.judge_folder import SMALL_ENOUGH_FOR_CPU
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.judges.machine import GB, Device, Machine
-from pathway_local.judges.memory import BITS, Checkpoint, Fit, Gpu, case_bytes, checkpoints, fit
+from pathway_local.judges.memory import BITS, CPU_PART, Checkpoint, Fit, Gpu, case_bytes, checkpoints, cpu_context, fit
+
+SURE_CONTEXT = 32_768
+"""Tokens of context that a judge gets wherever they fit. More it gets within half of what is reckoned to be left for
+cases: an engine that is asked for more than it then finds does not start."""
 
 USUAL_TOKENS = 5000
 """Prompt and verdict of a usual case together; the registry's figures are for cases of as many."""
@@ -22,13 +26,13 @@ _LIST = "`pathway-local judges list` shows which judges fit here"
 class Placement:
     """Where a judge runs: on so many GPUs, or on the processor where that is 0.
 
-    `cases` of USUAL_TOKENS fit at once, and one case of `context` tokens, which may be less than the judge was
-    made for; None where too little is known to tell.
+    `context` is what it gets here for prompt and reply together, in tokens, which may be less than it was made for.
+    `cases` of USUAL_TOKENS fit at once; None where too little is known to tell.
     """
 
     gpus: int
+    context: int
     cases: int | None = None
-    context: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,11 @@ class _Room:
         return replace(found, per_case=found.per_case * _copies(spec.architecture, self.parts))
 
 
+def sure_context(spec: JudgeSpec) -> int:
+    """The context of a judge of which too little is known to tell how much fits, in tokens."""
+    return min(SURE_CONTEXT, spec.context or SURE_CONTEXT)
+
+
 def usual_tokens(spec: JudgeSpec) -> int:
     """The length of a usual case of this judge, in tokens: never more than its context."""
     return min(USUAL_TOKENS, spec.context or USUAL_TOKENS)
@@ -79,7 +88,7 @@ def check_fits_here(
         return _placed(spec, machine, 0, _Room(free, 1.0, 1, f"{free:.1f} GB of free memory", number))
     devices = machine.gpus[: _gpus(spec, machine, chosen)]
     room = _gpu_room(spec, devices, chosen, number)
-    return _placed(spec, machine, len(devices), room) if room else Placement(len(devices), context=spec.context)
+    return _placed(spec, machine, len(devices), room) if room else Placement(len(devices), sure_context(spec))
 
 
 def _runs_without_gpu(spec: JudgeSpec) -> bool:
@@ -158,11 +167,15 @@ def _placed(spec: JudgeSpec, machine: Machine, gpus: int, room: _Room) -> Placem
     usual = usual_tokens(spec)
     found = room.fit(own, spec, usual) if own else None
     if found is None or spec.architecture is None:
-        return Placement(gpus, context=spec.context)
+        return Placement(gpus, sure_context(spec))
     if not found.fits:
         raise OutOfMemory(_short(spec, found, room), _what_would(spec, machine, room, usual))
-    left = found.left / _copies(spec.architecture, room.parts)
-    return Placement(gpus, found.cases, _longest(spec, left, room.number))
+    if gpus:
+        left, cases = found.left / _copies(spec.architecture, room.parts), found.cases
+    else:
+        left = min(found.left, room.gb * GB / CPU_PART)
+        cases = max(1, int(left // found.per_case))
+    return Placement(gpus, _context(spec, spec.architecture, left, room.number, on_gpu=gpus > 0), cases)
 
 
 def _short(spec: JudgeSpec, found: Fit, room: _Room) -> str:
@@ -195,10 +208,19 @@ def _what_would(spec: JudgeSpec, machine: Machine, room: _Room, tokens: int) -> 
     return f"{_LIST}; `pathway-local judges fit` reckons for other GPUs."
 
 
-def _longest(spec: JudgeSpec, left: float, number: int) -> int | None:
-    """The most tokens, up to the judge's context, that one case may have in so many bytes."""
-    shape, most = spec.architecture, spec.context
-    if shape is None or most is None or case_bytes(shape, most, number) <= left:
+def _context(spec: JudgeSpec, shape: Architecture, left: float, number: int, *, on_gpu: bool) -> int:
+    """The context that the judge gets, with so many bytes left for its cases."""
+
+    def longest(room: float) -> int:
+        most = spec.context or SURE_CONTEXT
+        return _longest(shape, most, room, number) if on_gpu else min(most, cpu_context(shape, room, number))
+
+    return max(min(longest(left), SURE_CONTEXT), longest(left / 2))
+
+
+def _longest(shape: Architecture, most: int, left: float, number: int) -> int:
+    """The most tokens, up to `most`, that one case may have in so many bytes."""
+    if case_bytes(shape, most, number) <= left:
         return most
     low, high = 0, most
     while high - low > 1:

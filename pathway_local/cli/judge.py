@@ -21,7 +21,7 @@ from pathway_local.errors import UsageError
 from pathway_local.job import run_job
 from pathway_local.judge import Tally
 from pathway_local.plan import Plan, default_run
-from pathway_local.results.export import export
+from pathway_local.results.export import export, is_own_export
 from pathway_local.results.summary import summarize
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.runs.audit import AuditTrail
@@ -93,16 +93,19 @@ def judge(
     strict_permissions: Annotated[
         bool, typer.Option("--strict-permissions", help="Refuse files that others can read.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file of --out.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a file at --out that this run did not write.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Judge the cases of a file under one or more rubrics.
 
     An existing run goes on with its own rubrics, judge and settings: what it has judged is skipped.
     """
-    if out is not None:
-        check_table(out, force=force)
     where = run or default_run(cases, out)
+    if out is not None:
+        force = force or is_own_export(where, out)  # else the same command could not go on
+        check_table(out, force=force)
     if where.exists() and not rubric:
         _check_own(ctx)
     plan = Plan(

@@ -19,6 +19,9 @@ KINDS = ("vllm", "transformers", "scripted")
 HANG_LIMIT = 300.0
 """Seconds without a sign of life after which an engine that has passes in flight counts as dead."""
 
+CPU_HANG_LIMIT = 1800.0
+"""The same on the processor, where one step may take in prompts of 32,768 tokens: minutes of a large judge's work."""
+
 START_LIMIT = 1800.0
 """Seconds that loading may take: weights of many gigabytes are read, and a GPU's kernels compiled."""
 
@@ -42,14 +45,15 @@ def start(
     config: EngineConfig,
     *,
     seal: Wanted = "auto",
-    hang_limit: float = HANG_LIMIT,
+    hang_limit: float | None = None,
     notify: Callable[[str], None] = lambda notice: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> "Host":
     """Load an engine in a process of its own; returns when it is ready. Raises EngineError by cause.
 
-    `notify` is told, in a line without case text, when the engine has died and is started again. `stopped` is asked
-    about each second while the engine is waited for, here and for results: once it says so, Stopped is raised.
+    `hang_limit` is in seconds; without it, it is HANG_LIMIT or CPU_HANG_LIMIT. `notify` is told, in a line without case
+    text, when the engine has died and is started again. `stopped` is asked about each second while the engine is waited
+    for, here and for results: once it says so, Stopped is raised.
     """
     kind = engine_kind(kind)
     if kind != "scripted" and config.settings.get("load_format") != "dummy":
@@ -72,12 +76,12 @@ class Host:
         config: EngineConfig,
         *,
         seal: Wanted,
-        hang_limit: float,
+        hang_limit: float | None,
         notify: Callable[[str], None],
         stopped: Callable[[], bool],
     ) -> None:
         self._kind, self._config, self._seal = kind, config, seal
-        self._hang_limit, self.notify, self.stopped = hang_limit, notify, stopped
+        self.notify, self.stopped = notify, stopped
         self._waiting: deque[Pass] = deque()
         self._held: dict[str, Pass] = {}
         self._strikes: Counter[str] = Counter()
@@ -89,6 +93,7 @@ class Host:
         self.facts: EngineFacts
         self._process: EngineProcess | None = None
         self._running()
+        self.hang_limit = hang_limit or (CPU_HANG_LIMIT if self.facts.device == "cpu" else HANG_LIMIT)
 
     @property
     def pid(self) -> int | None:
@@ -111,16 +116,16 @@ class Host:
             process = self._running()
             self._heed_stop()
             try:
-                messages = process.receive(min(LOOK, max(0.0, heard + self._hang_limit - time.monotonic())))
+                messages = process.receive(min(LOOK, max(0.0, heard + self.hang_limit - time.monotonic())))
             except Gone:
                 self._heed_stop()
                 self._bury(process, "")
             else:
                 self._read(messages)
-                if not messages and time.monotonic() - heard < self._hang_limit:
+                if not messages and time.monotonic() - heard < self.hang_limit:
                     continue
                 if not messages:
-                    self._bury(process, f"gave no sign of life for {self._hang_limit:.0f} s")
+                    self._bury(process, f"gave no sign of life for {self.hang_limit:.0f} s")
             heard = time.monotonic()
         done, self._done = self._done, []
         return done

@@ -18,7 +18,7 @@ from pathway_local.errors import EngineError
 from pathway_local.installed import is_cpu_build
 from pathway_local.judges.architecture import architecture, class_names, context
 from pathway_local.judges.machine import free_memory
-from pathway_local.judges.memory import case_bytes
+from pathway_local.judges.memory import CPU_PART, cpu_cache_bytes, cpu_context
 from pathway_local.judges.weights import read_json
 from pathway_local.private_process import STOPPING
 
@@ -62,7 +62,6 @@ MOMENT = 0.005
 """Seconds between two looks whether what continues an ended pass has come, where nothing else can be done."""
 
 CPU_SEQUENCES = 64
-CPU_FEW = 1024
 
 
 class VllmEngine:
@@ -263,16 +262,16 @@ def _cpu_options(config: EngineConfig) -> dict[str, object]:
 
 
 def _cpu_memory(config: EngineConfig, sequences: int) -> dict[str, int]:
-    """A cache of so many whole contexts, but at most a quarter of the memory that is free; a context that fits in."""
+    """A cache of so many whole contexts, as far as CPU_PART allows; where none is asked for, a context that fits in."""
     described = read_json(Path(config.model) / "config.json")
-    shape, most = architecture(described), config.max_model_len or context(described)
-    room = free_memory() // 4
-    if shape is None or most is None:
+    shape, declared, room = architecture(described), context(described), free_memory() // CPU_PART
+    if shape is None or not (config.max_model_len or declared):
         return {"kv_cache_memory_bytes": room}
-    token = case_bytes(shape, CPU_FEW, kv_bytes=4 if config.dtype == "float32" else 2) / CPU_FEW
-    spare = int(token * CPU_FEW)  # a block of the cache holds nothing, and others are never full
-    most = min(most, int((room - spare) / token))
-    return {"max_model_len": most, "kv_cache_memory_bytes": min(room, int(sequences * most * token) + spare)}
+    number = 4 if config.dtype == "float32" else 2
+    # What was promised is kept: libraries have taken some of the memory since it was reckoned with.
+    most = config.max_model_len or min(declared or 0, cpu_context(shape, room, number))
+    one, wanted = (cpu_cache_bytes(shape, most, number, cases) for cases in (1, sequences))
+    return {"max_model_len": most, "kv_cache_memory_bytes": max(one, min(room, wanted))}
 
 
 def _refusals() -> tuple[type[Exception], ...]:

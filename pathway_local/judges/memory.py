@@ -19,6 +19,12 @@ from pathway_local.judges.machine import GB
 PAGE = 16
 STATES_PER_CASE = 2
 
+CPU_PART = 4
+"""On the processor, a cache takes one part in so many of the free memory at most."""
+
+CPU_FEW = 1024
+"""Tokens of a short case: what one of them holds is what all do on the processor, where no window saves anything."""
+
 # Bits of one weight as stored, with the scales that go with it: a scale of 16 bits for 32 weights under w4a16,
 # of 8 bits for 32 under mxfp4 and for 16 under nvfp4, of 32 bits for 128 x 128 under fp8.
 BITS = {
@@ -113,6 +119,21 @@ def case_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2) -> fl
     elif state:
         held += STATES_PER_CASE * state.layers * state.size
     return held
+
+
+def cpu_cache_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2, cases: int = 1) -> int:
+    """Bytes of a cache on the processor for so many cases of so many tokens, and a few to spare.
+
+    Prompts are taken whole there, so that a sliding window keeps all of one, too.
+    """
+    few = case_bytes(architecture, CPU_FEW, kv_bytes)
+    return int(few * (cases * tokens / CPU_FEW + 1))
+
+
+def cpu_context(architecture: Architecture, cache: float, kv_bytes: int = 2) -> int:
+    """The most tokens of one case that a cache of so many bytes holds on the processor; see `cpu_cache_bytes`."""
+    few = case_bytes(architecture, CPU_FEW, kv_bytes)
+    return max(0, int((cache / few - 1) * CPU_FEW))
 
 
 def case_formula(architecture: Architecture, tokens: int, kv_bytes: int = 2) -> str:

@@ -117,8 +117,8 @@ def user_file() -> Path:
 def load_registry(extra: Path | None = None) -> Registry:
     """Our entries, the user's own over them, and those of the file `extra` over both.
 
-    A later entry of the same name replaces single keys; one that names another source stands alone. Raises
-    RegistryError that names file, line and key.
+    A later entry of the same name replaces single keys, and single settings of `engine` (null takes one away); one
+    that names another source stands alone. Raises RegistryError that names file, line and key.
     """
     paths = [shipped("models.yaml")]
     if user_file().is_file():
@@ -132,9 +132,18 @@ def load_registry(extra: Path | None = None) -> Registry:
             before = merged.get(name, {})
             alone = "source" in entry and "source" in before and before["source"][0] != entry["source"]
             merged[name] = {} if alone else dict(before)
-            merged[name].update({key: (value, file) for key, value in entry.items()})
+            told = {**entry, **_joined_settings(merged[name], entry)}
+            merged[name].update({key: (value, file) for key, value in told.items()})
     last = {name: file for file in files for name in file.tree}
     return Registry({name: _spec(name, keys, last[name]) for name, keys in merged.items()}, tuple(paths))
+
+
+def _joined_settings(before: Mapping[str, tuple[object, "_File"]], entry: Mapping[str, object]) -> dict[str, object]:
+    """The settings of `engine` of an entry and of the one before."""
+    known, told = before["engine"][0] if "engine" in before else None, entry.get("engine")
+    if not (isinstance(known, Mapping) and isinstance(told, Mapping)):
+        return {}
+    return {"engine": {name: value for name, value in {**known, **told}.items() if value is not None}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathway_local.errors import CasesError, UsageError
 from pathway_local.rater import Rater
 from pathway_local.reading import THINKING
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.audit import file_facts, note
+from pathway_local.runs.audit import AuditTrail, file_facts, note
 from pathway_local.runs.command_line import recorded
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
@@ -19,6 +19,7 @@ from pathway_local.verdict import Failure, Score, Value, Verdict
 
 CASE_COLUMNS = ("case", "rater", "rubric")
 END_COLUMNS = ("marks", "failure", "failure_message")
+EXPORT = "export"
 
 
 def export(run: RunFile, target: Path, *, force: bool) -> list[str]:
@@ -82,7 +83,17 @@ def _remarks(written: Written) -> list[str]:
 def record_export(run: Path, target: Path, command: Sequence[str]) -> bool:
     """Note in a run's audit trail that `target` was made of it; False where the run can't be written."""
     facts: dict[str, Value] = {"file": "-"} if str(target) == "-" else file_facts(target)
-    return note(run, "export", {"command": recorded(command), **facts})
+    return note(run, EXPORT, {"command": recorded(command), **facts})
+
+
+def is_own_export(run: Path, target: Path) -> bool:
+    """Whether a file is what a run was written to, and nobody has changed it since, as the run's audit trail tells."""
+    if not (run.is_file() and target.is_file()):
+        return False
+    sha256 = file_facts(target)["sha256"]
+    with RunFile.read(run) as read:
+        entries = AuditTrail(read.database).entries()
+    return any(entry.event == EXPORT and entry.facts.get("sha256") == sha256 for entry in entries)
 
 
 def _refuse_moved(case: Case) -> None:
