@@ -51,8 +51,13 @@ class Pass(Struct, frozen=True):
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The whole prompt."""
+        """The whole prompt, joined anew each time."""
         return self.shared + self.own
+
+    def excess(self, context: int) -> str:
+        """Why the prompt does not fit into a context of so many tokens; empty where it does."""
+        length = len(self.shared) + len(self.own)
+        return f"the prompt has {length} tokens, and the judge's context holds {context}" if length >= context else ""
 
 
 def line_up(waiting: deque[Pass], item: Pass) -> None:

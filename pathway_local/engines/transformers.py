@@ -7,6 +7,7 @@ generator of its own, seeded by its pass.
 import os
 import warnings
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult, Sampling
@@ -48,26 +49,28 @@ class TransformersEngine:
         self._batch = int(str(config.settings.get("batch_size", BATCH)))
         self._beat = beat
         self._held: list[Pass] = []
+        self._refused: list[PassResult] = []
         context = config.max_model_len or model.config.get_text_config().max_position_embeddings
         dtype = str(model.dtype).removeprefix("torch.")
         name = torch.cuda.get_device_name() if device.startswith("cuda") else device
         self.facts = EngineFacts("transformers", transformers.__version__, context, dtype, name)
 
     def submit(self, item: Pass) -> None:
-        """Queue a pass."""
-        self._held.append(item)
+        """Queue a pass; one that can't be generated comes back as a result with `finish` "error"."""
+        if refusal := self._refusal(item):
+            self._refused.append(PassResult(item.id, finish="error", error=refusal))
+        else:
+            self._held.append(item)
 
     def step(self) -> list[PassResult]:
         """Generate one batch: the oldest pass and those that can go with it."""
-        if not self._held:
-            return []
-        first = self._held[0]
-        if refusal := self._refusal(first):
-            del self._held[0]
-            return [PassResult(first.id, finish="error", error=refusal)]
-        alike = [item for item in self._held if _kind(item) == _kind(first) and not self._refusal(item)]
-        batch = alike[: self._batch]
-        self._held = [item for item in self._held if item not in batch]
+        if self._refused or not self._held:
+            refused, self._refused = self._refused, []
+            return refused
+        kind = _kind(self._held[0])
+        batch = list(islice((item for item in self._held if _kind(item) == kind), self._batch))
+        taken = {item.id for item in batch}
+        self._held = [item for item in self._held if item.id not in taken]
         return self._generate(batch)
 
     def results(self) -> list[PassResult]:
@@ -80,13 +83,12 @@ class TransformersEngine:
 
     def _refusal(self, item: Pass) -> str:
         """Why a pass can't be generated; empty if it can."""
-        most = self.facts.max_model_len
-        if len(item.ids) >= most:
-            return f"the prompt has {len(item.ids)} tokens, and the judge's context holds {most}"
-        if not item.ids or item.max_tokens < 1:
+        if excess := item.excess(self.facts.max_model_len):
+            return excess
+        if not (item.shared or item.own) or item.max_tokens < 1:
             return "the request has no prompt, or nothing to generate"
         known = range(self._model.model.config.get_text_config().vocab_size)
-        strange = any(token not in known for token in (*item.ids, *item.logprob_ids))
+        strange = any(token not in known for token in (*item.shared, *item.own, *item.logprob_ids))
         return "the request holds an id that the judge does not have" if strange else ""
 
     def _generate(self, batch: list[Pass]) -> list[PassResult]:
@@ -98,10 +100,13 @@ class TransformersEngine:
         except ValueError:
             return [PassResult(item.id, finish="error", error="the grammar is refused") for item in batch]
         ends = [self._end, *batch[0].stop_ids]
-        longest = max(len(item.ids) for item in batch)
-        rooms = [min(item.max_tokens, self.facts.max_model_len - len(item.ids)) for item in batch]
-        rows = [[self._end] * (longest - len(item.ids)) + list(item.ids) for item in batch]
-        seen = [[0] * (longest - len(item.ids)) + [1] * len(item.ids) for item in batch]
+        prompts = [item.ids for item in batch]
+        longest = max(map(len, prompts))
+        rooms = [
+            min(item.max_tokens, self.facts.max_model_len - len(ids)) for item, ids in zip(batch, prompts, strict=True)
+        ]
+        rows = [[self._end] * (longest - len(ids)) + list(ids) for ids in prompts]
+        seen = [[0] * (longest - len(ids)) + [1] * len(ids) for ids in prompts]
         draw = Draw(batch, self._beat)
         model = self._model.model
         with torch.inference_mode():

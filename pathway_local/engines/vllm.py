@@ -117,9 +117,8 @@ class VllmEngine:
 
     def submit(self, item: Pass) -> None:
         """Queue a pass; one that vLLM refuses comes back as a result with `finish` "error"."""
-        length, most = len(item.shared) + len(item.own), self.facts.max_model_len
-        if length >= most:
-            self._refuse(item, f"the prompt has {length} tokens, and the judge's context holds {most}")
+        if excess := item.excess(self.facts.max_model_len):
+            self._refuse(item, excess)
         else:
             self._admission.add(item)
 
