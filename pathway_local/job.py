@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
 from pathway_local.case import BadRow, Case
@@ -21,14 +21,12 @@ from pathway_local.judges.machine import this_machine
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.loaded import Loaded, window_of
-from pathway_local.plan import Plan, PlannedRater, Settings, own_raters, planned_raters
+from pathway_local.plan import Plan, PlannedRater, Settings, planned_raters, planned_rubrics
 from pathway_local.prompt import PromptWriter
 from pathway_local.pseudonyms import Pseudonyms
-from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.runs.manifest import surroundings
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import no_column
 from pathway_local.sheets.row import shown
@@ -88,7 +86,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded
         # A new run is made only once everything that can be wrong with the command has been looked at.
         existing = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
         registry = load_registry(plan.registry)
-        rubrics = _rubrics(plan, existing)
+        rubrics = planned_rubrics(plan, existing)
         pseudonyms = _pseudonyms(plan, existing, watcher)
         cases = cases_of(plan.cases, rubrics.values(), existing, plan.id_column, plan.mapping, pseudonyms)
         _check_columns(cases, plan)
@@ -105,34 +103,20 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded
         if not plan.texts:
             run.set_setting(TEXTS, False)
         before = cases.sha256()
-        job = run.begin_job(command, _facts(plan, before, raters))
+        job = _Job(run, run.begin_job(command, _facts(plan, before, raters)), plan, cases, watcher, loaded)
         tallies: list[Tally] = []
         status = "failed"
         try:
-            for engine in dict.fromkeys(each.engine for each in raters):
-                own = [(rater_id, each) for rater_id, each in zip(ids, raters, strict=True) if each.engine == engine]
-                tallies.append(_judge(run, own, plan, cases, watcher, job, loaded))
+            for engine in dict.fromkeys(each.engine_key for each in raters):
+                own = [(rater_id, each) for rater_id, each in zip(ids, raters, strict=True) if each.engine_key == engine]
+                tallies.append(job.judge(own))
             status = "stopped" if watcher.stopped() else "done"
             if _has_changed(cases, before):
-                run.learn(job, {"cases_changed": True})
+                run.learn(job.id, {"cases_changed": True})
                 watcher.notice(f"{plan.cases.name} has changed while it was judged: the same command sees to the rest")
         finally:
-            run.end_job(job, status, _counts(tallies))
+            run.end_job(job.id, status, _counts(tallies))
         return tallies
-
-
-def _rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
-    if plan.rubrics:
-        named: dict[str, Rubric] = {}
-        for file in plan.rubrics:
-            rubric = load_rubric(file, references=plan.allow_references)
-            if named.setdefault(rubric.name, rubric).sha256 != rubric.sha256:
-                raise UsageError(f"two rubrics are called {rubric.name!r}", "Give one another name in its file.")
-        return named
-    if run is None or not own_raters(run):
-        raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows ours.")
-    judged = {rater.rubric for rater in own_raters(run)}
-    return {name: rubric for name, rubric in rubrics_of(run).items() if name in judged}
 
 
 def _context(judge: JudgeSpec, settings: Settings) -> int:
@@ -144,58 +128,65 @@ def _context(judge: JudgeSpec, settings: Settings) -> int:
     return check_fits_here(judge, this_machine(), settings.options, settings.dtype).context
 
 
-def _judge(
-    run: RunFile,
-    own: Sequence[tuple[int, PlannedRater]],
-    plan: Plan,
-    cases: CasesFile,
-    watcher: Watcher,
-    job: int,
-    loaded: Loaded,
-) -> Tally:
-    judge, settings = own[0][1].judge, own[0][1].settings
-    folder = weights_folder(judge)
-    tokenizer = loaded.tokenizer(judge)
-    whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
-    context = loaded.context(settings.engine, whole, plan.seal, lambda: _context(judge, settings))
-    config = replace(whole, max_model_len=context)
-    for _, planned in own:
-        run.set_setting(f"label:{planned.name}", judge.label)
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One command's work on a run: `id` is the run's own of it."""
 
-    def load() -> Engine:
-        engine = loaded.engine(settings.engine, config, plan.seal, watcher.notice, watcher.stopped)
+    run: RunFile
+    id: int
+    plan: Plan
+    cases: CasesFile
+    watcher: Watcher
+    loaded: Loaded
+
+    def judge(self, own: Sequence[tuple[int, PlannedRater]]) -> Tally:
+        """Judge under raters, with the run's ids of them, that one engine serves."""
+        judge, settings = own[0][1].judge, own[0][1].settings
+        whole = EngineConfig(str(weights_folder(judge)), settings.dtype, judge.context, settings.options)
+        tokenizer = self.loaded.tokenizer(judge)
+        context = self.loaded.context(settings.engine, whole, self.plan.seal, lambda: _context(judge, settings))
+        config = replace(whole, max_model_len=context)
+        for _, planned in own:
+            self.run.set_setting(f"label:{planned.name}", judge.label)
+        pool = Pool(lambda: self._load(judge, settings.engine, config), tokenizer, context)
+        try:
+            raters = [_local(rater_id, planned, tokenizer, context, self.plan) for rater_id, planned in own]
+            return self._judged(judge, raters, pool, window_of(settings.engine, config))
+        finally:
+            if pool.in_flight:
+                self.loaded.free()  # it still works on what nobody waits for any more
+
+    def _load(self, judge: JudgeSpec, kind: str, config: EngineConfig) -> Engine:
+        engine = self.loaded.engine(kind, config, self.plan.seal, self.watcher.notice, self.watcher.stopped)
         facts: dict[str, Value] = dict(asdict(engine.facts))
-        run.learn(job, {"engine": {"judge": judge.name, **facts}})
-        watcher.notice(f"{engine.facts.engine} {engine.facts.version} on {facts['device']}, sealed: {facts['seal']}")
+        self.run.learn(self.id, {"engine": {"judge": judge.name, **facts}})
+        said = f"{engine.facts.engine} {engine.facts.version} on {facts['device']}, sealed: {facts['seal']}"
+        self.watcher.notice(said)
         if caution := caution_about(engine.facts.seal):
-            watcher.notice(caution)
-        watcher.ready()
+            self.watcher.notice(caution)
+        self.watcher.ready()
         return engine
 
-    telling, pool = _Telling(run, watcher), Pool(load, tokenizer, context)
-    try:
-        raters = [_local(rater_id, planned, tokenizer, context, plan) for rater_id, planned in own]
+    def _judged(self, judge: JudgeSpec, raters: Sequence[LocalRater], pool: Pool, window: int) -> Tally:
         for rater in raters:
             check_room(rater.writer)
+        telling = _Telling(self.run, self.watcher)
         judging = Judging(
-            run,
+            self.run,
             raters,
             pool,
-            source=plan.cases.name,
-            keep=plan.keep,
-            texts=run.get_setting(TEXTS) is not False,
-            window=window_of(settings.engine, config),
+            source=self.plan.cases.name,
+            keep=self.plan.keep,
+            texts=self.run.get_setting(TEXTS) is not False,
+            window=window,
             watch=telling.now_and_then,
-            stopped=watcher.stopped,
+            stopped=self.watcher.stopped,
         )
-        total = cases.count()
-        watcher.begin(judge.name, total * len(raters) if total is not None else None)
-        tally = judging.judge(_strict(cases) if plan.strict else iter(cases))
+        total = self.cases.count()
+        self.watcher.begin(judge.name, total * len(raters) if total is not None else None)
+        tally = judging.judge(_strict(self.cases) if self.plan.strict else iter(self.cases))
         telling.now(tally)
         return tally
-    finally:
-        if pool.in_flight:
-            loaded.free()  # it still works on what nobody waits for any more
 
 
 class _Telling:

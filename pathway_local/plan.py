@@ -21,8 +21,9 @@ from pathway_local.judges.registry import USUAL_JUDGE, Registry, weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.rater import Rater
 from pathway_local.rubrics.output_format import Detail
-from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class PlannedRater:
         return Rater(self.name, "judge", self.rubric.name, self.settings.spec())
 
     @property
-    def engine(self) -> tuple[str, str, str, str]:
+    def engine_key(self) -> tuple[str, str, str, str]:
         """What must be the same for one engine to serve several raters."""
         settings = self.settings
         return self.judge.key, settings.engine, settings.dtype, json.dumps(settings.options, sort_keys=True)
@@ -105,6 +106,21 @@ class PlannedRater:
 def own_raters(run: RunFile) -> list[Rater]:
     """The raters of a run that are local judges."""
     return [rater for _, rater in run.raters() if rater.kind == "judge"]
+
+
+def planned_rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
+    """The rubrics of a plan by name, or those of the run that it goes on with. Raises PathwayError."""
+    if plan.rubrics:
+        named: dict[str, Rubric] = {}
+        for file in plan.rubrics:
+            rubric = load_rubric(file, references=plan.allow_references)
+            if named.setdefault(rubric.name, rubric).sha256 != rubric.sha256:
+                raise UsageError(f"two rubrics are called {rubric.name!r}", "Give one another name in its file.")
+        return named
+    if run is None or not own_raters(run):
+        raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows ours.")
+    judged = {rater.rubric for rater in own_raters(run)}
+    return {name: rubric for name, rubric in rubrics_of(run).items() if name in judged}
 
 
 def planned_raters(

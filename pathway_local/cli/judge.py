@@ -134,18 +134,23 @@ def judge(
     )
     tell_exposed(cases, where, strict=strict_permissions)
     _close_off(plan.seal)
-    progress = JobProgress()
+    tallies = _judged(plan)
+    _report(tallies, where, out, force=force, as_json=as_json)
+
+
+def _judged(plan: Plan) -> list[Tally]:
+    """Do what the plan asks, with its progress shown; leaves the program where it is stopped. Raises PathwayError."""
+    progress, tallies = JobProgress(), list[Tally]()
     with listening(progress):
         try:
             tallies = run_job(plan, progress, sys.argv)
         except KeyboardInterrupt:
             progress.signal = progress.signal or signal.SIGINT
-            tallies = []
     if progress.stopped():
-        _say_head(where)
+        _say_head(plan.run)
         talk.print(f"stopped. The same command goes on: {shlex.join(['pathway-local', *sys.argv[1:]])}")
         raise typer.Exit(INTERRUPTED)
-    _report(tallies, where, out, force=force, as_json=as_json)
+    return tallies
 
 
 def _check_own(ctx: typer.Context) -> None:
