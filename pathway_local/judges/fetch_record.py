@@ -1,13 +1,12 @@
 """The record that is kept beside fetched weights, so that a copy of them can be checked without a network."""
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from pathway_local.errors import EngineError
-from pathway_local.judges.weights import read_json
+from pathway_local.judges.weights import file_hash, read_json
 
 RECORD = "fetched.json"
 TAKEN = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model", "merges.txt")
@@ -53,9 +52,5 @@ def write_record(folder: Path, record: Fetched) -> None:
 
 def file_hashes(folder: Path) -> dict[str, str]:
     """The SHA-256 of each file that a fetch would take, by its name."""
-    found = {}
-    for path in sorted({path for pattern in TAKEN for path in folder.glob(pattern)}):
-        if path.name != RECORD:
-            with path.open("rb") as stream:
-                found[path.name] = hashlib.file_digest(stream, "sha256").hexdigest()
-    return found
+    taken = {path for pattern in TAKEN for path in folder.glob(pattern) if path.name != RECORD}
+    return {path.name: file_hash(path) for path in sorted(taken)}
