@@ -3,10 +3,10 @@
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from pathway_local.errors import EngineError
 from pathway_local.judges.weights import file_hash, read_json
+from pathway_local.output_file import output_file
 
 RECORD = "fetched.json"
 TAKEN = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model", "merges.txt")
@@ -43,11 +43,9 @@ def changed_files(folder: Path, record: Fetched) -> list[str]:
 
 
 def write_record(folder: Path, record: Fetched) -> None:
-    """Put the record beside the weights."""
-    # Written beside it and moved: never half a record, and never through a link that someone left there.
-    with NamedTemporaryFile("w", encoding="utf-8", dir=folder, prefix=f".{RECORD}-", delete=False) as file:
-        file.write(json.dumps(asdict(record), indent=2) + "\n")
-    Path(file.name).replace(folder / RECORD)
+    """Put the record beside the weights, in place of one that is there. Raises UsageError where it can't be written."""
+    with output_file(folder / RECORD, force=True) as file:
+        file.write(f"{json.dumps(asdict(record), indent=2)}\n".encode())
 
 
 def file_hashes(folder: Path) -> dict[str, str]:
