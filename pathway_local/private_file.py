@@ -6,13 +6,13 @@ import grp
 import os
 import pwd
 import stat
-import tempfile
 from collections.abc import Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
 from pathway_local.errors import RunLocked
+from pathway_local.output_file import whole_file
 
 ACCESS_LIST = "system.posix_acl_access"
 READ, WRITE, ENTER = 4, 2, 1
@@ -27,30 +27,8 @@ def create(path: Path, contents: bytes) -> None:
     FileExistsError where something has that name already.
     """
     _make_private(path.parent)
-    descriptor, fresh = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(file.fileno(), 0o600)
-            file.write(contents)
-            file.flush()
-            os.fsync(file.fileno())
-        _link(Path(fresh), path)
-    finally:
-        with suppress(FileNotFoundError):
-            Path(fresh).unlink()
-
-
-def _link(fresh: Path, path: Path) -> None:
-    """Unlike a rename, a link never replaces a run that another process made in the meantime."""
-    try:
-        path.hardlink_to(fresh)
-    except FileExistsError:
-        raise
-    except OSError:
-        # Some file systems have no links.
-        if os.path.lexists(path):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
-        fresh.rename(path)
+    with whole_file(path) as file:
+        file.write(contents)
 
 
 def exposed_to(path: Path) -> str:

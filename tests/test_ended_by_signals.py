@@ -33,12 +33,13 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def _writing(process: "subprocess.Popen[str]", desk: Desk) -> bool:
-    """Whether a command has begun a file in the working folder that it will give its name at the end."""
-    with suppress(OSError):  # what is closed, or ends, while it is looked at
+    """Whether a command has begun a file in the working folder that gets its name at the end, other than the run."""
+    run = desk.work / "may.run"
+    with suppress(OSError):  # what is closed, or ends, while it is looked at; a run that is not made yet
         for path in Path(f"/proc/{process.pid}/fd").iterdir():
             target = path.readlink()
             hidden = target.name.endswith(" (deleted)") or ".part" in str(target)
-            if hidden and target.is_relative_to(desk.work) and path.stat().st_size:
+            if hidden and target.is_relative_to(desk.work) and path.stat().st_size and not path.samefile(run):
                 return True
     return False
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, BinaryIO
 
 import httpx2
 import numpy as np
@@ -192,6 +192,20 @@ def test_a_token_that_is_set_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_ctrl_c_goes_through(repository: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         fetch(SMALL, StandIn(repository, {2: KeyboardInterrupt()}))
+
+
+def test_each_file_is_read_once_for_its_hashes(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    digest = hashlib.file_digest
+
+    def counted(file: BinaryIO, kind: str) -> object:
+        read.append(Path(file.name).name)
+        return digest(file, kind)
+
+    monkeypatch.setattr(hashlib, "file_digest", counted)
+    folder, record = fetch(SMALL, StandIn(repository))
+    assert changed_files(folder, record) == []
+    assert sorted(read) == sorted(record.files)
 
 
 def test_changed_files_are_named(repository: Path) -> None:

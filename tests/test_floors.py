@@ -9,8 +9,8 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
 
 FLOORS = {
-    "values": "errors case verdict rater shipped safe_yaml yaml_places private_file private_process pseudonyms "
-    "installed engines.passes",
+    "values": "errors case verdict rater shipped safe_yaml yaml_places output_file private_file private_process "
+    "pseudonyms installed engines.passes",
     "files and figures": "prompty adopt rubrics sheets judges statistics",
     "runs": "runs",
     "prompts": "tokenizer chat prompt",

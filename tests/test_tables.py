@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pathway_local import output_file as output
 from pathway_local.errors import CasesError, OutputExists, UsageError
-from pathway_local.sheets import output_file as output
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.tables import write_table
 from pathway_local.verdict import Value
@@ -184,36 +184,6 @@ def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(OutputExists):
         write_table(path, ["a"], rows())
     assert path.read_text() == "theirs" and names(tmp_path) == ["t.csv"]
-
-
-@pytest.mark.parametrize("force", [False, True])
-def test_a_file_has_no_name_until_it_is_whole(tmp_path: Path, force: bool) -> None:
-    with output.output_file(tmp_path / "t.csv", force=force) as file:
-        file.write(b"x")
-        file.flush()
-        if os.fstat(file.fileno()).st_nlink:
-            pytest.skip("this file system has no files without names")
-        assert names(tmp_path) == []
-    assert names(tmp_path) == ["t.csv"]
-
-
-@pytest.mark.parametrize("force", [False, True])
-def test_where_every_file_has_a_name_what_was_killed_can_be_found(
-    tmp_path: Path, force: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(output, "_OPENED", tmp_path / "no-such-folder")
-    path = tmp_path / "t.csv"
-    with output.output_file(path, force=force) as file:
-        file.write(b"x")
-        [part] = output.left_parts(tmp_path)
-        assert stat.S_IMODE(part.stat().st_mode) == 0o600
-        path.write_text("theirs") if force else None
-    assert names(tmp_path) == ["t.csv"] and path.read_text() == "x"
-    with pytest.raises(KeyboardInterrupt), output.output_file(path, force=True):
-        raise KeyboardInterrupt
-    with pytest.raises(OutputExists), output.output_file(tmp_path / "u.csv"):
-        (tmp_path / "u.csv").touch()
-    assert names(tmp_path) == ["t.csv", "u.csv"]
 
 
 def test_paths_that_no_table_can_have(tmp_path: Path) -> None:

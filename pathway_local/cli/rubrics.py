@@ -14,6 +14,7 @@ from pathway_local.cli.terminal import check_new, data, notice, print_json, tabl
 from pathway_local.errors import RubricError, UsageError, WeightsMissing
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
+from pathway_local.output_file import output_file
 from pathway_local.rubrics.criteria import is_criteria
 from pathway_local.rubrics.fields import Score
 from pathway_local.rubrics.output_format import layout_text
@@ -87,12 +88,8 @@ def adopt(
     if out is None:
         notice("nothing is written: give -o NEW.prompty")
         return
-    try:
-        out.write_bytes(adoption.data)
-    except OSError as error:
-        raise UsageError(
-            f"{out} can't be written: {error.strerror}", "Name another file, or make its folder."
-        ) from None
+    with output_file(out, force=force) as rubric:
+        rubric.write(adoption.data)
     notice(f"wrote {out}")
     if adoption.unsettled:
         notice(f"{adoption.unsettled} point(s) are not settled: correct the lines below each # UNSETTLED mark of {out}")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.judges.weights import chat_template
+from pathway_local.output_file import whole_file
 
 FILE = "chat_template.jinja"
 
@@ -87,8 +88,8 @@ def write_template(folder: Path, name: str) -> Path:
         raise UsageError(f"{folder} holds a chat template already", "It is used as it is: leave --template out.")
     path = folder / FILE
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(TEMPLATES[name].text)
+        with whole_file(path) as file:
+            file.write(TEMPLATES[name].text.encode())
     except OSError as error:
         hint = "Copy the folder to where you may write, and name the copy."
         raise UsageError(f"{path} can't be written: {error.strerror}", hint) from None

@@ -1,13 +1,12 @@
 """The record that is kept beside fetched weights, so that a copy of them can be checked without a network."""
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from pathway_local.errors import EngineError
-from pathway_local.judges.weights import read_json
+from pathway_local.judges.weights import file_hash, read_json
+from pathway_local.output_file import output_file
 
 RECORD = "fetched.json"
 TAKEN = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model", "merges.txt")
@@ -44,18 +43,12 @@ def changed_files(folder: Path, record: Fetched) -> list[str]:
 
 
 def write_record(folder: Path, record: Fetched) -> None:
-    """Put the record beside the weights."""
-    # Written beside it and moved: never half a record, and never through a link that someone left there.
-    with NamedTemporaryFile("w", encoding="utf-8", dir=folder, prefix=f".{RECORD}-", delete=False) as file:
-        file.write(json.dumps(asdict(record), indent=2) + "\n")
-    Path(file.name).replace(folder / RECORD)
+    """Put the record beside the weights, in place of one that is there. Raises UsageError where it can't be written."""
+    with output_file(folder / RECORD, force=True) as file:
+        file.write(f"{json.dumps(asdict(record), indent=2)}\n".encode())
 
 
 def file_hashes(folder: Path) -> dict[str, str]:
     """The SHA-256 of each file that a fetch would take, by its name."""
-    found = {}
-    for path in sorted({path for pattern in TAKEN for path in folder.glob(pattern)}):
-        if path.name != RECORD:
-            with path.open("rb") as stream:
-                found[path.name] = hashlib.file_digest(stream, "sha256").hexdigest()
-    return found
+    taken = {path for pattern in TAKEN for path in folder.glob(pattern) if path.name != RECORD}
+    return {path.name: file_hash(path) for path in sorted(taken)}

@@ -155,22 +155,15 @@ def weights_bytes(folder: Path) -> int:
 
 
 def weights_hash(folder: Path) -> str:
-    """SHA-256, in hex, over the weights, config, tokenizer and chat template: the same wherever they lie.
-
-    Files are read as streams, and read again in this process only when their size or time has changed.
-    """
+    """SHA-256, in hex, over the weights, config, tokenizer and chat template: the same wherever they lie."""
     digest = hashlib.sha256()
     for path in _hashed_files(folder):
-        digest.update(f"{path.name}\0{_file_hash(path)}\n".encode())
+        digest.update(f"{path.name}\0{file_hash(path)}\n".encode())
     return digest.hexdigest()
 
 
-def _hashed_files(folder: Path) -> Iterator[Path]:
-    yield from sorted(folder / name for name in _DESCRIBING if (folder / name).is_file())
-    yield from weight_files(folder)
-
-
-def _file_hash(path: Path) -> str:
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file in hex, read again in this process only when its size or time has changed."""
     real = path.resolve()
     known = real.stat()
     key = (real, known.st_size, known.st_mtime_ns)
@@ -178,6 +171,11 @@ def _file_hash(path: Path) -> str:
         with real.open("rb") as stream:
             _hashes[key] = hashlib.file_digest(stream, "sha256").hexdigest()
     return _hashes[key]
+
+
+def _hashed_files(folder: Path) -> Iterator[Path]:
+    yield from sorted(folder / name for name in _DESCRIBING if (folder / name).is_file())
+    yield from weight_files(folder)
 
 
 def read_json(path: Path) -> dict[str, object]:

@@ -108,6 +108,11 @@ def file_facts(path: Path) -> dict[str, Value]:
         return {"file": path.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
+def now() -> str:
+    """The time in UTC, to the second, in ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 def _append(
     rows: Callable[[str], Sequence[tuple[Any, ...]]],
     execute: Callable[[str, Sequence[object]], object],
@@ -116,8 +121,7 @@ def _append(
 ) -> None:
     last = rows(_LAST)
     number, before = (int(last[0][0]) + 1, str(last[0][1])) if last else (1, BEFORE_ALL)
-    at = datetime.now(UTC).isoformat(timespec="seconds")
-    text = to_json({"at": at, "event": event, "who": _who(), "facts": dict(facts)})
+    text = to_json({"at": now(), "event": event, "who": _who(), "facts": dict(facts)})
     execute(_APPEND, (number, text, _hash(before, number, text)))
 
 

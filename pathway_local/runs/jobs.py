@@ -3,10 +3,9 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.audit import AuditTrail, now
 from pathway_local.runs.command_line import recorded
 from pathway_local.runs.content import FOUND, LEFT, content_hash
 from pathway_local.runs.database import Database, decoding
@@ -70,11 +69,6 @@ class Jobs:
         query = "SELECT id, command, facts, started, ended, status, counts FROM jobs ORDER BY id"
         with decoding(self._db.path):
             return [_job(row) for row in self._db.rows(query)]
-
-
-def now() -> str:
-    """The time in UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _job(row: Sequence[Any]) -> Job:

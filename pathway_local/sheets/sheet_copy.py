@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, UsageError
+from pathway_local.output_file import output_file, temporary_files_in
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.cells import arrow_column, json_text
 from pathway_local.sheets.delimited import DelimitedSheet
 from pathway_local.sheets.json_lines import JsonLinesSheet
-from pathway_local.sheets.output_file import output_file, temporary_files_in
 from pathway_local.sheets.parquet import ParquetSheet
 from pathway_local.sheets.row import Row, shown
 from pathway_local.sheets.tables import Written, delimited_line, fill_cell

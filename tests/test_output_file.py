@@ -1,0 +1,127 @@
+"""A file that a command writes is there whole or not at all, and what a killed one has left can be found."""
+
+import errno
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typed import Desk
+
+from pathway_local import output_file as output
+from pathway_local.errors import OutputExists
+from pathway_local.runs.run_file import RunFile
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from pathway_local import output_file, private_file, pseudonyms
+from pathway_local.judges import default_template, fetch_record
+from pathway_local.runs.run_file import RunFile
+
+def kill(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if sys.argv[1] == "named":
+    output_file._OPENED = Path("no-such-folder")
+os.link = os.replace = kill
+"""
+"""Begins a program that is killed when it gives a file its name; `named` for a file system where each has one."""
+
+WRITERS = (
+    'pseudonyms.Pseudonyms.made(Path("key"))',
+    'RunFile.create("may.run")',
+    'fetch_record.write_record(Path(), fetch_record.Fetched("a/b", "c", "d", {}))',
+    'default_template.write_template(Path(), "plain")',
+    'with output_file.output_file(Path("t.csv"), force=True) as file: file.write(b"x")',
+    'with output_file.output_file(Path("n" * 250)) as file: file.write(b"x")',
+)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def _killed(writer: str, folder: Path, kind: str) -> None:
+    program = [sys.executable, "-c", KILLED + writer, kind]
+    done = subprocess.run(program, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_what_any_killed_writer_has_left_can_be_found(tmp_path: Path, writer: str) -> None:
+    _killed(writer, tmp_path, "named")
+    [part] = output.left_parts(tmp_path)
+    assert names(tmp_path) == [part.name]
+    assert stat.S_IMODE(part.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_where_files_need_no_name_nothing_is_left(tmp_path: Path, writer: str) -> None:
+    try:
+        os.close(os.open(tmp_path, os.O_TMPFILE | os.O_WRONLY))
+    except OSError:
+        pytest.skip("this file system has no files without names")
+    _killed(writer, tmp_path, "unnamed")
+    assert names(tmp_path) == []
+
+
+def test_a_key_that_was_left_is_told_by_the_doctor_and_by_purge(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "d", tmp_path)
+    cases = desk.cases(1)
+    _killed(WRITERS[0], desk.work, "named")
+    [part] = output.left_parts(desk.work)
+    told = {each["name"]: each for each in json.loads(desk.typed("doctor", cases.name, "--json", code=5).stdout)}
+    assert told["half-written files"]["fix"].endswith(f"rm -r {part}")
+    with RunFile.create(desk.work / "may.run"):
+        pass
+    assert str(part) in desk.typed("purge", "may.run", "--all", "--yes").stderr
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_file_system_without_links_takes_a_file(tmp_path: Path, force: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    path = tmp_path / "t.csv"
+    with output.output_file(path, force=force) as file:
+        file.write(b"x")
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"x", 0o600)
+    with pytest.raises(OutputExists), output.output_file(tmp_path / "u.csv"):
+        (tmp_path / "u.csv").touch()
+    assert names(tmp_path) == ["t.csv", "u.csv"]
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_file_has_no_name_until_it_is_whole(tmp_path: Path, force: bool) -> None:
+    with output.output_file(tmp_path / "t.csv", force=force) as file:
+        file.write(b"x")
+        file.flush()
+        if os.fstat(file.fileno()).st_nlink:
+            pytest.skip("this file system has no files without names")
+        assert names(tmp_path) == []
+    assert names(tmp_path) == ["t.csv"]
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_where_every_file_has_a_name_what_was_killed_can_be_found(
+    tmp_path: Path, force: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "_OPENED", tmp_path / "no-such-folder")
+    path = tmp_path / "t.csv"
+    with output.output_file(path, force=force) as file:
+        file.write(b"x")
+        [part] = output.left_parts(tmp_path)
+        assert stat.S_IMODE(part.stat().st_mode) == 0o600
+        path.write_text("theirs") if force else None
+    assert names(tmp_path) == ["t.csv"] and path.read_text() == "x"
+    with pytest.raises(KeyboardInterrupt), output.output_file(path, force=True):
+        raise KeyboardInterrupt
+    with pytest.raises(OutputExists), output.output_file(tmp_path / "u.csv"):
+        (tmp_path / "u.csv").touch()
+    assert names(tmp_path) == ["t.csv", "u.csv"]
