@@ -107,8 +107,8 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded
         tallies: list[Tally] = []
         status = "failed"
         try:
-            for engine in dict.fromkeys(each.engine_key for each in raters):
-                own = [(rater_id, each) for rater_id, each in zip(ids, raters, strict=True) if each.engine_key == engine]
+            for key in dict.fromkeys(each.engine_key for each in raters):
+                own = [pair for pair in zip(ids, raters, strict=True) if pair[1].engine_key == key]
                 tallies.append(job.judge(own))
             status = "stopped" if watcher.stopped() else "done"
             if _has_changed(cases, before):

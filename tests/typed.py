@@ -55,7 +55,12 @@ class Desk:
         entries["workers"] = entries["tiny"] | {"engine": {"tensor_parallel_size": 2}}
         (self.work / "models.yaml").write_text(json.dumps(entries))
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "OMP_WAIT_POLICY") if name in os.environ}
-        places = {"HOME": self.home, "TMPDIR": self.tmp, "PYTHONPATH": HERE, JUDGE: self.judge}
+        places = {
+            "HOME": self.home,
+            "TMPDIR": self.tmp,
+            "PYTHONPATH": f"{HERE}{os.pathsep}{HERE.parent}",
+            JUDGE: self.judge,
+        }
         self.environment = kept | {name: str(place) for name, place in places.items()} | self.environment
 
     @property
