@@ -37,6 +37,7 @@ _ADD_RATER = "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALU
 _SUPERSEDE = """
     UPDATE outcomes SET superseded = 1
     WHERE case_key = ? AND rater_id = ? AND superseded = 0 AND failure_kind IS NULL AND (case_hash <> ? OR ?)
+_COMPLETE_RATER = "UPDATE raters SET fingerprint = ?, spec = ? WHERE id = ?"
 """
 _PUT = """
     INSERT OR REPLACE INTO outcomes (
@@ -168,7 +169,7 @@ class RunFile:
         return {name: text for name, text, _ in rows}
 
     def add_rater(self, rater: Rater) -> int:
-        """The id of a rater, new or as stored.
+        """The id of a rater, new or as stored; see `Rater.completed` for what is then filled in.
 
         UnknownName where its rubric was not added; RaterChanged, naming what differs, where outcomes of another
         rater of that name and rubric are stored.
@@ -179,7 +180,10 @@ class RunFile:
                 raise UnknownName("rubric", rater.rubric, rubric_id)
             for known_id, known in self.raters():
                 if (known.name, known.rubric) == (rater.name, rater.rubric):
-                    if (known.kind, known.fingerprint) == (rater.kind, rater.fingerprint):
+                    whole = known.completed(rater)
+                    if (whole.kind, whole.fingerprint) == (rater.kind, rater.completed(known).fingerprint):
+                        if whole.fingerprint != known.fingerprint:
+                            self._db.execute(_COMPLETE_RATER, (whole.fingerprint, whole.spec_json, known_id))
                         return known_id
                     what = known.differences(rater)
                     self._forget_raters("id", known_id, f"of another {rater.name!r} under {rater.rubric!r}: {what}")
