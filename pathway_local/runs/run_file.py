@@ -33,11 +33,14 @@ PAGE_BYTES = 16384
 _CASES = "SELECT case_id, key, row, metadata FROM cases WHERE case_id IN ({})"
 _ADD_CASE = "INSERT INTO cases (key, case_id, row, numbered, metadata) VALUES (?, ?, ?, ?, ?)"
 _MOVE_CASE = "UPDATE cases SET row = ?, metadata = ? WHERE key = ?"
+_NUMBERED = """
+    SELECT COALESCE((SELECT numbered FROM cases), (SELECT numbered FROM inclusions), (SELECT numbered FROM handouts))
+"""
 _ADD_RATER = "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALUES (?, ?, ?, ?, ?)"
+_COMPLETE_RATER = "UPDATE raters SET fingerprint = ?, spec = ? WHERE id = ?"
 _SUPERSEDE = """
     UPDATE outcomes SET superseded = 1
     WHERE case_key = ? AND rater_id = ? AND superseded = 0 AND failure_kind IS NULL AND (case_hash <> ? OR ?)
-_COMPLETE_RATER = "UPDATE raters SET fingerprint = ?, spec = ? WHERE id = ?"
 """
 _PUT = """
     INSERT OR REPLACE INTO outcomes (
@@ -77,7 +80,7 @@ class RunFile:
     """32 random bytes made with the file, for `case.fingerprint`."""
 
     numbered: bool | None
-    """Whether this run's case ids are row numbers; None before the first case."""
+    """Whether the ids of the cases that were judged, rated, sampled or given away are row numbers; None before them."""
 
     database: Database
     """The file itself, for modules that keep tables of their own in it."""
@@ -88,11 +91,11 @@ class RunFile:
         self.database = self._db = db
         try:
             self.key = self._read_key()
-            first = db.rows("SELECT numbered FROM cases LIMIT 1")
+            [(numbered,)] = db.rows(_NUMBERED)
         except BaseException:
             db.close()
             raise
-        self.numbered = bool(first[0][0]) if first else None
+        self.numbered = None if numbered is None else bool(numbered)
 
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> Self:
@@ -339,7 +342,7 @@ class RunFile:
     def _store_cases(self, cases: Sequence[Case], keep: Collection[str] | None) -> dict[str, int]:
         """Bring row and kept metadata of the cases that the run has up to date; the keys of these by stored id."""
         for case in cases:
-            self._refuse_mix(case)
+            self.refuse_mix(numbered=case.numbered)
         known: dict[str, tuple[int, int, str]] = {}
         ids = [storable(case.id) for case in cases]
         for start in range(0, len(ids), IDS_PER_QUERY):
@@ -372,12 +375,13 @@ class RunFile:
         self._db.execute_all(_ADD_CASE, new)
         return keys
 
-    def _refuse_mix(self, case: Case) -> None:
-        if self.numbered in (None, case.numbered):
+    def refuse_mix(self, *, numbered: bool) -> None:
+        """RunFileError where this run's cases have the other kind of ids."""
+        if self.numbered in (None, numbered):
             return
         kinds = ("ids of their own", "row numbers as ids")
         raise RunFileError(
-            f"{self.path}: its cases have {kinds[bool(self.numbered)]}, these have {kinds[case.numbered]}",
+            f"{self.path}: its cases have {kinds[bool(self.numbered)]}, these have {kinds[numbered]}",
             "Name the id column as before, or name another run file.",
         )
 
