@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pathway_local.verdict import Value
@@ -39,6 +39,11 @@ class Rater:
     def fingerprint(self) -> str:
         """SHA-256 of `spec_json`, 64 hex digits."""
         return hashlib.sha256(self.spec_json.encode()).hexdigest()
+
+    def completed(self, other: "Rater") -> "Rater":
+        """This rater with what only `other` knows of a hosted judge: files of failures name no service and no model."""
+        told = {key: value for key, value in other.spec.items() if self.kind == "hosted" and self.spec.get(key) == ""}
+        return replace(self, spec={**self.spec, **told}) if told else self
 
     def differences(self, now: "Rater") -> str:
         """What differs between this rater and `now`: each key of the spec with both values, shortened."""

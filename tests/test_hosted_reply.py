@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pathway_local.errors import ReplyError
 from pathway_local.ratings.hosted_reply import Echoes, read_reply
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.runs.stored_outcome import from_columns, to_columns
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 KEY = b"k" * 32
@@ -192,6 +194,57 @@ def test_a_score_that_is_missing_or_unreadable_leaves_the_other() -> None:
 def test_json_that_is_no_verdict(text: str) -> None:
     outcome = read(text, GOLD)
     assert isinstance(outcome, Failure), outcome
+
+
+NUMBERS = {
+    ("key_missing_info", "[NaN]"): {"unreadable:key_missing_info"},
+    ("key_missing_info", "NaN"): {"unreadable:key_missing_info"},
+    ("key_missing_info", "[-Infinity]"): {"unreadable:key_missing_info"},
+    ("key_missing_info", "[[1e999]]"): {"unreadable:key_missing_info"},
+    ("completeness_score", "NaN"): {"unreadable:completeness_score"},
+    ("completeness_score", "1e999"): {"unreadable:completeness_score"},
+    ("completeness_score", "9" * 310): {"unreadable:completeness_score"},
+    ("completeness_score", "-" + "9" * 4300): {"unreadable:completeness_score"},
+    ("confidence", "NaN"): {"extra-key"},
+}
+
+
+@pytest.mark.parametrize(("name", "number"), NUMBERS)
+def test_a_number_that_can_not_be_kept_leaves_the_rest_of_its_reply(name: str, number: str) -> None:
+    text = json.dumps({**TWO, name: "HERE"}).replace('"HERE"', number)
+    assert breaks(text, GOLD) == NUMBERS[name, number]
+    found = verdict(text, GOLD)
+    assert found.scores["correctness_score"] == Score(5)
+    assert found.fields["correctness_reasoning"] == "Right."
+    assert from_columns(to_columns(found)) == found
+
+
+def test_a_number_with_more_digits_than_can_be_read_is_broken_json() -> None:
+    text = json.dumps({**TWO, "completeness_score": "HERE"}).replace('"HERE"', "9" * 5000)
+    found = verdict(text, GOLD)
+    assert {"format:broken-json", "format:missing:completeness_score"} <= set(found.marks)
+    assert found.scores == {"correctness_score": Score(5)}
+
+
+def test_a_json_field_holds_no_number_that_can_not_be_kept() -> None:
+    score = {"type": "score", "min": 1, "max": 5}
+    made = OutputFormat.load({"layout": "json", "fields": {"score": score, "free": {"type": "json", "schema": {}}}})
+    for number in ("NaN", "-Infinity", "1e999"):
+        text = f'{{"score": 4, "free": {{"share": {number}}}}}'
+        assert breaks(text, made) == {"unreadable:free"}
+        with pytest.raises(ReplyError, match="JSON value"):
+            made.reply({}).read(text.removeprefix('{"score":'))
+    assert verdict('{"score": 4, "free": {"share": 1e-3}}', made) == Verdict(
+        {"score": Score(4)}, {"free": {"share": 1e-3}}
+    )
+
+
+@pytest.mark.parametrize("name", ["other", "completeness_reasoning", "key_missing_info"])
+def test_a_reply_that_is_nested_too_deep_is_a_verdict_or_a_failure(name: str) -> None:
+    made = json.dumps({**TWO, name: "HERE"})
+    for depth in range(800, 1000):
+        text = made.replace('"HERE"', "[" * depth + "]" * depth)
+        to_columns(read(text, GOLD))
 
 
 def test_broken_json_gives_up_its_scores_where_they_are_beyond_doubt() -> None:

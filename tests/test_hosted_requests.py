@@ -11,6 +11,7 @@ import pytest
 from rated_run import TINY, TWO, cases, judged_run, scores_of, write_lines
 
 from pathway_local.errors import CasesError, OutputExists, UnknownName, UsageError
+from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, Leaving, RequestPlan
 from pathway_local.ratings.import_ratings import RatingsFile, import_ratings
@@ -136,6 +137,20 @@ def test_only_a_sample_or_a_filter(run: Path) -> None:
     ):
         with pytest.raises(error):
             HostedRequests(plan(run, only=only, out="none.jsonl"))
+
+
+def test_a_filter_by_id_finds_the_case_by_its_pseudonym(tmp_path: Path) -> None:
+    write_cases(tmp_path / "tiny.csv", TINY)
+    (tmp_path / "tiny.prompty").write_text(TINY.text)
+    key = tmp_path / "key"
+    rubric = str(tmp_path / "tiny.prompty")
+    given = Given(tmp_path / "new.run", tmp_path / "tiny.csv", rubric, pseudonyms=key)
+    with HostedRequests(RequestPlan(given, "openai", "m", tmp_path / "out.jsonl", "id=student-3")) as requests:
+        assert requests.leaving.cases == 1
+        requests.write([])
+    assert "the answer of student-3" in (tmp_path / "out.jsonl").read_text()
+    with RunFile.read(given.run) as read:
+        assert read.database.rows("SELECT case_id FROM handouts") == [(Pseudonyms.of_file(key).of("student-3"),)]
 
 
 def test_no_id_leaves_the_house_and_the_map_stays(run: Path) -> None:

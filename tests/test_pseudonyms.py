@@ -119,6 +119,40 @@ def test_a_run_stays_without_text_and_plain_ids_stay_plain(desk: Desk) -> None:
     assert "are no pseudonyms" in desk.typed(*desk.judging(cases, "--pseudonyms", "key"), code=2).stderr
 
 
+@pytest.mark.parametrize("begun", ["sample", "hosted"])
+def test_ids_that_were_given_away_stay_plain(desk: Desk, begun: str) -> None:
+    cases = desk.cases(4)
+    _begin(desk, begun, cases)
+    Pseudonyms.made(desk.work / "key")
+    before = (desk.work / "may.run").read_bytes()
+    assert "are no pseudonyms" in desk.typed(*desk.judging(cases, "--pseudonyms", "key"), code=2).stderr
+    assert (desk.work / "may.run").read_bytes() == before
+    desk.typed(*desk.judging(cases))
+
+
+@pytest.mark.parametrize("begun", ["sample", "hosted"])
+def test_cases_that_were_given_away_by_row_number_keep_it(desk: Desk, begun: str) -> None:
+    cases = desk.sheet([{"nr": f"n-{i}", "question": f"What is {i}?", "answer": f"It is {i}."} for i in range(4)])
+    _begin(desk, begun, cases)
+    before = (desk.work / "may.run").read_bytes()
+    for more in (("--id", "nr"), ("--id", "nr", "--pseudonyms", "key")):
+        Pseudonyms.made(desk.work / "key") if "key" in more else None
+        refused = desk.typed(*desk.judging(cases, *more), code=4).stderr
+        assert "its cases have row numbers as ids, these have ids of their own" in refused
+    assert (desk.work / "may.run").read_bytes() == before
+    desk.typed(*desk.judging(cases))
+
+
+def _begin(desk: Desk, command: str, cases: Path) -> None:
+    """Make `may.run` by giving cases away."""
+    given = ["may.run", "--cases", cases.name, "--rubric", "small.prompty"]
+    if command == "sample":
+        desk.typed("sample", *given, "--n", 2, "--seed", 1, "--out", "rate.xlsx")
+    else:
+        service = ["--service", "openai", "--model", "m"]
+        desk.typed("hosted", "export", *given, *service, "--out", "ask.jsonl", "--yes")
+
+
 def test_a_cases_file_that_others_can_read_is_told_or_refused(desk: Desk, tmp_path: Path) -> None:
     cases = desk.cases(1)
     assert "can be read by" not in desk.typed(*desk.judging(cases)).stderr

@@ -13,6 +13,8 @@ from pathway_local.case import Case
 from pathway_local.errors import PathwayError, RaterChanged, RatingsError, RunFileError, UnknownName, UsageError
 from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.ratings.import_ratings import Imported, RatingsFile, import_ratings
+from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Verdict
 
@@ -284,6 +286,46 @@ def test_openai_results(run: RunFile, tmp_path: Path) -> None:
     )
     assert load(run, late, "gpt", "hosted").raters[0].unchanged == 1
     assert scores_of(run, "gpt")["s-4"] == 5
+
+
+def failed(custom_id: str) -> dict[str, object]:
+    """A line of the file in which a service puts the requests that failed."""
+    body = {"error": {"code": "rate_limit_exceeded", "message": "slow down"}}
+    return chat(custom_id, "", response={"status_code": 429, "body": body})
+
+
+def test_one_number_that_can_not_be_kept_ends_no_import(tmp_path: Path) -> None:
+    gold = load_rubric("gold-answer")
+    good = {
+        "completeness_score": 3, "completeness_reasoning": "Half.", "key_missing_info": [],
+        "correctness_score": 5, "correctness_reasoning": "Right.", "factual_errors": [],
+    }  # fmt: skip
+    changes = {"s-1": {}, "s-2": {"key_missing_info": [float("nan")]}, "s-3": {"completeness_score": 10**400}}
+    lines = [chat(name, json.dumps({**good, **change})) for name, change in changes.items()]
+    with judged_run(tmp_path / "gold.run", gold) as run:
+        found = load(run, write_lines(tmp_path / "out.jsonl", lines), "gpt", "hosted")
+        assert scores_of(run, "gpt", "correctness_score") == {"s-1": 5, "s-2": 5, "s-3": 5}
+        assert scores_of(run, "gpt", "completeness_score") == {"s-1": 3, "s-2": 3}
+        assert set(found.raters[0].breaks) == {"unreadable:key_missing_info", "unreadable:completeness_score"}
+
+
+@pytest.mark.parametrize("failures_first", [True, False])
+def test_a_file_of_failures_goes_with_the_results(run: RunFile, tmp_path: Path, failures_first: bool) -> None:
+    errors = write_lines(tmp_path / "errors.jsonl", [failed("s-1"), failed("s-2")])
+    results = write_lines(tmp_path / "out.jsonl", [chat("s-3", "Reason: good\nScore: 4")])
+    for path in (errors, results) if failures_first else (results, errors):
+        load(run, path, "gpt", "hosted")
+    assert scores_of(run, "gpt") == {"s-1": "hosted-error", "s-2": "hosted-error", "s-3": 4}
+    [rater] = [rater for _, rater in run.raters() if rater.name == "gpt"]
+    assert (rater.spec["service"], rater.spec["model"]) == ("openai", "gpt-x-2026")
+    assert check_content(run.database) == ""
+    again = write_lines(tmp_path / "again.jsonl", [chat("s-1", "Reason: good\nScore: 5")])
+    load(run, again, "gpt", "hosted")
+    assert scores_of(run, "gpt")["s-1"] == 5
+    other = write_lines(tmp_path / "other.jsonl", [message("s-4", "Reason: good\nScore: 5")])
+    error = refused(run, other, "gpt", kind="hosted")
+    assert isinstance(error, RaterChanged)
+    assert 'model was "gpt-x-2026", now "claude-x"' in str(error)
 
 
 def test_responses_vllm_and_anthropic_results(run: RunFile, tmp_path: Path) -> None:

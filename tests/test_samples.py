@@ -1,12 +1,15 @@
 """Draws: exact sizes, honest probabilities, the same whatever the order, and a larger one holds the smaller."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rated_run import judged_run
+from rated_run import TINY, judged_run
 
 from pathway_local.errors import UsageError
 from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
+from pathway_local.runs.run_file import RunFile
 
 STRATA = st.lists(st.sampled_from("abcd"), min_size=1, max_size=120)
 
@@ -78,3 +81,13 @@ def test_a_sample_is_kept_and_replaced_by_one_of_the_same_seed(tmp_path: object)
         store_sample(run, job, Sample(0, "tiny", 8, "audience", 1, 1), every[:1])
         assert [s.seed for s in samples(run, "tiny")] == [7, 8]
         assert len(run.database.rows("SELECT 1 FROM inclusions")) == 2
+
+
+def test_judged_cases_say_how_a_run_knows_its_cases_before_sampled_ones_do(tmp_path: Path) -> None:
+    by_row = [Inclusion("1", "h", 1, True, 0, 0.5, True)]
+    with judged_run(tmp_path / "judged.run") as judged, RunFile.create(tmp_path / "sampled.run") as sampled:
+        sampled.add_rubric(TINY.name, TINY.text)
+        for run in (judged, sampled):
+            store_sample(run, run.begin_job(["sample"], {}), Sample(0, "tiny", 1, "", 1, 1), by_row)
+    with RunFile.read(tmp_path / "judged.run") as judged, RunFile.read(tmp_path / "sampled.run") as sampled:
+        assert (judged.numbered, sampled.numbered) == (False, True)

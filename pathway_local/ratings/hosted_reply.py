@@ -55,8 +55,9 @@ def read_reply(text: str, output_format: OutputFormat, echoes: Echoes, *, unfini
         read = read_json if output_format.quoted else read_layout
         try:
             loose = read(text, output_format, unfinished=unfinished)
-        except ReplyError as error:
-            return Failure("unfinished-reply" if unfinished else "unreadable-reply", str(error))
+        except (ReplyError, RecursionError) as error:
+            reason = str(error) if isinstance(error, ReplyError) else "it is nested too deep"
+            return Failure("unfinished-reply" if unfinished else "unreadable-reply", reason)
         values, rest = loose.values, loose.rest
         marks += [f"{BREAK}{name}" for name in loose.breaks]
     marks += [

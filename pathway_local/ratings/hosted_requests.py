@@ -119,13 +119,14 @@ class HostedRequests:
         return frozenset(case_id for case_id, is_drawn in zip(ids, drawn, strict=True) if is_drawn)
 
     def _filter(self) -> tuple[str, str]:
-        """Column and value of a filter. Raises UsageError."""
+        """Column and value of a filter, an id as the cases have it. Raises UsageError."""
         column, sign, value = self.plan.only.partition("=")
         if self.plan.only and not sign:
             raise UsageError(f"--only {self.plan.only} is no number and no COLUMN=VALUE", "Such as --only 200.")
         if sign and column not in self._given.file.columns:
             raise no_column(column, self._given.file.columns, self._given.file.path.name)
-        return column, value
+        pseudonyms = self._given.file.pseudonyms
+        return column, pseudonyms.of(value) if pseudonyms and column == self._given.file.id_column else value
 
     def _cases(self) -> Iterator[Case]:
         if self._chosen is not None:

@@ -16,6 +16,9 @@ from pathway_local.verdict import Value
 TRIES = 100
 """Braces at which an object is looked for."""
 
+MOST_SHOWN = 10**6
+"""A number from here on is not told: a whole one of hundreds of digits is no float."""
+
 _ABSENT = object()
 
 
@@ -59,7 +62,7 @@ def _objects(text: str, reading: LooseReading) -> Iterator[tuple[dict[str, Any],
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
-    if any(made[key] != value for key, value in pairs):
+    if any(made[key] is not value and made[key] != value for key, value in pairs):
         raise ReplyError("a key stands in the reply twice, with different values")
     return made
 
@@ -127,9 +130,18 @@ def _value(field: AnyField, value: Any) -> tuple[Value, str]:
         case TextList() if isinstance(value, str):
             return [value], "type"
         case TextList():
-            return value, _list_flaw(field, value)
+            return _kept(value), _list_flaw(field, value)
         case Number() | Boolean() | Choice() | Json():
-            return value, "" if _fits(field, value) else "type"
+            return _kept(value), "" if _fits(field, value) else "type"
+
+
+def _kept(value: Value) -> Value:
+    """The value, if a run can hold it. Raises ReplyError."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise ReplyError("it holds a number that is not finite") from None
+    return value
 
 
 def _score(field: Score, value: Any) -> tuple[Value, str]:
@@ -139,7 +151,8 @@ def _score(field: Score, value: Any) -> tuple[Value, str]:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ReplyError("there is no score where one belongs")
     if value not in field.values:
-        raise ReplyError(f"{value:g} is off the scale")
+        shown = f"{value:g}" if abs(value) < MOST_SHOWN else "its number"
+        raise ReplyError(f"{shown} is off the scale")
     return int(value), "" if isinstance(value, int) and not field.written else "type"
 
 

@@ -5,6 +5,7 @@ written, in plain text and inside JSON (`quoted`). One class holds all of it so 
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from functools import cached_property
@@ -375,9 +376,19 @@ _PLAIN = r'[^"\\\x00-\x1f]'
 _ESCAPE = r'\\(["\\\/bfnrt]|u([0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}))'
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("a number that is not finite can't be stored")
+    return number
+
+
+_JSON = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
+
+
 def _read_json(text: str, at: int, kind: type, called: str) -> tuple[Value, int]:
     try:
-        found: tuple[Value, int] = json.JSONDecoder().raw_decode(text, at)
+        found: tuple[Value, int] = _JSON.raw_decode(text, at)
         value, end = found
     except (ValueError, RecursionError):
         value, end = None, -1

@@ -23,7 +23,8 @@ def cases_of(
 ) -> CasesFile:
     """The cases file at `path` for these rubrics; what is given here comes before what the run remembers.
 
-    With `pseudonyms` its cases are known by these. UsageError where the run has them by another key, or has none.
+    With `pseudonyms` its cases are known by these. UsageError where the run has them by another key, or has none;
+    RunFileError where the run knows its cases by row numbers and these would have ids, or the other way round.
     """
     known = list(rubrics)
     needed = {rubric.name: tuple(rubric.inputs) for rubric in known}
@@ -33,6 +34,8 @@ def cases_of(
     given = {name: column for name, column in remembered_mapping.items() if name in inputs} | dict(mapping or {})
     optional = inputs - required
     cases = CasesFile(path, needed, given, id_column or remembered_id, optional)
+    if run is not None:
+        run.refuse_mix(numbered=cases.id_column is None)
     cases.pseudonyms = _checked(pseudonyms, run, cases)
     return cases
 

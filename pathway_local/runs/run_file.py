@@ -34,7 +34,11 @@ PAGE_BYTES = 16384
 _CASES = "SELECT case_id, key, row, metadata FROM cases WHERE case_id IN ({})"
 _ADD_CASE = "INSERT INTO cases (key, case_id, row, numbered, metadata) VALUES (?, ?, ?, ?, ?)"
 _MOVE_CASE = "UPDATE cases SET row = ?, metadata = ? WHERE key = ?"
+_NUMBERED = """
+    SELECT COALESCE((SELECT numbered FROM cases), (SELECT numbered FROM inclusions), (SELECT numbered FROM handouts))
+"""
 _ADD_RATER = "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALUES (?, ?, ?, ?, ?)"
+_COMPLETE_RATER = "UPDATE raters SET fingerprint = ?, spec = ? WHERE id = ?"
 _SUPERSEDE = """
     UPDATE outcomes SET superseded = 1
     WHERE case_key = ? AND rater_id = ? AND superseded = 0 AND failure_kind IS NULL AND (case_hash <> ? OR ?)
@@ -77,7 +81,7 @@ class RunFile:
     """32 random bytes made with the file, for `case.fingerprint`."""
 
     numbered: bool | None
-    """Whether this run's case ids are row numbers; None before the first case."""
+    """Whether the ids of the cases that were judged, rated, sampled or given away are row numbers; None before them."""
 
     database: Database
     """The file itself, for modules that keep tables of their own in it."""
@@ -88,11 +92,11 @@ class RunFile:
         self.database = self._db = db
         try:
             self.key = self._read_key()
-            first = db.rows("SELECT numbered FROM cases LIMIT 1")
+            [(numbered,)] = db.rows(_NUMBERED)
         except BaseException:
             db.close()
             raise
-        self.numbered = bool(first[0][0]) if first else None
+        self.numbered = None if numbered is None else bool(numbered)
 
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> Self:
@@ -169,7 +173,7 @@ class RunFile:
         return {name: text for name, text, _ in rows}
 
     def add_rater(self, rater: Rater) -> int:
-        """The id of a rater, new or as stored.
+        """The id of a rater, new or as stored; see `Rater.completed` for what is then filled in.
 
         UnknownName where its rubric was not added; RaterChanged, naming what differs, where outcomes of another
         rater of that name and rubric are stored.
@@ -180,7 +184,10 @@ class RunFile:
                 raise UnknownName("rubric", rater.rubric, rubric_id)
             for known_id, known in self.raters():
                 if (known.name, known.rubric) == (rater.name, rater.rubric):
-                    if (known.kind, known.fingerprint) == (rater.kind, rater.fingerprint):
+                    whole = known.completed(rater)
+                    if (whole.kind, whole.fingerprint) == (rater.kind, rater.completed(known).fingerprint):
+                        if whole.fingerprint != known.fingerprint:
+                            self._db.execute(_COMPLETE_RATER, (whole.fingerprint, whole.spec_json, known_id))
                         return known_id
                     what = known.differences(rater)
                     self._forget_raters("id", known_id, f"of another {rater.name!r} under {rater.rubric!r}: {what}")
@@ -336,7 +343,7 @@ class RunFile:
     def _store_cases(self, cases: Sequence[Case], keep: Collection[str] | None) -> dict[str, int]:
         """Bring row and kept metadata of the cases that the run has up to date; the keys of these by stored id."""
         for case in cases:
-            self._refuse_mix(case)
+            self.refuse_mix(numbered=case.numbered)
         known: dict[str, tuple[int, int, str]] = {}
         ids = [storable(case.id) for case in cases]
         for start in range(0, len(ids), IDS_PER_QUERY):
@@ -369,12 +376,13 @@ class RunFile:
         self._db.execute_all(_ADD_CASE, new)
         return keys
 
-    def _refuse_mix(self, case: Case) -> None:
-        if self.numbered in (None, case.numbered):
+    def refuse_mix(self, *, numbered: bool) -> None:
+        """RunFileError where this run's cases have the other kind of ids."""
+        if self.numbered in (None, numbered):
             return
         kinds = ("ids of their own", "row numbers as ids")
         raise RunFileError(
-            f"{self.path}: its cases have {kinds[bool(self.numbered)]}, these have {kinds[case.numbered]}",
+            f"{self.path}: its cases have {kinds[bool(self.numbered)]}, these have {kinds[numbered]}",
             "Name the id column as before, or name another run file.",
         )
 
