@@ -17,7 +17,7 @@ TEMPLATE = (
 
 
 def make_tiny_judge(folder: Path) -> Path:
-    """A Qwen3-shaped model folder: config, byte-level BPE tokenizer of this repository's text, safetensors."""
+    """A Qwen3-shaped model folder: config, byte-level BPE tokenizer of the rubrics' and examples' text, safetensors."""
     tokenizer = _tokenizer()
     tokenizer.save(str(folder / "tokenizer.json"))
     told = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END, "pad_token": PAD, "chat_template": TEMPLATE}
@@ -62,8 +62,10 @@ def _favour(table: np.ndarray, favourite: int) -> None:
 
 
 def _tokenizer() -> Tokenizer:
-    sources = sorted(path for kind in ("*.py", "*.prompty", "*.md") for path in REPOSITORY.glob(f"*/**/{kind}"))
-    texts = (path.read_text("utf-8") for path in sources if ".venv" not in path.parts)
+    # Texts that seldom change: every edit of them changes what this judge says.
+    kinds = ("prompts/*.prompty", "examples/*.csv", "examples/*.jsonl")
+    sources = sorted(path for kind in kinds for path in REPOSITORY.glob(kind))
+    texts = (path.read_text("utf-8") for path in sources)
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
