@@ -47,7 +47,6 @@ class Registry:
     """Judges by name, in the order of their files."""
 
     specs: Mapping[str, JudgeSpec]
-    files: tuple[Path, ...] = ()
 
     def __iter__(self) -> Iterator[JudgeSpec]:
         return iter(self.specs.values())
@@ -134,7 +133,7 @@ def load_registry(extra: Path | None = None) -> Registry:
             merged[name] = {} if alone else dict(before)
             merged[name].update({key: (value, file) for key, value in entry.items()})
     last = {name: file for file in files for name in file.tree}
-    return Registry({name: _spec(name, keys, last[name]) for name, keys in merged.items()}, tuple(paths))
+    return Registry({name: _spec(name, keys, last[name]) for name, keys in merged.items()})
 
 
 @dataclass(frozen=True, slots=True)
