@@ -16,7 +16,7 @@ from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import Score as ScoreField
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.database import decoding
+from pathway_local.runs.database import decoding, marks
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_outcome import from_columns
 from pathway_local.statistics.figure import FloatArray, IntArray
@@ -177,7 +177,7 @@ class _Gathered:
 
     def _read_raters(self, run: RunFile, places: Mapping[int, int]) -> None:
         means = {place for place in places.values() if _is_mean(self.raters[place][1])}
-        query = _OUTCOMES.format(",".join("?" * len(places)))
+        query = _OUTCOMES.format(marks(places))
         for case_id, row, metadata, rater_id, case_hash, scores, fields in run.database.stream(query, *places):
             case, column = self._case(case_id, row), places[rater_id]
             if not case.known:
