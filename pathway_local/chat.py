@@ -31,6 +31,11 @@ class Thinking:
     closing: tuple[int, ...]
     sampling: Sampling = GREEDY
 
+    @property
+    def most(self) -> int:
+        """The tokens that it can take."""
+        return self.budget + len(self.closing)
+
     def seeded(self, seed: int) -> "Thinking":
         """The same with another seed."""
         return replace(self, sampling=self.sampling.seeded(seed))

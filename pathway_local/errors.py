@@ -3,6 +3,7 @@
 PathwayError                 one line that says what is wrong, and a hint that says what to do
 ├── UsageError               exit 2: the command asks for something that can't be done
 │   ├── UnknownName          no rubric, judge, column or field of that name
+│   ├── NotKept              the run lacks a metadata column that is asked for
 │   └── OutputExists         a file would be overwritten
 ├── RubricError              exit 2: a rubric file is wrong; names file and line
 │   └── FormatError          its output format can't be written as a grammar
@@ -61,6 +62,14 @@ class UnknownName(UsageError):
         ordered = near + [other for other in names if other not in near]
         there = f"There are: {', '.join(ordered)}" if ordered else f"There is no {kind} at all"
         super().__init__(f"no {kind} is called {name!r}", f"{there}. {hint}".rstrip(". ") + ".")
+
+
+class NotKept(UsageError):
+    """The run does not keep a metadata column for every case."""
+
+    def __init__(self, column: str) -> None:
+        hint = f"Judge once more with --keep {column}: it fills the column in and judges nothing again."
+        super().__init__(f"the run does not keep the column {column!r} for every case", hint)
 
 
 class OutputExists(UsageError):

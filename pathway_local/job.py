@@ -9,8 +9,8 @@ from typing import Protocol
 from pathway_local.case import BadRow, Case
 from pathway_local.chat import chat_of, thinking_of
 from pathway_local.checks.installed_engine import check_architecture
-from pathway_local.checks.judge_check import check_room
 from pathway_local.checks.placement import check_fits_here, sure_context
+from pathway_local.checks.rubric_check import check_room
 from pathway_local.engines.passes import Engine, EngineConfig
 from pathway_local.engines.pool import Pool
 from pathway_local.engines.seal import caution_about

@@ -134,7 +134,7 @@ class PromptWriter:
         self, pieces: list[tuple[str, tuple[int, ...]]], start: list[tuple[int, ...]], reply: Reply
     ) -> Prompt | CaseError:
         length = sum(len(ids) for _, ids in pieces) + sum(len(ids) for ids in start)
-        thought = self.thinking.budget + len(self.thinking.closing) if self.thinking else 0
+        thought = self.thinking.most if self.thinking else 0
         over = length + thought + reply.plan - self.context
         marks: tuple[str, ...] = ()
         if over > 0 and any(name == self.truncate and len(ids) > over for name, ids in pieces):

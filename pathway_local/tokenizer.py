@@ -8,7 +8,6 @@ from pathlib import Path
 import llguidance
 import llguidance.numpy
 import numpy as np
-from jinja2 import TemplateError
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
@@ -39,19 +38,20 @@ class JudgeTokenizer:
         try:
             # Not told, it would call any large tokenizer wrong whose config names no version of transformers.
             self.tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, fix_mistral_regex=mend)
+            self._ours: Tokenizer = self.tokenizer.backend_tokenizer
+            self._theirs = _without_added_tokens(self._ours)
         except Exception as error:  # noqa: BLE001 (the tokenizer library raises bare Exception for a broken file)
-            raise EngineError(f"the tokenizer in {folder} can't be read ({type(error).__name__})") from None
+            said = f"the tokenizer in {folder} can't be read ({type(error).__name__})"
+            raise EngineError(said, "Fetch or copy the folder again.") from None
         if self.tokenizer.eos_token_id is None:
             raise EngineError(
                 f"the tokenizer in {folder} names no end token", "Set eos_token in tokenizer_config.json."
             )
         self.eos_id: int = self.tokenizer.eos_token_id
         self.end_ids = self._end_ids(folder, end_of_turn)
-        self._ours: Tokenizer = self.tokenizer.backend_tokenizer
-        self._theirs = _without_added_tokens(self._ours)
 
-    def chat(self, messages: Sequence[Mapping[str, str]], switches: Mapping[str, object]) -> str:
-        """The prompt text of a conversation, up to where the judge's reply begins."""
+    def chat(self, messages: Sequence[Mapping[str, str]], switches: Mapping[str, object], *, reply: bool = True) -> str:
+        """The prompt text of a conversation; with `reply`, up to where the judge's begins. Raises EngineError."""
         if not self.tokenizer.chat_template:
             guess = default_template(self.tokenizer.get_vocab()).name
             raise EngineError(
@@ -60,11 +60,12 @@ class JudgeTokenizer:
             )
         try:
             rendered = self.tokenizer.apply_chat_template(
-                list(messages), tokenize=False, add_generation_prompt=True, **switches
+                list(messages), tokenize=False, add_generation_prompt=reply, **switches
             )
-        except (TemplateError, TypeError, ValueError, KeyError) as error:
+        except Exception as error:  # noqa: BLE001  a template is a stranger's program, and may raise anything
+            reason = (str(error).strip().splitlines() or [""])[0][:200] or type(error).__name__
             hint = "`pathway-local judges check NAME` shows what it takes; system: fold in its entry may help."
-            raise EngineError(f"the judge's chat template refuses these turns ({type(error).__name__})", hint) from None
+            raise EngineError(f"the chat template fails: {reason}", hint) from None
         return str(rendered)
 
     def id_of(self, token: str) -> int:
@@ -148,10 +149,11 @@ class JudgeTokenizer:
     def _end_ids(self, folder: Path, end_of_turn: Sequence[str]) -> tuple[int, ...]:
         ids = {self.tokenizer.convert_tokens_to_ids(token) for token in end_of_turn}
         if None in ids or self.tokenizer.unk_token_id in ids:
-            raise EngineError(f"the tokenizer in {folder} lacks one of the end-of-turn tokens {', '.join(end_of_turn)}")
-        declared = _declared(folder / "generation_config.json").get("eos_token_id") or []
-        ids |= set(declared if isinstance(declared, list) else [declared])
-        return tuple(sorted({i for i in ids if isinstance(i, int)} - {self.eos_id}))
+            said = f"the tokenizer in {folder} lacks one of the end-of-turn tokens {', '.join(end_of_turn)}"
+            raise EngineError(said, "Correct end_of_turn in its entry.")
+        declared = _declared(folder / "generation_config.json").get("eos_token_id")
+        ids |= {i for i in (declared if isinstance(declared, list) else [declared]) if isinstance(i, int)}
+        return tuple(sorted(ids - {self.eos_id}))
 
 
 class _Bytes(dict[int, bytes]):

@@ -1,8 +1,9 @@
-"""Where the keys of a YAML text stand, so that an error about one can name its line and column."""
+"""Where the keys of a YAML text stand, and what pydantic finds wrong with one: for errors with line and column."""
 
 from collections.abc import Mapping
 
 import yaml
+from pydantic import ValidationError
 
 Keys = tuple[str | int, ...]
 
@@ -24,6 +25,13 @@ class Places:
                 line, column = self.marks[keys[:end]]
                 return f"{self.where} line {line + self.first_line}, column {column + 1}"
         return self.where
+
+
+def first_complaint(error: ValidationError) -> tuple[Keys, str, str]:
+    """The keys that pydantic complains of first, the kind of its complaint, and its words without what was written."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    said = first["msg"].removeprefix("Value error, ").replace("Input should", "should").replace("tuple", "list")
+    return first["loc"], first["type"], said
 
 
 def _marks(text: str) -> dict[Keys, tuple[int, int]]:

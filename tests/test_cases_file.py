@@ -55,6 +55,10 @@ def make_parquet(tmp_path: Path, columns: Mapping[str, object]) -> CasesFile:
     return CasesFile(path, NEEDED)
 
 
+def blank_rows(cases: CasesFile) -> int:
+    return sum(item is None for _, item in cases.rows())
+
+
 def inputs(cases: CasesFile) -> list[object]:
     return [tuple(item.inputs.values()) if isinstance(item, Case) else item.reason for item in cases]
 
@@ -179,7 +183,7 @@ def test_a_quote_that_never_closes_takes_in_only_so_many_lines(make: Make, monke
 
 def test_rows_without_anything_are_counted_apart(make: Make) -> None:
     cases = make("a.csv", "\n,,\nquestion,answer,x\nq,a,\n,,\n\n")
-    assert len(list(cases)) == 1 and cases.blank_rows == 2
+    assert len(list(cases)) == 1 and blank_rows(cases) == 2
 
 
 def test_mixed_line_ends(make: Make) -> None:
@@ -198,7 +202,7 @@ def test_jsonl_values_become_text(make: Make) -> None:
     (case,) = cases
     assert case.inputs == {"question": '[{"role":"user","content":"hé"}]', "answer": ""}
     assert case.metadata == {"n": "5", "ok": "true", "x": "2.5"}
-    assert cases.count() == 1 and cases.blank_rows == 1
+    assert cases.count() == 1 and blank_rows(cases) == 1
 
 
 @pytest.mark.parametrize(
@@ -291,7 +295,7 @@ def test_workbook_values_become_text(make_workbook: Make) -> None:
     first, last = cases
     assert first.inputs == {"question": "q", "answer": ""}
     assert first.metadata == {"n": "5", "day": "2025-05-01", "at": "2025-05-01T09:30:00", "flag": "true"}
-    assert last.row == 2 and last.metadata["n"] == "0.5" and cases.blank_rows == 1
+    assert last.row == 2 and last.metadata["n"] == "0.5" and blank_rows(cases) == 1
 
 
 def test_workbook_rows_that_are_no_cases(make_workbook: Make) -> None:

@@ -8,7 +8,8 @@ from families import FAMILIES, Family
 from stored_judge import BY_NAME, spec_of, store_judge
 
 from pathway_local.checks.check import Check
-from pathway_local.checks.judge_check import JudgeReport, check_judge, check_room
+from pathway_local.checks.judge_check import JudgeReport, check_judge
+from pathway_local.checks.rubric_check import check_room
 from pathway_local.checks.weights_check import checked_hash
 from pathway_local.errors import EngineError, UnknownName, UsageError, WeightsMissing
 from pathway_local.judges.default_template import TEMPLATES, default_template, write_template
@@ -311,7 +312,10 @@ def test_config_settings_and_vocabulary(qwen: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "generation_config.json"])
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"model": 3}', '{"added_tokens": [{"id": "x"}]}', "\x00"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", "[]", '{"model": 3}', '{"added_tokens": [{"id": "x"}]}', '{"eos_token_id": [[1]]}', "\x00"],
+)
 def test_broken_tokenizer_files_are_rows_and_no_traceback(qwen: Path, name: str, text: str) -> None:
     (qwen / name).write_text(text)
     found = _check(spec_of(qwen), qwen)
@@ -335,7 +339,7 @@ def test_a_context_too_short_for_a_rubric_is_told_with_both_numbers(folders: dic
 def test_a_context_that_leaves_little_room_is_worth_a_note(folders: dict[str, Path]) -> None:
     folder = folders["qwen"]
     writer = PromptWriter(load_rubric("pathway-answer"), JudgeTokenizer(folder), Chat(), context=1 << 20)
-    prompt = check_room(writer)
-    needed = len(prompt.ids) + prompt.reply.plan
+    lengths = check_room(writer)
+    needed = lengths.own + lengths.reply
     row = _check(spec_of(folder, context=needed + 300), folder)["rubric pathway-answer"]
     assert (row.status, "only 300 are left" in row.found) == ("note", True)

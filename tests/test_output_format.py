@@ -207,8 +207,9 @@ def test_text_without_the_format_is_refused(text: str, missing: str) -> None:
     ],
 )
 def test_a_wrong_declaration_is_named(block: dict[str, object], said: str) -> None:
-    with pytest.raises(FormatError, match=said):
+    with pytest.raises(FormatError, match=said) as error:
         OutputFormat.load(block)
+    assert "Value error" not in str(error.value)
 
 
 def test_any_json_schema_ends(walker: Walker) -> None:

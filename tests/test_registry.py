@@ -89,8 +89,8 @@ def test_single_keys_replace_ours_and_the_last_file_wins(tmp_path: Path) -> None
     registry = _load(tmp_path, "qwen3-8b: {notes: theirs}")
     spec = registry.specs["qwen3-8b"]
     assert (spec.context, spec.notes, spec.layers) == (8192, "theirs", 36)
-    assert "other" in registry.specs
-    assert [path.name for path in registry.files] == ["models.yaml", "models.yaml", "mine.yaml"]
+    origins = [Path(registry.specs[name].origin) for name in ("demo", "other", "qwen3-8b")]
+    assert origins == [shipped("models.yaml"), user_file(), tmp_path / "mine.yaml"]
 
 
 def test_single_settings_of_the_engine_replace_ours(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from families import FAMILIES, write_tokenizer
 from rich.console import Console
 from typed_here import Run, typing_in
 
-from pathway_local.checks.rubric_check import ROOM, JudgeUse, inspect
+from pathway_local.checks.rubric_check import LITTLE_ROOM, Inspection, JudgeUse, inspect
 from pathway_local.cli import rubrics
+from pathway_local.errors import EngineError
 from pathway_local.rubrics.rubric import builtin_names, load_rubric, parse_rubric
 
 ROOT = Path(__file__).parents[1]
@@ -36,6 +37,7 @@ def judge_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+FIVE = "{type: score, min: 1, max: 5}"
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -108,10 +110,25 @@ def test_check_refuses_what_does_not_fit_the_context(judge_folder: Path) -> None
     lengths = inspect(rubric, spec).lengths
     assert lengths is not None
     needed = lengths.own + rubric.format.reply({}).plan
-    tight = JudgeUse(spec.name, spec.tokenizer, spec.chat, needed + ROOM - 1)
-    assert any(f"only {ROOM - 1} of" in said for said in inspect(rubric, tight).advice)
-    with pytest.raises(Exception, match=f"takes {needed} together"):
-        inspect(rubric, JudgeUse(spec.name, spec.tokenizer, spec.chat, needed))
+    tight = JudgeUse(spec.tokenizer, spec.chat, needed + LITTLE_ROOM - 1)
+    assert any(f"only {LITTLE_ROOM - 1} of" in said for said in inspect(rubric, tight).advice)
+    with pytest.raises(EngineError, match=f"context of {needed:,} tokens is too short for the rubric groundedness"):
+        inspect(rubric, JudgeUse(spec.tokenizer, spec.chat, needed))
+
+
+def test_a_long_sample_takes_none_of_the_room(judge_folder: Path) -> None:
+    judge = rubrics._judge(str(judge_folder), None)
+    assert isinstance(judge, JudgeUse)
+
+    def found(sample: str) -> Inspection:
+        front = f"inputs: {{answer: {{sample: {sample!r}}}}}\noutputs: {{layout: '{{s}}', fields: {{s: {FIVE}}}}}"
+        text = f"---\n{front}\n---\nuser:\nA rubric. {{{{answer}}}} Once more: {{{{answer}}}}"
+        return inspect(parse_rubric(text, "x.prompty"), JudgeUse(judge.tokenizer, judge.chat, 300))
+
+    long, none = found("words " * 500), found(" ")
+    assert long.lengths == none.lengths
+    assert long.example.count("words") == 1000
+    assert none.example.count("(the case's answer)") == 2
 
 
 def test_check_without_the_judges_weights_says_so(run: Run) -> None:

@@ -11,7 +11,8 @@ from sample_run import RATER, VERDICT, case, new_run, stored
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import RaterChanged, RunFileError, UnknownName
 from pathway_local.rater import Rater
-from pathway_local.runs.run_file import IDS_PER_QUERY, RunFile
+from pathway_local.runs.database import IDS_PER_QUERY
+from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Score, Value, Verdict
 
 

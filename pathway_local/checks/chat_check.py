@@ -44,15 +44,7 @@ def rendered(
     tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switches: Switches, *, reply: bool = True
 ) -> str:
     """The text of these turns, roles and words; with `reply`, up to where a reply begins. Raises EngineError."""
-    messages = [{"role": role, "content": words} for role, words in turns]
-    try:
-        text = tokenizer.tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=reply, **switches
-        )
-    except Exception as error:  # noqa: BLE001  a template is a stranger's program, and may raise anything
-        reason = (str(error).strip().splitlines() or [""])[0][:200]
-        raise EngineError(f"the chat template fails: {reason or type(error).__name__}") from None
-    return str(text)
+    return tokenizer.chat([{"role": role, "content": words} for role, words in turns], switches, reply=reply)
 
 
 def _no_template(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Check:

@@ -3,20 +3,23 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import get_args
 
 import llguidance
 
 from pathway_local.case import Case
 from pathway_local.chat import Chat
-from pathway_local.errors import CaseError, FormatError, RubricError
-from pathway_local.prompt import PromptWriter
-from pathway_local.rubrics.output_format import Detail, OutputFormat
+from pathway_local.errors import CaseError, EngineError, FormatError
+from pathway_local.prompt import Prompt, PromptWriter
+from pathway_local.rubrics.output_format import Detail, OutputFormat, Reply
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.tokenizer import JudgeTokenizer
 
-DETAILS: tuple[Detail, ...] = ("full", "through-score", "score")
-ROOM = 256
-"""Tokens for a case below which hardly any case fits."""
+UNBOUNDED = 1 << 30
+"""A context that holds any prompt."""
+
+LITTLE_ROOM = 1000
+"""Tokens for a case's texts below which a judge's context is called small."""
 
 LATE = 64
 """Tokens of the rubric's own behind a case's text that are worth moving: a few blocks of a prefix cache."""
@@ -26,7 +29,6 @@ LATE = 64
 class JudgeUse:
     """What a judge does with a prompt: its tokenizer, how it takes turns, and its context in tokens."""
 
-    name: str
     tokenizer: JudgeTokenizer
     chat: Chat
     context: int
@@ -34,11 +36,17 @@ class JudgeUse:
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Tokens of a prompt: the rubric's own, and how many of them all prompts begin with."""
+    """Tokens: the rubric's own in a prompt, how many of them all prompts begin with, a reply's, the judge's context."""
 
     own: int
     shared: int
+    reply: int
     context: int
+
+    @property
+    def room(self) -> int:
+        """How many are left for a case's texts."""
+        return self.context - self.own - self.reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,42 +63,55 @@ class Inspection:
 
 
 def inspect(rubric: Rubric, judge: JudgeUse | None = None) -> Inspection:
-    """Look a rubric over, for a judge's tokenizer and context or without. Raises RubricError for what can't work."""
+    """Look a rubric over, for a judge's tokenizer and context or without.
+
+    Raises FormatError where its format can't be compiled, EngineError where the judge's context is too short for it.
+    """
     inputs = example_inputs(rubric)
-    check_grammars(rubric.format, inputs, judge)
+    check_grammars(rubric.format, inputs, judge.tokenizer if judge else None)
     reply = rubric.format.reply(inputs)
     start = "".join(text for text, _ in reply.start)
     if judge is None:
         turns = "\n\n".join(f"{turn.role}:\n{turn.render(inputs, inputs)}" for turn in rubric.turns)
         advice = tuple(_advice_by_characters(rubric))
         return Inspection(rubric, reply.plan, reply.limit, f"{turns}\n\nassistant:\n{start}", start, None, advice)
-    writer = PromptWriter(rubric, judge.tokenizer, judge.chat, context=10**9)
-    lengths, ids = _lengths(rubric, writer, judge, inputs)
-    room = judge.context - lengths.own - reply.plan
-    if room <= 0:
-        said = f"{rubric.name}: the prompt takes {lengths.own} tokens of its own and the reply up to {reply.plan}"
-        raise RubricError(f"{said}; {judge.name} takes {judge.context} together", "Shorten it, or take another judge.")
-    advice = tuple(_advice_by_tokens(lengths, room, judge))
-    text = judge.tokenizer.grammar_tokenizer.decode_bytes(list(ids)).decode("utf-8", "replace")
-    return Inspection(rubric, reply.plan, reply.limit, text, start, lengths, advice)
+    writer = PromptWriter(rubric, judge.tokenizer, judge.chat, context=judge.context)
+    lengths = check_room(writer)
+    advice = tuple(_advice_by_tokens(lengths))
+    return Inspection(rubric, reply.plan, reply.limit, example_prompt(writer), start, lengths, advice)
 
 
 def example_inputs(rubric: Rubric) -> dict[str, str]:
-    """A text for each input: the file's own sample, or the input's name in brackets."""
-    sample = rubric.sample or {}
-    return {name: sample.get(name, f"[{name}]") for name in rubric.inputs}
+    """A text for each input: the file's own sample, or where that is blank what the input is."""
+    texts = {name: (rubric.sample or {}).get(name, "") for name in rubric.inputs}
+    return {name: text if text.strip() else f"(the case's {name})" for name, text in texts.items()}
 
 
-def check_grammars(output_format: OutputFormat, inputs: Mapping[str, str], judge: JudgeUse | None) -> None:
+def example_prompt(writer: PromptWriter) -> str:
+    """The prompt of the rubric's example, read back from its ids, whether or not the judge's context holds it."""
+    [prompt] = _prompts(writer, example_inputs(writer.rubric))
+    return b"".join(writer.tokenizer.pieces(prompt.ids)).decode("utf-8", "replace")
+
+
+def check_room(writer: PromptWriter) -> Lengths:
+    """The lengths of the rubric's prompts. Raises EngineError where the judge's context holds no case of it."""
+    found = _lengths(writer)
+    if found.room <= 0:
+        said = f"the judge's context of {found.context:,} tokens is too short for the rubric {writer.rubric.name}"
+        takes = f"its prompt takes {found.own:,} before a case's texts, and the reply up to {found.reply:,}"
+        hint = "Take a judge with a longer context, judge with --detail score, or shorten the rubric."
+        raise EngineError(f"{said}: {takes}", hint)
+    return found
+
+
+def check_grammars(output_format: OutputFormat, inputs: Mapping[str, str], tokenizer: JudgeTokenizer | None) -> None:
     """Compile the format at every detail, over the judge's vocabulary or over single bytes. Raises FormatError."""
-    tokenizer = judge.tokenizer.grammar_tokenizer if judge else llguidance.LLTokenizer("byte")
-    end_ids = judge.tokenizer.end_ids if judge else ()
-    for detail in DETAILS:
-        grammar = output_format.reply(inputs, detail).grammar(end_ids)
-        error = llguidance.LLMatcher(tokenizer, llguidance.grammar_from("lark", grammar)).get_error()
+    for detail in get_args(Detail):
+        reply = output_format.reply(inputs, detail)
+        error = _token_flaw(reply, tokenizer) if tokenizer else _byte_matcher(reply.grammar()).get_error()
         if error:
-            hint = "Simplify the field that it names."
-            raise FormatError(f"the format can't be compiled ({detail}): {str(error).splitlines()[0]}", hint)
+            hint = "Simplify the field that it names, or take another judge."
+            raise FormatError(f"the format can't be compiled ({detail}): {error.splitlines()[0][:200]}", hint)
 
 
 def budgets(output_format: OutputFormat) -> list[tuple[str, str, int]]:
@@ -100,35 +121,48 @@ def budgets(output_format: OutputFormat) -> list[tuple[str, str, int]]:
     return [(name, fields[name].type, fields[name].plan(output_format.quoted)) for name in order]
 
 
-def _lengths(
-    rubric: Rubric, writer: PromptWriter, judge: JudgeUse, inputs: Mapping[str, str]
-) -> tuple[Lengths, tuple[int, ...]]:
-    """The lengths, and the ids of the example's prompt."""
+def _byte_matcher(grammar: str) -> llguidance.LLMatcher:
+    return llguidance.LLMatcher(llguidance.LLTokenizer("byte"), llguidance.grammar_from("lark", grammar))
+
+
+def _token_flaw(reply: Reply, tokenizer: JudgeTokenizer) -> str:
+    matcher = tokenizer.matcher(reply.grammar(tokenizer.end_ids))
+    return str(matcher.get_error() or ("" if tokenizer.legal_ids(matcher) else "no token may come first"))
+
+
+def _lengths(writer: PromptWriter) -> Lengths:
+    """Measured with short texts, so that a long sample that the rubric shows twice takes no room."""
+    rubric, thinking = writer.rubric, writer.thinking
+    inputs = example_inputs(rubric)
     blank = [name for name, wanted in rubric.inputs.items() if wanted.empty == "judge"]
-    others = [dict.fromkeys(inputs, "7 & 8"), *({**inputs, name: ""} for name in blank)]
-    prompts = [_ids(writer, case) for case in (inputs, *others)]
-    shared = _common(prompts)
-    case_texts = [inputs[name] for name in inputs]
-    case_tokens = sum(len(ids) for ids in judge.tokenizer.encode_cases(case_texts))
-    echoes = [text for text, theirs in rubric.format.reply(inputs).start if theirs]
-    case_tokens += sum(len(ids) for ids in judge.tokenizer.encode_cases(echoes))
-    return Lengths(len(prompts[0]) - case_tokens, shared, judge.context), prompts[0]
+    short = dict.fromkeys(inputs, "7 & 8")
+    prompts = _prompts(writer, short, inputs, *({**inputs, name: ""} for name in blank))
+    reply = prompts[0].reply
+    texts = [*short.values(), *(text for text, theirs in reply.start if theirs)]
+    own = len(prompts[0].ids) - sum(map(len, writer.tokenizer.encode_cases(texts)))
+    kept_free = reply.plan + (thinking.most if thinking else 0)
+    return Lengths(own, _common([prompt.ids for prompt in prompts]), kept_free, writer.context)
 
 
-def _ids(writer: PromptWriter, inputs: Mapping[str, str]) -> tuple[int, ...]:
-    [prompt] = writer.write([Case("example", inputs)])
+def _prompts(writer: PromptWriter, *cases: Mapping[str, str]) -> list[Prompt]:
+    """The prompts of cases with these inputs, however long."""
+    wide = PromptWriter(writer.rubric, writer.tokenizer, writer.chat, context=UNBOUNDED, detail=writer.detail)
+    return [_written(prompt) for prompt in wide.write([Case("example", inputs) for inputs in cases])]
+
+
+def _written(prompt: Prompt | CaseError) -> Prompt:
     if isinstance(prompt, CaseError):
-        raise RubricError(f"the example can't be judged: {prompt}", "Correct the sample in the front matter.")
-    return prompt.ids
+        raise prompt
+    return prompt
 
 
 def _common(prompts: Sequence[Sequence[int]]) -> int:
     return sum(1 for _ in takewhile(lambda ids: len(set(ids)) == 1, zip(*prompts, strict=False)))
 
 
-def _advice_by_tokens(lengths: Lengths, room: int, judge: JudgeUse) -> Iterator[str]:
-    if room < ROOM:
-        yield f"only {room} of {judge.context} tokens are left for the case"
+def _advice_by_tokens(lengths: Lengths) -> Iterator[str]:
+    if lengths.room < LITTLE_ROOM:
+        yield f"only {lengths.room} of {lengths.context} tokens are left for the case"
     late = lengths.own - lengths.shared
     if late >= LATE and late > lengths.own // 5:
         said = f"the case's text starts at token {lengths.shared:,} of {lengths.own:,}: move it behind the rubric"

@@ -8,8 +8,7 @@ import typer
 from rich.text import Text
 
 from pathway_local.cli.private_reading import read_privately
-from pathway_local.cli.terminal import pairs, talk
-from pathway_local.errors import UsageError
+from pathway_local.cli.terminal import need_consent, pairs, talk
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan
 from pathway_local.ratings.service_schema import Service
@@ -48,7 +47,8 @@ def export(
     with HostedRequests(RequestPlan(given, service, model, out, only), force=force) as requests:
         _warn(requests, service)
         if not yes:
-            _ask()
+            question = "May these texts be written to a file that is meant to leave?"
+            need_consent(question, "nothing is written", "Give --yes if these texts may leave.")
         requests.write(sys.argv)
     talk.print(f"written: {out}")
     talk.print(f"Its results come back by: pathway-local import {run} FILE --kind hosted --rater NAME")
@@ -72,10 +72,3 @@ def _warn(requests: HostedRequests, service: Service) -> None:
     cold = f"temperature {leaving.temperature:g}" if leaving.temperature is not None else "the model's own sampling"
     lines.append(f"  The judge: {plan.model}, {cold}.")
     talk.print(Text("warning: ", style="bold yellow") + Text("\n".join(lines)))
-
-
-def _ask() -> None:
-    if not sys.stdin.isatty():
-        raise UsageError("nothing is written without a yes", "Give --yes if these texts may leave.")
-    if not typer.confirm("May these texts be written to a file that is meant to leave?", default=False, err=True):
-        raise UsageError("nothing is written")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cli.terminal import talk
+from pathway_local.cli.terminal import need_consent, talk
 from pathway_local.errors import UsageError
 from pathway_local.output_file import left_parts
 from pathway_local.runs.purge import What, exported
@@ -43,7 +43,9 @@ def purge(
     with RunFile.read(run) as read:
         files = exported(read)
     if not yes:
-        _ask(run, what)
+        named = "all that it knows of its cases" if what == "all" else "all that raters wrote"
+        question = f"Remove {named} from {run}? This can't be undone."
+        need_consent(question, "nothing is removed", "Give --yes: it can't be undone.")
     for name, count in remove(run, what, sys.argv).items():
         talk.print(f"removed: {count} {name}")
     if everything:
@@ -57,11 +59,3 @@ def purge(
         talk.print(f"  exported from this run: {', '.join(files)}")
     for part in left_parts(run.absolute().parent):
         talk.print(f"  half written by a command that was killed, or that is still writing: {part}")
-
-
-def _ask(run: Path, what: What) -> None:
-    if not sys.stdin.isatty():
-        raise UsageError("nothing is removed without a yes", "Give --yes: it can't be undone.")
-    named = "all that it knows of its cases" if what == "all" else "all that raters wrote"
-    if not typer.confirm(f"Remove {named} from {run}? This can't be undone.", default=False, err=True):
-        raise UsageError("nothing is removed")

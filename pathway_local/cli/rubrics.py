@@ -133,7 +133,7 @@ def _judge(name: str, models: Path | None) -> JudgeUse | None:
     except WeightsMissing as error:
         notice(f"checked without a judge: {error}")
         return None
-    return JudgeUse(spec.name, tokenizer, chat_of(spec, 0), spec.context or UNKNOWN_CONTEXT)
+    return JudgeUse(tokenizer, chat_of(spec, 0), spec.context or UNKNOWN_CONTEXT)
 
 
 def _ask(question: str, proposed: str) -> str:
@@ -157,12 +157,11 @@ def _show_lengths(found: Inspection, judge: str) -> None:
     if lengths is None:
         data.print(f"reply: up to {found.plan:,} tokens. Give --judge NAME to count the prompt's.")
         return
-    room = lengths.context - lengths.own - found.plan
     rows = [
         ["the rubric's own text", f"{lengths.own:,}"],
         ["of it, shared by all prompts", f"{lengths.shared:,}"],
-        ["kept free for the reply", f"{found.plan:,}"],
-        ["left for the case", f"{room:,}"],
+        ["kept free for the reply", f"{lengths.reply:,}"],
+        ["left for the case", f"{lengths.room:,}"],
         ["context", f"{lengths.context:,}"],
     ]
     data.print(table(f"Tokens, as {judge} counts", ["what", "tokens"], rows))

@@ -10,6 +10,7 @@ from io import TextIOBase
 from pathlib import Path
 from typing import TextIO, cast
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -114,6 +115,14 @@ def hidden_groups(count: int, column: str, smallest: int) -> str:
     """What to say of groups that are not shown; their names could tell who is in them."""
     values = "one value" if count == 1 else f"{count} values"
     return f"{values} of {column} with under {smallest} cases left out (--min-group)"
+
+
+def need_consent(question: str, refusal: str, hint: str) -> None:
+    """Ask before a step that takes a yes. Raises UsageError without one, with `hint` where nobody is there to ask."""
+    if not sys.stdin.isatty():
+        raise UsageError(f"{refusal} without a yes", hint)
+    if not typer.confirm(question, default=False, err=True):
+        raise UsageError(refusal)
 
 
 def check_finite(value: float, option: str) -> None:

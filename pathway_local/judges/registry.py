@@ -26,7 +26,7 @@ from pathway_local.judges.judge_spec import (
 from pathway_local.judges.weights import check_folder, find_folder, is_folder, is_hub_id, local_path
 from pathway_local.safe_yaml import load_yaml
 from pathway_local.shipped import shipped
-from pathway_local.yaml_places import Keys, Places
+from pathway_local.yaml_places import Keys, Places, first_complaint
 
 USUAL_JUDGE = "demo"
 """The judge where none is named."""
@@ -47,7 +47,6 @@ class Registry:
     """Judges by name, in the order of their files."""
 
     specs: Mapping[str, JudgeSpec]
-    files: tuple[Path, ...] = ()
 
     def __iter__(self) -> Iterator[JudgeSpec]:
         return iter(self.specs.values())
@@ -135,7 +134,7 @@ def load_registry(extra: Path | None = None) -> Registry:
             told = {**entry, **_joined_settings(merged[name], entry)}
             merged[name].update({key: (value, file) for key, value in told.items()})
     last = {name: file for file in files for name in file.tree}
-    return Registry({name: _spec(name, keys, last[name]) for name, keys in merged.items()}, tuple(paths))
+    return Registry({name: _spec(name, keys, last[name]) for name, keys in merged.items()})
 
 
 def _joined_settings(before: Mapping[str, tuple[object, "_File"]], entry: Mapping[str, object]) -> dict[str, object]:
@@ -198,7 +197,7 @@ def _spec(name: str, keys: Mapping[str, tuple[object, _File]], last: _File) -> J
     try:
         entry = RegistryEntry.model_validate(values)
     except ValidationError as error:
-        raise _explained(name, keys, last, error.errors()[0]) from None
+        raise _explained(name, keys, last, error) from None
     source_file = keys["source"][1].path
     given: dict[str, Any] = {key: getattr(entry, key) for key in entry.model_fields_set}
     if entry.source.startswith("."):
@@ -206,22 +205,21 @@ def _spec(name: str, keys: Mapping[str, tuple[object, _File]], last: _File) -> J
     return JudgeSpec(name=name, origin=str(last.path), **given)
 
 
-def _explained(name: str, keys: Mapping[str, tuple[object, _File]], last: _File, error: Any) -> RegistryError:
+def _explained(
+    name: str, keys: Mapping[str, tuple[object, _File]], last: _File, error: ValidationError
+) -> RegistryError:
     """One line for pydantic's first complaint, with the file and line that the key stands in."""
-    path: Keys = error["loc"]
+    path, kind, said = first_complaint(error)
     file = keys[str(path[0])][1] if path and str(path[0]) in keys else last
     at = f"{file.where(name, *path)}: {'.'.join(map(_plain, (name, *path)))}"
-    if error["type"] == "extra_forbidden":
+    if kind == "extra_forbidden":
         known = list(_model_at(path[:-1]).model_fields)
         near = get_close_matches(str(path[-1]), known, n=1, cutoff=0.5)
-        said = f"Did you mean {near[0]!r}? " if near else ""
-        return RegistryError(f"{at}: no such key", f"{said}Known are: {', '.join(known)}.")
-    if error["type"] == "missing":
+        meant = f"Did you mean {near[0]!r}? " if near else ""
+        return RegistryError(f"{at}: no such key", f"{meant}Known are: {', '.join(known)}.")
+    if kind == "missing":
         return RegistryError(f"{at}: missing", "Add it.")
-    said = error["msg"].removeprefix("Value error, ").replace("Input should", "should").replace("tuple", "list")
-    return RegistryError(
-        f"{at}: {said}", "Put it in quotes." if error["type"] == "string_type" else "Correct it there."
-    )
+    return RegistryError(f"{at}: {said}", "Put it in quotes." if kind == "string_type" else "Correct it there.")
 
 
 def _plain(key: str | int) -> str:

@@ -24,7 +24,6 @@ _FIND = """
     SELECT custom_id, rubrics.name, rubric_sha256, case_id, row, numbered, case_hash, recipient, echoes
     FROM handouts JOIN rubrics ON rubrics.id = rubric_id WHERE custom_id IN ({})
 """
-IDS_PER_QUERY = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +77,9 @@ def find_handouts(run: RunFile, custom_ids: Iterable[str]) -> dict[str, Handout]
     """The handouts with these ids; an id that this run did not make is left out."""
     asked = list(dict.fromkeys(map(storable, custom_ids)))
     found: dict[str, Handout] = {}
-    for start in range(0, len(asked), IDS_PER_QUERY):
-        part = asked[start : start + IDS_PER_QUERY]
-        rows = run.database.rows(_FIND.format(",".join("?" * len(part))), *part)
-        with decoding(run.path):
-            for custom_id, rubric, sha256, case_id, row, numbered, case_hash, recipient, echoes in rows:
-                place = (case_id, row, bool(numbered), case_hash, recipient)
-                found[custom_id] = Handout(custom_id, rubric, sha256, *place, json.loads(echoes))
+    rows = run.database.rows_among(_FIND, asked)
+    with decoding(run.path):
+        for custom_id, rubric, sha256, case_id, row, numbered, case_hash, recipient, echoes in rows:
+            place = (case_id, row, bool(numbered), case_hash, recipient)
+            found[custom_id] = Handout(custom_id, rubric, sha256, *place, json.loads(echoes))
     return found

@@ -18,7 +18,7 @@ from pathway_local.ratings.rating_layout import HANDOUT_IDS, RatingLayout, find_
 from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows, result_rating
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts
-from pathway_local.runs.run_cases import SETTING as COLUMNS
+from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of
 from pathway_local.sheets import Sheet, open_sheet
@@ -153,7 +153,7 @@ class _Reading:
             self.file.path.name,
             scores=self.file.scores,
             id_column=self.file.id_column,
-            own_id=_own_id(self.run),
+            own_id=remembered_columns(self.run)[1],
             hosted=self.file.kind == "hosted",
             one_rater=self.file.rater is not None,
         )
@@ -186,13 +186,6 @@ class _Reading:
         if any(handout.rubric_sha256 != rubric.sha256 for handout in self.handouts.values()):
             raise UsageError(f"the rubric {rubric.name!r} has changed since these cases were given away")
         return rubric
-
-
-def _own_id(run: RunFile) -> str | None:
-    """The column that the run's cases had their ids in."""
-    kept = run.get_setting(COLUMNS)
-    column = kept.get("id") if isinstance(kept, dict) else None
-    return column if isinstance(column, str) else None
 
 
 def _sheets(path: Path, notices: list[str]) -> list[Sheet]:

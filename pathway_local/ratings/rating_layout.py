@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pathway_local.errors import ColumnsError, UnknownName, UsageError
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.sheets.columns import has_column, listed, match_columns, no_column
+from pathway_local.sheets.columns import folded, has_column, listed, match_columns, no_column
 from pathway_local.sheets.row import shown
 
 HANDOUT_IDS = ("rating_id", "custom_id")
@@ -90,7 +90,7 @@ def find_layout(
 
 
 def _raters_in(scores: Sequence[str]) -> bool:
-    return any(_folded(name) in RATERS for name in scores)
+    return any(folded(name) in RATERS for name in scores)
 
 
 def _evaluators(
@@ -129,7 +129,7 @@ def _named(item: str, columns: Sequence[str], rubric: Rubric, source: str) -> tu
     known = list(rubric.format.scores)
     score, sign, column = item.partition("=")
     if item in columns:
-        fits = [name for name in known if _folded(name) == _folded(item) or _owner(item, name)]
+        fits = [name for name in known if folded(name) == folded(item) or _owner(item, name)]
         if len(fits) == 1 or len(known) == 1:
             return (fits or known)[0], item, False
         raise UsageError(
@@ -145,7 +145,7 @@ def _named(item: str, columns: Sequence[str], rubric: Rubric, source: str) -> tu
 
 def _owner_of(column: str, score: str, rubric: Rubric) -> str:
     """Whose the column is: what its header says beside the score's name; with one score, all that it says."""
-    if _folded(column) == _folded(score):
+    if folded(column) == folded(score):
         return ""
     words = (score, *ONLY_SCORE) if len(rubric.format.scores) == 1 else (score,)
     owner = next((found for word in words if (found := _owner(column, word))), "")
@@ -192,10 +192,10 @@ def _with_notes(
 
 def _note(column: str, owner: str, rubric: Rubric) -> str:
     """Under which name an evaluator's verdicts keep what the column holds; empty for none of their notes."""
-    if owner and any(_folded(_owner(column, word)) == _folded(owner) for word in NOTES):
+    if owner and any(folded(_owner(column, word)) == folded(owner) for word in NOTES):
         return "notes"
-    own = next((name for name in rubric.format.fields if _folded(name) == _folded(column)), "")
-    if own or _folded(column) not in NOTES:
+    own = next((name for name in rubric.format.fields if folded(name) == folded(column)), "")
+    if own or folded(column) not in NOTES:
         return own
     return "shared_notes" if owner else "notes"
 
@@ -214,15 +214,11 @@ def _first(names: Iterable[str], columns: Sequence[str]) -> str | None:
     for name in names:
         if name in columns:
             return name
-        alike = [column for column in columns if _folded(column) == _folded(name)]
+        alike = [column for column in columns if folded(column) == folded(name)]
         if len(alike) == 1:
             return alike[0]
     return None
 
 
 def _is_handout(column: str) -> bool:
-    return _folded(column) in map(_folded, HANDOUT_IDS)
-
-
-def _folded(name: str) -> str:
-    return re.sub(r"[\s_\-]", "", name).casefold()
+    return folded(column) in map(folded, HANDOUT_IDS)

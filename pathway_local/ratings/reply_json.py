@@ -11,6 +11,7 @@ from pathway_local.ratings.loose_reading import LooseReading
 from pathway_local.ratings.score_text import read_score
 from pathway_local.rubrics.fields import AnyField, Boolean, Choice, Echo, Json, Number, Score, Text, TextList
 from pathway_local.rubrics.output_format import OutputFormat, Slot
+from pathway_local.sheets.columns import folded
 from pathway_local.verdict import Value
 
 TRIES = 100
@@ -78,16 +79,12 @@ def _look_up(made: Any, name: str) -> tuple[Any, bool]:
         if not isinstance(made, dict):
             return _ABSENT, exact
         if key not in made:
-            alike = [other for other in made if _folded(other) == _folded(key)]
+            alike = [other for other in made if folded(other) == folded(key)]
             if len(alike) != 1:
                 return _ABSENT, exact
             key, exact = alike[0], False
         made = made[key]
     return made, exact
-
-
-def _folded(key: str) -> str:
-    return re.sub(r"[\s_\-]", "", key).casefold()
 
 
 def _refuse_other(first: Mapping[str, Any], others: list[dict[str, Any]], slots: list[Slot]) -> None:
@@ -105,11 +102,11 @@ def _fill(made: Mapping[str, Any], slots: list[Slot], reading: LooseReading) -> 
         if not exact:
             reading.mark("key-name")
         reading.take(slot, partial(_value, slot.field, value))
-    keys = [_folded(key) for key in made]
-    wanted = list(dict.fromkeys(_folded(slot.name.split(".")[0]) for slot in slots))
+    keys = [folded(key) for key in made]
+    wanted = list(dict.fromkeys(folded(slot.name.split(".")[0]) for slot in slots))
     if [key for key in keys if key in wanted] != [key for key in wanted if key in keys]:
         reading.mark("order")
-    extra = {key: value for key, value in made.items() if _folded(key) not in wanted}
+    extra = {key: value for key, value in made.items() if folded(key) not in wanted}
     if extra:
         reading.mark("extra-key")
         reading.rest.append(json.dumps(extra, ensure_ascii=False))

@@ -7,7 +7,7 @@ from itertools import combinations
 from pathway_local.errors import UsageError
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.figure_row import FigureRow
-from pathway_local.results.ratings_matrix import RatingsMatrix
+from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.agreement import NOMINAL, ON_SCALE
 from pathway_local.statistics.ceiling import Ceiling, Contrast, compare_judges, human_ceiling, mean_of_people
 from pathway_local.statistics.figure import FloatArray, IntArray, undefined_estimate
@@ -187,9 +187,9 @@ def _two_judges(
     margin: float,
 ) -> TwoJudges:
     names = (matrix.raters[first].name, matrix.raters[second].name)
-    means = [matrix.raters[place].name for place in (first, second, *people) if not matrix.raters[place].on_scale]
-    if means and figure in ON_SCALE:
-        refused = undefined_estimate(f"{means[0]} is a mean of others, which is no level of the scale")
+    off = why_no_levels([matrix.raters[place] for place in (first, second, *people)])
+    if off and figure in ON_SCALE:
+        refused = undefined_estimate(off)
         return TwoJudges(*names, figure, Contrast(refused, refused, refused, "can't tell"))
     scores, levels = matrix.on_scale, tuple(map(float, matrix.levels))
     columns = (scores[:, first], scores[:, second], scores[:, list(people)])

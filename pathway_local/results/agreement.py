@@ -10,7 +10,7 @@ from pathway_local.rater import Kind
 from pathway_local.results.against_people import AgainstPeople, against_people
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.figure_row import FigureRow
-from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, ratings_matrices
+from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, ratings_matrices, why_no_levels
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.agreement import ON_SCALE, PairAgreement, SpecialAgreement, pair_agreement
@@ -158,7 +158,7 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
     scores = matrix.on_scale
     levels = tuple(map(float, matrix.levels))
     found = pair_agreement(scores[:, first], scores[:, second], levels, nominal=matrix.nominal, clusters=clusters)
-    off = _off_scale(raters)
+    off = why_no_levels(raters)
     if off:
         figures = {name: undefined_estimate(off) if name in ON_SCALE else e for name, e in found.figures.items()}
         found = replace(found, figures=figures, table=Undefined(off))
@@ -168,11 +168,6 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
             matrix.given[:, first], matrix.given[:, second], tuple(map(float, matrix.special)), clusters=clusters
         )
     return Pair(*raters, found, special)
-
-
-def _off_scale(raters: Sequence[MatrixRater]) -> str:
-    means = [rater.name for rater in raters if not rater.on_scale]
-    return f"{means[0]} is a mean of others, which is no level of the scale" if means else ""
 
 
 def _sets(
@@ -194,7 +189,7 @@ def _sets(
 def _together(matrix: RatingsMatrix, places: Sequence[int], clusters: IntArray | None) -> Reliability:
     levels = tuple(map(float, matrix.levels))
     found = reliability(matrix.on_scale[:, list(places)], levels, nominal=matrix.nominal, clusters=clusters)
-    off = _off_scale([matrix.raters[place] for place in places])
+    off = why_no_levels([matrix.raters[place] for place in places])
     if not off:
         return found
     figures: dict[str, Estimate] = {

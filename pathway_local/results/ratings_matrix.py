@@ -10,13 +10,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from pathway_local.errors import UnknownName, UsageError
+from pathway_local.errors import NotKept, UnknownName
 from pathway_local.rater import Kind, Rater, raters_named
 from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import Score as ScoreField
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.database import decoding
+from pathway_local.runs.database import decoding, marks
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_outcome import from_columns
 from pathway_local.statistics.figure import FloatArray, IntArray
@@ -44,6 +44,12 @@ class MatrixRater:
     verdicts: int
     failures: int
     other_texts: int
+
+
+def why_no_levels(raters: Sequence[MatrixRater]) -> str:
+    """Why figures that need scores on the scale can't be had of these raters; empty where they can."""
+    means = [rater.name for rater in raters if not rater.on_scale]
+    return f"{means[0]} is a mean of others, which is no level of the scale" if means else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +111,7 @@ class RatingsMatrix:
         """
         scored = np.flatnonzero(np.isfinite(self.given).any(axis=1))
         if any(column not in self.metadata[case] for case in scored):
-            hint = f"Judge once more with --keep {column}: it fills the column in and judges nothing again."
-            raise UsageError(f"the run does not keep the column {column!r} for every case", hint)
+            raise NotKept(column)
         names = tuple(dict.fromkeys(kept[column] for kept in self.metadata if column in kept))
         place = {name: code for code, name in enumerate(names)}
         codes = (place[kept[column]] if column in kept else -1 for kept in self.metadata)
@@ -172,7 +177,7 @@ class _Gathered:
 
     def _read_raters(self, run: RunFile, places: Mapping[int, int]) -> None:
         means = {place for place in places.values() if _is_mean(self.raters[place][1])}
-        query = _OUTCOMES.format(",".join("?" * len(places)))
+        query = _OUTCOMES.format(marks(places))
         for case_id, row, metadata, rater_id, case_hash, scores, fields in run.database.stream(query, *places):
             case, column = self._case(case_id, row), places[rater_id]
             if not case.known:

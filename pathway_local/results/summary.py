@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pathway_local.errors import UsageError
+from pathway_local.errors import NotKept
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import Score as ScoreField
 from pathway_local.rubrics.rubric import Rubric
@@ -102,7 +102,7 @@ class Summary:
 
 
 def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
-    """The summary of a run; with `by`, one group for each value of that metadata column. Raises UsageError.
+    """The summary of a run; with `by`, one group for each value of that metadata column. Raises NotKept.
 
     A group under `smallest` cases of a rater is left out: a mean of few may tell what one of them got.
     """
@@ -133,8 +133,7 @@ def _group_of(record: Record, by: str) -> str:
     if isinstance(record.outcome, Failure) and record.outcome.kind == "bad-row":
         return record.metadata.get(by, "")  # a row that is no case has no metadata to keep
     if by not in record.metadata:
-        hint = f"Judge once more with --keep {by}: it fills the column in and judges nothing again."
-        raise UsageError(f"the run does not keep the column {by!r} for every case", hint)
+        raise NotKept(by)
     return record.metadata[by]
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from pathway_local.errors import RubricError
 from pathway_local.verdict import Value, Verdict
-from pathway_local.yaml_places import Places
+from pathway_local.yaml_places import Places, first_complaint
 
 Phrase = Annotated[str, StringConstraints(min_length=1, max_length=400)]
 Plain = bool | int | float | str
@@ -124,9 +124,8 @@ def read_rules(block: object, inputs: Collection[str], fields: Collection[str], 
         try:
             rule = Rule.model_validate(declared)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            keys = ("rules", at, *first["loc"])
-            said = first["msg"].removeprefix("Value error, ")
+            inner, _, said = first_complaint(error)
+            keys = ("rules", at, *inner)
             hint = "docs/rubrics.md lists what a rule can say."
             raise RubricError(f"{places.of(*keys)}: {'.'.join(map(str, keys))}: {said}", hint) from None
         _check_names(rule, inputs, fields, places.of("rules", at))

@@ -16,6 +16,7 @@ from pathway_local.errors import FormatError, ReplyError
 from pathway_local.rubrics.fields import AnyField, Echo, Score
 from pathway_local.rubrics.lark import literal
 from pathway_local.verdict import Value, storable
+from pathway_local.yaml_places import first_complaint
 
 Detail = Literal["full", "through-score", "score"]
 """How much of the format a judge writes: all, up to the last score, or the scores alone."""
@@ -191,9 +192,8 @@ class OutputFormat:
         try:
             return cls(Outputs.model_validate(block))
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(str(key) for key in ("outputs", *first["loc"]))
-            raise FormatError(f"{where}: {first['msg']}") from None
+            keys, _, said = first_complaint(error)
+            raise FormatError(f"{'.'.join(map(str, ('outputs', *keys)))}: {said}") from None
 
     @cached_property
     def scores(self) -> dict[str, Score]:

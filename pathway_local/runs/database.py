@@ -5,7 +5,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +19,7 @@ COMMIT_SECONDS = 0.5
 BUSY_SECONDS = 10.0
 CACHE_KIB = 65536
 CHECKED_BYTES = 32 << 20
+IDS_PER_QUERY = 5_000
 
 _DAMAGED = (
     "Restore a copy, or start a new run under another name; `sqlite3 FILE .recover` may save what is still whole."
@@ -150,6 +151,11 @@ class Database:
         with self._explained:
             return self._connection.execute(query, values).fetchall()
 
+    def rows_among(self, query: str, ids: Sequence[object], *before: object) -> list[tuple[Any, ...]]:
+        """All rows of a query that has {} in place of the ids, however many, and `before` before them."""
+        parts = [ids[start : start + IDS_PER_QUERY] for start in range(0, len(ids), IDS_PER_QUERY)]
+        return [row for part in parts for row in self.rows(query.format(marks(part)), *before, *part)]
+
     def stream(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
         """The rows of a query as they are asked for. They may be left before their end, and the file closed then."""
         with self._explained:
@@ -280,6 +286,11 @@ class Database:
                 last.callback(self._lock.release)
             last.callback(self._connection.close)
             self.commit()
+
+
+def marks(values: Sized) -> str:
+    """SQL's place for each of these values, for `IN ({})`."""
+    return ",".join("?" * len(values))
 
 
 def _connect_reader(path: Path) -> sqlite3.Connection:

@@ -29,7 +29,7 @@ def cases_of(
     known = list(rubrics)
     needed = {rubric.name: tuple(rubric.inputs) for rubric in known}
     required = {name for rubric in known for name, wanted in rubric.inputs.items() if wanted.default is None}
-    remembered_mapping, remembered_id = _remembered(run) if run else ({}, None)
+    remembered_mapping, remembered_id = remembered_columns(run) if run else ({}, None)
     inputs = {name for names in needed.values() for name in names}
     given = {name: column for name, column in remembered_mapping.items() if name in inputs} | dict(mapping or {})
     optional = inputs - required
@@ -42,7 +42,7 @@ def cases_of(
 
 def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None:
     """Keep how the columns of `cases` were matched, for when the run goes on."""
-    before, _ = _remembered(run)
+    before, _ = remembered_columns(run)
     run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column})
     if cases.pseudonyms:
         run.set_setting(PSEUDONYMS, cases.pseudonyms.mark)
@@ -64,7 +64,8 @@ def _checked(given: Pseudonyms | None, run: RunFile | None, cases: CasesFile) ->
     return given
 
 
-def _remembered(run: RunFile) -> tuple[dict[str, str], str | None]:
+def remembered_columns(run: RunFile) -> tuple[dict[str, str], str | None]:
+    """The column of each input that was given for the run's cases, and the one that their ids were read from."""
     kept = run.get_setting(SETTING)
     if not isinstance(kept, dict):
         return {}, None

@@ -19,14 +19,13 @@ from pathway_local.errors import RaterChanged, RunFileError, UnknownName
 from pathway_local.private_file import create
 from pathway_local.rater import Rater
 from pathway_local.runs.audit import now
-from pathway_local.runs.database import Database, damaged, decoding, explained
+from pathway_local.runs.database import Database, damaged, decoding, explained, marks
 from pathway_local.runs.jobs import Job, Jobs
 from pathway_local.runs.migrations import migrate
 from pathway_local.runs.record import CaseOutcome, Record, record_of
 from pathway_local.runs.stored_outcome import to_columns, to_json
 from pathway_local.verdict import Failure, Outcome, Value, storable
 
-IDS_PER_QUERY = 5_000
 KEY_BYTES = 32
 # A verdict with its analysis takes one to three KiB: SQLite's usual 4096 would leave up to half of each page empty.
 PAGE_BYTES = 16384
@@ -212,13 +211,8 @@ class RunFile:
     def judged(self, rater_id: int, case_ids: Sequence[str]) -> dict[str, str]:
         """The case hash of each of these cases that has a verdict; a failure is none, it is tried again."""
         asked = {storable(case_id): case_id for case_id in case_ids}
-        stored = list(asked)
-        found: dict[str, str] = {}
-        for start in range(0, len(stored), IDS_PER_QUERY):
-            part = stored[start : start + IDS_PER_QUERY]
-            for case_id, case_hash in self._db.rows(_JUDGED.format(_marks(part)), rater_id, *part):
-                found[asked[case_id]] = case_hash
-        return found
+        found = self._db.rows_among(_JUDGED, list(asked), rater_id)
+        return {asked[case_id]: case_hash for case_id, case_hash in found}
 
     def put(
         self,
@@ -322,7 +316,7 @@ class RunFile:
             self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, to_json(value)))
 
     def _stream(self, raters: Mapping[int, Rater]) -> Iterator[Record]:
-        for row in self._db.stream(_RECORDS.format(_marks(raters)), *raters):
+        for row in self._db.stream(_RECORDS.format(marks(raters)), *raters):
             with decoding(self.path):
                 record = record_of(raters, row)
             yield record
@@ -344,22 +338,18 @@ class RunFile:
         """Bring row and kept metadata of the cases that the run has up to date; the keys of these by stored id."""
         for case in cases:
             self.refuse_mix(numbered=case.numbered)
-        known: dict[str, tuple[int, int, str]] = {}
-        ids = [storable(case.id) for case in cases]
-        for start in range(0, len(ids), IDS_PER_QUERY):
-            part = ids[start : start + IDS_PER_QUERY]
-            for case_id, *stored in self._db.rows(_CASES.format(_marks(part)), *part):
-                known[case_id] = (stored[0], stored[1], stored[2])
+        found = self._db.rows_among(_CASES, [storable(case.id) for case in cases])
+        known = {case_id: (key, row, metadata) for case_id, key, row, metadata in found}
         moved = []
         for case in cases if known else ():
-            if found := known.get(storable(case.id)):
-                key, row, stored_metadata = found
+            if stored := known.get(storable(case.id)):
+                key, row, stored_metadata = stored
                 with decoding(self.path):
                     metadata = to_json(json.loads(stored_metadata) | _kept(case, keep))
                 if row != case.row or metadata != stored_metadata:
                     moved.append((case.row, metadata, key))
         self._db.execute_all(_MOVE_CASE, moved)
-        return {case_id: found[0] for case_id, found in known.items()}
+        return {case_id: key for case_id, (key, *_) in known.items()}
 
     def _keys(self, cases: Sequence[Case], known: Mapping[str, int], keep: Collection[str] | None) -> list[int]:
         """The key of each case, those added that are not `known`."""
@@ -394,7 +384,3 @@ def _kept(case: Case, keep: Collection[str] | None) -> dict[str, str]:
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _marks(values: Collection[object]) -> str:
-    return ",".join("?" * len(values))

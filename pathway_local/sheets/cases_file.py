@@ -40,7 +40,6 @@ class CasesFile:
     ) -> None:
         self.path = path
         self.pseudonyms: Pseudonyms | None = None
-        self.blank_rows = 0
         self.sheet = open_sheet(path)
         self.columns = self.sheet.columns
         self.notes = self.sheet.notes
@@ -60,7 +59,7 @@ class CasesFile:
         self.metadata = tuple(column for column in self.columns if column not in self._used)
 
     def __iter__(self) -> Iterator[Case | BadRow]:
-        """Every row as a case, or as the reason why it is none. `blank_rows` then counts those that were skipped.
+        """Every row as a case, or as the reason why it is none; blank ones are skipped.
 
         CasesError where the file has no rows at all, or turns out to be damaged and can't be read on.
         """
@@ -68,13 +67,11 @@ class CasesFile:
 
     def rows(self) -> Iterator[tuple[Row, Case | BadRow | None]]:
         """Every row of the sheet with what iterating makes of it; None for a blank one."""
-        self.blank_rows = 0
         ids = _SeenIds()
         number = 0
         try:
             for row in self.sheet.rows():
                 number = max(number, row.number)
-                self.blank_rows += row.blank
                 yield row, None if row.blank else self._item(self._opened(row), ids)
         except OSError as error:
             raise CasesError(f"{self.path} can't be read on: {error.strerror}") from None

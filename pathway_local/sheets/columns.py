@@ -56,7 +56,7 @@ def match_columns(
             raise no_column(column, [*found, *near], source)
     for fits in (_is_same, _is_spelled_alike, _means_the_same):
         matching.claim(fits)
-    matching.claim(lambda name, column: column in nested and _fold(column.rpartition(".")[2]) == _fold(name))
+    matching.claim(lambda name, column: column in nested and folded(column.rpartition(".")[2]) == folded(name))
     matching.check(source)
     columns = {name: matching.columns[name] for name in matching.inputs}
     renamed = {name: column for name, column in columns.items() if name not in mapping and column != name}
@@ -115,8 +115,8 @@ class _Matching:
         return f"no column for {name}"
 
     def _map_option(self, name: str) -> str:
-        free = {_fold(c): c for c in names_among(self.found) if c not in self.columns.values() and shown(c) == c}
-        near = [match for alias in (name, *_aliases(name)) for match in get_close_matches(_fold(alias), free, n=1)]
+        free = {folded(c): c for c in names_among(self.found) if c not in self.columns.values() and shown(c) == c}
+        near = [match for alias in (name, *_aliases(name)) for match in get_close_matches(folded(alias), free, n=1)]
         choice = self.choices.get(name, [free[match] for match in near] or ["COLUMN"])[0]
         return f"--map {shlex.quote(f'{name}={choice}')}"
 
@@ -146,9 +146,9 @@ def listed(columns: Sequence[str], *, near: str = "", known: Sequence[str] = ())
 
 def names_among(columns: Sequence[str], known: Sequence[str] = ()) -> list[str]:
     """The columns' names that are no case's texts; none where a header has such texts and no name that is known."""
-    ours = set(map(_fold, (*ID_COLUMNS, *known, *(name for group in ALIASES for name in group))))
-    recognized = [name for name in columns if _fold(name) in ours]
-    alike = [name for name in columns if _fold(name) in ours or is_like_a_name(name)]
+    ours = set(map(folded, (*ID_COLUMNS, *known, *(name for group in ALIASES for name in group))))
+    recognized = [name for name in columns if folded(name) in ours]
+    alike = [name for name in columns if folded(name) in ours or is_like_a_name(name)]
     return alike if recognized or len(alike) == len(columns) else []
 
 
@@ -162,16 +162,17 @@ def _is_same(name: str, column: str) -> bool:
 
 
 def _is_spelled_alike(name: str, column: str) -> bool:
-    return _fold(column) == _fold(name)
+    return folded(column) == folded(name)
 
 
 def _means_the_same(name: str, column: str) -> bool:
-    return _fold(column) in map(_fold, _aliases(name))
+    return folded(column) in map(folded, _aliases(name))
 
 
 def _aliases(name: str) -> tuple[str, ...]:
-    return next((group for group in ALIASES if _fold(name) in map(_fold, group)), ())
+    return next((group for group in ALIASES if folded(name) in map(folded, group)), ())
 
 
-def _fold(name: str) -> str:
+def folded(name: str) -> str:
+    """A name as names are compared: without case, blanks, dashes and underscores."""
     return "".join(name.casefold().split()).replace("-", "").replace("_", "")

@@ -27,14 +27,11 @@ SMALLER_IS_BETTER = ("mean_absolute_error",)
 class PairAgreement:
     """Two raters side by side, on the `cases` that both scored.
 
-    `first_cases` and `second_cases` are what each scored at all. `table` counts cases by the first rater's
-    level (rows) and the second's (columns). `figures` holds those that the kind of scale allows, by name.
+    `table` counts cases by the first rater's level (rows) and the second's (columns). `figures` holds those that
+    the kind of scale allows, by name.
     """
 
     cases: int
-    first_cases: int
-    second_cases: int
-    clusters: int
     table: IntArray | Undefined
     figures: Mapping[str, Estimate]
 
@@ -75,9 +72,6 @@ def pair_agreement(
         built[name] = Undefined(off) if refused else pair_statistic(name, cases.rows[:, 0], cases.rows[:, 1], values)
     return PairAgreement(
         cases=cases.cases,
-        first_cases=int(np.isfinite(first).sum()),
-        second_cases=int(np.isfinite(second).sum()),
-        clusters=cases.clusters,
         table=confusion(first, second, values),
         figures=estimates(built, cases, seed, resamples),
     )

@@ -9,6 +9,9 @@ from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Unde
 from pathway_local.statistics.intervals import cluster_codes, mean
 
 FEWEST = 20
+FOLDS = 10
+SEED = 0
+"""Of the order in which clusters go into folds: the same labels give the same figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +65,7 @@ def _fit(expected: FloatArray, people: FloatArray) -> MonotoneMap:
     return MonotoneMap(knots, np.asarray(isotonic_regression(means, weights=held).x, dtype=np.float64))
 
 
-def check_map(
-    expected: FloatArray,
-    people: FloatArray,
-    *,
-    clusters: IntArray | None = None,
-    folds: int = 10,
-    seed: int = 0,
-) -> MapCheck | Undefined:
+def check_map(expected: FloatArray, people: FloatArray, *, clusters: IntArray | None = None) -> MapCheck | Undefined:
     """Cross-validated errors of the map (Stone 1974): each case is mapped by a fit to the other folds.
 
     Clusters stay whole, so no case is mapped by a fit that saw its own cluster. Intervals are cluster-robust
@@ -83,8 +79,8 @@ def check_map(
         return Undefined(f"{len(x)} cases have both scores, under {FEWEST}")
     if count < 2:
         return Undefined("there is only one cluster")
-    folds = min(folds, count)
-    fold = (np.random.default_rng(seed).permutation(count) % folds)[codes]
+    folds = min(FOLDS, count)
+    fold = (np.random.default_rng(SEED).permutation(count) % folds)[codes]
     mapped = _mapped_across(x, y, fold)
     own = None if clusters is None else codes
     before, after = np.abs(x - y), np.abs(mapped - y)

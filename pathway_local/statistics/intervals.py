@@ -9,6 +9,9 @@ from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Inte
 
 Standing = Literal["better", "not worse", "worse", "can't tell"]
 
+LEVEL = 0.95
+"""The confidence level of every interval but those that Holm's procedure makes wider."""
+
 
 def cluster_codes(clusters: IntArray | None, cases: int) -> IntArray:
     """The cluster of each case, numbered from 0 without gaps; without clusters each case is its own."""
@@ -45,19 +48,14 @@ def t_quantile(level: float, freedom: float) -> float:
     return float(special.stdtrit(freedom, (1 + level) / 2))
 
 
-def t_interval(value: float, error: float, freedom: float, clusters: int, level: float = 0.95) -> Interval:
+def t_interval(value: float, error: float, freedom: float, clusters: int, level: float = LEVEL) -> Interval:
     """value +- t * error, where t is Student's quantile (Student 1908)."""
     reach = t_quantile(level, freedom) * error
     return Interval(value - reach, value + reach, "t", clusters)
 
 
 def log_odds_interval(
-    value: float,
-    error: float,
-    freedom: float,
-    clusters: int,
-    scale: tuple[float, float],
-    level: float = 0.95,
+    value: float, error: float, freedom: float, clusters: int, scale: tuple[float, float]
 ) -> Interval:
     """The t interval of log((m - low)/(high - m)) for a mean m on a scale from low to high, taken back to the scale.
 
@@ -66,7 +64,7 @@ def log_odds_interval(
     no log-odds: it gets the plain t interval, cut at the ends.
     """
     low, high = scale
-    reach = t_quantile(level, freedom) * error
+    reach = t_quantile(LEVEL, freedom) * error
     place = (value - low) / (high - low)
     if not 0 < place < 1:
         return Interval(max(low, value - reach), min(high, value + reach), "t", clusters)
@@ -90,7 +88,7 @@ def tailed_freedom(parts: FloatArray) -> float:
     return min(count - 1.0, max(3.0, 2 * count / (kurtosis - 1 + 2 / (count - 1))))
 
 
-def mean(scores: FloatArray, clusters: IntArray | None = None, level: float = 0.95, *, each: str = "score") -> Estimate:
+def mean(scores: FloatArray, clusters: IntArray | None = None, *, each: str = "score") -> Estimate:
     """The mean of scores (n,) with a t interval; with `clusters` (n,), robust to dependence within them.
 
     Scores that are all alike have a mean but no interval: a zero width would claim certainty. `each` says what one of
@@ -100,11 +98,11 @@ def mean(scores: FloatArray, clusters: IntArray | None = None, level: float = 0.
         return undefined_estimate(f"there is no {each}")
     value = float(np.mean(scores))
     codes = cluster_codes(clusters, len(scores))
-    return Estimate(value, _mean_interval(scores, value, codes, clusters is not None, level, each))
+    return Estimate(value, _mean_interval(scores, value, codes, clusters is not None, each))
 
 
 def _mean_interval(
-    scores: FloatArray, value: float, codes: IntArray, clustered: bool, level: float, each: str
+    scores: FloatArray, value: float, codes: IntArray, clustered: bool, each: str
 ) -> Interval | Undefined:
     count = int(codes.max()) + 1
     if count < 2:
@@ -114,16 +112,16 @@ def _mean_interval(
     error, freedom = standard_error((scores - value) / len(scores), codes)
     if error <= 1e-12:
         return Undefined("every cluster has the same mean")
-    return t_interval(value, error, freedom, count, level)
+    return t_interval(value, error, freedom, count)
 
 
-def wilson(successes: float, cases: int, level: float = 0.95) -> Interval:
+def wilson(successes: float, cases: int) -> Interval:
     """Wilson's interval for a share of `cases` > 0 independent units.
 
     Wilson (1927): the shares p for which |p_hat - p| <= z sqrt(p(1-p)/n). It keeps inside 0 to 1 and has
     width at 0 of n and n of n.
     """
-    z = NormalDist().inv_cdf((1 + level) / 2)
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
     rate = successes / cases
     middle = (rate + z**2 / (2 * cases)) / (1 + z**2 / cases)
     reach = z * np.sqrt(rate * (1 - rate) / cases + z**2 / (4 * cases**2)) / (1 + z**2 / cases)

@@ -19,13 +19,7 @@ class PairedComparison:
     difference: Estimate
 
 
-def paired_comparison(
-    first: FloatArray,
-    second: FloatArray,
-    *,
-    clusters: IntArray | None = None,
-    level: float = 0.95,
-) -> PairedComparison:
+def paired_comparison(first: FloatArray, second: FloatArray, *, clusters: IntArray | None = None) -> PairedComparison:
     """Compare scores (pairs,) of the same questions; pairs with a score missing (NaN) are left out.
 
     The paired t interval of the mean difference (Student 1908), robust to dependence within `clusters`.
@@ -37,5 +31,5 @@ def paired_comparison(
         wins=int(np.sum(differences > 0)),
         ties=int(np.sum(differences == 0)),
         losses=int(np.sum(differences < 0)),
-        difference=mean(differences, None if clusters is None else clusters[both], level, each="difference"),
+        difference=mean(differences, None if clusters is None else clusters[both], each="difference"),
     )

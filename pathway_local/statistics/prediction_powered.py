@@ -54,7 +54,6 @@ class _Sample:
     low: float
     high: float
     target: Target
-    level: float
 
     @property
     def labelled(self) -> BoolArray:
@@ -70,7 +69,6 @@ def corrected_mean(
     strata: IntArray | None = None,
     clusters: IntArray | None = None,
     inside: BoolArray | None = None,
-    level: float = 0.95,
 ) -> Correction | Undefined:
     """The mean that people would give to these N cases, or to the population that they are a random sample of.
 
@@ -91,7 +89,7 @@ def corrected_mean(
     Intervals are those of `log_odds_interval` with `tailed_freedom`: where most scores lie at one end of the
     scale the residuals have long tails, for which plain t intervals are too short.
     """
-    sample = _sample(judge, people, scale, target, strata, clusters, level)
+    sample = _sample(judge, people, scale, target, strata, clusters)
     if isinstance(sample, Undefined):
         return sample
     group = np.ones(len(judge), dtype=np.bool_) if inside is None else inside
@@ -130,7 +128,6 @@ def _sample(
     target: Target,
     strata: IntArray | None,
     clusters: IntArray | None,
-    level: float,
 ) -> _Sample | Undefined:
     labelled = np.isfinite(people)
     if labelled.sum() < 2:
@@ -146,7 +143,7 @@ def _sample(
         return Undefined(f"{int(np.sum(inside == 0))} of {size} strata have no label")
     shares = np.where(labelled, inside[layers], np.maximum(whole - inside, 1)[layers])
     codes = cluster_codes(clusters, len(judge))
-    return _Sample(filled, people, layers, codes, whole[layers] / shares, *scale, target, level)
+    return _Sample(filled, people, layers, codes, whole[layers] / shares, *scale, target)
 
 
 def _correction(sample: _Sample, judge: FloatArray, inside: BoolArray, slopes: FloatArray) -> Correction:
@@ -255,7 +252,7 @@ def _interval(
         alike = f"every label is {scores[0]:g}"
         return Undefined(alike if np.ptp(scores) == 0 else "the judge explains every label")
     error, freedom = float(np.sqrt(variance)), tailed_freedom(totals)
-    return log_odds_interval(value, error, freedom, clusters, (sample.low, sample.high), sample.level)
+    return log_odds_interval(value, error, freedom, clusters, (sample.low, sample.high))
 
 
 def _more_labels(variance: float, residual: float, labels: int, cases: int) -> int | Undefined:

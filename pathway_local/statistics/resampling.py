@@ -24,7 +24,7 @@ from pathway_local.statistics.figure import (
     number,
     undefined_estimate,
 )
-from pathway_local.statistics.intervals import cluster_codes, t_quantile, wilson
+from pathway_local.statistics.intervals import LEVEL, cluster_codes, t_quantile, wilson
 
 FEW_CLUSTERS = 30
 GROUPS = 100
@@ -85,7 +85,7 @@ class CountedRows:
         return number(float(statistic.measure(self.counts[None, :])[0]), statistic.reason)
 
     def estimate(
-        self, statistics: Mapping[str, Statistic], *, seed: int = 0, resamples: int = 10_000, level: float = 0.95
+        self, statistics: Mapping[str, Statistic], *, seed: int = 0, resamples: int = 10_000
     ) -> dict[str, Estimate]:
         """All figures with intervals from the same resamples.
 
@@ -104,9 +104,9 @@ class CountedRows:
         estimates = {name: undefined_estimate(v.reason) for name, v in values.items() if isinstance(v, Undefined)}
         for name, value in found.items():
             interval = (
-                self._jackknife(statistics[name], value, left[name], level)
+                self._jackknife(statistics[name], value, left[name])
                 if name in slow
-                else self._percentile(statistics[name], value, drawn[name], level)
+                else self._percentile(statistics[name], value, drawn[name])
             )
             estimates[name] = Estimate(value, interval)
         return {name: estimates[name] for name in statistics}
@@ -138,18 +138,18 @@ class CountedRows:
             kept = self.times - np.bincount(kinds[members], minlength=len(self.times))
             yield self._spread(kept[None, :].astype(np.float64))
 
-    def _percentile(self, statistic: Statistic, value: float, drawn: FloatArray, level: float) -> Interval | Undefined:
+    def _percentile(self, statistic: Statistic, value: float, drawn: FloatArray) -> Interval | Undefined:
         defined = drawn[np.isfinite(drawn)]
         lost = len(drawn) - len(defined)
         if lost > len(defined):
             return Undefined(f"{lost} of {len(drawn)} resamples leave it undefined")
         if np.ptp(defined) <= 1e-12:
-            return self._without_spread(statistic, value, level)
-        outside = _widened(self.clusters, level)
+            return self._without_spread(statistic, value)
+        outside = _widened(self.clusters)
         low, high = np.quantile(defined, [outside, 1 - outside])
         return Interval(float(low), float(high), "bootstrap", self.clusters, lost)
 
-    def _jackknife(self, statistic: Statistic, value: float, left: FloatArray, level: float) -> Interval | Undefined:
+    def _jackknife(self, statistic: Statistic, value: float, left: FloatArray) -> Interval | Undefined:
         groups = len(left)
         if groups < 2:
             return Undefined("there is only one case, or only one cluster of cases")
@@ -157,16 +157,16 @@ class CountedRows:
         if lost:
             return Undefined(f"leaving out one of {groups} clusters leaves it undefined, {lost} times")
         if np.ptp(left) <= 1e-12:
-            return self._without_spread(statistic, value, level)
+            return self._without_spread(statistic, value)
         error = np.sqrt((groups - 1) / groups * np.sum((left - left.mean()) ** 2))
-        reach = float(t_quantile(level, groups - 1) * error)
+        reach = float(t_quantile(LEVEL, groups - 1) * error)
         method = "jackknife with t" if groups == self.clusters else f"jackknife over {groups} groups with t"
         return Interval(max(statistic.least, value - reach), min(statistic.most, value + reach), method, self.clusters)
 
-    def _without_spread(self, statistic: Statistic, value: float, level: float) -> Interval | Undefined:
+    def _without_spread(self, statistic: Statistic, value: float) -> Interval | Undefined:
         """A share of none or all still has an interval: Wilson's, with clusters as the independent units."""
         if statistic.share and value in (0.0, 1.0):
-            return wilson(value * self.clusters, self.clusters, level)
+            return wilson(value * self.clusters, self.clusters)
         return SAME_EVERYWHERE
 
 
@@ -196,9 +196,9 @@ def _distinct_rows(scores: FloatArray) -> tuple[FloatArray, IntArray]:
     return scores[first], kind
 
 
-def _widened(clusters: int, level: float) -> float:
+def _widened(clusters: int) -> float:
     """The share of resamples to leave out at either end; plain percentiles are short by sqrt((C-1)/C) and z for t."""
-    reach = np.sqrt(clusters / (clusters - 1)) * t_quantile(level, clusters - 1)
+    reach = np.sqrt(clusters / (clusters - 1)) * t_quantile(LEVEL, clusters - 1)
     return float(stats.norm.sf(reach))
 
 

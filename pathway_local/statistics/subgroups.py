@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, undefined_estimate
-from pathway_local.statistics.intervals import cluster_codes, standard_error, t_interval
+from pathway_local.statistics.intervals import LEVEL, cluster_codes, standard_error, t_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,6 @@ def group_errors(
     *,
     clusters: IntArray | None = None,
     smallest: int = 10,
-    level: float = 0.95,
 ) -> tuple[GroupError, ...]:
     """Errors rater - reference of cases (cases,) by group code, on the cases with both scores, by group code.
 
@@ -82,24 +81,24 @@ def group_errors(
         ]
 
     sizes_of_error = np.abs(errors)
-    signed = _at_holm_levels(effects(lambda inside: _mean_effect(errors, inside, codes)), level)
-    excess = _at_holm_levels(effects(lambda inside: _excess_effect(sizes_of_error, inside, codes)), level)
-    absolute = _at_first_level(effects(lambda inside: _mean_effect(sizes_of_error, inside, codes)), level)
+    signed = _at_holm_levels(effects(lambda inside: _mean_effect(errors, inside, codes)))
+    excess = _at_holm_levels(effects(lambda inside: _excess_effect(sizes_of_error, inside, codes)))
+    absolute = _at_first_level(effects(lambda inside: _mean_effect(sizes_of_error, inside, codes)))
     return tuple(
         GroupError(int(name), size, *figures)
         for name, size, *figures in zip(names, sizes, signed, absolute, excess, strict=True)
     )
 
 
-def holm_levels(p_values: Sequence[float], level: float = 0.95) -> list[float]:
+def holm_levels(p_values: Sequence[float]) -> list[float]:
     """The confidence level for each test's interval under Holm's step-down procedure (Holm 1979).
 
     The smallest of m p-values is held to alpha/m, the next to alpha/(m-1), and so on until one is not
     rejected; all from there on are held to that one's level. Each interval then leaves out zero exactly where
     the procedure rejects.
     """
-    alpha = 1 - level
-    levels = [level] * len(p_values)
+    alpha = 1 - LEVEL
+    levels = [LEVEL] * len(p_values)
     step = 0
     for rank, place in enumerate(np.argsort(p_values, kind="stable")):
         levels[place] = 1 - alpha / (len(p_values) - step)
@@ -108,15 +107,15 @@ def holm_levels(p_values: Sequence[float], level: float = 0.95) -> list[float]:
     return levels
 
 
-def _at_holm_levels(effects: Sequence[_Effect], level: float) -> list[Estimate]:
+def _at_holm_levels(effects: Sequence[_Effect]) -> list[Estimate]:
     tested = [place for place, effect in enumerate(effects) if not effect.missing]
-    levels = dict(zip(tested, holm_levels([effects[place].p_value for place in tested], level), strict=True))
-    return [effect.estimate(levels.get(place, level)) for place, effect in enumerate(effects)]
+    levels = dict(zip(tested, holm_levels([effects[place].p_value for place in tested]), strict=True))
+    return [effect.estimate(levels.get(place, LEVEL)) for place, effect in enumerate(effects)]
 
 
-def _at_first_level(effects: Sequence[_Effect], level: float) -> list[Estimate]:
+def _at_first_level(effects: Sequence[_Effect]) -> list[Estimate]:
     tested = sum(not effect.missing for effect in effects)
-    return [effect.estimate(1 - (1 - level) / max(tested, 1)) for effect in effects]
+    return [effect.estimate(1 - (1 - LEVEL) / max(tested, 1)) for effect in effects]
 
 
 def _mean_effect(errors: FloatArray, inside: NDArray[np.bool_], codes: IntArray) -> _Effect:
