@@ -23,7 +23,7 @@ class Case(Struct, frozen=True):
 class BadRow(Struct, frozen=True):
     """A row of a cases file that is no case: `where` names file and line, `reason` holds no case text.
 
-    Where the row's own id can't be used, `id` is one made up from its line.
+    Where the row's own id can't be used, `id` is one made up from file and line.
     """
 
     id: str

@@ -65,11 +65,11 @@ class UnknownName(UsageError):
 
 
 class NotKept(UsageError):
-    """The run does not keep a metadata column for every case."""
+    """The run keeps a metadata column for no case."""
 
     def __init__(self, column: str) -> None:
         hint = f"Judge once more with --keep {column}: it fills the column in and judges nothing again."
-        super().__init__(f"the run does not keep the column {column!r} for every case", hint)
+        super().__init__(f"the run does not keep the column {column!r}", hint)
 
 
 class OutputExists(UsageError):

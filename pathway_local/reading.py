@@ -8,7 +8,14 @@ from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict, storable
 
 THINKING = "thinking"
-"""The field that holds what a judge thought before its reply."""
+
+
+def thinking_field(output_format: OutputFormat) -> str:
+    """The field that holds what a judge thought before its reply, called otherwise than the rubric's own fields."""
+    name = THINKING
+    while name in output_format.scores or name in output_format.fields:
+        name = f"judge.{name}"
+    return name
 
 
 def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, marks: Sequence[str]) -> Outcome:
@@ -28,10 +35,11 @@ def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, m
         for name in output_format.fields
         if name in chosen.reading.values
     }
+    thinking = thinking_field(output_format)
     if chosen.thinking:
-        fields[THINKING] = _clean(chosen.thinking, cut=True)
-    cut = tuple(f"cut:{name}" for name in chosen.cut)
-    return Verdict(scores, fields, (*marks, *cut))
+        fields[thinking] = _clean(chosen.thinking, cut=True)
+    cut = (*([thinking] if chosen.thinking_cut else []), *chosen.cut)
+    return Verdict(scores, fields, (*marks, *(f"cut:{name}" for name in cut)))
 
 
 def _score(name: str, completions: Sequence[Completion]) -> Score:

@@ -334,7 +334,10 @@ def test_which_chatbot_is_better(run: Run, answers: Path) -> None:
     assert clustered["value"] == pytest.approx(found["value"])
     assert clustered["clusters"] < found["clusters"] == 160
     same = json.loads(run(*compare, "--margin", 5, "--json").out)[0]
-    assert "though by less than the margin of 5" in same["sentence"]
+    assert same["sentence"].endswith("v2 is better, though by less than the margin of 5.")
+    assert json.loads(run(*turned, "--margin", 5).out)[0]["sentence"].endswith(
+        "v2 is better, though by less than the margin of 5."
+    )
     assert run(*compare, "--margin", "nan").code == 2
     for wrong in ("chatbot=v1", "chatbot=v1,v1", "chatbot", "chatbot=v1,v3", "bot=v1,v2"):
         assert run("compare", answers, "--between", wrong, "--pair-by", "question_id").code == 2

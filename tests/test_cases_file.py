@@ -131,9 +131,9 @@ def test_bad_rows_have_their_line_and_never_stop_the_rest(make: Make) -> None:
     text = 'id,question,answer\nk1,"two\nlines",a\nk2,too,many,fields\n\nk1,again,a\n ,no id,a\nk3,nul\0,a\nk4,ok,a\n'
     found = list(make("a.csv", text))
     assert [(item.where, item.id) for item in found[1:5]] == [
-        ("a.csv line 4", "line 4"),
-        ("a.csv line 6", "line 6"),
-        ("a.csv line 7", "line 7"),
+        ("a.csv line 4", "a.csv line 4"),
+        ("a.csv line 6", "a.csv line 6"),
+        ("a.csv line 7", "a.csv line 7"),
         ("a.csv line 8", "k3"),
     ]
     reasons = [item.reason for item in found[1:5]]
@@ -144,8 +144,10 @@ def test_bad_rows_have_their_line_and_never_stop_the_rest(make: Make) -> None:
 
 
 def test_ids_of_bad_rows_are_nobody_elses(make: Make) -> None:
-    found = list(make("a.csv", "id,question,answer\nline 3,q,a\n,q,a\nline 3',q,a\n"))
-    assert [item.id for item in found] == ["line 3", "line 3'", "line 4"]
+    found = list(make("a.csv", "id,question,answer\na.csv line 3,q,a\n,q,a\na.csv line 3',q,a\n"))
+    assert [item.id for item in found] == ["a.csv line 3", "a.csv line 3'", "a.csv line 4"]
+    (elsewhere,) = make("b.csv", "id,question,answer\n\n,q,a\n")
+    assert elsewhere.id == "b.csv line 3"
 
 
 def test_a_stray_quote_costs_only_its_own_row(make: Make) -> None:
@@ -228,6 +230,17 @@ def test_bad_lines_of_jsonl(make: Make, line: str, reason: str) -> None:
     assert last.row == 3 and first.inputs == last.inputs
 
 
+def test_a_column_that_a_row_lacks_is_empty(make: Make, tmp_path: Path) -> None:
+    lines = ({"question": "q", "answer": "a", "bot": "v1"}, {"question": "q", "answer": "a"})
+    cases = make("a.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    assert [case.metadata for case in cases] == [{"bot": "v1"}, {"bot": ""}]
+    book = openpyxl.Workbook()
+    for row in (("question", "answer", "bot"), ("q", "a", "v1"), ("q", "a", "#N/A")):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    assert [case.metadata for case in CasesFile(tmp_path / "a.xlsx", NEEDED)] == [{"bot": "v1"}, {"bot": ""}]
+
+
 def test_jsonl_columns_come_from_all_of_the_first_lines(make: Make) -> None:
     cases = make("a.jsonl", '{"question": "q"}\n{"answer": "a", "question": "q"}\n')
     assert cases.columns == ("question", "answer")
@@ -260,6 +273,7 @@ def test_parquet_values_become_text(tmp_path: Path) -> None:
         "gap": "",
         "day": "2025-05-01",
         "raw": "bytes",
+        "bad": "",
         "s": '{"k":"2025-05-01T12:00:00"}',
     }
 

@@ -10,10 +10,14 @@ from pathlib import Path
 import pytest
 from rated_run import IDS, TINY, add, cases, judged_run, said
 
+from pathway_local.case import Case, fingerprint
+from pathway_local.rater import Rater
 from pathway_local.results.export import export, export_onto
 from pathway_local.results.panel import make_panel
+from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets import open_sheet
 from pathway_local.verdict import Failure, Score, Verdict
 
 COMMAND = Path(sys.executable).with_name("pathway-local")
@@ -66,6 +70,81 @@ def test_no_field_is_dropped_beside_the_users_own_columns(run: RunFile, tmp_path
     assert first["hosted.tiny.rest"] == "Sure, here it is."
     assert (first["both.tiny.score_mean"], first["both.tiny.score_spread"]) == ("2.5", "3")
     assert "demo.tiny.notes" not in first
+
+
+AWKWARD = parse_rubric(
+    """---
+name: awkward
+inputs: {question: {type: string}, answer: {type: string}}
+outputs:
+  layout: json
+  fields:
+    case: {type: text, tokens: 20}
+    failure: {type: text, tokens: 20}
+    score_label: {type: text, tokens: 20}
+    field.failure: {type: text, tokens: 20}
+    thinking: {type: text, tokens: 20}
+    score: {type: score, levels: {1: Bad, 2: Good}}
+    score_p1: {type: score, min: 1, max: 2}
+    marks: {type: score, min: 1, max: 2}
+---
+user:
+{{ question }} {{ answer }}
+""",
+    "awkward",
+)
+SAID = {name: f"the {name}" for name in ("case", "failure", "score_label", "field.failure", "thinking")}
+
+
+@pytest.fixture
+def awkward(tmp_path: Path) -> Iterator[RunFile]:
+    """Fields and scores that are called like the export's own columns, and metadata like them."""
+    scores = {"score": Score(1, {1: 0.75, 2: 0.25}), "score_p1": Score(2), "marks": Score(1)}
+    verdict = Verdict(scores, SAID | {"judge.thinking": "hm"}, ("cut:case",))
+    metadata = {"marks": "mine", "case.marks": "mine as well", "field.failure": "mine, too"}
+    row = Case("s-1", {"question": "q", "answer": "a"}, metadata, 1)
+    with RunFile.create(tmp_path / "awkward.run") as run:
+        run.add_rubric(AWKWARD.name, AWKWARD.text)
+        rater = run.add_rater(Rater("demo", "judge", AWKWARD.name, {"think": 100}))
+        run.put(rater, row, fingerprint(run.key, AWKWARD.texts_of(row)), verdict, keep=None)
+        yield run
+
+
+FILLED = {
+    "field.case": "the case",
+    "field.field.failure": "the failure",
+    "field.failure": "the field.failure",
+    "field.score_label": "the score_label",
+    "thinking": "the thinking",
+    "judge.thinking": "hm",
+    "score": 1,
+    "score_label": "Bad",
+    "score_p1": 0.75,
+    "field.score_p1": 2,
+    "field.marks": 1,
+    "marks": "cut:case",
+}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".xlsx", ".parquet"])
+def test_no_column_takes_the_place_of_another(awkward: RunFile, tmp_path: Path, suffix: str) -> None:
+    target = tmp_path / f"v{suffix}"
+    export(awkward, target, force=False)
+    sheet = open_sheet(target)
+    (row,) = sheet.rows()
+    assert len(set(sheet.columns)) == len(sheet.columns)
+    own = {"case": "s-1", "rater": "demo", "rubric": "awkward", "failure": ""}
+    kept = {"case.marks": "mine as well", "case.case.marks": "mine", "case.field.failure": "mine, too"}
+    assert {name: row.cells[name] for name in own | kept} == own | kept
+    assert {name: row.cells[name] for name in FILLED} == {name: str(value) for name, value in FILLED.items()}
+
+
+def test_no_column_takes_the_place_of_another_beside_the_users_own(awkward: RunFile, tmp_path: Path) -> None:
+    (tmp_path / "cases.jsonl").write_text('{"id": "s-1", "question": "q", "answer": "a"}\n')
+    sheet = cases_of(tmp_path / "cases.jsonl", [AWKWARD], awkward)
+    export_onto(awkward, sheet, tmp_path / "out.jsonl", force=False)
+    row = json.loads((tmp_path / "out.jsonl").read_text())
+    assert {name: row[f"awkward.{name}"] for name in FILLED} == FILLED
 
 
 def test_a_reader_of_the_pipe_may_leave(tmp_path: Path) -> None:

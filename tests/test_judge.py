@@ -162,6 +162,13 @@ def test_a_row_that_is_mended_leaves_no_failure_behind(run: RunFile, rubric: Rub
     assert set(stored(run)) == {"line 9", "mended", "c0", "c1"}
 
 
+def test_a_bad_row_of_an_older_run_is_not_there_twice(run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer) -> None:
+    for name in ("line 2", "x.csv line 2"):
+        bad = BadRow(name, 1, "x.csv line 2", "it has no id")
+        judging(run, rubric, Script(tokenizer)).judge([bad, *cases(2)])
+    assert set(stored(run)) == {"x.csv line 2", "c0", "c1"}
+
+
 def test_bad_rows_and_numbered_rows_go_together(run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer) -> None:
     bad = BadRow("1", 1, "x.csv line 2", "it is broken", numbered=True)
     judging(run, rubric, Script(tokenizer)).judge([bad, Case("2", {"answer": "a"}, row=2, numbered=True)])

@@ -61,6 +61,15 @@ def test_clusters_come_from_metadata_that_the_run_keeps(run: RunFile) -> None:
         matrix(run).codes("faculty")
 
 
+def test_a_case_without_the_column_is_taken_as_empty(tmp_path: Path) -> None:
+    rows = [*cases(bot="v1")[:1], *cases()[1:3], *cases(bot="v2")[3:]]
+    with judged_run(tmp_path / "part.run", rows=rows[:2]) as run:
+        add(run, "ann", said(0, 0, 0, 5), kind="human", rows=rows)
+        codes, names = matrix(run).codes("bot")
+        assert (codes.tolist(), names) == ([0, 1, -1, 2], ("v1", "", "v2"))
+        assert len(set(matrix(run).clusters("bot").tolist())) == 4
+
+
 def test_verdicts_on_other_texts_are_left_out_and_counted(run: RunFile) -> None:
     changed = [Case(case.id, {**case.inputs, "answer": "new"}, case.metadata, case.row) for case in cases()[:1]]
     add(run, "demo", said(5), rows=changed)

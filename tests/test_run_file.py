@@ -155,6 +155,16 @@ def test_a_failure_never_wipes_a_verdict_out(run: RunFile) -> None:
     assert run.judged(1, ["a"]) == {}
 
 
+def test_what_a_bad_row_replaced_stays_when_the_bad_row_is_forgotten(run: RunFile) -> None:
+    run.put(1, case("a"), "h", VERDICT)
+    for name in ("a", "b"):
+        run.put(1, case(name), "", Failure("bad-row", "x.csv line 2: it is broken"))
+    run.put(1, case("c"), "", Failure("bad-row", "y.csv line 2: it is broken"))
+    run.forget_bad_rows(1, "x.csv", ["b"])
+    assert current_and_superseded(run) == [("h", None, 1), ("", "bad-row", 0), ("", "bad-row", 0)]
+    assert [record.case_id for record in run.records()] == ["b", "c"]
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_row_numbers_and_explicit_ids_do_not_mix(path: Path, first: bool) -> None:
     run, rater = new_run(path)

@@ -139,7 +139,7 @@ def test_long_texts_in_a_workbook_are_counted(tmp_path: Path) -> None:
 def test_rows_of_the_copy_and_ids_belong_together(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id,question,answer\nb,q,a\n,q,a\na,q,a\nb,q,a\n")
-    verdicts = {"a": 1, "b": 2, "line 3": 3, "line 5": 4}
+    verdicts = {"a": 1, "b": 2, "a.csv line 3": 3, "a.csv line 5": 4}
     add_columns(CasesFile(path, NEEDED), tmp_path / "b.csv", ["s"], lambda item: {"s": verdicts[item.id]})
     assert (tmp_path / "b.csv").read_text().split() == [
         "id,question,answer,s",

@@ -16,8 +16,11 @@ from pathway_local.errors import UsageError
 from pathway_local.judge import Judging, LocalRater, own_seed
 from pathway_local.judges.judge_spec import JudgeSpec, SamplingSpec, ThinkingSpec
 from pathway_local.prompt import Prompt, PromptWriter
+from pathway_local.reading import thinking_field, verdict_of
+from pathway_local.rubrics.output_format import OutputFormat, Reading
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.tokenizer import JudgeTokenizer
+from pathway_local.verdict import Verdict
 
 THINKERS = [family for family in FAMILIES if family.thinking]
 REPLY = " the user wants facts.</S0>\n<S1>Short.</S1>\n<S2>4</S2>"
@@ -75,7 +78,7 @@ def test_thinking_is_free_and_then_the_format_holds(judge: tuple[JudgeSpec, Judg
     assert completion.reading.values["score"] == 4
     assert completion.thinking
     assert "hmm, let me see what is there".startswith(completion.thinking)
-    assert ("thinking" in completion.cut) == (budget == 3)
+    assert completion.thinking_cut == (budget == 3)
 
 
 def test_without_thinking_the_reply_is_asked_for_at_once(judge: tuple[JudgeSpec, JudgeTokenizer]) -> None:
@@ -90,6 +93,19 @@ def test_without_thinking_the_reply_is_asked_for_at_once(judge: tuple[JudgeSpec,
     assert how.skip in text
     if how.off_by:
         assert text != tokenizer.tokenizer.decode(list(drawn(spec, tokenizer, "x", 9)[0][0].ids))
+
+
+def test_a_field_of_the_rubric_is_no_place_for_the_judges_thoughts() -> None:
+    score = {"type": "score", "min": 1, "max": 5}
+    plain = OutputFormat.load({"layout": "json", "fields": {"score": score}})
+    own = OutputFormat.load({"layout": "json", "fields": {"thinking": {"type": "text"}, "score": score}})
+    assert (thinking_field(plain), thinking_field(own)) == ("thinking", "judge.thinking")
+    reading = Reading({"thinking": "by the rubric", "score": 4}, {})
+    completion = Completion("1", reading, "by itself", cut=("thinking",), thinking_cut=True)
+    verdict = verdict_of([completion], own, ())
+    assert isinstance(verdict, Verdict)
+    assert verdict.fields == {"thinking": "by the rubric", "judge.thinking": "by itself"}
+    assert verdict.marks == ("cut:judge.thinking", "cut:thinking")
 
 
 def test_only_thinking_judges_think() -> None:

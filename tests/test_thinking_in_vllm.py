@@ -82,7 +82,7 @@ def test_hundreds_of_thoughts_and_no_broken_reply(family: Family, tmp_path: Path
         assert completion.reading.values["score"] in range(1, 6)
         assert sum(completion.probabilities["score"].values()) == pytest.approx(1, abs=1e-5)
         assert family.thinking and family.thinking.end not in completion.thinking
-    cut = sum("thinking" in completion.cut for completion in found)
+    cut = sum(completion.thinking_cut for completion in found)
     assert 0 < cut < draws, "some ended by themselves, others by their budget"
     assert len({completion.thinking for completion in found}) > draws // 2
     assert len({completion.reading.values["score"] for completion in found if completion.reading}) > 1

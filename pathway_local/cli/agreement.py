@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from pathway_local.cli.agreement_tables import show
-from pathway_local.cli.figures import AsJson, Cluster, Force, MinGroup, Out, Run, give, rubrics_with
+from pathway_local.cli.figures import AsJson, Cluster, Force, MinGroup, Out, Run, give, rubrics_with, tell_empty
 from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new
 from pathway_local.results.agreement import agreement as find
 from pathway_local.results.agreement_plan import AgreementPlan
@@ -48,5 +48,6 @@ def agreement(
     plan = AgreementPlan(rater, cluster, against, figure or "", margin, by, min_group)
     with RunFile.read(run) as read:
         rubrics = rubrics_with(read, rubric, [*rater, *([against] if against else [])])
+        tell_empty(read, cluster, by)
         found = [score for each in rubrics for score in find(read, each, plan)]
     give(run, found, partial(show, smallest=min_group), out, force=force, as_json=as_json)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.estimates import Notes, interval, number
-from pathway_local.cli.figures import AsJson, Cluster, Force, MinGroup, Out, Run, give, rubrics_with
+from pathway_local.cli.figures import AsJson, Cluster, Force, MinGroup, Out, Run, give, rubrics_with, tell_empty
 from pathway_local.cli.terminal import MIN_GROUP, check_new, data, hidden_groups, table
 from pathway_local.results.calibration import Calibration, CalibrationPlan, PeopleMap
 from pathway_local.results.calibration import calibrate as correct
@@ -46,6 +46,7 @@ def calibrate(
     plan = CalibrationPlan(against, judge, target, assume_random, cluster, by, min_group)
     with RunFile.read(run) as read:
         rubrics = rubrics_with(read, rubric, [against, *judge])
+        tell_empty(read, cluster, by)
         found = [each for one in rubrics for each in correct(read, one, plan)]
     give(run, found, partial(show, smallest=min_group), out, force=force, as_json=as_json)
 

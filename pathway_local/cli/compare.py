@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.estimates import Notes
-from pathway_local.cli.figures import AsJson, Force, Out, Run, give, rubrics_with
+from pathway_local.cli.figures import AsJson, Force, Out, Run, give, rubrics_with, tell_empty
 from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new, data, table, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import Comparison, ComparisonPlan
@@ -40,6 +40,7 @@ def compare(
     plan = ComparisonPlan(column, first, second, pair_by, rater, cluster, margin, min_group)
     with RunFile.read(run) as read:
         rubrics = rubrics_with(read, rubric, rater)
+        tell_empty(read, column, pair_by, cluster)
         found = [each for one in rubrics for each in find(read, one, plan)]
     give(run, found, show, out, force=force, as_json=as_json)
 

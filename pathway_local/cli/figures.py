@@ -9,6 +9,7 @@ import typer
 from pathway_local.cli.export_note import note_export
 from pathway_local.cli.terminal import notice, print_json, talk
 from pathway_local.results.figure_file import Figured, write_figures
+from pathway_local.results.kept_column import cases_without
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_rated_by
@@ -46,6 +47,15 @@ def give(
         print_json([each.as_json() for each in found])
     else:
         show(found)
+
+
+def tell_empty(run: RunFile, *columns: str) -> None:
+    """Tell how many cases lack a column that is named, and so are taken as empty. UsageError where all lack it."""
+    for column in filter(None, dict.fromkeys(columns)):
+        if count := cases_without(run, column):
+            lacking = "one case has" if count == 1 else f"{count:,} cases have"
+            filled = f"`judge --keep {column}` fills it in where the cases file still has them"
+            notice(f"{lacking} no {column} in the run, which is taken as empty: {filled}")
 
 
 def rubrics_with(run: RunFile, rubric: str | None, raters: Sequence[str]) -> list[Rubric]:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cli.figures import AsJson, MinGroup, Run
+from pathway_local.cli.figures import AsJson, MinGroup, Run, tell_empty
 from pathway_local.cli.terminal import MIN_GROUP, data, hidden_groups, notice, print_json, table, talk
 from pathway_local.results.summary import Group, ScoreSummary, Summary, summarize
 from pathway_local.runs.run_file import RunFile
@@ -23,6 +23,7 @@ def summary(
     """Show scores, confidence and failures of a run."""
     with RunFile.read(run) as read:
         found = summarize(read, by, min_group)
+        tell_empty(read, by)
     if found.hidden:
         notice(hidden_groups(found.hidden, by, min_group))
     if as_json:

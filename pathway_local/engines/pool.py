@@ -43,7 +43,8 @@ class Completion(Struct, frozen=True):
     """What came back for the request of that id.
 
     Either `reading` holds the values, `probabilities` those of each score's values, and `cut` the fields that
-    their budget closed; or `problem` is a failure's kind and message. `thinking` is what came before the reply.
+    their budget closed; or `problem` is a failure's kind and message. `thinking` is what came before the reply,
+    `thinking_cut` whether its budget closed that.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Completion(Struct, frozen=True):
     cut: tuple[str, ...] = ()
     problem: tuple[str, str] = ("", "")
     tokens: Tokens = NO_TOKENS
+    thinking_cut: bool = False
 
 
 Course = Generator[Pass, PassResult, Completion]
@@ -112,13 +114,13 @@ class Pool:
         reply, stops = request.prompt.reply, self.tokenizer.end_ids
         prompt, thought, tokens = request.prompt, "", NO_TOKENS
         shared, own = prompt.shared, prompt.own + prompt.start
-        cut: tuple[str, ...] = ()
+        too_long = False
         try:
             if request.thinking:
                 result = yield self._thinking_pass(prompt, request.thinking)
                 _check(result, may_be_long=True)
                 thought = Replay(self.tokenizer, result.ids).text
-                cut = ("thinking",) if result.finish == "length" else ()
+                too_long = result.finish == "length"
                 tokens = Tokens(len(shared) + len(prompt.own), result.cached_tokens, len(result.ids))
                 own = prompt.own + result.ids + request.thinking.closing + prompt.start
             grammar = reply.grammar(stops)
@@ -151,8 +153,8 @@ class Pool:
                     probabilities[slot.name] = yield from probing
         except CaseError as error:
             return Completion(request.id, problem=(error.kind, str(error)), tokens=tokens)
-        cut += replay.cut_fields(reply, reading, grammar)
-        return Completion(request.id, reading, thought, probabilities, cut, tokens=tokens)
+        cut = replay.cut_fields(reply, reading, grammar)
+        return Completion(request.id, reading, thought, probabilities, cut, tokens=tokens, thinking_cut=too_long)
 
     def _thinking_pass(self, prompt: Prompt, thinking: Thinking) -> Pass:
         stops = (thinking.end_id, *self.tokenizer.end_ids)

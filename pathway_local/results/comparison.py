@@ -80,12 +80,11 @@ class Comparison:
 
     def _told(self, interval: Interval) -> str:
         a, b = self.first.name, self.second.name
-        if interval.low > 0:
-            return f"{a} is better"
-        if interval.high < 0:
-            near = f", though by less than the margin of {self.margin:g}" if interval.low > -self.margin else ""
-            return f"{b} is better{near}"
-        if self.margin and -self.margin < interval.low and interval.high < self.margin:
+        near = -self.margin < interval.low and interval.high < self.margin
+        if interval.low > 0 or interval.high < 0:
+            though = f", though by less than the margin of {self.margin:g}" if near else ""
+            return f"{a if interval.low > 0 else b} is better{though}"
+        if near:
             return f"neither is better than the other by the margin of {self.margin:g}"
         if self.margin and interval.low > -self.margin:
             return f"{a} is not worse by the margin of {self.margin:g}, and which is better can't be told"

@@ -1,12 +1,13 @@
 """A run's verdicts as a table: a file of its own, or columns beside the user's own sheet."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.rater import Rater
-from pathway_local.reading import THINKING
+from pathway_local.reading import thinking_field
+from pathway_local.rubrics.fields import Score as ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail, file_facts, note
 from pathway_local.runs.command_line import recorded
@@ -20,20 +21,22 @@ from pathway_local.verdict import Failure, Score, Value, Verdict
 CASE_COLUMNS = ("case", "rater", "rubric")
 END_COLUMNS = ("marks", "failure", "failure_message")
 EXPORT = "export"
+OURS = (*CASE_COLUMNS, *END_COLUMNS)
 
 
 def export(run: RunFile, target: Path, *, force: bool) -> list[str]:
     """Write a row for each case, rater and rubric, in the order of the cases file; what to tell the user of it.
 
-    A metadata column that is called like one of ours is written as case.NAME. Raises UsageError.
+    A metadata column that is called like another one is written as case.NAME, a rubric's field or score as
+    field.NAME. Raises UsageError.
     """
-    rubrics, held = _rubrics(run), _Held(run)
-    fields = list(dict.fromkeys(name for _, rater in run.raters() for name in _columns(rater, rubrics, held)))
-    ours = {*CASE_COLUMNS, *fields, *END_COLUMNS}
-    metadata = {name: f"case.{name}" if name in ours else name for name in held.metadata}
-    columns = [*CASE_COLUMNS, *metadata.values(), *fields, *END_COLUMNS]
-    rows = (_row(record, rubrics, metadata) for record in run.records())
-    return _remarks(write_table(target, columns, rows, force=force))
+    held = _Held(run)
+    columns = _columns(run, held)
+    fields = list(dict.fromkeys(name for _, rater in run.raters() for name in columns[rater.rubric].of(rater)))
+    metadata = _apart(held.metadata, {*OURS, *fields}, "case")
+    every = [*CASE_COLUMNS, *metadata.values(), *fields, *END_COLUMNS]
+    rows = (_row(record, columns, metadata) for record in run.records())
+    return _remarks(write_table(target, every, rows, force=force))
 
 
 def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) -> list[str]:
@@ -43,12 +46,12 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
     those that were judged gets no cells: that is told in what is returned. Raises UsageError; CasesError where
     cases are known by row number alone and a row has other texts: then rows have moved.
     """
-    rubrics, held = _rubrics(run), _Held(run)
+    columns = _columns(run, _Held(run))
     several = len({rater.name for _, rater in run.raters()}) > 1
-    columns = [
+    added = [
         f"{_prefix(rater.name, rater.rubric, several)}{column}"
         for _, rater in run.raters()
-        for column in (*_columns(rater, rubrics, held), *END_COLUMNS)
+        for column in (*columns[rater.rubric].of(rater), *END_COLUMNS)
     ]
     found: dict[str, list[Record]] = {}
     for record in run.records():
@@ -59,18 +62,18 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
         nonlocal changed
         cells: dict[str, Value] = {}
         for record in found.get(row.id, ()):
-            rubric = rubrics[record.rubric]
-            if isinstance(row, Case) and record.case_hash != fingerprint(run.key, rubric.texts_of(row)):
+            own = columns[record.rubric]
+            if isinstance(row, Case) and record.case_hash != fingerprint(run.key, own.rubric.texts_of(row)):
                 _refuse_moved(row)
                 changed += 1
                 continue
             prefix = _prefix(record.rater, record.rubric, several)
-            cells |= {f"{prefix}{name}": value for name, value in _cells(record, rubric).items()}
+            cells |= {f"{prefix}{name}": value for name, value in _cells(record, own).items()}
         return cells
 
     from pathway_local.sheets.sheet_copy import add_columns  # it knows all kinds of sheets, whose libraries load slowly
 
-    remarks = _remarks(add_columns(cases, target, columns, cells_of, force=force))
+    remarks = _remarks(add_columns(cases, target, added, cells_of, force=force))
     if changed:
         remarks.append(f"{changed} verdicts are left out: their cases have other texts in {cases.path.name}")
     return remarks
@@ -106,11 +109,12 @@ def _prefix(rater: str, rubric: str, several: bool) -> str:
     return f"{rater}.{rubric}." if several else f"{rubric}."
 
 
-def _rubrics(run: RunFile) -> dict[str, Rubric]:
+def _columns(run: RunFile, held: "_Held") -> dict[str, "_Columns"]:
+    """By rubric."""
     rubrics = rubrics_of(run)
     if not run.raters():
         raise UsageError("the run holds no verdicts yet", "Judge some cases first.")
-    return rubrics
+    return {name: _Columns(rubric, held) for name, rubric in rubrics.items()}
 
 
 class _Held:
@@ -122,50 +126,73 @@ class _Held:
 
     def __init__(self, run: RunFile) -> None:
         self.metadata: dict[str, None] = {}
-        self._fields: dict[tuple[str, str], dict[str, None]] = {}
+        self.fields: dict[str, dict[str, dict[str, None]]] = {}
+        """By rubric and rater."""
         for record in run.records():
             self.metadata |= dict.fromkeys(record.metadata)
             if isinstance(record.outcome, Verdict):
-                own = self._fields.setdefault((record.rater, record.rubric), {})
+                own = self.fields.setdefault(record.rubric, {}).setdefault(record.rater, {})
                 own |= dict.fromkeys(record.outcome.fields)
 
-    def fields(self, rater: Rater) -> Iterator[str]:
-        """Fields that the rater's verdicts have."""
-        yield from self._fields.get((rater.name, rater.rubric), ())
+
+class _Columns:
+    """What the columns are called that the verdicts under a rubric fill: no two alike, and none like one of ours."""
+
+    def __init__(self, rubric: Rubric, held: _Held) -> None:
+        self.rubric = rubric
+        self._held = held.fields.get(rubric.name, {})
+        self._thinking = thinking_field(rubric.format)
+        declared = rubric.format.scores
+        others = {*OURS, *(column for name, score in declared.items() for column in _beside(name, score))}
+        self.scores = _apart(declared, others, "field")
+        fields = [*rubric.format.fields, self._thinking, *(name for own in self._held.values() for name in own)]
+        self.fields = _apart(fields, {*others, *self.scores.values()}, "field")
+
+    def of(self, rater: Rater) -> Iterator[str]:
+        """The columns that the rater's verdicts fill, in order."""
+        for name, score in self.rubric.format.scores.items():
+            yield from (self.scores[name], *_beside(name, score))
+        thinking = [self._thinking] if rater.spec.get("think") else []
+        fields = [*self.rubric.format.fields, *thinking, *self._held.get(rater.name, ())]
+        yield from (self.fields[name] for name in dict.fromkeys(fields))
 
 
-def _columns(rater: Rater, rubrics: Mapping[str, Rubric], held: _Held) -> list[str]:
-    output = rubrics[rater.rubric].format
-    columns: dict[str, None] = {}
-    for name, score in output.scores.items():
-        columns |= dict.fromkeys((name, f"{name}_label", f"{name}_expected", f"{name}_confidence"))
-        columns |= dict.fromkeys(f"{name}_p{value}" for value in score.values)
-    columns |= dict.fromkeys(output.fields)
-    if rater.spec.get("think"):
-        columns[THINKING] = None
-    return [*columns, *(name for name in held.fields(rater) if name not in columns)]
+def _beside(name: str, score: ScoreField) -> list[str]:
+    """The columns that go with a score's own."""
+    return [f"{name}_label", f"{name}_expected", f"{name}_confidence", *(f"{name}_p{value}" for value in score.values)]
 
 
-def _row(record: Record, rubrics: Mapping[str, Rubric], metadata: Mapping[str, str]) -> dict[str, Value]:
+def _apart(names: Iterable[str], others: Collection[str], prefix: str) -> dict[str, str]:
+    """A column for each name: the name, behind as many prefixes as it takes to be that of no other column."""
+    columns = {name: name for name in names}
+    for name in [each for each in columns if each in others]:
+        column = name
+        while column in others or column in columns.values():
+            column = f"{prefix}.{column}"
+        columns[name] = column
+    return columns
+
+
+def _row(record: Record, columns: Mapping[str, _Columns], metadata: Mapping[str, str]) -> dict[str, Value]:
     case: dict[str, Value] = {"case": record.case_id, "rater": record.rater, "rubric": record.rubric}
     kept: dict[str, Value] = {column: record.metadata.get(name, "") for name, column in metadata.items()}
-    return case | kept | _cells(record, rubrics[record.rubric])
+    return case | kept | _cells(record, columns[record.rubric])
 
 
-def _cells(record: Record, rubric: Rubric) -> dict[str, Value]:
+def _cells(record: Record, columns: _Columns) -> dict[str, Value]:
     outcome = record.outcome
     if isinstance(outcome, Failure):
         return {"failure": outcome.kind, "failure_message": outcome.message}
     cells: dict[str, Value] = {"marks": " ".join(outcome.marks)}
     for name, score in outcome.scores.items():
-        cells |= _score_cells(name, score, rubric)
-    return cells | dict(outcome.fields)
+        cells |= _score_cells(name, score, columns)
+    return cells | {columns.fields.get(name, name): value for name, value in outcome.fields.items()}
 
 
-def _score_cells(name: str, score: Score, rubric: Rubric) -> dict[str, Value]:
-    declared = rubric.format.scores[name]
+def _score_cells(name: str, score: Score, columns: _Columns) -> dict[str, Value]:
+    declared = columns.rubric.format.scores[name]
     return {
-        name: score.value,
+        columns.scores[name]: score.value,
         f"{name}_label": declared.levels.get(score.value, ""),
         f"{name}_expected": score.expected(declared.special) if declared.scale == "ordinal" else None,
         f"{name}_confidence": score.confidence,

@@ -106,16 +106,19 @@ class RatingsMatrix:
     def codes(self, column: str) -> tuple[IntArray, tuple[str, ...]]:
         """Each case's value of a metadata column as a code (cases,), and the values in the order of their codes.
 
-        -1 for cases without the column that nobody scored, such as rows that could not be read. UsageError
-        where the run does not keep the column for every case that has a score.
+        A case without the column is taken as empty; -1 where nobody scored it either, such as a row that could not
+        be read. NotKept where no case has the column.
         """
-        scored = np.flatnonzero(np.isfinite(self.given).any(axis=1))
-        if any(column not in self.metadata[case] for case in scored):
+        scored: NDArray[np.bool_] = np.asarray(np.isfinite(self.given).any(axis=1))
+        if scored.any() and not any(column in kept for kept in self.metadata):
             raise NotKept(column)
-        names = tuple(dict.fromkeys(kept[column] for kept in self.metadata if column in kept))
+        values = [
+            kept.get(column, "" if has_score else None) for kept, has_score in zip(self.metadata, scored, strict=True)
+        ]
+        names = tuple(value for value in dict.fromkeys(values) if value is not None)
         place = {name: code for code, name in enumerate(names)}
-        codes = (place[kept[column]] if column in kept else -1 for kept in self.metadata)
-        return np.fromiter(codes, dtype=np.int64, count=len(self.metadata)), names
+        codes = (-1 if value is None else place[value] for value in values)
+        return np.fromiter(codes, dtype=np.int64, count=len(values)), names
 
     def clusters(self, column: str) -> IntArray:
         """Codes of what depends on each other, (cases,): the same value of the column; without one, a case alone."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pathway_local.errors import NotKept
+from pathway_local.results.kept_column import cases_without
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import Score as ScoreField
 from pathway_local.rubrics.rubric import Rubric
@@ -104,12 +104,15 @@ class Summary:
 def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
     """The summary of a run; with `by`, one group for each value of that metadata column. Raises NotKept.
 
-    A group under `smallest` cases of a rater is left out: a mean of few may tell what one of them got.
+    A case without the column is in the empty group. A group under `smallest` cases of a rater is left out: a mean of
+    few may tell what one of them got.
     """
     rubrics = rubrics_of(run)
+    if by:
+        cases_without(run, by)
     groups: dict[Key, Group] = {}
     for record in run.records():
-        key = (record.rater, record.rubric, _group_of(record, by))
+        key = (record.rater, record.rubric, record.metadata.get(by, ""))
         if key not in groups:
             groups[key] = Group(*key, _empty(rubrics[record.rubric]))
         _count(groups[key], record)
@@ -125,16 +128,6 @@ def _labels(run: RunFile) -> Iterator[tuple[str, str]]:
         label = run.get_setting(f"label:{rater.name}")
         if isinstance(label, str) and label:
             yield rater.name, label
-
-
-def _group_of(record: Record, by: str) -> str:
-    if not by:
-        return ""
-    if isinstance(record.outcome, Failure) and record.outcome.kind == "bad-row":
-        return record.metadata.get(by, "")  # a row that is no case has no metadata to keep
-    if by not in record.metadata:
-        raise NotKept(by)
-    return record.metadata[by]
 
 
 def _empty(rubric: Rubric) -> dict[str, ScoreSummary]:

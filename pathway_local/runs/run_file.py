@@ -53,7 +53,7 @@ _JUDGED = """
     WHERE rater_id = ? AND superseded = 0 AND failure_kind IS NULL AND case_id IN ({})
 """
 _BAD_ROWS = """
-    SELECT key, case_id FROM cases JOIN outcomes ON case_key = key
+    SELECT outcomes.id, case_id FROM cases JOIN outcomes ON case_key = key
     WHERE rater_id = ? AND failure_kind = 'bad-row' AND instr(failure_message, ?) = 1
 """
 # CROSS JOIN fixes the order of the loops: rows come by an index, so nothing is sorted or held in memory.
@@ -255,12 +255,15 @@ class RunFile:
             self._db.execute_all(_PUT, rows)
 
     def forget_bad_rows(self, rater_id: int, source: str, still_bad: Collection[str]) -> None:
-        """Drop what the rater has on rows of the file `source` that were no cases, except those that still are none."""
+        """Drop the rater's failures on rows of the file `source` that were no cases, except `still_bad` ones.
+
+        A verdict that such a failure took the place of stays in the file, as superseded.
+        """
         rows = self._db.rows(_BAD_ROWS, rater_id, f"{source} ")
         with self._db.writing():
-            for key, case_id in rows:
+            for outcome_id, case_id in rows:
                 if case_id not in still_bad:
-                    self._db.execute("DELETE FROM outcomes WHERE case_key = ? AND rater_id = ?", (key, rater_id))
+                    self._db.execute("DELETE FROM outcomes WHERE id = ?", (outcome_id,))
 
     def keep_metadata(self, cases: Iterable[Case], keep: Collection[str] | None) -> None:
         """Fill in the metadata columns named in `keep` (None: all) and the row of cases that the run has.

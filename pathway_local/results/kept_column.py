@@ -1,0 +1,23 @@
+"""A metadata column that a run keeps: which cases lack it."""
+
+import json
+
+from pathway_local.errors import NotKept
+from pathway_local.runs.database import decoding
+from pathway_local.runs.run_file import RunFile
+
+# A row that is no case has no metadata to keep.
+_CASES = """
+    SELECT metadata FROM cases WHERE EXISTS (
+        SELECT 1 FROM outcomes WHERE case_key = key AND superseded = 0 AND failure_kind IS NOT 'bad-row'
+    )
+"""
+
+
+def cases_without(run: RunFile, column: str) -> int:
+    """How many of the run's cases lack the column; figures take them as empty. NotKept where all lack it."""
+    with decoding(run.path):
+        kept = [column in json.loads(metadata) for (metadata,) in run.database.stream(_CASES)]
+    if kept and not any(kept):
+        raise NotKept(column)
+    return kept.count(False)
