@@ -7,16 +7,6 @@ from pathway_local.errors import ReplyError
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict, storable
 
-THINKING = "thinking"
-
-
-def thinking_field(output_format: OutputFormat) -> str:
-    """The field that holds what a judge thought before its reply, called otherwise than the rubric's own fields."""
-    name = THINKING
-    while name in output_format.scores or name in output_format.fields:
-        name = f"judge.{name}"
-    return name
-
 
 def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, marks: Sequence[str]) -> Outcome:
     """The verdict of one case from its completions.
@@ -35,7 +25,7 @@ def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, m
         for name in output_format.fields
         if name in chosen.reading.values
     }
-    thinking = thinking_field(output_format)
+    thinking = output_format.thinking
     if chosen.thinking:
         fields[thinking] = _clean(chosen.thinking, cut=True)
     cut = (*([thinking] if chosen.thinking_cut else []), *chosen.cut)

@@ -16,7 +16,7 @@ from pathway_local.errors import UsageError
 from pathway_local.judge import Judging, LocalRater, own_seed
 from pathway_local.judges.judge_spec import JudgeSpec, SamplingSpec, ThinkingSpec
 from pathway_local.prompt import Prompt, PromptWriter
-from pathway_local.reading import thinking_field, verdict_of
+from pathway_local.reading import verdict_of
 from pathway_local.rubrics.output_format import OutputFormat, Reading
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.tokenizer import JudgeTokenizer
@@ -99,7 +99,7 @@ def test_a_field_of_the_rubric_is_no_place_for_the_judges_thoughts() -> None:
     score = {"type": "score", "min": 1, "max": 5}
     plain = OutputFormat.load({"layout": "json", "fields": {"score": score}})
     own = OutputFormat.load({"layout": "json", "fields": {"thinking": {"type": "text"}, "score": score}})
-    assert (thinking_field(plain), thinking_field(own)) == ("thinking", "judge.thinking")
+    assert (plain.thinking, own.thinking) == ("thinking", "judge.thinking")
     reading = Reading({"thinking": "by the rubric", "score": 4}, {})
     completion = Completion("1", reading, "by itself", cut=("thinking",), thinking_cut=True)
     verdict = verdict_of([completion], own, ())

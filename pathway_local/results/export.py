@@ -6,7 +6,6 @@ from pathlib import Path
 from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.rater import Rater
-from pathway_local.reading import thinking_field
 from pathway_local.rubrics.fields import Score as ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail, file_facts, note
@@ -141,7 +140,7 @@ class _Columns:
     def __init__(self, rubric: Rubric, held: _Held) -> None:
         self.rubric = rubric
         self._held = held.fields.get(rubric.name, {})
-        self._thinking = thinking_field(rubric.format)
+        self._thinking = rubric.format.thinking
         declared = rubric.format.scores
         others = {*OURS, *(column for name, score in declared.items() for column in _beside(name, score))}
         self.scores = _apart(declared, others, "field")

@@ -205,6 +205,14 @@ class OutputFormat:
         """The generated fields that are no scores, by name, in order."""
         return {s.name: s.field for s in self._slots() if not isinstance(s.field, Score | Echo)}
 
+    @cached_property
+    def thinking(self) -> str:
+        """The field of a verdict for what a judge thought before its reply: called like none of the format's own."""
+        name = "thinking"
+        while name in self.scores or name in self.fields:
+            name = f"judge.{name}"
+        return name
+
     @property
     def echoes(self) -> dict[str, str]:
         """Echo field name → the input that it gives back."""
