@@ -34,6 +34,10 @@ def outcomes(run: RunFile, name: str = "panel") -> dict[str, Verdict | Failure]:
     return {record.case_id: record.outcome for record in run.records(name)}
 
 
+def test_a_rubrics_own_field_is_no_mean_of_a_panel() -> None:
+    assert mean_of(Verdict({"score": Score(3)}, {"score_mean": 2.5}), "score") is None
+
+
 def test_a_mean_is_no_level_of_the_scale(run: RunFile) -> None:
     found = made(run, "mean")
     said_by_panel = outcomes(run)

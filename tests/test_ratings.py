@@ -197,7 +197,9 @@ def test_a_file_can_be_imported_again_but_not_changed(run: RunFile, tmp_path: Pa
     assert (again.raters[0].unchanged, len(scores_of(run, "Ann"))) == (1, 3)
     error = refused(run, table(tmp_path, [["id", "score"], ["s-4", 1], ["s-1", 5]], "changed.csv"))
     assert isinstance(error, RatingsError)
-    assert error.problems == ("line 3: Ann has rated its case otherwise in the run",)
+    assert error.problems == (
+        "line 3: Ann has rated its case otherwise in the run (a correction needs a --rater of its own)",
+    )
 
 
 def test_a_rater_of_another_kind_is_another_rater(run: RunFile, tmp_path: Path) -> None:

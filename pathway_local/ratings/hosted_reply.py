@@ -79,7 +79,7 @@ def _verdict(values: Mapping[str, Value], output_format: OutputFormat, rest: lis
     scores = {name: Given(value) for name in output_format.scores if isinstance(value := values.get(name), int)}
     fields = {name: _clean(values[name]) for name in output_format.fields if name in values}
     if rest:
-        fields[REST] = "\n\n".join(rest)
+        fields[output_format.apart(REST)] = "\n\n".join(rest)
     return Verdict(scores, fields, tuple(marks))
 
 

@@ -326,7 +326,7 @@ class _Storing:
         if before is None or before[0] != item.place.case_hash or isinstance(before[1], Failure):
             return True
         if isinstance(outcome, Verdict) and outcome != before[1]:
-            reason = f"{item.rater} has rated its case otherwise in the run"
+            reason = f"{item.rater} has rated its case otherwise in the run (a correction needs a --rater of its own)"
             self.reading.problems.append(Problem(item.rating.where, reason))
         counts.unchanged += 1
         return False

@@ -47,7 +47,7 @@ class _Votes:
 
 def mean_of(verdict: Verdict, score: str) -> float | None:
     """The mean that a panel gave in place of a score on the scale."""
-    value = verdict.fields.get(f"{score}{MEAN}")
+    value = verdict.fields.get(f"{score}{MEAN}") if score not in verdict.scores else None
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

@@ -207,8 +207,11 @@ class OutputFormat:
 
     @cached_property
     def thinking(self) -> str:
-        """The field of a verdict for what a judge thought before its reply: called like none of the format's own."""
-        name = "thinking"
+        """The field of a verdict for what a judge thought before its reply."""
+        return self.apart("thinking")
+
+    def apart(self, name: str) -> str:
+        """A field for what a judge said beside the format, called like none of the format's own."""
         while name in self.scores or name in self.fields:
             name = f"judge.{name}"
         return name

@@ -334,7 +334,8 @@ class RunFile:
         """Delete raters that gave no outcome yet, so that what changed since may take their place; else refuse."""
         query = f"SELECT 1 FROM raters JOIN outcomes ON rater_id = raters.id WHERE raters.{column} = ? LIMIT 1"
         if self._db.rows(query, value):
-            raise RaterChanged(f"{self.path}: it holds outcomes {what}", "Undo that change, or name another run file.")
+            hint = "Undo that change, name another run file, or give what has changed a name of its own"
+            raise RaterChanged(f"{self.path}: it holds outcomes {what}", f"{hint} (a judge's is its --rater).")
         self._db.execute(f"DELETE FROM raters WHERE {column} = ?", (value,))
 
     def _store_cases(self, cases: Sequence[Case], keep: Collection[str] | None) -> dict[str, int]:
