@@ -13,14 +13,14 @@ from msgspec.structs import replace
 
 from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.engines.passes import GREEDY, Sampling
-from pathway_local.engines.pool import NO_TOKENS, Completion, Pool, Request, Tokens
+from pathway_local.engines.pool import Completion, Pool, Request
 from pathway_local.errors import CaseError, RunFileError, Stopped
 from pathway_local.prompt import Prompt, PromptWriter
 from pathway_local.reading import verdict_of
 from pathway_local.rubrics.consistency import broken_rules
 from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_file import RunFile
-from pathway_local.verdict import Failure, Verdict
+from pathway_local.verdict import NO_TOKENS, Failure, Tokens, Verdict
 
 ALLOCATIONS = 50_000
 """New objects between two looks for garbage in circles; Python's own 700 are less than a batch of cases makes."""
@@ -56,7 +56,7 @@ class Tally:
 
     def count(self, stored: CaseOutcome) -> None:
         """Add an outcome that was stored."""
-        self.tokens += Tokens(stored.prompt_tokens, stored.cached_tokens, stored.generated_tokens)
+        self.tokens += stored.tokens
         if isinstance(stored.outcome, Failure):
             self.failures[stored.outcome.kind] += 1
         else:
@@ -198,7 +198,7 @@ def _outcome_of(drawing: _Drawing) -> CaseOutcome:
         broken = broken_rules(rubric.rules, rubric.inputs_of(drawing.case), outcome)
         outcome = replace(outcome, marks=(*outcome.marks, *broken))
     tokens = sum((completion.tokens for completion in completions[1:]), completions[0].tokens)
-    return CaseOutcome(drawing.case, drawing.case_hash, outcome, tokens.prompt, tokens.cached, tokens.generated)
+    return CaseOutcome(drawing.case, drawing.case_hash, outcome, tokens)
 
 
 def _without_texts(found: CaseOutcome) -> CaseOutcome:

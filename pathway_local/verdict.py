@@ -55,6 +55,20 @@ class Failure(Struct, frozen=True):
 Outcome = Verdict | Failure
 
 
+class Tokens(Struct, frozen=True):
+    """Tokens of a request's prompt, how many of them the prefix cache saved, and tokens of its reply."""
+
+    prompt: int = 0
+    cached: int = 0
+    generated: int = 0
+
+    def __add__(self, other: "Tokens") -> "Tokens":
+        return Tokens(self.prompt + other.prompt, self.cached + other.cached, self.generated + other.generated)
+
+
+NO_TOKENS = Tokens()
+
+
 def storable(text: str) -> str:
     """The text with U+FFFD for each lone half of a surrogate pair, which no file can hold."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

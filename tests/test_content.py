@@ -15,7 +15,7 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content, content_hash
 from pathway_local.runs.purge import purge
 from pathway_local.runs.run_file import RunFile
-from pathway_local.verdict import Failure, Score, Verdict
+from pathway_local.verdict import Failure, Score, Tokens, Verdict
 
 COUNT = 300  # more than are hashed at a time
 
@@ -154,7 +154,7 @@ def test_a_run_of_an_earlier_release_is_not_covered(tmp_path: Path) -> None:
 
 
 def test_whole_numbers_and_chances_are_hashed(path: Path, run: RunFile) -> None:
-    run.put(1, case("x", 900), "h", Verdict({"score": Score(3, {3: 1.0})}), prompt_tokens=7)
+    run.put(1, case("x", 900), "h", Verdict({"score": Score(3, {3: 1.0})}), tokens=Tokens(7))
     hashes = {content_hash(run.database)}
     for statement in (
         "UPDATE outcomes SET prompt_tokens = 8 WHERE prompt_tokens = 7",

@@ -62,7 +62,7 @@ def test_a_file_of_the_first_schema_opens(path: Path, opened: object) -> None:
     assert callable(opened)
     with opened(path) as run:
         (record,) = run.records()
-        assert (record.outcome, record.metadata, record.prompt_tokens) == (VERDICT, {"chatbot": "v1"}, 800)
+        assert (record.outcome, record.metadata, record.tokens.prompt) == (VERDICT, {"chatbot": "v1"}, 800)
         assert run.get_setting("cases") == "cases.csv"
         assert run.jobs()[0].command == ("judge",)
         assert run.key == bytes(range(32))

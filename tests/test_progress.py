@@ -3,8 +3,8 @@
 import pytest
 
 from pathway_local.cli.progress import PLAIN_SECONDS, JobProgress
-from pathway_local.engines.pool import Tokens
 from pathway_local.judge import Tally
+from pathway_local.verdict import Tokens
 
 
 def test_the_pace_is_that_of_judging_not_of_loading(

@@ -16,7 +16,7 @@ from pathway_local.ratings.import_ratings import Imported, RatingsFile, import_r
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
-from pathway_local.verdict import Failure, Verdict
+from pathway_local.verdict import Failure, Tokens, Verdict
 
 Rows = Sequence[Sequence[object]]
 
@@ -280,7 +280,7 @@ def test_openai_results(run: RunFile, tmp_path: Path) -> None:
     assert (rater.replies, rater.exact, rater.broken) == (2, 1, 1)
     assert set(rater.breaks) == {"heading", "score-form"}
     record = next(record for record in run.records("gpt") if record.case_id == "s-1")
-    assert (record.prompt_tokens, record.cached_tokens, record.generated_tokens) == (90, 64, 9)
+    assert record.tokens == Tokens(90, 64, 9)
     spec = dict(run.raters()[-1][1].spec)
     assert (spec["service"], spec["model"]) == ("openai", "gpt-x-2026")
     late = write_lines(

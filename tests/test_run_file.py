@@ -13,7 +13,7 @@ from pathway_local.errors import RaterChanged, RunFileError, UnknownName
 from pathway_local.rater import Rater
 from pathway_local.runs.database import IDS_PER_QUERY
 from pathway_local.runs.run_file import RunFile
-from pathway_local.verdict import Failure, Score, Value, Verdict
+from pathway_local.verdict import Failure, Score, Tokens, Value, Verdict
 
 
 @pytest.fixture
@@ -32,9 +32,9 @@ def test_outcomes_come_back_in_the_order_of_the_cases_file(path: Path, run: RunF
     run.add_rubric("gold", "Compare.")
     gold = run.add_rater(Rater("demo", "judge", "gold", {}))
     anna = run.add_rater(Rater("anna", "human", "grounded", {}))
-    run.put(1, case("b", 2), "h2", Failure("prompt-too-long", "9000 tokens, 8192 fit"), prompt_tokens=9000)
+    run.put(1, case("b", 2), "h2", Failure("prompt-too-long", "9000 tokens, 8192 fit"), tokens=Tokens(9000))
     run.put(gold, case("a", 1), "h1", Verdict({"completeness": Score(2), "correctness": Score(5)}))
-    run.put(1, case("a", 1), "h1", VERDICT, prompt_tokens=800, cached_tokens=768, generated_tokens=90)
+    run.put(1, case("a", 1), "h1", VERDICT, tokens=Tokens(800, 768, 90))
     run.put(anna, case("a", 1), "h1", Verdict({"score": Score(3)}))
     run.close()
     with RunFile.read(path) as reader:
@@ -46,7 +46,7 @@ def test_outcomes_come_back_in_the_order_of_the_cases_file(path: Path, run: RunF
             ("b", "demo", "grounded"),
         ]
         assert found[0].outcome == VERDICT
-        assert (found[0].prompt_tokens, found[0].cached_tokens, found[0].generated_tokens) == (800, 768, 90)
+        assert found[0].tokens == Tokens(800, 768, 90)
         assert (found[0].row, found[0].numbered, found[0].case_hash) == (1, False, "h1")
         assert found[1].outcome == Verdict({"completeness": Score(2), "correctness": Score(5)})
         assert found[3].outcome == Failure("prompt-too-long", "9000 tokens, 8192 fit")

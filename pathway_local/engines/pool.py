@@ -14,6 +14,7 @@ from pathway_local.prompt import Prompt
 from pathway_local.rubrics.fields import Score
 from pathway_local.rubrics.output_format import Reading
 from pathway_local.tokenizer import JudgeTokenizer
+from pathway_local.verdict import NO_TOKENS, Tokens
 
 
 class Request(Struct, frozen=True):
@@ -23,20 +24,6 @@ class Request(Struct, frozen=True):
     prompt: Prompt
     sampling: Sampling = GREEDY
     thinking: Thinking | None = None
-
-
-class Tokens(Struct, frozen=True):
-    """Tokens of a request's prompt, how many of them the prefix cache saved, and tokens of its reply."""
-
-    prompt: int = 0
-    cached: int = 0
-    generated: int = 0
-
-    def __add__(self, other: "Tokens") -> "Tokens":
-        return Tokens(self.prompt + other.prompt, self.cached + other.cached, self.generated + other.generated)
-
-
-NO_TOKENS = Tokens()
 
 
 class Completion(Struct, frozen=True):

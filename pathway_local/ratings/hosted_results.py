@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pathway_local.sheets.row import Row
-from pathway_local.verdict import Failure
+from pathway_local.verdict import NO_TOKENS, Failure, Tokens
 
 UNFINISHED = ("length", "max_tokens", "model_context_window_exceeded", "max_output_tokens")
 REFUSED = ("content_filter", "refusal")
@@ -22,9 +22,7 @@ class HostedResult:
     text: str = ""
     unfinished: bool = False
     failure: Failure | None = None
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    generated_tokens: int = 0
+    tokens: Tokens = NO_TOKENS
 
 
 def is_result_file(columns: Collection[str]) -> bool:
@@ -59,16 +57,12 @@ def _openai(row: Row, custom_id: str, response: dict[str, Any]) -> HostedResult:
         return HostedResult(custom_id, service, model, failure=Failure("refused", "the hosted judge refused"))
     usage = _object(body, "usage")
     details = _object(usage, "prompt_tokens_details") or _object(usage, "input_tokens_details")
-    return HostedResult(
-        custom_id,
-        service,
-        model,
-        text,
-        ending in UNFINISHED,
-        prompt_tokens=_count(usage, "prompt_tokens") or _count(usage, "input_tokens"),
-        cached_tokens=_count(details, "cached_tokens"),
-        generated_tokens=_count(usage, "completion_tokens") or _count(usage, "output_tokens"),
+    tokens = Tokens(
+        _count(usage, "prompt_tokens") or _count(usage, "input_tokens"),
+        _count(details, "cached_tokens"),
+        _count(usage, "completion_tokens") or _count(usage, "output_tokens"),
     )
+    return HostedResult(custom_id, service, model, text, ending in UNFINISHED, tokens=tokens)
 
 
 def _chat_text(body: dict[str, Any]) -> tuple[str, str, bool]:
@@ -106,16 +100,10 @@ def _anthropic(custom_id: str, result: dict[str, Any]) -> HostedResult:
         return HostedResult(custom_id, "anthropic", model, failure=Failure("refused", "the hosted judge refused"))
     usage = _object(message, "usage")
     cached = _count(usage, "cache_read_input_tokens")
-    return HostedResult(
-        custom_id,
-        "anthropic",
-        model,
-        _joined(message.get("content"), "text"),
-        ending in UNFINISHED,
-        prompt_tokens=_count(usage, "input_tokens") + cached + _count(usage, "cache_creation_input_tokens"),
-        cached_tokens=cached,
-        generated_tokens=_count(usage, "output_tokens"),
-    )
+    prompt = _count(usage, "input_tokens") + cached + _count(usage, "cache_creation_input_tokens")
+    tokens = Tokens(prompt, cached, _count(usage, "output_tokens"))
+    text = _joined(message.get("content"), "text")
+    return HostedResult(custom_id, "anthropic", model, text, ending in UNFINISHED, tokens=tokens)
 
 
 def _loaded(row: Row, key: str) -> dict[str, Any]:

@@ -297,15 +297,12 @@ class _Storing:
             job = self.run.begin_job(command, self._facts())
             ids = {name: self.run.add_rater(rater) for name, rater in self.raters.items()}
             for item in new:
-                prompt, cached, generated = item.rating.tokens
                 self.run.put(
                     ids[item.rater],
                     item.place.case,
                     item.place.case_hash,
                     item.rating.outcome,
-                    prompt_tokens=prompt,
-                    cached_tokens=cached,
-                    generated_tokens=generated,
+                    tokens=item.rating.tokens,
                 )
             self.run.end_job(job, "done", {"imported": len(new), "unchanged": len(placed) - len(new)})
         raters = tuple(self.counts.values())

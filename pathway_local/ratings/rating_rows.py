@@ -12,7 +12,7 @@ from pathway_local.ratings.rating_layout import Evaluator, RatingLayout
 from pathway_local.ratings.score_text import read_score
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.row import Row, flaw, shown
-from pathway_local.verdict import Outcome, Score, Value, Verdict
+from pathway_local.verdict import NO_TOKENS, Outcome, Score, Tokens, Value, Verdict
 
 NAME_LIMIT = 100
 NO_SCORE = "no-score"
@@ -36,7 +36,7 @@ class Rating:
     outcome: Outcome
     replied: bool = False
     judge: tuple[str, str] = ("", "")
-    tokens: tuple[int, int, int] = (0, 0, 0)
+    tokens: Tokens = NO_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +151,9 @@ def result_rating(row: Row, rubric: Rubric, key: bytes, unit: str, handout: Hand
         return Problem(where, str(error) if type(error) is ValueError else "it has another shape")
     if result is None:
         return Problem(where, row.problem)
-    tokens = (result.prompt_tokens, result.cached_tokens, result.generated_tokens)
     judge = (result.service, result.model)
     outcome = _result_outcome(result, rubric, key, handout)
-    return Rating(where, result.custom_id, "", None, "", outcome, result.failure is None, judge, tokens)
+    return Rating(where, result.custom_id, "", None, "", outcome, result.failure is None, judge, result.tokens)
 
 
 def _result_outcome(result: HostedResult, rubric: Rubric, key: bytes, handout: Handout | None) -> Outcome:

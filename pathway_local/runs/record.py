@@ -9,7 +9,7 @@ from msgspec import Struct
 from pathway_local.case import Case
 from pathway_local.rater import Rater
 from pathway_local.runs.stored_outcome import from_columns
-from pathway_local.verdict import Outcome
+from pathway_local.verdict import NO_TOKENS, Outcome, Tokens
 
 
 class Record(Struct, frozen=True):
@@ -23,9 +23,7 @@ class Record(Struct, frozen=True):
     rubric: str
     outcome: Outcome
     case_hash: str
-    prompt_tokens: int
-    cached_tokens: int
-    generated_tokens: int
+    tokens: Tokens
 
 
 class CaseOutcome(Struct, frozen=True):
@@ -34,14 +32,13 @@ class CaseOutcome(Struct, frozen=True):
     case: Case
     case_hash: str
     outcome: Outcome
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    generated_tokens: int = 0
+    tokens: Tokens = NO_TOKENS
 
 
 def record_of(raters: Mapping[int, Rater], row: Sequence[Any]) -> Record:
     """The record of a row of the run's tables; `raters` are those of the run by their number there."""
-    case_id, position, numbered, metadata, rater_id, scores, fields, marks, kind, message, *rest = row
+    case_id, position, numbered, metadata, rater_id, scores, fields, marks, kind, message, case_hash, *tokens = row
     rater = raters[rater_id]
-    outcome = from_columns((scores, fields, marks, kind, message))
-    return Record(case_id, position, bool(numbered), json.loads(metadata), rater.name, rater.rubric, outcome, *rest)
+    outcome, kept = from_columns((scores, fields, marks, kind, message)), json.loads(metadata)
+    numbered, taken = bool(numbered), Tokens(*tokens)
+    return Record(case_id, position, numbered, kept, rater.name, rater.rubric, outcome, case_hash, taken)

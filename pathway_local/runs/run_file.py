@@ -24,7 +24,7 @@ from pathway_local.runs.jobs import Job, Jobs
 from pathway_local.runs.migrations import migrate
 from pathway_local.runs.record import CaseOutcome, Record, record_of
 from pathway_local.runs.stored_outcome import to_columns, to_json
-from pathway_local.verdict import Failure, Outcome, Value, storable
+from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, storable
 
 KEY_BYTES = 32
 # A verdict with its analysis takes one to three KiB: SQLite's usual 4096 would leave up to half of each page empty.
@@ -222,9 +222,7 @@ class RunFile:
         outcome: Outcome,
         *,
         keep: Collection[str] | None = (),
-        prompt_tokens: int = 0,
-        cached_tokens: int = 0,
-        generated_tokens: int = 0,
+        tokens: Tokens = NO_TOKENS,
     ) -> None:
         """Store the rater's one current outcome of a case, with the metadata columns named in `keep` (None: all).
 
@@ -232,8 +230,7 @@ class RunFile:
         changed or a failure takes its place. Probabilities keep seven digits, which is what float32 holds.
         RunFileError where row-number ids and explicit ids would mix; ValueError for a number that is not finite.
         """
-        found = CaseOutcome(case, case_hash, outcome, prompt_tokens, cached_tokens, generated_tokens)
-        self.put_all(rater_id, [found], keep=keep)
+        self.put_all(rater_id, [CaseOutcome(case, case_hash, outcome, tokens)], keep=keep)
 
     def put_all(self, rater_id: int, outcomes: Sequence[CaseOutcome], *, keep: Collection[str] | None = ()) -> None:
         """Store the rater's outcomes of several cases, each once, in one step; see `put`."""
@@ -249,7 +246,7 @@ class RunFile:
             ]
             self._db.execute_all(_SUPERSEDE, again)
             rows = [
-                (key, rater_id, each.case_hash, *column, each.prompt_tokens, each.cached_tokens, each.generated_tokens)
+                (key, rater_id, each.case_hash, *column, each.tokens.prompt, each.tokens.cached, each.tokens.generated)
                 for key, each, column in zip(keys, outcomes, columns, strict=True)
             ]
             self._db.execute_all(_PUT, rows)
