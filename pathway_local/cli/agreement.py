@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 import typer
 
 from pathway_local.cli.agreement_tables import show
-from pathway_local.cli.figures import AsJson, Cluster, Force, MinGroup, Out, Run, give, rubrics_with, tell_empty
+from pathway_local.cli.figures import give, rubrics_with, tell_empty
+from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, RubricOfRun, Run
 from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new
 from pathway_local.results.agreement import agreement as find
 from pathway_local.results.agreement_plan import AgreementPlan
@@ -23,7 +24,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command()
 def agreement(
     run: Run,
-    rubric: Annotated[str | None, typer.Option(help="A rubric of the run; default: all.")] = None,
+    rubric: RubricOfRun = None,
     rater: Annotated[list[str], typer.Option(help="Only these raters; once for each.")] = [],  # noqa: B006
     cluster: Cluster = "",
     against: Annotated[
@@ -36,7 +37,7 @@ def agreement(
     by: Annotated[str, typer.Option(metavar="COLUMN", help="Judges' errors for each value of this column.")] = "",
     min_group: MinGroup = MIN_GROUP,
     as_json: AsJson = False,
-    out: Out = None,
+    out: Figures = None,
     force: Force = False,
 ) -> None:
     """Show how far raters agree: judges, people and hosted judges, each with each, and how sure that is.

@@ -1,11 +1,11 @@
 """`pathway-local audit`: who did what with a run."""
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pathway_local.cli.options import Run
 from pathway_local.cli.terminal import data, print_json, table, talk
 from pathway_local.runs.audit import SHORT, AuditTrail, TrailEntry
 from pathway_local.runs.content import HASHES, check_content
@@ -18,7 +18,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command()
 def audit(
-    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    run: Run,
     head: Annotated[str, typer.Option(help="A hash that you kept: check that the trail still holds its entry.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print all facts as JSON.")] = False,
 ) -> None:

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.estimates import Notes, interval, number
-from pathway_local.cli.figures import AsJson, Cluster, Force, MinGroup, Out, Run, give, rubrics_with, tell_empty
+from pathway_local.cli.figures import give, rubrics_with, tell_empty
+from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, Run
 from pathway_local.cli.terminal import MIN_GROUP, check_new, data, hidden_groups, table
 from pathway_local.results.calibration import Calibration, CalibrationPlan, PeopleMap
 from pathway_local.results.calibration import calibrate as correct
@@ -34,7 +35,7 @@ def calibrate(
     by: Annotated[str, typer.Option(metavar="COLUMN", help="The same for each value of this column.")] = "",
     min_group: MinGroup = MIN_GROUP,
     as_json: AsJson = False,
-    out: Out = None,
+    out: Figures = None,
     force: Force = False,
 ) -> None:
     """Tell what people would have given on average, from a judge's scores of all cases and their labels of some.

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.estimates import Notes
-from pathway_local.cli.figures import AsJson, Force, Out, Run, give, rubrics_with, tell_empty
+from pathway_local.cli.figures import give, rubrics_with, tell_empty
+from pathway_local.cli.options import AsJson, Figures, Force, RubricOfRun, Run
 from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new, data, table, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import Comparison, ComparisonPlan
@@ -22,7 +23,7 @@ def compare(
     run: Run,
     between: Annotated[str, typer.Option(metavar="COLUMN=A,B", help="The two to compare, such as chatbot=v1,v2.")],
     pair_by: Annotated[str, typer.Option(metavar="COLUMN", help="What both were given alike, such as question_id.")],
-    rubric: Annotated[str | None, typer.Option(help="A rubric of the run; default: all.")] = None,
+    rubric: RubricOfRun = None,
     rater: Annotated[list[str], typer.Option(help="Only by these raters; once for each.")] = [],  # noqa: B006
     cluster: Annotated[
         str, typer.Option(metavar="COLUMN", help="What questions depend on each other by: students, topics.")
@@ -30,7 +31,7 @@ def compare(
     margin: Annotated[float, typer.Option(min=0.0, help="A difference in points that is no matter.")] = 0.0,
     min_group: Annotated[int, typer.Option(min=1, help="Leave out comparisons of fewer pairs.")] = MIN_GROUP,
     as_json: AsJson = False,
-    out: Out = None,
+    out: Figures = None,
     force: Force = False,
 ) -> None:
     """Show which of two chatbots does better on the same questions, by each rater, and how sure that is."""

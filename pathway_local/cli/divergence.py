@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from pathway_local.cli.figures import AsJson, Run
+from pathway_local.cli.options import AsJson, RubricOfRun, Run
 from pathway_local.cli.terminal import data, print_json, table
 from pathway_local.results.divergence import Divergence, ScoreDivergence
 from pathway_local.results.divergence import divergence as find
@@ -25,7 +25,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command()
 def divergence(
     run: Run,
-    rubric: Annotated[str | None, typer.Option(help="A rubric of the run; default: all.")] = None,
+    rubric: RubricOfRun = None,
     top: Annotated[int, typer.Option(min=0, help="How many cases to show, the furthest apart first.")] = 20,
     as_json: AsJson = False,
 ) -> None:

@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 
 from pathway_local.checks.check import Check
+from pathway_local.cli.options import AsJson, Models
 from pathway_local.cli.terminal import data, print_json, talk
 from pathway_local.doctor.examine import examine
 from pathway_local.errors import EngineError
@@ -23,8 +24,8 @@ def doctor(
     judge: Annotated[
         str | None, typer.Option("--judge", "-j", help="A judge's name, or a model folder; default: demo.")
     ] = None,
-    models: Annotated[Path | None, typer.Option(help="A registry of your own over ours.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
+    models: Models = None,
+    as_json: AsJson = False,
 ) -> None:
     """Look at this machine and a judge, and at a run or a cases file if one is named: a line each, with the fix.
 

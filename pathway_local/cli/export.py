@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.export_note import note_export
+from pathway_local.cli.options import Force, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import check_new, notice, talk
 from pathway_local.pseudonyms import Pseudonyms
@@ -21,7 +22,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command()
 def export(
-    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    run: Run,
     out: Annotated[Path, typer.Option(help=".csv, .tsv, .jsonl, .xlsx or .parquet; - for CSV to stdout.")],
     onto: Annotated[
         Path | None, typer.Option(help="The sheet that the cases came from: its rows, with columns added.")
@@ -30,7 +31,7 @@ def export(
     pseudonyms: Annotated[
         Path | None, typer.Option(metavar="KEYFILE", help="With --onto: the key of the run's pseudonyms.")
     ] = None,
-    force: Annotated[bool, typer.Option(help="Replace a file that exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Write a run's verdicts to a file."""
     if onto is None:

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Protocol, TypeVar
-
-import typer
+from typing import Protocol, TypeVar
 
 from pathway_local.cli.export_note import note_export
 from pathway_local.cli.terminal import notice, print_json, talk
@@ -14,15 +12,6 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_rated_by
 from pathway_local.verdict import Value
-
-Run = Annotated[Path, typer.Argument(help="A run file.", show_default=False)]
-Cluster = Annotated[
-    str, typer.Option(metavar="COLUMN", help="What cases depend on each other by: students, conversations.")
-]
-MinGroup = Annotated[int, typer.Option(min=1, help="With --by: leave out groups of fewer cases.")]
-Out = Annotated[Path | None, typer.Option(help="Write every figure to this .csv, .xlsx or .jsonl file.")]
-Force = Annotated[bool, typer.Option(help="Replace a file that exists.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
 class Found(Figured, Protocol):

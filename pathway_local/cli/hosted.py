@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from pathway_local.cli.options import CasesOption, Force, IdColumn, KeyFile, Map, RunToBe
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import need_consent, pairs, talk
 from pathway_local.ratings.cases_given import Given
@@ -25,18 +26,18 @@ def hosted() -> None:
 
 @app.command()
 def export(
-    run: Annotated[Path, typer.Argument(help="A run file; a new one where --rubric is given.", show_default=False)],
-    cases: Annotated[Path, typer.Option(help="The cases file.")],
+    run: RunToBe,
+    cases: CasesOption,
     service: Annotated[Service, typer.Option(help="Whose batch format; vLLM's run-batch takes openai's.")],
     model: Annotated[str, typer.Option(help="The service's name of the model.")],
     out: Annotated[Path, typer.Option(help="The batch file, such as requests.jsonl.")],
     rubric: Annotated[str | None, typer.Option(help="The rubric, where the run has not just one.")] = None,
     only: Annotated[str, typer.Option(help="N cases drawn at random, or those with COLUMN=VALUE.")] = "",
-    id_column: Annotated[str | None, typer.Option("--id", help="The column with the cases' ids.")] = None,
-    mapping: Annotated[list[str], typer.Option("--map", help="INPUT=COLUMN where names differ.")] = [],  # noqa: B006
-    pseudonyms: Annotated[Path | None, typer.Option(metavar="KEYFILE", help="The key of the run's pseudonyms.")] = None,
+    id_column: IdColumn = None,
+    mapping: Map = [],  # noqa: B006
+    pseudonyms: KeyFile = None,
     yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
-    force: Annotated[bool, typer.Option(help="Replace a file that exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Write the very same prompts as a batch file, that you may send to a hosted judge by your own means.
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
+from pathway_local.cli.options import IdColumn, KeyFile, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import data, notice, table, talk
 from pathway_local.errors import RatingsError
@@ -22,15 +23,15 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command(name="import")
 def import_(
-    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    run: Run,
     file: Annotated[Path, typer.Argument(help="Ratings, or a batch service's results.", show_default=False)],
     kind: Annotated[Literal["human", "hosted"], typer.Option(help="Who rated: people, or a hosted judge.")],
     rater: Annotated[
         str | None, typer.Option(help="The rater's name, or that of the group where the file names its raters.")
     ] = None,
     rubric: Annotated[str | None, typer.Option(help="The rubric that was rated by, where the run has several.")] = None,
-    id_column: Annotated[str | None, typer.Option("--id", help="The column with the cases' ids.")] = None,
-    pseudonyms: Annotated[Path | None, typer.Option(metavar="KEYFILE", help="The key of the run's pseudonyms.")] = None,
+    id_column: IdColumn = None,
+    pseudonyms: KeyFile = None,
     score: Annotated[
         list[str], typer.Option(help="A column of scores, or SCORE=COLUMN; once for each score or evaluator.")
     ] = [],  # noqa: B006

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from pathway_local.cli.export_note import note_export
+from pathway_local.cli.options import IdColumn, Map, Models
 from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
@@ -62,8 +63,8 @@ def judge(
     ] = [],  # noqa: B006
     run: Annotated[Path | None, typer.Option(help="The run file; one that exists goes on where it ended.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the verdicts here, too (- for stdout).")] = None,
-    id_column: Annotated[str | None, typer.Option("--id", help="The column with the cases' ids.")] = None,
-    mapping: Annotated[list[str], typer.Option("--map", help="INPUT=COLUMN where names differ.")] = [],  # noqa: B006
+    id_column: IdColumn = None,
+    mapping: Map = [],  # noqa: B006
     keep: Annotated[list[str], typer.Option(help="A metadata column to keep in the run, or all.")] = [],  # noqa: B006
     detail: Annotated[Detail, typer.Option(help="How much of the format the judge writes.")] = "full",
     samples: Annotated[int, typer.Option(min=1, max=100, help="Replies drawn per case and averaged.")] = 1,
@@ -80,7 +81,7 @@ def judge(
         bool, typer.Option("--deterministic", help="The same verdict alone and in any batch, on GPUs that can; slower.")
     ] = False,
     seal: Annotated[Wanted, typer.Option(help="How the engine is kept off networks.")] = "auto",
-    models: Annotated[Path | None, typer.Option(help="A registry of your own over ours.")] = None,
+    models: Models = None,
     rater: Annotated[str | None, typer.Option(help="The rater's name in the run; default: the judge's.")] = None,
     allow_references: Annotated[
         bool, typer.Option("--allow-references", help="Look up ${env:} and ${file:} in rubric files.")

@@ -1,12 +1,12 @@
 """`pathway-local judges`: list, show, fit, check and fetch judges."""
 
 import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pathway_local.checks.judge_card import JudgeCard, facts, judge_card, judge_cards
+from pathway_local.cli.options import AsJson, Models
 from pathway_local.cli.terminal import INTERRUPTED, data, notice, print_json, table, talk
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -23,8 +23,6 @@ app = typer.Typer(
 
 
 Name = Annotated[str, typer.Argument(help="A judge's name, NAME:VARIANT, or a model folder.", show_default=False)]
-Models = Annotated[Path | None, typer.Option(help="A registry of your own over ours.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 @app.command(name="list")

@@ -1,11 +1,11 @@
 """`pathway-local panel`: a rater made of others."""
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pathway_local.cli.options import Run
 from pathway_local.cli.terminal import data, table
 from pathway_local.results.panel import Rule, make_panel
 from pathway_local.runs.run_file import RunFile
@@ -15,7 +15,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command()
 def panel(
-    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    run: Run,
     name: Annotated[str, typer.Option(help="The panel's name as a rater.")],
     of: Annotated[str, typer.Option(help="Its members, separated by commas.")],
     rule: Annotated[Rule, typer.Option(help="What is made of the members' scores.")] = "mean",

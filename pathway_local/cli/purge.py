@@ -1,11 +1,11 @@
 """`pathway-local purge`: texts, or all that is known of cases, are removed from a run."""
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pathway_local.cli.options import Run
 from pathway_local.cli.terminal import need_consent, talk
 from pathway_local.errors import UsageError
 from pathway_local.output_file import left_parts
@@ -29,7 +29,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command()
 def purge(
-    run: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    run: Run,
     text: Annotated[bool, typer.Option("--text", help="What raters wrote; scores stay.")] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Ids, metadata, scores and texts of all cases; jobs' commands.")

@@ -10,6 +10,7 @@ from pathway_local.adopt.adoption import adopt as adopt_prompt
 from pathway_local.adopt.finding import Finding
 from pathway_local.chat import chat_of
 from pathway_local.checks.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
+from pathway_local.cli.options import Models
 from pathway_local.cli.terminal import check_new, data, notice, print_json, table
 from pathway_local.errors import RubricError, UsageError, WeightsMissing
 from pathway_local.judges.registry import load_registry
@@ -106,7 +107,7 @@ def check(
     judge: Annotated[str, typer.Option(help="Count tokens as this judge does.")] = "",
     grammar: Annotated[bool, typer.Option("--grammar", help="Print the grammar of its replies alone.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of its output alone.")] = False,
-    models: Annotated[Path | None, typer.Option(help="A registry of judges beside the usual ones.")] = None,
+    models: Models = None,
     references: References = False,
 ) -> None:
     """Look a rubric over: inputs, format, lengths, an example, and what its prompts have in common."""

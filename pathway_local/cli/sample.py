@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from pathway_local.cli.options import CasesOption, Force, IdColumn, KeyFile, Map, RunToBe
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import notice, pairs, talk
 from pathway_local.ratings.cases_given import Given
@@ -17,18 +18,18 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command()
 def sample(
-    run: Annotated[Path, typer.Argument(help="A run file; a new one where --rubric is given.", show_default=False)],
-    cases: Annotated[Path, typer.Option(help="The cases file.")],
+    run: RunToBe,
+    cases: CasesOption,
     n: Annotated[int, typer.Option("--n", min=1, help="How many cases to draw.")],
     out: Annotated[Path, typer.Option(help="The rating sheet: an .xlsx file.")],
     seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same cases; a larger --n adds to them.")],
     strata: Annotated[str, typer.Option(help="A column: draw from each of its values by its share.")] = "",
     rater: Annotated[list[str], typer.Option(help="An evaluator, with a sheet in an order of their own.")] = [],  # noqa: B006
     rubric: Annotated[str | None, typer.Option(help="The rubric to rate by, where the run has not just one.")] = None,
-    id_column: Annotated[str | None, typer.Option("--id", help="The column with the cases' ids.")] = None,
-    mapping: Annotated[list[str], typer.Option("--map", help="INPUT=COLUMN where names differ.")] = [],  # noqa: B006
-    pseudonyms: Annotated[Path | None, typer.Option(metavar="KEYFILE", help="The key of the run's pseudonyms.")] = None,
-    force: Annotated[bool, typer.Option(help="Replace a file that exists.")] = False,
+    id_column: IdColumn = None,
+    mapping: Map = [],  # noqa: B006
+    pseudonyms: KeyFile = None,
+    force: Force = False,
 ) -> None:
     """Draw cases for people to rate, into a shuffled rating sheet without anybody's scores.
 

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cli.figures import AsJson, MinGroup, Run, tell_empty
+from pathway_local.cli.figures import tell_empty
+from pathway_local.cli.options import AsJson, MinGroup, Run
 from pathway_local.cli.terminal import MIN_GROUP, data, hidden_groups, notice, print_json, table, talk
 from pathway_local.results.summary import Group, ScoreSummary, Summary, summarize
 from pathway_local.runs.run_file import RunFile
