@@ -9,6 +9,9 @@ CPU_BUILD = "`./scripts/setup` in this project's folder"
 EITHER_BUILD = f"{GPU_BUILD}; without a GPU {CPU_BUILD}"
 """How vLLM gets onto a machine, for hints."""
 
+TORCH_ALONE = "`pip install . torch` in this project's folder"
+"""All that judging without vLLM needs."""
+
 
 def version_of(package: str) -> str:
     """The version of an installed package; empty where it is not."""

@@ -41,7 +41,7 @@ class Rater:
         return hashlib.sha256(self.spec_json.encode()).hexdigest()
 
     def completed(self, other: "Rater") -> "Rater":
-        """This rater with what only `other` knows of a hosted judge: files of failures name no service and no model."""
+        """This rater with what only `other` knows of a hosted judge: files of failures alone name none."""
         told = {key: value for key, value in other.spec.items() if self.kind == "hosted" and self.spec.get(key) == ""}
         return replace(self, spec={**self.spec, **told}) if told else self
 

@@ -1,13 +1,17 @@
 """A verdict: what one rater said of one case under one rubric, or the failure that stands in its place."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
+
+
+MOST_NESTED = 100
+"""Lists and objects within each other in a value: what writes values takes them apart by calling itself."""
 
 
 class Score(Struct, frozen=True):
@@ -67,6 +71,20 @@ class Tokens(Struct, frozen=True):
 
 
 NO_TOKENS = Tokens()
+
+
+def is_nested_deep(value: Value) -> bool:
+    """Whether a value has more than MOST_NESTED lists and objects within each other."""
+    level: list[Value] = [value]
+    for _ in range(MOST_NESTED + 1):
+        level = [inner for each in level for inner in _inner(each)]
+    return bool(level)
+
+
+def _inner(value: Value) -> Iterable[Value]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def storable(text: str) -> str:

@@ -12,6 +12,7 @@ from pathway_local.ratings.hosted_reply import Echoes, read_reply
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.stored_outcome import from_columns, to_columns
+from pathway_local.sheets.cells import json_text
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 KEY = b"k" * 32
@@ -245,6 +246,14 @@ def test_a_reply_that_is_nested_too_deep_is_a_verdict_or_a_failure(name: str) ->
     for depth in range(800, 1000):
         text = made.replace('"HERE"', "[" * depth + "]" * depth)
         to_columns(read(text, GOLD))
+
+
+def test_what_is_kept_of_a_reply_can_be_exported() -> None:
+    made = json.dumps({**TWO, "key_missing_info": "HERE"})
+    for depth, kept in ((90, True), (600, False)):
+        found = verdict(made.replace('"HERE"', "[" * depth + "]" * depth), GOLD)
+        assert ("key_missing_info" in found.fields) == kept
+        json_text(dict(found.fields))
 
 
 def test_broken_json_gives_up_its_scores_where_they_are_beyond_doubt() -> None:

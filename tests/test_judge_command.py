@@ -110,6 +110,9 @@ def test_the_same_command_replaces_its_own_verdicts_and_nobody_elses(desk: Desk)
     verdicts.write_text("case,score\nmine,5\n")
     assert "--force" in desk.typed(*command, code=2).stderr
     assert verdicts.read_text() == "case,score\nmine,5\n"
+    desk.typed("export", "may.run", "--onto", "cases.jsonl", "--out", "scored.jsonl")
+    assert "--force" in desk.typed(*command[:-1], "scored.jsonl", code=2).stderr, "the sheet is no table of verdicts"
+    assert "can't be written" in desk.typed(*command[:-1], f"{'long' * 80}.csv", code=2).stderr
 
 
 def test_verdicts_on_stdout_are_alone_there(desk: Desk) -> None:

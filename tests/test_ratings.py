@@ -330,6 +330,15 @@ def test_a_file_of_failures_goes_with_the_results(run: RunFile, tmp_path: Path, 
     assert 'model was "gpt-x-2026", now "claude-x"' in str(error)
 
 
+@pytest.mark.parametrize("table_first", [True, False])
+def test_verdicts_that_name_no_model_are_another_rater(run: RunFile, tmp_path: Path, table_first: bool) -> None:
+    nameless = table(tmp_path, [["id", "score"], ["s-1", 4]])
+    results = write_lines(tmp_path / "out.jsonl", [chat("s-3", "Reason: good\nScore: 4")])
+    first, then = (nameless, results) if table_first else (results, nameless)
+    load(run, first, "gpt", "hosted")
+    assert isinstance(refused(run, then, "gpt", kind="hosted"), RaterChanged)
+
+
 def test_responses_vllm_and_anthropic_results(run: RunFile, tmp_path: Path) -> None:
     output = [
         {"type": "reasoning"},

@@ -100,6 +100,7 @@ def test_single_settings_of_the_engine_replace_ours(tmp_path: Path) -> None:
     assert given == {**ours, "quantization": "fp8_per_tensor"}
     taken = _load(tmp_path, "qwen3.5-9b: {engine: {language_model_only: null}}").specs["qwen3.5-9b"].engine
     assert "language_model_only" not in taken
+    assert _load(tmp_path, "qwen3-8b: {engine: {max_num_seqs: null}}").specs["qwen3-8b"].engine == {}
 
 
 def test_another_source_inherits_nothing(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from pathway_local.chat import chat_of
 from pathway_local.checks.chat_check import SYSTEM_TURN, chat_checks
 from pathway_local.checks.check import Check, checked
+from pathway_local.checks.placement import sure_context
 from pathway_local.checks.rubric_check import (
     LITTLE_ROOM,
-    UNBOUNDED,
     check_grammars,
     check_room,
     example_inputs,
@@ -83,7 +83,7 @@ def _vocabulary(tokenizer: JudgeTokenizer, folder: Path) -> Check:
 def _writers(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Iterator[PromptWriter]:
     chat = chat_of(spec, 0)
     for name in builtin_names():
-        yield PromptWriter(load_rubric(name), tokenizer, chat, context=spec.context or UNBOUNDED)
+        yield PromptWriter(load_rubric(name), tokenizer, chat, context=sure_context(spec))
 
 
 def _rubric(writer: PromptWriter, prompts: list[str]) -> Check:

@@ -99,7 +99,7 @@ def check_room(writer: PromptWriter) -> Lengths:
     if found.room <= 0:
         said = f"the judge's context of {found.context:,} tokens is too short for the rubric {writer.rubric.name}"
         takes = f"its prompt takes {found.own:,} before a case's texts, and the reply up to {found.reply:,}"
-        hint = "Take a judge with a longer context, judge with --detail score, or shorten the rubric."
+        hint = "Take a judge with a longer context or a machine with more memory, or judge with --detail score."
         raise EngineError(f"{said}: {takes}", hint)
     return found
 

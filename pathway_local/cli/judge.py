@@ -22,7 +22,7 @@ from pathway_local.errors import UsageError
 from pathway_local.job import run_job
 from pathway_local.judge import Tally
 from pathway_local.plan import Plan, default_run
-from pathway_local.results.export import export, is_own_export
+from pathway_local.results.export import export, is_judges_own
 from pathway_local.results.summary import summarize
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.runs.audit import AuditTrail
@@ -105,8 +105,7 @@ def judge(
     """
     where = run or default_run(cases, out)
     if out is not None:
-        force = force or is_own_export(where, out)  # else the same command could not go on
-        check_table(out, force=force)
+        check_table(out, force=force or is_judges_own(where, out))  # else the same command could not go on
     if where.exists() and not rubric:
         _check_own(ctx)
     plan = Plan(
@@ -186,7 +185,7 @@ def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: b
         notice(f"{again} cases were judged again: their texts have changed")
     with RunFile.read(where) as read:
         if out is not None:
-            for remark in export(read, out, force=force):
+            for remark in export(read, out, force=force or is_judges_own(where, out)):
                 notice(remark)
         found = summarize(read)
     if out is not None:

@@ -9,6 +9,7 @@ import typer
 from pathway_local.adopt.adoption import adopt as adopt_prompt
 from pathway_local.adopt.finding import Finding
 from pathway_local.chat import chat_of
+from pathway_local.checks.placement import sure_context
 from pathway_local.checks.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
 from pathway_local.cli.options import Models
 from pathway_local.cli.terminal import check_new, data, notice, print_json, table
@@ -28,9 +29,6 @@ app = typer.Typer(
     no_args_is_help=True,
     help="List, show, adopt and check rubrics.",
 )
-
-UNKNOWN_CONTEXT = 4096
-"""What is reckoned with where neither the registry nor the judge's config tells."""
 
 Name = Annotated[str, typer.Argument(help="A rubric's name, or a rubric file.", show_default=False)]
 References = Annotated[
@@ -134,7 +132,7 @@ def _judge(name: str, models: Path | None) -> JudgeUse | None:
     except WeightsMissing as error:
         notice(f"checked without a judge: {error}")
         return None
-    return JudgeUse(tokenizer, chat_of(spec, 0), spec.context or UNKNOWN_CONTEXT)
+    return JudgeUse(tokenizer, chat_of(spec, 0), sure_context(spec))
 
 
 def _ask(question: str, proposed: str) -> str:

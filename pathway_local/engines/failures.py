@@ -3,7 +3,7 @@
 from pathway_local import errors
 from pathway_local.engines.wire import Failed
 from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
-from pathway_local.installed import CPU_BUILD, EITHER_BUILD
+from pathway_local.installed import CPU_BUILD, EITHER_BUILD, TORCH_ALONE
 
 _MEMORY = (
     "out of memory",
@@ -30,7 +30,7 @@ _SMALLER = "Take a smaller judge or one in fewer bits, lower its context, or fre
 _NO_GPU = f"Take the CPU build of vLLM: {CPU_BUILD}. Or give --engine transformers."
 _INSTALL = {
     "vllm": f"Install it: {EITHER_BUILD}. Or give --engine transformers.",
-    "transformers": f"It needs torch, which comes with vLLM: {EITHER_BUILD}.",
+    "transformers": f"It needs torch: {TORCH_ALONE}.",
 }
 
 

@@ -139,10 +139,12 @@ def load_registry(extra: Path | None = None) -> Registry:
 
 def _joined_settings(before: Mapping[str, tuple[object, "_File"]], entry: Mapping[str, object]) -> dict[str, object]:
     """The settings of `engine` of an entry and of the one before."""
-    known, told = before["engine"][0] if "engine" in before else None, entry.get("engine")
-    if not (isinstance(known, Mapping) and isinstance(told, Mapping)):
+    told = entry.get("engine")
+    if not isinstance(told, Mapping):
         return {}
-    return {"engine": {name: value for name, value in {**known, **told}.items() if value is not None}}
+    known = before["engine"][0] if "engine" in before else None
+    joined = {**(known if isinstance(known, Mapping) else {}), **told}
+    return {"engine": {name: value for name, value in joined.items() if value is not None}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -295,7 +295,7 @@ class _Storing:
         _refuse(self.file.path, self.reading.problems)
         with self.run.together():
             job = self.run.begin_job(command, self._facts())
-            ids = {name: self.run.add_rater(rater) for name, rater in self.raters.items()}
+            ids = {name: self.run.add_rater(self._named(rater)) for name, rater in self.raters.items()}
             for item in new:
                 self.run.put(
                     ids[item.rater],
@@ -309,6 +309,13 @@ class _Storing:
         return Imported(
             self.reading.rubric.name, raters, self.reading.blanks, tuple(dict.fromkeys(self.reading.notices))
         )
+
+    def _named(self, rater: Rater) -> Rater:
+        """The rater; where it failed throughout, with the model that the run knows it by."""
+        if self.counts[rater.name].verdicts:
+            return rater
+        same = (each for _, each in self.run.raters() if (each.name, each.rubric) == (rater.name, rater.rubric))
+        return rater.completed(next(same, rater))
 
     def _before(self, name: str) -> dict[str, tuple[str, Outcome]]:
         known = {(rater.name, rater.rubric) for _, rater in self.run.raters()}

@@ -12,7 +12,7 @@ from pathway_local.ratings.score_text import read_score
 from pathway_local.rubrics.fields import AnyField, Boolean, Choice, Echo, Json, Number, Score, Text, TextList
 from pathway_local.rubrics.output_format import OutputFormat, Slot
 from pathway_local.sheets.columns import folded
-from pathway_local.verdict import Value
+from pathway_local.verdict import Value, is_nested_deep
 
 TRIES = 100
 """Braces at which an object is looked for."""
@@ -134,6 +134,8 @@ def _value(field: AnyField, value: Any) -> tuple[Value, str]:
 
 def _kept(value: Value) -> Value:
     """The value, if a run can hold it. Raises ReplyError."""
+    if is_nested_deep(value):
+        raise ReplyError("it is nested too deep")
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:

@@ -53,14 +53,23 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
         for column in (*columns[rater.rubric].of(rater), *END_COLUMNS)
     ]
     found: dict[str, list[Record]] = {}
+    bad: dict[int, list[Record]] = {}
     for record in run.records():
         found.setdefault(record.case_id, []).append(record)
+        if isinstance(record.outcome, Failure) and record.outcome.kind == "bad-row":
+            bad.setdefault(record.row, []).append(record)
     changed = 0
+
+    def records_of(row: Case | BadRow) -> Iterable[Record]:
+        """What the run has of a row; one without an id of its own is also known when its file has another name."""
+        if row.id in found or isinstance(row, Case):
+            return found.get(row.id, ())
+        return (each for each in bad.get(row.row, ()) if _message(each).endswith(f": {row.reason}"))
 
     def cells_of(row: Case | BadRow) -> dict[str, Value]:
         nonlocal changed
         cells: dict[str, Value] = {}
-        for record in found.get(row.id, ()):
+        for record in records_of(row):
             own = columns[record.rubric]
             if isinstance(row, Case) and record.case_hash != fingerprint(run.key, own.rubric.texts_of(row)):
                 _refuse_moved(row)
@@ -88,14 +97,27 @@ def record_export(run: Path, target: Path, command: Sequence[str]) -> bool:
     return note(run, EXPORT, {"command": recorded(command), **facts})
 
 
-def is_own_export(run: Path, target: Path) -> bool:
-    """Whether a file is what a run was written to, and nobody has changed it since, as the run's audit trail tells."""
-    if not (run.is_file() and target.is_file()):
+def is_judges_own(run: Path, target: Path) -> bool:
+    """Whether a file is one that `judge` wrote of this run, and unchanged, as the run's audit trail tells."""
+    try:
+        facts = file_facts(target) if run.is_file() else {}
+    except OSError:
+        return False  # none, or none that can be looked at: whoever writes it will say so
+    if not facts:
         return False
-    sha256 = file_facts(target)["sha256"]
     with RunFile.read(run) as read:
         entries = AuditTrail(read.database).entries()
-    return any(entry.event == EXPORT and entry.facts.get("sha256") == sha256 for entry in entries)
+    told = [entry.facts for entry in entries if entry.event == EXPORT and _of_judge(entry.facts)]
+    return any(facts.items() <= each.items() for each in told)
+
+
+def _of_judge(facts: Mapping[str, Value]) -> bool:
+    command = facts.get("command")
+    return isinstance(command, list) and command[1:2] == ["judge"]
+
+
+def _message(record: Record) -> str:
+    return record.outcome.message if isinstance(record.outcome, Failure) else ""
 
 
 def _refuse_moved(case: Case) -> None:
@@ -113,7 +135,9 @@ def _columns(run: RunFile, held: "_Held") -> dict[str, "_Columns"]:
     rubrics = rubrics_of(run)
     if not run.raters():
         raise UsageError("the run holds no verdicts yet", "Judge some cases first.")
-    return {name: _Columns(rubric, held) for name, rubric in rubrics.items()}
+    scores = [item for rubric in rubrics.values() for item in rubric.format.scores.items()]
+    others = {*OURS, *(column for name, score in scores for column in _beside(name, score))}
+    return {name: _Columns(rubric, held, others) for name, rubric in rubrics.items()}
 
 
 class _Held:
@@ -135,15 +159,13 @@ class _Held:
 
 
 class _Columns:
-    """What the columns are called that the verdicts under a rubric fill: no two alike, and none like one of ours."""
+    """What the columns are called that the verdicts under a rubric fill: no two alike, and none like `others`."""
 
-    def __init__(self, rubric: Rubric, held: _Held) -> None:
+    def __init__(self, rubric: Rubric, held: _Held, others: Collection[str]) -> None:
         self.rubric = rubric
         self._held = held.fields.get(rubric.name, {})
         self._thinking = rubric.format.thinking
-        declared = rubric.format.scores
-        others = {*OURS, *(column for name, score in declared.items() for column in _beside(name, score))}
-        self.scores = _apart(declared, others, "field")
+        self.scores = _apart(rubric.format.scores, others, "field")
         fields = [*rubric.format.fields, self._thinking, *(name for own in self._held.values() for name in own)]
         self.fields = _apart(fields, {*others, *self.scores.values()}, "field")
 

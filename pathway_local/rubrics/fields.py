@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pathway_local.errors import FormatError, ReplyError
 from pathway_local.rubrics.json_bounds import bounded
 from pathway_local.rubrics.lark import alternatives, character_class, literal, terminal
-from pathway_local.verdict import Value
+from pathway_local.verdict import Value, is_nested_deep
 
 ESCAPES = 20
 """How many escapes (quotes, line breaks) a JSON text may hold: each opens a new piece with a budget."""
@@ -392,6 +392,6 @@ def _read_json(text: str, at: int, kind: type, called: str) -> tuple[Value, int]
         value, end = found
     except (ValueError, RecursionError):
         value, end = None, -1
-    if end < 0 or not isinstance(value, kind):
+    if end < 0 or not isinstance(value, kind) or is_nested_deep(value):
         raise ReplyError(f"there is not {called} where one belongs")
     return value, end

@@ -183,8 +183,8 @@ class RunFile:
                 raise UnknownName("rubric", rater.rubric, rubric_id)
             for known_id, known in self.raters():
                 if (known.name, known.rubric) == (rater.name, rater.rubric):
-                    whole = known.completed(rater)
-                    if (whole.kind, whole.fingerprint) == (rater.kind, rater.completed(known).fingerprint):
+                    whole = known if self._has_verdicts(known_id) else known.completed(rater)
+                    if (whole.kind, whole.fingerprint) == (rater.kind, rater.fingerprint):
                         if whole.fingerprint != known.fingerprint:
                             self._db.execute(_COMPLETE_RATER, (whole.fingerprint, whole.spec_json, known_id))
                         return known_id
@@ -326,6 +326,10 @@ class RunFile:
         if len(rows) != 1 or not isinstance(rows[0][0], bytes) or len(rows[0][0]) != KEY_BYTES:
             raise damaged(self.path, "its key is missing")
         return rows[0][0]
+
+    def _has_verdicts(self, rater_id: int) -> bool:
+        query = "SELECT 1 FROM outcomes WHERE rater_id = ? AND failure_kind IS NULL LIMIT 1"
+        return bool(self._db.rows(query, rater_id))
 
     def _forget_raters(self, column: str, value: int, what: str) -> None:
         """Delete raters that gave no outcome yet, so that what changed since may take their place; else refuse."""
