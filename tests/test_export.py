@@ -17,6 +17,7 @@ from pathway_local.results.panel import make_panel
 from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets import open_sheet
 from pathway_local.verdict import Failure, Score, Verdict
 
@@ -110,6 +111,21 @@ def awkward(tmp_path: Path) -> Iterator[RunFile]:
         yield run
 
 
+GRADES = """---
+name: grades
+inputs: {question: {type: string}, answer: {type: string}}
+outputs:
+  layout: |-
+    {score_p2}
+    {grade}
+  fields:
+    score_p2: {type: text}
+    grade: {type: score, min: 1, max: 2}
+---
+user:
+{{ question }} {{ answer }}
+"""
+
 FILLED = {
     "field.case": "the case",
     "field.field.failure": "the failure",
@@ -145,6 +161,30 @@ def test_no_column_takes_the_place_of_another_beside_the_users_own(awkward: RunF
     export_onto(awkward, sheet, tmp_path / "out.jsonl", force=False)
     row = json.loads((tmp_path / "out.jsonl").read_text())
     assert {name: row[f"awkward.{name}"] for name in FILLED} == FILLED
+
+
+def test_no_column_of_a_rubric_takes_the_place_of_another_rubrics(awkward: RunFile, tmp_path: Path) -> None:
+    other = parse_rubric(GRADES, "grades.prompty")
+    awkward.add_rubric(other.name, other.text)
+    rater = awkward.add_rater(Rater("demo", "judge", other.name, {}))
+    row = Case("s-1", {"question": "q", "answer": "a"}, {}, 1)
+    said = Verdict({"grade": Score(2)}, {"score_p2": "a text"})
+    awkward.put(rater, row, fingerprint(awkward.key, other.texts_of(row)), said)
+    export(awkward, tmp_path / "v.jsonl", force=False)
+    first, second = map(json.loads, (tmp_path / "v.jsonl").read_text().splitlines())
+    assert (first["score_p2"], second["score_p2"], second["field.score_p2"]) == (0.25, None, "a text")
+
+
+def test_a_row_without_an_id_is_known_in_a_copy_of_another_name(run: RunFile, tmp_path: Path) -> None:
+    rater = next(number for number, _ in run.raters())
+    gone = Case("old.jsonl line 2", {}, row=2)
+    run.put(rater, gone, "", Failure("bad-row", "old.jsonl line 2: it has no id"))
+    rows = [{"id": "s-1", "question": "q", "answer": "a"}, {"question": "q", "answer": "a"}]
+    (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sheet = cases_of(tmp_path / "new.jsonl", rubrics_of(run).values(), run)
+    export_onto(run, sheet, tmp_path / "out.jsonl", force=False)
+    _, second = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert "old.jsonl line 2: it has no id" in second.values()
 
 
 def test_a_reader_of_the_pipe_may_leave(tmp_path: Path) -> None:
