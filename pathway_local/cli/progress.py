@@ -82,7 +82,7 @@ class JobProgress:
         seconds = max(now - self._began, 1e-6)
         tokens = tally.tokens
         parts = [
-            f"{(tally.done - tally.skipped - tally.failures['bad-row']) / seconds:.1f} cases/s",
+            f"{tally.judged / seconds:.1f} cases/s",
             f"{(tokens.prompt + tokens.generated) / seconds:.0f} tokens/s",
             f"cache {tokens.cached / tokens.prompt:.0%}" if tokens.prompt else "",
             f"{tally.failures.total()} failed" if tally.failures else "",
