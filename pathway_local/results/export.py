@@ -53,18 +53,18 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
         for column in (*columns[rater.rubric].of(rater), *END_COLUMNS)
     ]
     found: dict[str, list[Record]] = {}
-    bad: dict[int, list[Record]] = {}
+    bad: dict[int, list[tuple[str, Record]]] = {}
     for record in run.records():
         found.setdefault(record.case_id, []).append(record)
         if isinstance(record.outcome, Failure) and record.outcome.kind == "bad-row":
-            bad.setdefault(record.row, []).append(record)
+            bad.setdefault(record.row, []).append((record.outcome.message, record))
     changed = 0
 
     def records_of(row: Case | BadRow) -> Iterable[Record]:
         """What the run has of a row; one without an id of its own is also known when its file has another name."""
         if row.id in found or isinstance(row, Case):
             return found.get(row.id, ())
-        return (each for each in bad.get(row.row, ()) if _message(each).endswith(f": {row.reason}"))
+        return (each for message, each in bad.get(row.row, ()) if message.endswith(f": {row.reason}"))
 
     def cells_of(row: Case | BadRow) -> dict[str, Value]:
         nonlocal changed
@@ -114,10 +114,6 @@ def is_judges_own(run: Path, target: Path) -> bool:
 def _of_judge(facts: Mapping[str, Value]) -> bool:
     command = facts.get("command")
     return isinstance(command, list) and command[1:2] == ["judge"]
-
-
-def _message(record: Record) -> str:
-    return record.outcome.message if isinstance(record.outcome, Failure) else ""
 
 
 def _refuse_moved(case: Case) -> None:
