@@ -23,8 +23,8 @@ def summary(
 ) -> None:
     """Show scores, confidence and failures of a run."""
     with RunFile.read(run) as read:
-        found = summarize(read, by, min_group)
         tell_empty(read, by)
+        found = summarize(read, by, min_group)
     if found.hidden:
         notice(hidden_groups(found.hidden, by, min_group))
     if as_json:

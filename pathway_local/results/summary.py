@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pathway_local.results.kept_column import cases_without
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import Score as ScoreField
 from pathway_local.rubrics.rubric import Rubric
@@ -102,14 +101,12 @@ class Summary:
 
 
 def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
-    """The summary of a run; with `by`, one group for each value of that metadata column. Raises NotKept.
+    """The summary of a run; with `by`, one group for each value of that metadata column.
 
     A case without the column is in the empty group. A group under `smallest` cases of a rater is left out: a mean of
     few may tell what one of them got.
     """
     rubrics = rubrics_of(run)
-    if by:
-        cases_without(run, by)
     groups: dict[Key, Group] = {}
     for record in run.records():
         key = (record.rater, record.rubric, record.metadata.get(by, ""))
