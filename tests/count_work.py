@@ -1,6 +1,7 @@
 """Counts the work of judging with real vLLM: `python count_work.py JUDGE RUBRIC DETAILS CASES FOLDER [SETTINGS]`.
 
-It prints a line of JSON for each of DETAILS, joined by commas. SETTINGS are the engine's, as JSON.
+It prints a line of JSON for each of DETAILS, joined by commas. SETTINGS are the engine's, as JSON. PYTHONPATH has to
+name `scripts`, where the module is that makes the cases.
 """
 
 import json
@@ -10,7 +11,7 @@ import time
 from pathlib import Path
 from unittest.mock import Mock
 
-from pathway_local.bench.made_cases import write_cases
+from benchmark.made_cases import write_cases
 from pathway_local.chat import Chat
 from pathway_local.engines import vllm
 from pathway_local.engines.passes import EngineConfig, Pass, PassResult

@@ -18,7 +18,7 @@ FLOORS = {
     "checks": "checks doctor",
     "the loop": "reading judge loaded plan job",
     "results": "ratings results",
-    "commands": "demo bench cli",
+    "commands": "demo cli",
 }
 HEAVY = {"vllm", "torch", "outlines"}
 MAY_BE_HEAVY = (
@@ -28,7 +28,6 @@ MAY_BE_HEAVY = (
     "engines.transformers",
     "engines.child",
     "demo",
-    "bench",
 )
 
 
@@ -106,6 +105,11 @@ def test_no_circle_of_packages() -> None:
 def test_only_engines_know_vllm_and_torch(module: str) -> None:
     if not module.startswith(MAY_BE_HEAVY):
         assert not {name.partition(".")[0] for name in imports(MODULES[module])} & HEAVY
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_nothing_of_the_package_imports_the_benchmark(module: str) -> None:
+    assert "benchmark" not in {name.partition(".")[0] for name in imports(MODULES[module])}
 
 
 def test_results_run_on_a_laptop() -> None:

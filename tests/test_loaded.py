@@ -1,13 +1,15 @@
 """Jobs that follow each other in one process share what is loaded."""
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from pathway_local.bench.made_cases import write_cases
-from pathway_local.bench.own import measure_own
-from pathway_local.bench.script import REPLY
+from benchmark.made_cases import write_cases
+from benchmark.own import measure_own
+from benchmark.script import REPLY
 from pathway_local.engines.passes import EngineConfig
 from pathway_local.job import Silent, run_job
 from pathway_local.loaded import LEAST_WINDOW, Loaded, window_of
@@ -19,9 +21,14 @@ from pathway_local.tokenizer import JudgeTokenizer
 SAID = "\nRight.\n\n**Score:** 4\n\n**Justification:**\nGood."
 
 
+@pytest.fixture(autouse=True)
+def _engines_find_the_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+
+
 @pytest.fixture
 def registry(tmp_path: Path, tiny_judge: Path) -> Path:
-    entry = {"source": str(tiny_judge), "cpu": True, "engine": {"script": "pathway_local.bench.script:answer"}}
+    entry = {"source": str(tiny_judge), "cpu": True, "engine": {"script": "benchmark.script:answer"}}
     path = tmp_path / "models.yaml"
     path.write_text(json.dumps({"one": entry, "other": {**entry, "context": 4096}}))
     return path

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from pathway_local.bench.shape import make_judge
+from benchmark.shape import make_judge
 from pathway_local.case import Case
 from pathway_local.chat import Chat
 from pathway_local.errors import MissingInput, PromptTooLong, RubricError

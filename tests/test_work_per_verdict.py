@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from families import FAMILIES, write_tokenizer
 
-from pathway_local.bench.made_cases import write_cases
+from benchmark.made_cases import write_cases
 from pathway_local.chat import Chat
 from pathway_local.engines.passes import Pass, PassResult
 from pathway_local.engines.pool import Pool
@@ -83,7 +83,8 @@ def test_tokens_passes_and_steps_of_real_verdicts(tiny_judge: Path, tmp_path: Pa
     asked = [str(tiny_judge), "pathway-answer", "score,through-score", str(cases), str(tmp_path)]
     settings = json.dumps({"max_num_seqs": SEATS, "kv_cache_memory_bytes": CACHE})
     command = [sys.executable, str(script), *asked, settings]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=880, check=True, env=os.environ)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}  # the cases' module is in scripts/
+    done = subprocess.run(command, capture_output=True, text=True, timeout=880, check=True, env=environment)
     scores, replies = map(json.loads, done.stdout.splitlines()[-2:])
     for found in (scores, replies):
         assert found["judged"] == cases

@@ -17,9 +17,9 @@ from unittest.mock import patch
 import yaml
 from msgspec.msgpack import encode
 
-from pathway_local.bench.made_cases import SHARED, write_cases
-from pathway_local.bench.raw import ANSWER, Asked
-from pathway_local.bench.shape import make_judge
+from benchmark.made_cases import SHARED, write_cases
+from benchmark.raw import ANSWER, Asked
+from benchmark.shape import make_judge
 from pathway_local.case import Case
 from pathway_local.chat import Chat
 from pathway_local.checks.engine_settings import computed_in
@@ -219,7 +219,7 @@ class RawProcess:
 
     def __init__(self, config: EngineConfig, backend: str) -> None:
         told = json.dumps({"config": asdict(config), "backend": backend})
-        command = [sys.executable, "-m", "pathway_local.bench.raw", told]
+        command = [sys.executable, "-m", "benchmark.raw", told]
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the process)
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True

@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 import yaml
 
-from pathway_local.bench.made_cases import write_cases
-from pathway_local.bench.script import REPLY
-from pathway_local.bench.shape import make_judge
+from benchmark.made_cases import write_cases
+from benchmark.script import REPLY
+from benchmark.shape import make_judge
 from pathway_local.job import Silent, run_job
 from pathway_local.judge import Tally
 from pathway_local.loaded import Loaded
@@ -63,7 +63,7 @@ def measure_own(folder: Path, shape: str, count: int, words: int, detail: Detail
     (folder / "reply.json").write_text(json.dumps(JudgeTokenizer(judge).encode(reply)))
     os.environ[REPLY] = str(folder / "reply.json")
     registry = folder / "models.yaml"
-    engine = {"script": "pathway_local.bench.script:answer"}
+    engine = {"script": "benchmark.script:answer"}
     registry.write_text(
         yaml.safe_dump({"bench": {"source": str(judge), "context": 8192, "cpu": True, "engine": engine}})
     )

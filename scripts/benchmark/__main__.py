@@ -15,10 +15,10 @@ import typer
 import yaml
 from rich.console import Console
 
-from pathway_local.bench.own import Own, measure_own
-from pathway_local.bench.roofline import shortest
-from pathway_local.bench.shape import SHAPES
-from pathway_local.bench.variants import Measured, Stage
+from benchmark.own import Own, measure_own
+from benchmark.roofline import shortest
+from benchmark.shape import SHAPES
+from benchmark.variants import Measured, Stage
 from pathway_local.cli.terminal import table
 from pathway_local.installed import vllm_version
 from pathway_local.judges.machine import this_machine

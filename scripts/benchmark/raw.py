@@ -1,4 +1,4 @@
-"""vLLM by itself: `python -m pathway_local.bench.raw SETTINGS` serves one measurement a line.
+"""vLLM by itself: `python -m benchmark.raw SETTINGS` serves one measurement a line.
 
 SETTINGS is JSON with the engine's configuration and the `backend` of its grammars. A line on stdin names a variant
 and a file with what it is `Asked`; the answer, on stdout, begins with ANSWER.

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from pathway_local.bench.shape import Shape
-from pathway_local.bench.variants import Measured
+from benchmark.shape import Shape
+from benchmark.variants import Measured
 
 IN_FLIGHT = 256
 """Sequences that are assumed to share one reading of the weights while tokens are written."""
