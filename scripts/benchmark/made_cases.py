@@ -37,6 +37,9 @@ def write_cases(path: Path, rubric: Rubric, count: int, seed: int, *, words: int
 
 
 BUDGET = re.compile(r"(?:items: (\d+), )?tokens: (\d+)")
+LEAST = 8
+"""The smallest budget that a rubric may give."""
+
 FIXED = 12
 """About as many tokens of a reply are its format's own text."""
 
@@ -52,7 +55,7 @@ def shortened(name: str, tokens: int, folder: Path) -> Path:
 
     def cut(found: re.Match[str]) -> str:
         start = found[0].removesuffix(found[2])
-        return f"{start}{max(1, round(int(found[2]) * share))}"
+        return f"{start}{max(LEAST, round(int(found[2]) * share))}"
 
     path = folder / f"{name}.prompty"
     path.write_text(BUDGET.sub(cut, text), encoding="utf-8")

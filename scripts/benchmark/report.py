@@ -49,13 +49,15 @@ def tables(wanted: Wanted, found: Found) -> Iterator[Table]:
     """A table for each detail, and one of the engines."""
     for detail, runs in found.runs.items():
         rows = [_row(name, runs, _shares(wanted, found, measured)) for name, measured in runs.items() if measured]
-        yield table(_title(wanted, found, detail), COLUMNS, rows)
+        if rows:
+            yield table(_title(wanted, found, detail), COLUMNS, rows)
     rows = []
     for engine, load in found.loads.items():
         variants = ", ".join(name for name in wanted.variants if ENGINES[name] == engine)
         settled = ", ".join(f"{name} {value}" for name, value in load.settled.items() if value not in (None, ""))
         rows.append([variants, f"{load.seconds:.0f} s", str(load.gpu_gib or ""), settled])
-    yield table("engines", ["variants", "ready after", "GPU, GiB", "settled"], rows)
+    if rows:
+        yield table("engines", ["variants", "ready after", "GPU, GiB", "settled"], rows)
 
 
 def told(wanted: Wanted, found: Found, hardware: Mapping[str, Any]) -> dict[str, Any]:
