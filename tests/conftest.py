@@ -12,8 +12,8 @@ from walks import Walker
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is imported: see engines/vllm.py
 
 from pathway_local.engines.host import Host, start
-from pathway_local.engines.passes import EngineConfig
-from pathway_local.tokenizer import JudgeTokenizer
+from pathway_local.passes import EngineConfig
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 
 
 @pytest.fixture(autouse=True)

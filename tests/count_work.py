@@ -12,18 +12,18 @@ from pathlib import Path
 from unittest.mock import Mock
 
 from benchmark.made_cases import write_cases
-from pathway_local.chat import Chat
 from pathway_local.engines import vllm
-from pathway_local.engines.passes import EngineConfig, Pass, PassResult
-from pathway_local.engines.pool import Pool
 from pathway_local.engines.vllm import VllmEngine
-from pathway_local.judge import Judging, LocalRater
-from pathway_local.prompt import PromptWriter
+from pathway_local.judging.loop import Judging, LocalRater
+from pathway_local.judging.pool import Pool
+from pathway_local.passes import EngineConfig, Pass, PassResult
 from pathway_local.rater import Rater
+from pathway_local.rendering.chat import Chat
+from pathway_local.rendering.prompt import PromptWriter
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
-from pathway_local.tokenizer import JudgeTokenizer
 
 CONTEXT = 4096
 STEP = 0.01

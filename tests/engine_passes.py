@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from pathway_local.engines.passes import GREEDY, Pass, Sampling
+from pathway_local.passes import GREEDY, Pass, Sampling
 
 SECTIONS = r"""start: "**Analysis:**\n" a "\n\n**Score:** " /[1-5]/ "\n\n**Justification:**\n" j
 a[max_tokens=40]: %lark {

@@ -7,8 +7,8 @@ import socket
 import time
 from pathlib import Path
 
-from pathway_local.engines.passes import Pass
 from pathway_local.engines.scripted import Reply
+from pathway_local.passes import Pass
 
 POISON, ONCE, FOREVER, HEAVY = range(1_000_001, 1_000_005)
 MARK = "ENGINE_SCRIPTS_MARK"

@@ -14,8 +14,8 @@ import llguidance
 import numpy as np
 from walks import legal_ids
 
-from pathway_local.engines.passes import Pass, PassResult
 from pathway_local.engines.scripted import Reply
+from pathway_local.passes import Pass, PassResult
 
 JUDGE = "REPLY_SCRIPT_JUDGE"
 """Environment variable: the folder with the judge's tokenizer."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pathway_local.engines.admission import LINGER, PORTION, SHARE, SPARE, Admission
-from pathway_local.engines.passes import Pass
+from pathway_local.passes import Pass
 
 RUBRIC = tuple(range(100))
 ROOM = 1000

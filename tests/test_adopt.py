@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from pathway_local.adopt.adoption import Adoption, adopt
 from pathway_local.case import Case
-from pathway_local.chat import Chat
-from pathway_local.checks.rubric_check import check_grammars, example_inputs
 from pathway_local.errors import RubricError, UsageError
-from pathway_local.prompt import Prompt, PromptWriter
+from pathway_local.rendering.chat import Chat
+from pathway_local.rendering.prompt import Prompt, PromptWriter
+from pathway_local.rendering.rubric_check import check_grammars, example_inputs
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric, load_rubric, parse_rubric
-from pathway_local.tokenizer import JudgeTokenizer
 
 ROOT = Path(__file__).parents[1]
 OWN = Path(__file__).parent / "rubric_files"

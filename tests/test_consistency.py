@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pathway_local.errors import RubricError
 from pathway_local.rubrics.consistency import Condition, Rule, broken_rules, read_rules
 from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.system.yaml_places import Places
 from pathway_local.verdict import Score, Value, Verdict
-from pathway_local.yaml_places import Places
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 GOLD = load_rubric("gold-answer")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.checks.rubric_check import check_grammars, example_inputs
 from pathway_local.errors import RubricError
+from pathway_local.rendering.rubric_check import check_grammars, example_inputs
 from pathway_local.rubrics.rubric import load_rubric, parse_rubric
 
 OWN = Path(__file__).parent / "rubric_files"

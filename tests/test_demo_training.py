@@ -16,9 +16,9 @@ from pathway_local.demo.network import new_network, prefix_cache, write_greedily
 from pathway_local.demo.train import Schedule, Trainer, export
 from pathway_local.demo.vocabulary import train_tokenizer
 from pathway_local.demo.world import Split
-from pathway_local.prompt import Chat, PromptWriter
+from pathway_local.rendering.prompt import Chat, PromptWriter
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import load_rubric
-from pathway_local.tokenizer import JudgeTokenizer
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ import pytest
 from test_audit import without_triggers
 from typed import HERE, Desk
 
-from pathway_local.checks.check import Check
-from pathway_local.doctor import files, machine, versions
-from pathway_local.judges.machine import Device, Machine
-from pathway_local.private_file import exposed_to
+from pathway_local.check import Check
+from pathway_local.checks.doctor import files, machine, versions
+from pathway_local.system.machine import Device, Machine
+from pathway_local.system.private_file import exposed_to
 
 GB = 10**9
 FORBIDDING = [sys.executable, str(HERE / "without_namespaces.py")]

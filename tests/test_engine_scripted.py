@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from pathway_local.engines.passes import EngineConfig, Pass, PassResult
 from pathway_local.engines.scripted import ScriptedEngine, scripted
 from pathway_local.errors import EngineError
+from pathway_local.passes import EngineConfig, Pass, PassResult
 
 
 def _pass(name: str, *ids: int, most: int = 2) -> Pass:

@@ -5,15 +5,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from pathway_local.checks import engine_settings, installed_engine
+from pathway_local.checks import engine_settings
 from pathway_local.checks.engine_settings import deterministic, most_parallel, resolve
-from pathway_local.checks.installed_engine import architectures, check_architecture, settings_names
-from pathway_local.engines.passes import EngineConfig
 from pathway_local.engines.vllm import SETTINGS, VllmEngine
 from pathway_local.errors import EngineError, EngineMissing, RegistryError
-from pathway_local.installed import vllm_version
-from pathway_local.judges.machine import Device, Machine
+from pathway_local.judges import installed_engine
+from pathway_local.judges.installed_engine import architectures, check_architecture, settings_names
 from pathway_local.judges.registry import load_registry
+from pathway_local.passes import EngineConfig
+from pathway_local.system.installed import vllm_version
+from pathway_local.system.machine import Device, Machine
 
 NO_GPU = Machine((), 64 * 10**9)
 CONFIG: dict[str, object] = {"num_attention_heads": 40, "num_key_value_heads": 8}

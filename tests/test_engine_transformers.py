@@ -14,9 +14,9 @@ from tiny_judge import PAD
 from pathway_local.engines.child import _cause
 from pathway_local.engines.failures import start_error
 from pathway_local.engines.host import Host
-from pathway_local.engines.passes import Engine, EngineConfig, Pass, PassResult, Sampling
 from pathway_local.engines.transformers import TransformersEngine
 from pathway_local.errors import WeightsMissing
+from pathway_local.passes import Engine, EngineConfig, Pass, PassResult, Sampling
 
 NEAR = 1e-3
 

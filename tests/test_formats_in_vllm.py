@@ -7,14 +7,14 @@ import pytest
 from walks import Walker
 
 from pathway_local.case import Case
-from pathway_local.chat import Chat
 from pathway_local.engines.host import Host
-from pathway_local.engines.passes import GREEDY, Pass, Sampling
-from pathway_local.engines.pool import Completion, Pool, Request
-from pathway_local.prompt import Prompt, PromptWriter
+from pathway_local.judging.pool import Completion, Pool, Request
+from pathway_local.passes import GREEDY, Pass, Sampling
+from pathway_local.rendering.chat import Chat
+from pathway_local.rendering.prompt import Prompt, PromptWriter
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, parse_rubric
-from pathway_local.tokenizer import JudgeTokenizer
 
 SAMPLES = 130
 WHOLE = 4

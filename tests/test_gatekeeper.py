@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.engines.gatekeeper import Gatekeeper
+from pathway_local.sealing.gatekeeper import Gatekeeper
 
 ENGINE = """
 import ctypes, errno, json, os, socket, struct, subprocess, sys, threading

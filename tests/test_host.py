@@ -18,7 +18,6 @@ from engine_scripts import FOREVER, HEAVY, MARK, ONCE, POISON
 
 from pathway_local.engines.failures import start_error
 from pathway_local.engines.host import CULPRITS, Host, engine_kind, start
-from pathway_local.engines.passes import EngineConfig, Pass, PassResult
 from pathway_local.engines.wire import Failed
 from pathway_local.errors import (
     EngineDied,
@@ -29,6 +28,7 @@ from pathway_local.errors import (
     UnknownName,
     WeightsMissing,
 )
+from pathway_local.passes import EngineConfig, Pass, PassResult
 
 Begin = Callable[..., Host]
 
@@ -338,9 +338,9 @@ def test_the_child_goes_when_its_parent_is_killed(begin: Begin) -> None:
     code = """
 import sys, time
 from pathway_local.engines.host import start
-from pathway_local.engines.passes import EngineConfig
+from pathway_local.passes import EngineConfig
 host = start("scripted", EngineConfig("", settings={"delay": 3600}))
-from pathway_local.engines.passes import Pass
+from pathway_local.passes import Pass
 host.submit(Pass("a", (1,), None, 1))
 print(host.pid, flush=True)
 time.sleep(3600)

@@ -11,7 +11,6 @@ import pytest
 from rated_run import TINY, TWO, cases, judged_run, scores_of, write_lines
 
 from pathway_local.errors import CasesError, OutputExists, UnknownName, UsageError
-from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, Leaving, RequestPlan
 from pathway_local.ratings.import_ratings import RatingsFile, import_ratings
@@ -20,6 +19,7 @@ from pathway_local.ratings.service_schema import strict_schema
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.pseudonyms import Pseudonyms
 
 
 def write_cases(path: Path, rubric: Rubric, count: int = 12) -> Path:

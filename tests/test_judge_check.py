@@ -7,9 +7,8 @@ import pytest
 from families import FAMILIES, Family
 from stored_judge import BY_NAME, spec_of, store_judge
 
-from pathway_local.checks.check import Check
+from pathway_local.check import Check
 from pathway_local.checks.judge_check import JudgeReport, check_judge
-from pathway_local.checks.rubric_check import check_room
 from pathway_local.checks.weights_check import checked_hash
 from pathway_local.errors import EngineError, UnknownName, UsageError, WeightsMissing
 from pathway_local.judges.default_template import TEMPLATES, default_template, write_template
@@ -17,11 +16,12 @@ from pathway_local.judges.fetch_record import Fetched, file_hashes, write_record
 from pathway_local.judges.judge_folder import FAMILIES as THINKERS
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec
-from pathway_local.judges.machine import Machine
 from pathway_local.judges.weights import weights_hash
-from pathway_local.prompt import Chat, PromptWriter
+from pathway_local.rendering.prompt import Chat, PromptWriter
+from pathway_local.rendering.rubric_check import check_room
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import builtin_names, load_rubric
-from pathway_local.tokenizer import JudgeTokenizer
+from pathway_local.system.machine import Machine
 
 HERE = Machine((), 64 * 10**9)
 ENTRIES: dict[str, dict[str, object]] = {

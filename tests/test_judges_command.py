@@ -8,7 +8,7 @@ from typed_here import Run, Said, typing_in
 
 from pathway_local.checks import placement
 from pathway_local.cli import judges
-from pathway_local.judges.machine import Device, Machine
+from pathway_local.system.machine import Device, Machine
 
 GB = 10**9
 

@@ -5,7 +5,7 @@ import sys
 
 CODE = """
 import os, socket, sys, threading
-from pathway_local.engines.launch import give_up_sockets, start_process
+from pathway_local.sealing.launch import give_up_sockets, start_process
 
 def can():
     try:

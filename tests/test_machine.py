@@ -10,8 +10,8 @@ from pathway_local.checks.engine_settings import computed_in
 from pathway_local.checks.placement import check_fits_here
 from pathway_local.errors import EngineMissing, OutOfMemory
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
-from pathway_local.judges.machine import Device, Machine, free_disk, this_machine
 from pathway_local.judges.memory import case_bytes, cpu_cache_bytes
+from pathway_local.system.machine import Device, Machine, free_disk, this_machine
 
 GB = 10**9
 MIB = 1 << 20

@@ -18,9 +18,9 @@ from disturbed import Watched, engine_of, kill_commands, kill_engines, outcomes,
 from reply_script import HANGING, LOADING, MARK, POISON
 from typed import HERE, Desk
 
-from pathway_local.engines.leftovers import members
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
+from pathway_local.system.process_group import members
 
 CASES = 40
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")

@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 from typed import Desk
 
-from pathway_local import output_file as output
 from pathway_local.errors import OutputExists
 from pathway_local.runs.run_file import RunFile
+from pathway_local.system import output_file as output
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from pathway_local import output_file, private_file, pseudonyms
+from pathway_local.sheets import pseudonyms
+from pathway_local.system import output_file, private_file
 from pathway_local.judges import default_template, fetch_record
 from pathway_local.runs.run_file import RunFile
 

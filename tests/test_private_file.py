@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.private_file import exposed_to, replaceable_by
+from pathway_local.system.private_file import exposed_to, replaceable_by
 
 EVERYBODY = "every user of this machine"
 DAEMON = 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typed import Desk
 
-from pathway_local.private_file import exposed_to
+from pathway_local.system.private_file import exposed_to
 
 NEEDS_STRACE = pytest.mark.skipif(
     shutil.which("strace") is None, reason="strace is not installed: `apt-get install strace`"

@@ -7,13 +7,13 @@ from itertools import count
 import pytest
 from families import FAMILIES, write_tokenizer
 
-from pathway_local.engines.passes import Pass, PassResult
-from pathway_local.engines.pool import Pool, Request
-from pathway_local.engines.probe import Probe, Said
 from pathway_local.engines.scripted import ScriptedEngine
-from pathway_local.prompt import Prompt
+from pathway_local.judging.pool import Pool, Request
+from pathway_local.judging.probe import Probe, Said
+from pathway_local.passes import Pass, PassResult
+from pathway_local.rendering.prompt import Prompt
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.tokenizer import JudgeTokenizer
 
 FIVE = {"layout": "Score: {s}", "fields": {"s": {"type": "score", "min": 1, "max": 5}}}
 TEN = {"layout": "Score: {s}", "fields": {"s": {"type": "score", "min": 1, "max": 10}}}
@@ -107,7 +107,7 @@ def test_the_end_of_a_turn_ends_a_score_like_the_end_token(tokenizer: JudgeToken
 def test_many_values_are_asked_for_in_parts(tokenizer: JudgeTokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {value: str(value) for value in range(1, 8)}
     whole, [once] = settle(Probe(tokenizer), texts)
-    monkeypatch.setattr("pathway_local.engines.probe.MOST_NAMED", 3)
+    monkeypatch.setattr("pathway_local.judging.probe.MOST_NAMED", 3)
     parts, asked = settle(Probe(tokenizer), texts)
     assert max(len(item.logprob_ids) for item in asked) == 3
     assert [token for item in asked for token in item.logprob_ids] == list(once.logprob_ids)

@@ -3,7 +3,7 @@
 import pytest
 
 from pathway_local.cli.progress import PLAIN_SECONDS, JobProgress
-from pathway_local.judge import Tally
+from pathway_local.judging.loop import Tally
 from pathway_local.verdict import Tokens
 
 

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathway_local.case import Case
-from pathway_local.chat import Chat
 from pathway_local.errors import FormatError, MissingInput, RubricError
-from pathway_local.prompt import Prompt, PromptWriter
+from pathway_local.rendering.chat import Chat
+from pathway_local.rendering.prompt import Prompt, PromptWriter
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import Text
 from pathway_local.rubrics.rubric import Rubric, load_rubric, parse_rubric
-from pathway_local.tokenizer import JudgeTokenizer
 
 OWN = Path(__file__).parent / "rubric_files"
 OUTPUTS = 'outputs: {layout: "Score: {score}", fields: {score: {type: score, min: 1, max: 5}}}\n'

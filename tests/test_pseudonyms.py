@@ -10,8 +10,8 @@ import pytest
 from typed import Desk
 
 from pathway_local.errors import UsageError
-from pathway_local.private_file import exposed_to
-from pathway_local.pseudonyms import Pseudonyms
+from pathway_local.sheets.pseudonyms import Pseudonyms
+from pathway_local.system.private_file import exposed_to
 
 WORDS = ("case-0", "case-1", "COHORTGNU")
 

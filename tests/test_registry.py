@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pathway_local.errors import PathwayError, RegistryError, UnknownName, UsageError, WeightsMissing
 from pathway_local.judges.registry import Registry, load_registry, user_file, weights_folder
-from pathway_local.shipped import shipped
+from pathway_local.system.shipped import shipped
 
 PINNED = re.compile(r"[0-9a-f]{40}")
 
@@ -275,7 +275,7 @@ def test_shipped_files_are_found_in_a_checkout_and_in_an_installation(
     (package / "_shipped").mkdir(parents=True)
     (package / "_shipped" / "models.yaml").write_text("demo: {source: package:demo}")
     (package.parent / "models.yaml").write_text("not ours: a stranger's file beside the package")
-    monkeypatch.setattr("pathway_local.shipped._PACKAGE", package)
+    monkeypatch.setattr("pathway_local.system.shipped._PACKAGE", package)
     assert shipped("models.yaml") == package / "_shipped" / "models.yaml"
     with pytest.raises(UsageError, match="lacks its own prompts"):
         shipped("prompts")

@@ -7,10 +7,10 @@ import llguidance
 import pytest
 from walks import Walker, legal_ids
 
-from pathway_local.engines.replay import Replay
+from pathway_local.judging.replay import Replay
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import Text
 from pathway_local.rubrics.rubric import load_rubric
-from pathway_local.tokenizer import JudgeTokenizer
 
 
 @pytest.mark.parametrize("name", ["pathway-answer", "groundedness"])

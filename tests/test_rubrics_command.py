@@ -10,9 +10,9 @@ from families import FAMILIES, write_tokenizer
 from rich.console import Console
 from typed_here import Run, typing_in
 
-from pathway_local.checks.rubric_check import LITTLE_ROOM, Inspection, JudgeUse, inspect
 from pathway_local.cli import rubrics
 from pathway_local.errors import EngineError
+from pathway_local.rendering.rubric_check import LITTLE_ROOM, Inspection, JudgeUse, inspect
 from pathway_local.rubrics.rubric import builtin_names, load_rubric, parse_rubric
 
 ROOT = Path(__file__).parents[1]

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.engines import seal as sealing
-from pathway_local.engines.gatekeeper import Gatekeeper
 from pathway_local.engines.host import Host
 from pathway_local.errors import SealError
+from pathway_local.sealing import namespace as sealing
+from pathway_local.sealing.gatekeeper import Gatekeeper
 
 HERE = Path(__file__).parent
 INSIDE = """
 import encodings.idna, os, socket
-from pathway_local.engines.seal import seal
+from pathway_local.sealing.namespace import seal
 BECOME
 before = os.geteuid(), os.getegid()
 first, second = seal(), seal()
@@ -104,7 +104,8 @@ def test_required_takes_only_what_nobody_has_to_be_cautioned_about(level: str, c
 SEALED_WITH_A_GPU = """
 import json, os, socket, sys
 import cuda_calls
-from pathway_local.engines import child, cuda
+from pathway_local.engines import child
+from pathway_local.sealing import cuda
 
 wanted, gate, obstacle, path, name = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
 child.uses_gpu = lambda: True

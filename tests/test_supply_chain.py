@@ -10,7 +10,7 @@ from typed import Desk
 
 from pathway_local.engines import child
 from pathway_local.engines.wire import TEMPORARY
-from pathway_local.installed import is_cpu_build
+from pathway_local.system.installed import is_cpu_build
 
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "diskcache"}

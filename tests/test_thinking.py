@@ -7,19 +7,19 @@ import pytest
 from families import FAMILIES, Family, write_tokenizer
 
 from pathway_local.case import Case
-from pathway_local.chat import chat_of, manner, think_budget, thinking_of, thinking_sampling
 from pathway_local.cli.judge import _with_budget
-from pathway_local.engines.passes import Pass, PassResult, Sampling
-from pathway_local.engines.pool import Completion, Pool, Request
 from pathway_local.engines.scripted import ScriptedEngine
 from pathway_local.errors import UsageError
-from pathway_local.judge import Judging, LocalRater, own_seed
 from pathway_local.judges.judge_spec import JudgeSpec, SamplingSpec, ThinkingSpec
-from pathway_local.prompt import Prompt, PromptWriter
-from pathway_local.reading import verdict_of
+from pathway_local.judging.loop import Judging, LocalRater, own_seed
+from pathway_local.judging.pool import Completion, Pool, Request
+from pathway_local.judging.reply_reading import verdict_of
+from pathway_local.passes import Pass, PassResult, Sampling
+from pathway_local.rendering.chat import chat_of, manner, think_budget, thinking_of, thinking_sampling
+from pathway_local.rendering.prompt import Prompt, PromptWriter
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import OutputFormat, Reading
 from pathway_local.rubrics.rubric import load_rubric
-from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.verdict import Verdict
 
 THINKERS = [family for family in FAMILIES if family.thinking]

@@ -10,16 +10,16 @@ from families import FAMILIES, Family, write_tokenizer
 from tiny_judge import write_model
 
 from pathway_local.case import Case
-from pathway_local.chat import chat_of, thinking_of
 from pathway_local.engines.host import start
-from pathway_local.engines.passes import EngineConfig, Sampling
-from pathway_local.engines.pool import Completion, Pool, Request
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.prompt import Prompt, PromptWriter
+from pathway_local.judging.pool import Completion, Pool, Request
+from pathway_local.passes import EngineConfig, Sampling
+from pathway_local.rendering.chat import chat_of, thinking_of
+from pathway_local.rendering.prompt import Prompt, PromptWriter
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile
-from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.verdict import Verdict
 
 COMMAND = Path(sys.executable).with_name("pathway-local")

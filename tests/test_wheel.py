@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 SHOWN = """
 from pathway_local.rubrics.rubric import builtin_names
 from pathway_local.judges.registry import load_registry, weights_folder
-from pathway_local.shipped import shipped
+from pathway_local.system.shipped import shipped
 import pathway_local
 print(pathway_local.__file__, shipped("models.yaml"), *builtin_names(), weights_folder(load_registry().get("demo")))
 """

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from msgspec import ValidationError
 from msgspec.msgpack import encode
 
-from pathway_local.engines.passes import GREEDY, EngineConfig, EngineFacts, Pass, PassResult, Sampling
 from pathway_local.engines.wire import (
     LENGTH,
     Alive,
@@ -25,6 +24,7 @@ from pathway_local.engines.wire import (
     ToEngine,
     frame,
 )
+from pathway_local.passes import GREEDY, EngineConfig, EngineFacts, Pass, PassResult, Sampling
 
 ids = st.lists(st.integers(0, 2**32 - 1), max_size=12).map(tuple)
 passes = st.builds(

@@ -15,18 +15,18 @@ import pytest
 from families import FAMILIES, write_tokenizer
 
 from benchmark.made_cases import write_cases
-from pathway_local.chat import Chat
-from pathway_local.engines.passes import Pass, PassResult
-from pathway_local.engines.pool import Pool
 from pathway_local.engines.scripted import ScriptedEngine
 from pathway_local.engines.vllm import CPU_BLOCK
-from pathway_local.judge import BATCH, Judging, LocalRater
-from pathway_local.prompt import PromptWriter
+from pathway_local.judging.loop import BATCH, Judging, LocalRater
+from pathway_local.judging.pool import Pool
+from pathway_local.passes import Pass, PassResult
 from pathway_local.rater import Rater
+from pathway_local.rendering.chat import Chat
+from pathway_local.rendering.prompt import PromptWriter
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
-from pathway_local.tokenizer import JudgeTokenizer
 
 CASES = 1024
 SEATS = 8

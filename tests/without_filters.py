@@ -2,7 +2,7 @@
 
 from without_namespaces import forbid
 
-from pathway_local.engines import seccomp
+from pathway_local.sealing import filter as seccomp
 
 if __name__ == "__main__":
     forbid(seccomp.numbers()["seccomp"])

@@ -6,7 +6,7 @@ import os
 import struct
 import sys
 
-from pathway_local.engines import seccomp
+from pathway_local.sealing import filter as seccomp
 
 UNSHARE = {"x86_64": 272, "aarch64": 97}
 

@@ -15,7 +15,7 @@ from pathway_local.adopt.schemas import schema_candidates
 from pathway_local.adopt.score_line import closing, score_line
 from pathway_local.errors import RubricError, UsageError
 from pathway_local.prompty.prompty_file import MOST_INPUTS, ROLE, SYNTAXES, split_front_matter, text_of
-from pathway_local.safe_yaml import load_yaml
+from pathway_local.system.safe_yaml import load_yaml
 
 INPUT_KEYS = {"inputs", "inputSchema", "sample"}
 OUTPUT_KEYS = {"outputs", "outputSchema"}

@@ -5,13 +5,13 @@ from difflib import get_close_matches
 
 from pydantic import JsonValue
 
-from pathway_local.checks.installed_engine import settings_names
 from pathway_local.engines.vllm import DETERMINISTIC, GPU_HINT, SETTINGS
 from pathway_local.errors import EngineMissing, RegistryError
-from pathway_local.installed import uses_gpu, vllm_version
 from pathway_local.judges.architecture import text_config, whole
+from pathway_local.judges.installed_engine import settings_names
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.machine import Machine
+from pathway_local.system.installed import uses_gpu, vllm_version
+from pathway_local.system.machine import Machine
 
 PARALLEL = "tensor_parallel_size"
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", dict: "a mapping of names"}

@@ -5,26 +5,26 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from pathway_local.chat import chat_of
-from pathway_local.checks.chat_check import SYSTEM_TURN, chat_checks
-from pathway_local.checks.check import Check, checked
+from pathway_local.check import Check, checked
 from pathway_local.checks.placement import sure_context
-from pathway_local.checks.rubric_check import (
+from pathway_local.checks.weights_check import file_checks
+from pathway_local.errors import EngineError
+from pathway_local.judges.architecture import text_config, whole
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.weights import read_json
+from pathway_local.rendering.chat import chat_of
+from pathway_local.rendering.chat_check import SYSTEM_TURN, chat_checks
+from pathway_local.rendering.prompt import PromptWriter
+from pathway_local.rendering.rubric_check import (
     LITTLE_ROOM,
     check_grammars,
     check_room,
     example_inputs,
     example_prompt,
 )
-from pathway_local.checks.weights_check import file_checks
-from pathway_local.errors import EngineError
-from pathway_local.judges.architecture import text_config, whole
-from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.machine import Machine
-from pathway_local.judges.weights import read_json
-from pathway_local.prompt import PromptWriter
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import builtin_names, load_rubric
-from pathway_local.tokenizer import JudgeTokenizer
+from pathway_local.system.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from pathway_local.checks.engine_settings import PARALLEL, computed_in, most_parallel
 from pathway_local.errors import EngineMissing, OutOfMemory
-from pathway_local.installed import GPU_BUILD, uses_gpu
 from pathway_local.judges.architecture import Architecture
 from pathway_local.judges.judge_folder import SMALL_ENOUGH_FOR_CPU
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
-from pathway_local.judges.machine import GB, Device, Machine
 from pathway_local.judges.memory import BITS, CPU_PART, Checkpoint, Fit, Gpu, case_bytes, checkpoints, cpu_context, fit
+from pathway_local.system.installed import GPU_BUILD, uses_gpu
+from pathway_local.system.machine import GB, Device, Machine
 
 SURE_CONTEXT = 32_768
 """Tokens of context that a judge gets wherever they fit. More it gets within half of what is reckoned to be left for

@@ -4,16 +4,16 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pathway_local.checks.check import Check, checked
+from pathway_local.check import Check, checked
 from pathway_local.checks.engine_settings import resolve
-from pathway_local.checks.installed_engine import check_architecture
 from pathway_local.errors import EngineError, WeightsMissing
-from pathway_local.installed import vllm_version
 from pathway_local.judges.architecture import context
 from pathway_local.judges.fetch_record import changed_files, read_record
+from pathway_local.judges.installed_engine import check_architecture
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.machine import GB, Machine
 from pathway_local.judges.weights import check_folder, read_json, weight_files, weights_hash
+from pathway_local.system.installed import vllm_version
+from pathway_local.system.machine import GB, Machine
 
 _LARGEST_HEADER = 100_000_000
 _AGAIN = "Fetch or copy it again."

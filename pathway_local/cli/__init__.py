@@ -12,7 +12,7 @@ from pathway_local import __version__
 from pathway_local.cli.faults import FAULT, keep_texts_out_of_tracebacks, tell_fault
 from pathway_local.cli.terminal import INTERRUPTED, complain
 from pathway_local.errors import PathwayError
-from pathway_local.private_process import end_like_an_interrupt, make_private
+from pathway_local.system.private_process import end_like_an_interrupt, make_private
 
 COMMANDS = {
     "judge": "Judge the cases of a file under one or more rubrics.",

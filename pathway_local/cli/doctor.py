@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from pathway_local.checks.check import Check
+from pathway_local.check import Check
+from pathway_local.checks.doctor.examine import examine
 from pathway_local.cli.options import AsJson, Models
 from pathway_local.cli.terminal import data, print_json, talk
-from pathway_local.doctor.examine import examine
 from pathway_local.errors import EngineError
 
 MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("PROBLEM", "bold red")}

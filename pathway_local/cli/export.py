@@ -9,12 +9,12 @@ from pathway_local.cli.export_note import note_export
 from pathway_local.cli.options import Force, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import check_new, notice, talk
-from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.results.export import export as write
 from pathway_local.results.export import export_onto
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.tables import check_table
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -16,17 +16,17 @@ from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import INTERRUPTED, notice, pairs, print_json, talk
-from pathway_local.engines.seal import Wanted, require
 from pathway_local.engines.trial import try_seal
 from pathway_local.errors import UsageError
-from pathway_local.job import run_job
-from pathway_local.judge import Tally
-from pathway_local.plan import Plan, default_run
+from pathway_local.judging.job import run_job
+from pathway_local.judging.loop import Tally
+from pathway_local.judging.plan import Plan, default_run
 from pathway_local.results.export import export, is_judges_own
 from pathway_local.results.summary import summarize
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sealing.namespace import Wanted, require
 from pathway_local.sheets.tables import check_table
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -10,9 +10,9 @@ from pathway_local.cli.options import AsJson, Models
 from pathway_local.cli.terminal import INTERRUPTED, data, notice, print_json, table, talk
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.machine import GB, this_machine
 from pathway_local.judges.memory import Fit, Gpu, advice, case_formula, fits
 from pathway_local.judges.registry import load_registry, weights_folder
+from pathway_local.system.machine import GB, this_machine
 
 app = typer.Typer(
     add_completion=False,

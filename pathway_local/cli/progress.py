@@ -10,8 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from pathway_local.cli.terminal import notice, talk
-from pathway_local.judge import Tally
-from pathway_local.private_process import STOPPING, heeded_of
+from pathway_local.judging.loop import Tally
+from pathway_local.system.private_process import STOPPING, heeded_of
 
 PLAIN_SECONDS = 10.0
 """Seconds between two lines of progress where there is no terminal."""

@@ -8,10 +8,10 @@ import typer
 from pathway_local.cli.options import Run
 from pathway_local.cli.terminal import need_consent, talk
 from pathway_local.errors import UsageError
-from pathway_local.output_file import left_parts
 from pathway_local.runs.purge import What, exported
 from pathway_local.runs.purge import purge as remove
 from pathway_local.runs.run_file import RunFile
+from pathway_local.system.output_file import left_parts
 
 STAYS = (
     "names of raters and of files, in its audit trail and with its jobs; the rubrics",

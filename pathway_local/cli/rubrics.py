@@ -8,20 +8,20 @@ import typer
 
 from pathway_local.adopt.adoption import adopt as adopt_prompt
 from pathway_local.adopt.finding import Finding
-from pathway_local.chat import chat_of
 from pathway_local.checks.placement import sure_context
-from pathway_local.checks.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
 from pathway_local.cli.options import Models
 from pathway_local.cli.terminal import check_new, data, notice, print_json, table
 from pathway_local.errors import RubricError, UsageError, WeightsMissing
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
-from pathway_local.output_file import output_file
+from pathway_local.rendering.chat import chat_of
+from pathway_local.rendering.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.criteria import is_criteria
 from pathway_local.rubrics.fields import Score
 from pathway_local.rubrics.output_format import layout_text
 from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, read_prompt
-from pathway_local.tokenizer import JudgeTokenizer
+from pathway_local.system.output_file import output_file
 
 app = typer.Typer(
     add_completion=False,

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pathway_local.errors import PathwayError, UsageError
-from pathway_local.output_file import check_output
+from pathway_local.system.output_file import check_output
 
 PIPE_WIDTH = 120
 INTERRUPTED = 130

@@ -12,8 +12,8 @@ from pathway_local.demo.card import write_card
 from pathway_local.demo.cases import MAKERS, write_cases
 from pathway_local.demo.score_figures import ScoreFigures
 from pathway_local.demo.world import Split
-from pathway_local.job import Silent, run_job
-from pathway_local.plan import Plan
+from pathway_local.judging.job import Silent, run_job
+from pathway_local.judging.plan import Plan
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile

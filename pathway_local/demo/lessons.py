@@ -6,15 +6,15 @@ from itertools import chain
 from random import Random
 
 from pathway_local.case import Case
-from pathway_local.chat import Chat
 from pathway_local.demo.cases import MAKERS, make_case
 from pathway_local.demo.made_case import MadeCase
 from pathway_local.demo.world import Split
 from pathway_local.errors import CaseError
-from pathway_local.prompt import PromptWriter
 from pathway_local.prompty.turn import Turn
+from pathway_local.rendering.chat import Chat
+from pathway_local.rendering.prompt import PromptWriter
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric, load_rubric
-from pathway_local.tokenizer import JudgeTokenizer
 
 CONTEXT = 8192
 

@@ -22,7 +22,7 @@ from pathway_local.demo.evaluate import quick
 from pathway_local.demo.lessons import Lesson, Teacher, corpus, rubric_texts
 from pathway_local.demo.network import new_network
 from pathway_local.demo.vocabulary import train_tokenizer
-from pathway_local.tokenizer import JudgeTokenizer
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 
 WEIGHTS = Path(__file__).parent / "weights"
 SHARES = {"pathway-answer": 0.27, "groundedness": 0.2, "contextual-relevance": 0.23, "gold-answer": 0.3}

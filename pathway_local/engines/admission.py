@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 
-from pathway_local.engines.passes import Pass, line_up
+from pathway_local.passes import Pass, line_up
 
 SPARE = 0.05
 """Share of the cache that stays free: what is written in it is overwritten last."""

@@ -19,11 +19,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from pathway_local.engines import cuda
-from pathway_local.engines.leftovers import remove, shared_memory
-from pathway_local.engines.passes import Engine, EngineConfig, PassResult
-from pathway_local.engines.seal import FILTER, OFF, OFF_SWITCHES, UNFILTERED, require, seal
-from pathway_local.engines.seccomp import install
 from pathway_local.engines.wire import (
     TEMPORARY,
     Alive,
@@ -41,8 +36,13 @@ from pathway_local.engines.wire import (
     frame,
 )
 from pathway_local.errors import EngineError
-from pathway_local.installed import uses_gpu
-from pathway_local.private_process import STOPPING, make_private
+from pathway_local.passes import Engine, EngineConfig, PassResult
+from pathway_local.sealing import cuda
+from pathway_local.sealing.filter import install
+from pathway_local.sealing.namespace import FILTER, OFF, OFF_SWITCHES, UNFILTERED, require, seal
+from pathway_local.system.installed import uses_gpu
+from pathway_local.system.private_process import STOPPING, make_private
+from pathway_local.system.process_group import remove, shared_memory
 from pathway_local.verdict import storable
 
 SWITCHES = {

@@ -3,7 +3,7 @@
 from pathway_local import errors
 from pathway_local.engines.wire import Failed
 from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory, WeightsMissing
-from pathway_local.installed import CPU_BUILD, EITHER_BUILD, TORCH_ALONE
+from pathway_local.system.installed import CPU_BUILD, EITHER_BUILD, TORCH_ALONE
 
 _MEMORY = (
     "out of memory",

@@ -8,13 +8,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pathway_local.engines.failures import start_error
-from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult, line_up
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
-from pathway_local.engines.seal import UNFILTERED, Attempt, Wanted
 from pathway_local.engines.vllm import has_workers
 from pathway_local.engines.wire import Died, Failed, FromEngine, Ready, Results
 from pathway_local.errors import EngineDied, EngineError, EngineUnexplained, Stopped, UnknownName
 from pathway_local.judges.weights import check_folder
+from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult, line_up
+from pathway_local.sealing.namespace import UNFILTERED, Attempt, Wanted
 
 KINDS = ("vllm", "transformers", "scripted")
 HANG_LIMIT = 300.0

@@ -13,13 +13,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
 
-from pathway_local.engines.gatekeeper import Gatekeeper
-from pathway_local.engines.launch import start_process
-from pathway_local.engines.leftovers import remove, shared_memory
-from pathway_local.engines.passes import EngineConfig
-from pathway_local.engines.seal import Attempt
 from pathway_local.engines.wire import TEMPORARY, Close, Frames, FromEngine, Load, PassWriter, ToEngine, frame
 from pathway_local.errors import EngineDied, EngineError
+from pathway_local.passes import EngineConfig
+from pathway_local.sealing.gatekeeper import Gatekeeper
+from pathway_local.sealing.launch import start_process
+from pathway_local.sealing.namespace import Attempt
+from pathway_local.system.process_group import remove, shared_memory
 
 LOOK = 1.0
 """Seconds between two looks at whether the process still lives; its pipe alone may be kept open by a worker."""

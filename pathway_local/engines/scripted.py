@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.errors import EngineError
+from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
 
 Reply = PassResult | Sequence[int]
 """A result, whose id may be left empty, or just the generated ids."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult, Sampling
+from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult, Sampling
 
 if TYPE_CHECKING:
     import torch

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from pathway_local.engines.admission import Admission
-from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.errors import EngineError
-from pathway_local.installed import is_cpu_build
 from pathway_local.judges.architecture import architecture, class_names, context
-from pathway_local.judges.machine import free_memory
 from pathway_local.judges.memory import CPU_PART, cpu_cache_bytes, cpu_context
 from pathway_local.judges.weights import read_json
-from pathway_local.private_process import STOPPING
+from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
+from pathway_local.system.installed import is_cpu_build
+from pathway_local.system.machine import free_memory
+from pathway_local.system.private_process import STOPPING
 
 SETTINGS: dict[str, type] = {
     "block_size": int,

@@ -9,7 +9,7 @@ from outlines.types import CFG
 from vllm import SamplingParams
 from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
-from pathway_local.engines.passes import Pass
+from pathway_local.passes import Pass
 
 GRAMMARS = 256
 """Grammars that are kept; one that holds a case's own texts is that case's alone."""

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.msgpack import Decoder, Encoder
 from msgspec.structs import replace
 
-from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult
+from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
 
 TEMPORARY = "PATHWAY_LOCAL_TEMPORARY"
 """Environment variable: the folder for temporary files of an engine's process, which goes when that ends."""

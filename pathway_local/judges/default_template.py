@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.judges.weights import chat_template
-from pathway_local.output_file import whole_file
+from pathway_local.system.output_file import whole_file
 
 FILE = "chat_template.jinja"
 

@@ -24,8 +24,8 @@ from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progr
 from pathway_local.errors import EngineError, PathwayError, UsageError, WeightsMissing
 from pathway_local.judges.fetch_record import TAKEN, Fetched, file_hashes, write_record
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.machine import GB, free_disk
 from pathway_local.judges.weights import PACKAGE, check_folder, is_hub_id, models_home, weights_hash
+from pathway_local.system.machine import GB, free_disk
 
 LEFT = ("*/*", "consolidated*.safetensors")
 """Never taken: what lies in folders of its own, and second copies of the weights in another layout."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pathway_local.errors import EngineError
 from pathway_local.judges.weights import file_hash, read_json
-from pathway_local.output_file import output_file
+from pathway_local.system.output_file import output_file
 
 RECORD = "fetched.json"
 TAKEN = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model", "merges.txt")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathway_local.errors import UsageError
 from pathway_local.judges.architecture import Architecture, Attention
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.machine import GB
+from pathway_local.system.machine import GB
 
 PAGE = 16
 STATES_PER_CASE = 2

@@ -24,9 +24,9 @@ from pathway_local.judges.judge_spec import (
     Variant,
 )
 from pathway_local.judges.weights import check_folder, find_folder, is_folder, is_hub_id, local_path
-from pathway_local.safe_yaml import load_yaml
-from pathway_local.shipped import shipped
-from pathway_local.yaml_places import Keys, Places, first_complaint
+from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.shipped import shipped
+from pathway_local.system.yaml_places import Keys, Places, first_complaint
 
 USUAL_JUDGE = "demo"
 """The judge where none is named."""

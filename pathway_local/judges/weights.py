@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pathway_local.errors import EngineError, WeightsMissing
-from pathway_local.shipped import packaged_folder
+from pathway_local.system.shipped import packaged_folder
 
 PACKAGE = "package:"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)

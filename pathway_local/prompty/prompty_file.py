@@ -11,8 +11,8 @@ from jinja2 import TemplateSyntaxError
 from pathway_local.errors import RubricError
 from pathway_local.prompty.model_block import ModelBlock, read_model
 from pathway_local.prompty.turn import Syntax, Turn, joined, labelled, placed_turn
-from pathway_local.safe_yaml import load_yaml
-from pathway_local.yaml_places import Places
+from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.yaml_places import Places
 
 ROLE = re.compile(r"^[ \t]*#?[ \t]*(system|user|assistant|developer)[ \t]*:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 UNSETTLED = re.compile(r"^[^\n]*#[ \t]*UNSETTLED\b:?[ \t]*([^\n]*)$", re.MULTILINE)

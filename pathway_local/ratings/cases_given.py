@@ -9,12 +9,12 @@ from typing import Self
 
 from pathway_local.case import Case
 from pathway_local.errors import CaseError, UsageError
-from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of
 from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.pseudonyms import Pseudonyms
 
 
 @dataclass(frozen=True, slots=True)

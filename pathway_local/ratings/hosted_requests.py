@@ -10,7 +10,6 @@ from typing import Any
 from pathway_local import __version__
 from pathway_local.case import Case
 from pathway_local.errors import CasesError, UsageError
-from pathway_local.output_file import check_output, output_file
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import Handout, hand_out, store_handouts
 from pathway_local.ratings.samples import draw
@@ -19,6 +18,7 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.jobs import WRITTEN
 from pathway_local.sheets.cells import json_text
 from pathway_local.sheets.columns import no_column
+from pathway_local.system.output_file import check_output, output_file
 from pathway_local.verdict import Value
 
 CHAT_URL = "/v1/chat/completions"

@@ -8,7 +8,6 @@ from typing import Literal
 
 from pathway_local import __version__
 from pathway_local.errors import CasesError, RatingsError, UsageError
-from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.rater import GROUP, Rater
 from pathway_local.ratings.handouts import Handout, find_handouts
 from pathway_local.ratings.hosted_reply import BREAK, SPACING
@@ -22,6 +21,7 @@ from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of
 from pathway_local.sheets import Sheet, open_sheet
+from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
 from pathway_local.sheets.workbook import WorkbookSheet
 from pathway_local.verdict import Failure, Outcome, Value, Verdict

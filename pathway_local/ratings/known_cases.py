@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pathway_local.case import Case
-from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.ratings.handouts import Handout
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.pseudonyms import Pseudonyms
 
 _CASES = "SELECT case_id, row, numbered FROM cases"
 _HASHES = """

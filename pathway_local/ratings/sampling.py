@@ -9,7 +9,6 @@ from pathlib import Path
 from pathway_local import __version__
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import CasesError, UsageError
-from pathway_local.output_file import check_output, output_file, temporary_files_in
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.ratings.rating_sheet import RatingRow, write_rating_sheet
@@ -18,6 +17,7 @@ from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.columns import no_column
 from pathway_local.sheets.row import shown
+from pathway_local.system.output_file import check_output, output_file, temporary_files_in
 from pathway_local.verdict import Value
 
 

@@ -12,8 +12,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from pathway_local.errors import RubricError
+from pathway_local.system.yaml_places import Places, first_complaint
 from pathway_local.verdict import Value, Verdict
-from pathway_local.yaml_places import Places, first_complaint
 
 Phrase = Annotated[str, StringConstraints(min_length=1, max_length=400)]
 Plain = bool | int | float | str

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pathway_local.errors import FormatError, ReplyError
 from pathway_local.rubrics.fields import AnyField, Echo, Score
 from pathway_local.rubrics.lark import literal
+from pathway_local.system.yaml_places import first_complaint
 from pathway_local.verdict import Value, storable
-from pathway_local.yaml_places import first_complaint
 
 Detail = Literal["full", "through-score", "score"]
 """How much of the format a judge writes: all, up to the last score, or the scores alone."""

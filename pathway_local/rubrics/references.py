@@ -10,7 +10,7 @@ import yaml
 
 from pathway_local.errors import RubricError
 from pathway_local.prompty.prompty_file import SERVERS, split_front_matter
-from pathway_local.safe_yaml import load_yaml
+from pathway_local.system.safe_yaml import load_yaml
 
 LIMIT = 1_000_000
 """Bytes of a file that is referred to."""

@@ -18,7 +18,7 @@ from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.references import resolved
 from pathway_local.rubrics.rubric_format import read_format
 from pathway_local.rubrics.rubric_inputs import Input, read_inputs, with_inputs_used
-from pathway_local.shipped import shipped
+from pathway_local.system.shipped import shipped
 
 SUFFIX = ".prompty"
 MOST_BYTES = 4 * LIMIT

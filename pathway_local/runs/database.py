@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from pathway_local.errors import RunDamaged, RunFileError, RunLocked
-from pathway_local.private_file import LOCKED_HINT, WriterLock
 from pathway_local.runs.migrations import MIGRATIONS, migrate, schema_version
+from pathway_local.system.private_file import LOCKED_HINT, WriterLock
 
 COMMIT_SECONDS = 0.5
 BUSY_SECONDS = 10.0

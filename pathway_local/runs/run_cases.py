@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pathway_local.errors import UsageError
-from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.pseudonyms import Pseudonyms
 
 SETTING = "columns"
 PSEUDONYMS = "pseudonyms"

@@ -16,7 +16,6 @@ from typing import Self
 
 from pathway_local.case import Case
 from pathway_local.errors import RaterChanged, RunFileError, UnknownName
-from pathway_local.private_file import create
 from pathway_local.rater import Rater
 from pathway_local.runs.audit import now
 from pathway_local.runs.database import Database, damaged, decoding, explained, marks
@@ -24,6 +23,7 @@ from pathway_local.runs.jobs import Job, Jobs
 from pathway_local.runs.migrations import migrate
 from pathway_local.runs.record import CaseOutcome, Record, record_of
 from pathway_local.runs.stored_outcome import to_columns, to_json
+from pathway_local.system.private_file import create
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, storable
 
 KEY_BYTES = 32

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, ColumnsError, UnknownName
-from pathway_local.pseudonyms import Pseudonyms
 from pathway_local.sheets import open_sheet
 from pathway_local.sheets.columns import ID_COLUMNS, ColumnMatch, has_column, match_columns, no_column
 from pathway_local.sheets.nested_keys import nested_cells, nested_keys
+from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import Row, flaw, shown
 
 

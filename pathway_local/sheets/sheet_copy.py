@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, UsageError
-from pathway_local.output_file import output_file, temporary_files_in
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.cells import arrow_column, json_text
 from pathway_local.sheets.delimited import DelimitedSheet
@@ -18,6 +17,7 @@ from pathway_local.sheets.parquet import ParquetSheet
 from pathway_local.sheets.row import Row, shown
 from pathway_local.sheets.tables import Written, delimited_line, fill_cell
 from pathway_local.sheets.workbook import WorkbookSheet
+from pathway_local.system.output_file import output_file, temporary_files_in
 from pathway_local.verdict import Value
 
 LAST_COLUMN = 16_384

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from pathway_local.errors import UsageError
-from pathway_local.output_file import check_output, output_file, temporary_files_in
 from pathway_local.sheets.cells import arrow_column, delimited_cell, json_text, workbook_cell
 from pathway_local.sheets.workbook import LAST_ROW
+from pathway_local.system.output_file import check_output, output_file, temporary_files_in
 from pathway_local.verdict import Value
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from benchmark.stage import Stage
 from benchmark.variants import USUAL, groups
 from pathway_local.cli.terminal import table
 from pathway_local.errors import PathwayError, UnknownName, UsageError
-from pathway_local.installed import uses_gpu
-from pathway_local.judges.machine import this_machine
 from pathway_local.rubrics.output_format import Detail
+from pathway_local.system.installed import uses_gpu
+from pathway_local.system.machine import this_machine
 
 CORE = "VLLM_ENABLE_V1_MULTIPROCESSING"
 GPU_SHARE = 0.9

@@ -5,8 +5,8 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from pathway_local.installed import vllm_version
-from pathway_local.judges.machine import this_machine
+from pathway_local.system.installed import vllm_version
+from pathway_local.system.machine import this_machine
 
 
 def hardware() -> dict[str, Any]:

@@ -13,13 +13,13 @@ import yaml
 from benchmark.made_cases import write_cases
 from benchmark.script import REPLY
 from benchmark.shape import make_judge
-from pathway_local.job import Silent, run_job
-from pathway_local.judge import Tally
-from pathway_local.loaded import Loaded
-from pathway_local.plan import Plan
+from pathway_local.judging.engine_cache import EngineCache
+from pathway_local.judging.job import Silent, run_job
+from pathway_local.judging.loop import Tally
+from pathway_local.judging.plan import Plan
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import load_rubric
-from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.verdict import Value
 
 RUBRIC = "pathway-answer"
@@ -77,7 +77,7 @@ def measure_own(folder: Path, shape: str, count: int, words: int, detail: Detail
         spent += time.thread_time() - began
         return found
 
-    with Loaded() as loaded, patch.object(JudgeTokenizer, "encode_cases", timed):
+    with EngineCache() as loaded, patch.object(JudgeTokenizer, "encode_cases", timed):
         few = write_cases(folder / "few.csv", rubric, 8, 2, words=words)
         run_job(_plan(few, folder / "few.run", registry, detail), _Watch(), ["bench"], loaded)
         peak, spent, watch = _peak(), 0.0, _Watch()

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from benchmark.raw import ANSWER
-from pathway_local.engines.passes import EngineConfig
 from pathway_local.errors import EngineError
+from pathway_local.passes import EngineConfig
 
 LAST_LINES = 30
 PATIENCE = 10.0

@@ -6,7 +6,7 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
-from pathway_local.engines.passes import Pass, PassResult
+from pathway_local.passes import Pass, PassResult
 
 REPLY = "PATHWAY_LOCAL_BENCH_REPLY"
 """Environment variable: a JSON file with the ids of the reply."""

@@ -18,19 +18,19 @@ from benchmark.variants import BASE, ENGINES, FREE, JUDGES, Load, Measured
 from benchmark.work import CONTEXT, WorkWriter
 from pathway_local.checks.engine_settings import computed_in
 from pathway_local.engines.host import Host
-from pathway_local.engines.passes import EngineConfig
-from pathway_local.engines.probe import Probe
-from pathway_local.engines.seal import Wanted
 from pathway_local.engines.vllm import DETERMINISTIC
 from pathway_local.errors import EngineError
-from pathway_local.job import Silent, run_job
-from pathway_local.judge import Tally
-from pathway_local.judges.machine import this_machine
 from pathway_local.judges.registry import load_registry
-from pathway_local.loaded import Loaded
-from pathway_local.plan import Plan
+from pathway_local.judging.engine_cache import EngineCache
+from pathway_local.judging.job import Silent, run_job
+from pathway_local.judging.loop import Tally
+from pathway_local.judging.plan import Plan
+from pathway_local.judging.probe import Probe
+from pathway_local.passes import EngineConfig
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.sealing.namespace import Wanted
+from pathway_local.system.machine import this_machine
 
 GIB = 1 << 30
 OTHER_SEEDS = 1000
@@ -59,7 +59,7 @@ class Stage:
         chosen = computed_in(load_registry(self._registry).get("bench"), this_machine())
         self.dtype = "bfloat16" if chosen == "auto" else chosen  # what vLLM takes when it may
         self.loads: dict[str, Load] = {}
-        self._loaded = _TimedLoaded(self.loads)
+        self._loaded = _TimedEngineCache(self.loads)
         self._raw: dict[str, RawProcess] = {}
         self._constrained: dict[tuple[str, int, int], dict[str, Any]] = {}
         self._runs = 0
@@ -146,7 +146,7 @@ class Stage:
         return time.process_time() + (processor_seconds(host.pid) if host and host.pid else 0.0)
 
 
-class _TimedLoaded(Loaded):
+class _TimedEngineCache(EngineCache):
     """Notes how the judge's engine was loaded."""
 
     def __init__(self, loads: dict[str, Load]) -> None:

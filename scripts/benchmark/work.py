@@ -7,14 +7,14 @@ from statistics import mean
 from benchmark.made_cases import SHARED, write_cases
 from benchmark.raw import Asked
 from pathway_local.case import Case
-from pathway_local.chat import Chat
-from pathway_local.engines.passes import Pass
 from pathway_local.engines.wire import PassWriter, Work
-from pathway_local.prompt import Prompt, PromptWriter
+from pathway_local.passes import Pass
+from pathway_local.rendering.chat import Chat
+from pathway_local.rendering.prompt import Prompt, PromptWriter
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_cases import cases_of
-from pathway_local.tokenizer import JudgeTokenizer
 
 CONTEXT = 4096
 

@@ -3,7 +3,7 @@
 import sys
 
 if any("pathway-local" in argument for argument in sys.orig_argv):
-    from pathway_local.engines import launch
+    from pathway_local.sealing import launch
 
     def refuse(*_: object) -> int:
         raise OSError

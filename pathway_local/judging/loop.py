@@ -12,11 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pathway_local.case import BadRow, Case, fingerprint
-from pathway_local.engines.passes import GREEDY, Sampling
-from pathway_local.engines.pool import Completion, Pool, Request
 from pathway_local.errors import CaseError, RunFileError, Stopped
-from pathway_local.prompt import Prompt, PromptWriter
-from pathway_local.reading import verdict_of
+from pathway_local.judging.pool import Completion, Pool, Request
+from pathway_local.judging.reply_reading import verdict_of
+from pathway_local.passes import GREEDY, Sampling
+from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rubrics.consistency import broken_rules
 from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_file import RunFile

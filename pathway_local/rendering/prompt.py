@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from pathway_local.case import Case
-from pathway_local.chat import Chat, Thinking
 from pathway_local.errors import CaseError, EngineError, PromptTooLong
 from pathway_local.prompty.turn import Turn
+from pathway_local.rendering.chat import Chat, Thinking
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import Detail, Reply
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.tokenizer import JudgeTokenizer
 
 
 class Prompt(Struct, frozen=True):

@@ -11,18 +11,18 @@ from families import FAMILIES, write_tokenizer
 from msgspec.structs import replace
 
 from pathway_local.case import BadRow, Case
-from pathway_local.chat import Chat
-from pathway_local.engines.passes import Pass, PassResult, Sampling
-from pathway_local.engines.pool import Pool
 from pathway_local.engines.scripted import ScriptedEngine
 from pathway_local.errors import RunFileError
-from pathway_local.judge import Judging, LocalRater, Tally
-from pathway_local.prompt import PromptWriter
+from pathway_local.judging.loop import Judging, LocalRater, Tally
+from pathway_local.judging.pool import Pool
+from pathway_local.passes import Pass, PassResult, Sampling
 from pathway_local.rater import Rater
+from pathway_local.rendering.chat import Chat
+from pathway_local.rendering.prompt import PromptWriter
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric, parse_rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
-from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.verdict import Failure, Verdict
 
 RUBRIC = """---

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
 
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import Text, TextList
 from pathway_local.rubrics.output_format import Form, Reading, Reply, Slot
-from pathway_local.tokenizer import JudgeTokenizer
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 

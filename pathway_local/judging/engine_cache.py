@@ -6,12 +6,12 @@ from types import TracebackType
 from typing import Self
 
 from pathway_local.engines.host import Host, start
-from pathway_local.engines.passes import EngineConfig
-from pathway_local.engines.seal import Wanted
-from pathway_local.installed import uses_gpu
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import weights_folder
-from pathway_local.tokenizer import JudgeTokenizer
+from pathway_local.passes import EngineConfig
+from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.sealing.namespace import Wanted
+from pathway_local.system.installed import uses_gpu
 
 GPU_SEQUENCES = 1024
 """What vLLM takes into a batch on a large GPU, where a judge's entry does not say."""
@@ -19,7 +19,7 @@ GPU_SEQUENCES = 1024
 LEAST_WINDOW = 256
 
 
-class Loaded:
+class EngineCache:
     """Keeps the engine of one judge until another one is asked for, and every tokenizer.
 
     A second job with the same judge then begins at once. It frees the engine when it is left as a context.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from pathway_local.errors import UsageError
-from pathway_local.private_file import create, exposed_to
+from pathway_local.system.private_file import create, exposed_to
 
 KEY_BYTES = 32
 _NO_KEY = "A key is 64 hex digits; name a new file to have one made."

@@ -8,11 +8,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pathway_local.engines.passes import Pass, PassResult
+from pathway_local.passes import Pass, PassResult
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import Score
 from pathway_local.rubrics.lark import literal
 from pathway_local.rubrics.output_format import Form
-from pathway_local.tokenizer import JudgeTokenizer
 
 NEGLIGIBLE = 1e-3
 """A spelling that begins with less probability than this is not followed any further."""

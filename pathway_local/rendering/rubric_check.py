@@ -8,12 +8,12 @@ from typing import get_args
 import llguidance
 
 from pathway_local.case import Case
-from pathway_local.chat import Chat
 from pathway_local.errors import CaseError, EngineError, FormatError
-from pathway_local.prompt import Prompt, PromptWriter
+from pathway_local.rendering.chat import Chat
+from pathway_local.rendering.prompt import Prompt, PromptWriter
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import Detail, OutputFormat, Reply
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.tokenizer import JudgeTokenizer
 
 UNBOUNDED = 1 << 30
 """A context that holds any prompt."""

@@ -5,15 +5,15 @@ from collections.abc import Callable, Generator, Mapping
 
 from msgspec import Struct
 
-from pathway_local.chat import Thinking
-from pathway_local.engines.passes import GREEDY, Engine, Pass, PassResult, Sampling
-from pathway_local.engines.probe import Probe
-from pathway_local.engines.replay import Replay
 from pathway_local.errors import CaseError, ReplyUnfinished
-from pathway_local.prompt import Prompt
+from pathway_local.judging.probe import Probe
+from pathway_local.judging.replay import Replay
+from pathway_local.passes import GREEDY, Engine, Pass, PassResult, Sampling
+from pathway_local.rendering.chat import Thinking
+from pathway_local.rendering.prompt import Prompt
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import Score
 from pathway_local.rubrics.output_format import Reading
-from pathway_local.tokenizer import JudgeTokenizer
 from pathway_local.verdict import NO_TOKENS, Tokens
 
 

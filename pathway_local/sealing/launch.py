@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
-from pathway_local.engines.seccomp import install
-from pathway_local.private_process import STOPPING
+from pathway_local.sealing.filter import install
+from pathway_local.system.private_process import STOPPING
 
 _apart: list[ThreadPoolExecutor] = []
 

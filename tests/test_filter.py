@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.engines import seccomp
+from pathway_local.sealing import filter as seccomp
 
 HEADER = Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")
 TRY = """
 import errno, json, os, socket, sys, threading
-from pathway_local.engines.seccomp import install
+from pathway_local.sealing.filter import install
 
 def tried(call, *arguments):
     try:
@@ -80,7 +80,7 @@ def test_no_sockets_leaves_local_pairs_alone() -> None:
 def test_a_policy_can_not_be_taken_back() -> None:
     again = """
 import socket
-from pathway_local.engines.seccomp import install
+from pathway_local.sealing.filter import install
 install("no-sockets")
 install("no-connections")
 try:

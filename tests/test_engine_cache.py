@@ -10,13 +10,13 @@ import pytest
 from benchmark.made_cases import write_cases
 from benchmark.own import measure_own
 from benchmark.script import REPLY
-from pathway_local.engines.passes import EngineConfig
-from pathway_local.job import Silent, run_job
-from pathway_local.loaded import LEAST_WINDOW, Loaded, window_of
-from pathway_local.plan import Plan
+from pathway_local.judging.engine_cache import LEAST_WINDOW, EngineCache, window_of
+from pathway_local.judging.job import Silent, run_job
+from pathway_local.judging.plan import Plan
+from pathway_local.passes import EngineConfig
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import load_rubric
-from pathway_local.tokenizer import JudgeTokenizer
 
 SAID = "\nRight.\n\n**Score:** 4\n\n**Justification:**\nGood."
 
@@ -34,7 +34,7 @@ def registry(tmp_path: Path, tiny_judge: Path) -> Path:
     return path
 
 
-def _judge(folder: Path, registry: Path, judge: str, seed: int, loaded: Loaded) -> int:
+def _judge(folder: Path, registry: Path, judge: str, seed: int, loaded: EngineCache) -> int:
     rubric = load_rubric("pathway-answer")
     cases = write_cases(folder / f"{seed}.csv", rubric, 5, seed)
     plan = Plan(cases, folder / f"{seed}.run", [rubric.name], [judge], registry=registry, engine="scripted")
@@ -48,7 +48,7 @@ def test_a_second_job_finds_the_engine_and_another_judge_ends_it(
     reply = tmp_path / "reply.json"
     reply.write_text(json.dumps(JudgeTokenizer(tiny_judge).encode(SAID)))
     monkeypatch.setenv(REPLY, str(reply))
-    with Loaded() as loaded:
+    with EngineCache() as loaded:
         assert _judge(tmp_path, registry, "one", 1, loaded) == 5
         first = loaded.host
         assert first is not None
@@ -64,7 +64,7 @@ def test_a_context_is_reckoned_while_no_engine_takes_memory(tmp_path: Path) -> N
     def config(context: int) -> EngineConfig:
         return EngineConfig(str(tmp_path), max_model_len=context)
 
-    with Loaded() as loaded:
+    with EngineCache() as loaded:
         assert loaded.context("scripted", config(9000), "auto", lambda: 700) == 700
         engine = loaded.engine("scripted", config(700), "auto", print, lambda: False)
         assert loaded.context("scripted", config(9000), "auto", lambda: 5) == 700

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from pathway_local.engines.pool import Completion
 from pathway_local.errors import ReplyError
+from pathway_local.judging.pool import Completion
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict, storable
 

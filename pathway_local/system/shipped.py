@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pathway_local.errors import UsageError
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def shipped(name: str) -> Path:

@@ -9,18 +9,18 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from pathway_local.checks.check import Check, checked
-from pathway_local.engines.launch import give_up_sockets
+from pathway_local.check import Check, checked
 from pathway_local.errors import CasesError, RunFileError
 from pathway_local.judges.registry import Registry, weights_folder
 from pathway_local.judges.weights import weights_hash
-from pathway_local.output_file import left_parts
-from pathway_local.private_file import exposed_to, replaceable_by
 from pathway_local.rater import Rater
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sealing.launch import give_up_sockets
 from pathway_local.sheets import open_sheet
+from pathway_local.system.output_file import left_parts
+from pathway_local.system.private_file import exposed_to, replaceable_by
 
 RESTORE = "Restore a copy."
 

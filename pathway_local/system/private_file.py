@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from pathway_local.errors import RunLocked
-from pathway_local.output_file import whole_file
+from pathway_local.system.output_file import whole_file
 
 ACCESS_LIST = "system.posix_acl_access"
 READ, WRITE, ENTER = 4, 2, 1

@@ -4,10 +4,10 @@ from dataclasses import asdict, dataclass, replace
 
 from pydantic import JsonValue
 
-from pathway_local.engines.passes import GREEDY, Sampling
 from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.tokenizer import JudgeTokenizer
+from pathway_local.passes import GREEDY, Sampling
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 
 MOST_DIGITS = 10
 

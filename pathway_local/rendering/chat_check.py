@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
-from pathway_local.checks.check import Check, checked
+from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError
 from pathway_local.judges.default_template import default_template
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.judges.weights import chat_template
-from pathway_local.tokenizer import JudgeTokenizer
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 
 SYSTEM, USER, ANSWER, NEXT = "systemwords", "userwords", "answerwords", "nextwords"
 SYSTEM_TURN = "system turn"

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from pathway_local.checks.check import Check
+from pathway_local.check import Check
+from pathway_local.checks.doctor.files import cases_checks, is_run, run_checks
+from pathway_local.checks.doctor.machine import machine_checks
+from pathway_local.checks.doctor.versions import version_checks
 from pathway_local.checks.weights_check import file_checks
-from pathway_local.doctor.files import cases_checks, is_run, run_checks
-from pathway_local.doctor.machine import machine_checks
-from pathway_local.doctor.versions import version_checks
 from pathway_local.errors import PathwayError
-from pathway_local.judges.machine import Machine, this_machine
 from pathway_local.judges.registry import USUAL_JUDGE, Registry, load_registry, weights_folder
+from pathway_local.system.machine import Machine, this_machine
 
 
 def examine(target: Path | None = None, judge: str | None = None, registry: Path | None = None) -> Iterator[Check]:

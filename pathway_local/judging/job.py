@@ -7,30 +7,30 @@ from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
 from pathway_local.case import BadRow, Case
-from pathway_local.chat import chat_of, thinking_of
-from pathway_local.checks.installed_engine import check_architecture
 from pathway_local.checks.placement import check_fits_here, sure_context
-from pathway_local.checks.rubric_check import check_room
-from pathway_local.engines.passes import Engine, EngineConfig
-from pathway_local.engines.pool import Pool
-from pathway_local.engines.seal import caution_about
 from pathway_local.errors import CasesError, UsageError
-from pathway_local.judge import Judging, LocalRater, Tally
+from pathway_local.judges.installed_engine import check_architecture
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.machine import this_machine
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judges.weights import read_json
-from pathway_local.loaded import Loaded, window_of
-from pathway_local.plan import Plan, PlannedRater, Settings, planned_raters, planned_rubrics
-from pathway_local.prompt import PromptWriter
-from pathway_local.pseudonyms import Pseudonyms
-from pathway_local.runs.manifest import surroundings
+from pathway_local.judging.engine_cache import EngineCache, window_of
+from pathway_local.judging.loop import Judging, LocalRater, Tally
+from pathway_local.judging.plan import Plan, PlannedRater, Settings, planned_raters, planned_rubrics
+from pathway_local.judging.pool import Pool
+from pathway_local.passes import Engine, EngineConfig
+from pathway_local.rendering.chat import chat_of, thinking_of
+from pathway_local.rendering.prompt import PromptWriter
+from pathway_local.rendering.rubric_check import check_room
+from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.runs.manifest import environment_facts
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sealing.namespace import caution_about
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import no_column
+from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
-from pathway_local.tokenizer import JudgeTokenizer
+from pathway_local.system.machine import this_machine
 from pathway_local.verdict import Value
 
 TEXTS = "texts"
@@ -76,13 +76,13 @@ class Silent:
         return False
 
 
-def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Loaded | None = None) -> list[Tally]:
+def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: EngineCache | None = None) -> list[Tally]:
     """Do what the plan asks; a tally for each engine that it took. Raises PathwayError.
 
     What is `loaded` is used and kept, for jobs that follow each other; without it, all is freed at the end.
     """
     with ExitStack() as stack:
-        loaded = loaded or stack.enter_context(Loaded())
+        loaded = loaded or stack.enter_context(EngineCache())
         # A new run is made only once everything that can be wrong with the command has been looked at.
         existing = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
         registry = load_registry(plan.registry)
@@ -137,7 +137,7 @@ class _Job:
     plan: Plan
     cases: CasesFile
     watcher: Watcher
-    loaded: Loaded
+    loaded: EngineCache
 
     def judge(self, own: Sequence[tuple[int, PlannedRater]]) -> Tally:
         """Judge under raters, with the run's ids of them, that one engine serves."""
@@ -278,7 +278,7 @@ def _facts(plan: Plan, sha256: str, raters: Sequence[PlannedRater]) -> dict[str,
         "seal": plan.seal,
         "raters": told,
         "cases": {"file": plan.cases.name, "sha256": sha256},
-        **surroundings(),
+        **environment_facts(),
     }
 
 

@@ -18,9 +18,9 @@ from errno import EACCES, ENOENT
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
-from pathway_local.engines.leftovers import members
-from pathway_local.engines.seal import NAMESPACE, is_closed
-from pathway_local.engines.seccomp import numbers
+from pathway_local.sealing.filter import numbers
+from pathway_local.sealing.namespace import NAMESPACE, is_closed
+from pathway_local.system.process_group import members
 
 _RECEIVE, _ANSWER = 0xC0502100, 0xC0182101
 _QUESTION = struct.Struct("=QIIiIQ6Q")

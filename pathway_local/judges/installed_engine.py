@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pathway_local.errors import EngineMissing
-from pathway_local.installed import EITHER_BUILD, vllm_version
 from pathway_local.judges.architecture import class_names
+from pathway_local.system.installed import EITHER_BUILD, vllm_version
 
 _ARGUMENTS = "engine/arg_utils.py"
 _MODELS = "model_executor/models/registry.py"

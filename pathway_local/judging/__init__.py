@@ -1,0 +1,1 @@
+"""Judging: from a command's plan to verdicts in a run."""
