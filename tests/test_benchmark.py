@@ -18,8 +18,9 @@ from benchmark.raw_process import processor_seconds
 from benchmark.report import ratios, tables, told, write
 from benchmark.stage import Stage
 from benchmark.variants import ENGINES, Load, Measured, groups
-from pathway_local.engines.vllm import DETERMINISTIC, engine_options
+from pathway_local.engines.vllm import engine_options
 from pathway_local.errors import EngineError, UsageError
+from pathway_local.judges.engine_settings import DETERMINISTIC
 from pathway_local.passes import EngineConfig
 from pathway_local.rubrics.rubric import builtin_names, load_rubric
 

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from pathway_local.checks import engine_settings
-from pathway_local.checks.engine_settings import deterministic, most_parallel, resolve
-from pathway_local.engines.vllm import SETTINGS, VllmEngine
+from pathway_local.engines.vllm import VllmEngine
 from pathway_local.errors import EngineError, EngineMissing, RegistryError
-from pathway_local.judges import installed_engine
+from pathway_local.judges import engine_settings, installed_engine
+from pathway_local.judges.engine_settings import SETTINGS, deterministic, most_parallel, resolve
 from pathway_local.judges.installed_engine import architectures, check_architecture, settings_names
 from pathway_local.judges.registry import load_registry
 from pathway_local.passes import EngineConfig
@@ -175,7 +174,7 @@ def test_deterministic_is_refused_where_the_engine_can_not(monkeypatch: pytest.M
     assert deterministic("vllm", False) == {}
     with pytest.raises(EngineMissing, match="processor"):
         deterministic("vllm", True)
-    monkeypatch.setattr("pathway_local.checks.engine_settings.uses_gpu", lambda: True)
+    monkeypatch.setattr("pathway_local.judges.engine_settings.uses_gpu", lambda: True)
     assert deterministic("vllm", True) == {"deterministic": True}
     with pytest.raises(EngineMissing, match="transformers"):
         deterministic("transformers", True)

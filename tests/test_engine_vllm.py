@@ -12,12 +12,12 @@ from engine_passes import DIGIT, FORMATS, READABLE, Maker
 from msgspec.structs import replace
 from tiny_judge import PAD
 
-from pathway_local.engines.child import _caches
 from pathway_local.engines.host import CPU_HANG_LIMIT, Host
 from pathway_local.engines.vllm import CPU_BLOCK, CPU_SEQUENCES, _cpu_memory, engine_options
 from pathway_local.errors import EngineError
 from pathway_local.judging.probe import MOST_NAMED
 from pathway_local.passes import EngineConfig, Pass, PassResult, Sampling
+from pathway_local.sealing.environment import _caches
 
 SAMPLES = 40
 

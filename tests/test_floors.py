@@ -21,7 +21,7 @@ FLOORS = {
 }
 HEAVY = {"vllm", "torch", "outlines"}
 MAY_BE_HEAVY = (
-    "engines.trial",
+    "sealing.trial",
     "engines.vllm",
     "engines.vllm_request",
     "engines.transformers",

@@ -18,13 +18,13 @@ from pathway_local.sealing.gatekeeper import Gatekeeper
 ENGINE = """
 import ctypes, errno, json, os, socket, struct, subprocess, sys, threading
 from pathlib import Path
-from pathway_local.engines import child
+from pathway_local.sealing import seal
 
 folder, elsewhere, shared = Path(sys.argv[1]), sys.argv[2], sys.argv[5] == "shared"
 gate, port = map(int, sys.argv[3:5])
 if shared:
-    child.seal = lambda: "off-switches"
-level, _ = child.close_off("auto", gate)
+    seal.seal = lambda: "off-switches"
+level, _ = seal.close_off("auto", gate)
 
 def tried(call, *arguments):
     try:

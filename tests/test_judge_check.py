@@ -9,7 +9,6 @@ from stored_judge import BY_NAME, spec_of, store_judge
 
 from pathway_local.check import Check
 from pathway_local.checks.judge_check import JudgeReport, check_judge
-from pathway_local.checks.weights_check import checked_hash
 from pathway_local.errors import EngineError, UnknownName, UsageError, WeightsMissing
 from pathway_local.judges.default_template import TEMPLATES, default_template, write_template
 from pathway_local.judges.fetch_record import Fetched, file_hashes, write_record
@@ -17,6 +16,7 @@ from pathway_local.judges.judge_folder import FAMILIES as THINKERS
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec
 from pathway_local.judges.weights import weights_hash
+from pathway_local.judges.weights_check import checked_hash
 from pathway_local.rendering.prompt import Chat, PromptWriter
 from pathway_local.rendering.rubric_check import check_room
 from pathway_local.rendering.tokenizer import JudgeTokenizer

@@ -6,8 +6,8 @@ from rich.console import Console
 from stored_judge import BY_NAME, store_judge
 from typed_here import Run, Said, typing_in
 
-from pathway_local.checks import placement
 from pathway_local.cli import judges
+from pathway_local.judges import placement
 from pathway_local.system.machine import Device, Machine
 
 GB = 10**9

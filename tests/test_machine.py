@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.checks import engine_settings, placement
-from pathway_local.checks.engine_settings import computed_in
-from pathway_local.checks.placement import check_fits_here
 from pathway_local.errors import EngineMissing, OutOfMemory
+from pathway_local.judges import engine_settings, placement
+from pathway_local.judges.engine_settings import computed_in
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.judges.memory import case_bytes, cpu_cache_bytes
+from pathway_local.judges.placement import check_fits_here
 from pathway_local.system.machine import Device, Machine, free_disk, this_machine
 
 GB = 10**9

@@ -14,7 +14,7 @@ import pytest
 
 from pathway_local.engines.host import Host
 from pathway_local.errors import SealError
-from pathway_local.sealing import namespace as sealing
+from pathway_local.sealing import levels, namespace
 from pathway_local.sealing.gatekeeper import Gatekeeper
 
 HERE = Path(__file__).parent
@@ -66,9 +66,9 @@ def test_an_ordinary_user_seals_too() -> None:
 
 
 def test_where_the_kernel_forbids_it_the_level_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sealing._libc, "unshare", lambda flags: -1)
+    monkeypatch.setattr(namespace._libc, "unshare", lambda flags: -1)
     before = _namespaces()
-    assert sealing.seal() == "off-switches"
+    assert namespace.seal() == "off-switches"
     assert _namespaces() == before
 
 
@@ -76,10 +76,10 @@ def test_a_trial_that_fails_halfway_leaves_this_process_as_it_was(monkeypatch: p
     def no_loopback(name: str, flags: int = 0) -> bytes:
         raise PermissionError(errno.EPERM, "no")
 
-    monkeypatch.setattr(sealing, "_isolated", lambda: False)
-    monkeypatch.setattr(sealing, "_request", no_loopback)
+    monkeypatch.setattr(namespace, "_isolated", lambda: False)
+    monkeypatch.setattr(namespace, "_request", no_loopback)
     before = _namespaces()
-    assert sealing.seal() == "off-switches"
+    assert namespace.seal() == "off-switches"
     assert _namespaces() == before
 
 
@@ -95,20 +95,19 @@ def test_a_trial_that_fails_halfway_leaves_this_process_as_it_was(monkeypatch: p
     ],
 )
 def test_required_takes_only_what_nobody_has_to_be_cautioned_about(level: str, cautioned: bool, refused: bool) -> None:
-    assert bool(sealing.caution_about(level, "")) == cautioned
-    assert "because" in sealing.caution_about(level, "because") or not cautioned
+    assert bool(levels.caution_about(level, "")) == cautioned
+    assert "because" in levels.caution_about(level, "because") or not cautioned
     with pytest.raises(SealError, match=level) if refused else nullcontext():
-        sealing.require(level, "")
+        levels.require(level, "")
 
 
 SEALED_WITH_A_GPU = """
 import json, os, socket, sys
 import cuda_calls
-from pathway_local.engines import child
-from pathway_local.sealing import cuda
+from pathway_local.sealing import cuda, seal
 
 wanted, gate, obstacle, path, name = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
-child.uses_gpu = lambda: True
+seal.uses_gpu = lambda: True
 outside = os.readlink("/proc/self/ns/net")
 
 def initialize():
@@ -122,7 +121,7 @@ def filtered():
     return "Seccomp:\\t2" in open("/proc/thread-self/status").read()
 
 cuda.initialize = initialize
-level, why = child.close_off(wanted, gate)
+level, why = seal.close_off(wanted, gate)
 def tried(address):
     family = socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX
     with socket.socket(family) as far:
@@ -194,7 +193,7 @@ def test_the_strongest_seal_under_which_cuda_starts_is_taken(
     assert found == level
     assert ("cuInit returns 304" in why) == (level != "namespace+filter")
     with pytest.raises(SealError, match="CUDA does not start") if why else nullcontext():
-        sealing.require(found, why)
+        levels.require(found, why)
 
 
 def test_an_engine_may_be_sealed_without_a_filter(others: tuple[str, str]) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from typed import Desk
 
-from pathway_local.engines import child
-from pathway_local.engines.wire import TEMPORARY
+from pathway_local.sealing import environment
 from pathway_local.system.installed import is_cpu_build
 
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
@@ -100,5 +99,5 @@ def test_caches_lie_in_the_engines_own_folder_where_the_home_takes_none(
 ) -> None:
     (tmp_path / "no-folder").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no-folder"))
-    monkeypatch.setenv(TEMPORARY, str(tmp_path))
-    assert {Path(place).parent for place in child._caches().values()} == {tmp_path}
+    monkeypatch.setenv(environment.TEMPORARY, str(tmp_path))
+    assert {Path(place).parent for place in environment._caches().values()} == {tmp_path}

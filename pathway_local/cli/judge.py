@@ -16,7 +16,6 @@ from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import INTERRUPTED, notice, pairs, print_json, talk
-from pathway_local.engines.trial import try_seal
 from pathway_local.errors import UsageError
 from pathway_local.judging.job import run_job
 from pathway_local.judging.loop import Tally
@@ -26,7 +25,8 @@ from pathway_local.results.summary import summarize
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
-from pathway_local.sealing.namespace import Wanted, require
+from pathway_local.sealing.levels import Wanted, require
+from pathway_local.sealing.trial import try_seal
 from pathway_local.sheets.tables import check_table
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.checks.judge_card import JudgeCard, facts, judge_card, judge_cards
 from pathway_local.cli.options import AsJson, Models
 from pathway_local.cli.terminal import INTERRUPTED, data, notice, print_json, table, talk
 from pathway_local.errors import EngineError, UsageError
+from pathway_local.judges.judge_card import JudgeCard, facts, judge_card, judge_cards
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.memory import Fit, Gpu, advice, case_formula, fits
 from pathway_local.judges.registry import load_registry, weights_folder

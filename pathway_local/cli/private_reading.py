@@ -5,7 +5,7 @@ from pathlib import Path
 from pathway_local.cli.terminal import notice
 from pathway_local.errors import CasesError, SealError
 from pathway_local.sealing.launch import give_up_sockets
-from pathway_local.sealing.namespace import NO_FILTER
+from pathway_local.sealing.levels import NO_FILTER
 from pathway_local.system.private_file import exposed_to
 
 

@@ -8,10 +8,10 @@ import typer
 
 from pathway_local.adopt.adoption import adopt as adopt_prompt
 from pathway_local.adopt.finding import Finding
-from pathway_local.checks.placement import sure_context
 from pathway_local.cli.options import Models
 from pathway_local.cli.terminal import check_new, data, notice, print_json, table
 from pathway_local.errors import RubricError, UsageError, WeightsMissing
+from pathway_local.judges.placement import sure_context
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
 from pathway_local.rendering.chat import chat_of

@@ -9,18 +9,15 @@ import os
 import queue
 import select
 import signal
-import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Protocol
 
 from pathway_local.engines.wire import (
-    TEMPORARY,
     Alive,
     Close,
     Died,
@@ -37,53 +34,11 @@ from pathway_local.engines.wire import (
 )
 from pathway_local.errors import EngineError
 from pathway_local.passes import Engine, EngineConfig, PassResult
-from pathway_local.sealing import cuda
-from pathway_local.sealing.filter import install
-from pathway_local.sealing.namespace import FILTER, OFF, OFF_SWITCHES, UNFILTERED, require, seal
-from pathway_local.system.installed import uses_gpu
-from pathway_local.system.private_process import STOPPING, make_private
+from pathway_local.sealing.environment import TEMPORARY, settle
+from pathway_local.sealing.levels import require
+from pathway_local.sealing.seal import close_off
 from pathway_local.system.process_group import remove, shared_memory
 from pathway_local.verdict import storable
-
-SWITCHES = {
-    "HF_HUB_OFFLINE": "1",
-    "TRANSFORMERS_OFFLINE": "1",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-    "VLLM_NO_USAGE_STATS": "1",
-    "VLLM_DO_NOT_TRACK": "1",
-    "DO_NOT_TRACK": "1",
-    "VLLM_HOST_IP": "127.0.0.1",
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "VLLM_ALLOW_INSECURE_SERIALIZATION": "0",
-    "VLLM_CONFIGURE_LOGGING": "0",
-    "TQDM_DISABLE": "1",
-    # The GPU's memory would be written to a file, with what was in flight.
-    "CUDA_ENABLE_COREDUMP_ON_EXCEPTION": "0",
-    "CUDA_ENABLE_USER_TRIGGERED_COREDUMP": "0",
-    "VLLM_DEBUG_LOG_API_SERVER_RESPONSE": "0",
-    "VLLM_TRACE_FUNCTION": "0",
-    # A forked worker would inherit our pipes, and keep them open when we die.
-    "VLLM_WORKER_MULTIPROCESSING_METHOD": "spawn",
-}
-"""Set before any import: they keep vLLM and the libraries under it off the network, out of our pipes and of files."""
-
-UNSET = (
-    "VLLM_DEBUG_DUMP_PATH",
-    "VLLM_LOGGING_CONFIG_PATH",
-    "VLLM_MODEL_REDIRECT_PATH",
-    "VLLM_TORCH_PROFILER_DIR",
-)
-"""Taken away: they have vLLM write files of what it does, or load other weights than were looked at."""
-
-CACHES = {
-    "FLASHINFER_WORKSPACE_BASE": "flashinfer",
-    "OUTLINES_CACHE_DIR": "outlines",
-    "TORCHINDUCTOR_CACHE_DIR": "inductor",
-    "TRITON_CACHE_DIR": "triton",
-    "VLLM_CACHE_ROOT": "vllm",
-}
-"""Where libraries keep what they compile, in a folder of ours."""
 
 BEAT = 1.0
 """Seconds between two signs of life, at most one each."""
@@ -160,96 +115,6 @@ def main(arguments: Sequence[str]) -> int:
         channel.send(Died(type(error).__name__, _is_memory(error)))
         return 1
     return 0
-
-
-def settle() -> None:
-    """Make this process private."""
-    for number in STOPPING:
-        # The parent's to answer, and systemd sends them to all of a service; what is blocked, a library may unblock.
-        signal.signal(number, signal.SIG_IGN)
-    make_private()
-    os.environ.update(SWITCHES | _caches())
-    for name in UNSET:
-        os.environ.pop(name, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The parts of a seal: a network namespace, and a filter on system calls."""
-
-    namespace: bool
-    filter: bool
-
-    def try_on(self) -> None:
-        """Seal this process so, without the questions that several processes of an engine are asked."""
-        if self.namespace:
-            seal()
-        if self.filter:
-            with suppress(OSError):
-                install("no-connections")
-
-
-LADDER = (Parts(True, True), Parts(True, False), Parts(False, True), Parts(False, False))
-"""Seals, the strongest first."""
-
-
-def close_off(wanted: str, gate: int) -> tuple[str, str]:
-    """Cut this process off from networks and from other programs' sockets: how, and why not better.
-
-    The first is the word of `seal`, then "filter" where system calls are filtered, or "off"; it goes into the
-    manifest. The second is empty unless a weaker seal was chosen than the kernel allows, since CUDA starts under none
-    that is stronger.
-    """
-    if wanted == OFF:
-        return OFF, ""
-    parts, why = _strongest(LADDER[1:] if wanted == UNFILTERED else LADDER)
-    level = seal() if parts.namespace else OFF_SWITCHES
-    if parts.filter and _filter(level, gate):
-        return FILTER if level == OFF_SWITCHES else f"{level}+{FILTER}", why
-    return level, why
-
-
-def _strongest(ladder: Sequence[Parts]) -> tuple[Parts, str]:
-    """The first seal under which CUDA starts, and why not the first of all; that one where CUDA starts nowhere."""
-    best = ladder[0]
-    if not uses_gpu() or (answer := cuda.answer_under(best.try_on)) in (cuda.SUCCESS, cuda.NO_DRIVER):
-        return best, ""
-    if cuda.answer_under(lambda: None) != cuda.SUCCESS:
-        return best, ""
-    # From the top again: unsealed, the driver's set-uid helper may just have made the device files that were missing.
-    for parts in ladder:
-        if cuda.answer_under(parts.try_on) == cuda.SUCCESS:
-            why = f"CUDA does not start under a stronger seal (cuInit returns {answer})"
-            return parts, why if parts != best else ""
-    return best, ""
-
-
-def _filter(level: str, gate: int) -> bool:
-    """Filter this process's system calls; whether the kernel does."""
-    try:
-        listener = install("no-connections" if gate < 0 else "ask", gate)
-    except OSError:
-        return False
-    if gate >= 0:
-        # Left open: the filter asks nothing about this number, so no other socket may get it.
-        handle = socket.socket(fileno=gate)
-        socket.send_fds(handle, [level.encode()], [listener])
-        handle.detach()
-        os.close(listener)
-    return True
-
-
-def _caches() -> dict[str, str]:
-    """Folders of ours alone for what is read back as code or pickles; by default some lie where others may write."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathway-local"
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        home.chmod(0o700)
-    except OSError:
-        if TEMPORARY not in os.environ:
-            return {}
-        home = Path(os.environ[TEMPORARY])  # a home that can't be written to: cached for this process alone
-    return {variable: str(home / name) for variable, name in CACHES.items()}
 
 
 def _end_with_parent(requests: int, replies: int) -> None:

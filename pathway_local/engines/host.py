@@ -14,7 +14,7 @@ from pathway_local.engines.wire import Died, Failed, FromEngine, Ready, Results
 from pathway_local.errors import EngineDied, EngineError, EngineUnexplained, Stopped, UnknownName
 from pathway_local.judges.weights import check_folder
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult, line_up
-from pathway_local.sealing.namespace import UNFILTERED, Attempt, Wanted
+from pathway_local.sealing.levels import UNFILTERED, Attempt, Wanted
 
 KINDS = ("vllm", "transformers", "scripted")
 HANG_LIMIT = 300.0

@@ -13,12 +13,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
 
-from pathway_local.engines.wire import TEMPORARY, Close, Frames, FromEngine, Load, PassWriter, ToEngine, frame
+from pathway_local.engines.wire import Close, Frames, FromEngine, Load, PassWriter, ToEngine, frame
 from pathway_local.errors import EngineDied, EngineError
 from pathway_local.passes import EngineConfig
+from pathway_local.sealing.environment import TEMPORARY
 from pathway_local.sealing.gatekeeper import Gatekeeper
 from pathway_local.sealing.launch import start_process
-from pathway_local.sealing.namespace import Attempt
+from pathway_local.sealing.levels import Attempt
 from pathway_local.system.process_group import remove, shared_memory
 
 LOOK = 1.0

@@ -15,6 +15,7 @@ from typing import Any
 from pathway_local.engines.admission import Admission
 from pathway_local.errors import EngineError
 from pathway_local.judges.architecture import architecture, class_names, context
+from pathway_local.judges.engine_settings import DETERMINISTIC, GPU_HINT, SETTINGS
 from pathway_local.judges.memory import CPU_PART, cpu_cache_bytes, cpu_context
 from pathway_local.judges.weights import read_json
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
@@ -22,35 +23,7 @@ from pathway_local.system.installed import is_cpu_build
 from pathway_local.system.machine import free_memory
 from pathway_local.system.private_process import STOPPING
 
-SETTINGS: dict[str, type] = {
-    "block_size": int,
-    "compilation_config": object,
-    "config_format": str,
-    "cpu_offload_gb": float,
-    "enable_chunked_prefill": bool,
-    "enable_prefix_caching": bool,
-    "enforce_eager": bool,
-    "gpu_memory_utilization": float,
-    "kv_cache_dtype": str,
-    "kv_cache_memory_bytes": int,
-    "language_model_only": bool,
-    "limit_mm_per_prompt": dict,
-    "load_format": str,
-    "max_num_batched_tokens": int,
-    "max_num_seqs": int,
-    "pipeline_parallel_size": int,
-    "quantization": str,
-    "seed": int,
-    "tensor_parallel_size": int,
-    "tokenizer_mode": str,
-}
-"""What a judge may set of vLLM, and to what kind of value. Nothing here names code or a pickle that vLLM would load."""
-
-DETERMINISTIC = "deterministic"
-"""A setting of ours: the same reply alone and in any batch."""
-
 CAPABILITY = 90
-GPU_HINT = "vLLM has it for NVIDIA GPUs of compute capability 9.0 or more, such as an H100. Leave it out elsewhere."
 
 CPU_BLOCK = 32
 """Tokens that the prefix cache keeps or drops together; the CPU attention takes multiples of 32, vLLM's own is 128."""

@@ -11,9 +11,6 @@ from msgspec.structs import replace
 
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
 
-TEMPORARY = "PATHWAY_LOCAL_TEMPORARY"
-"""Environment variable: the folder for temporary files of an engine's process, which goes when that ends."""
-
 LENGTH = 4
 """Bytes in front of a message that hold its length."""
 

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
 from pathway_local.case import BadRow, Case
-from pathway_local.checks.placement import check_fits_here, sure_context
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.judges.installed_engine import check_architecture
 from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.placement import check_fits_here, sure_context
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.judging.engine_cache import EngineCache, window_of
@@ -25,7 +25,7 @@ from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.runs.manifest import environment_facts
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
-from pathway_local.sealing.namespace import caution_about
+from pathway_local.sealing.levels import caution_about
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import no_column
 from pathway_local.sheets.pseudonyms import Pseudonyms

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from pathway_local.checks.engine_settings import computed_in, deterministic, resolve
-from pathway_local.checks.weights_check import checked_hash
 from pathway_local.engines.host import engine_kind
 from pathway_local.errors import UsageError
+from pathway_local.judges.engine_settings import computed_in, deterministic, resolve
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import USUAL_JUDGE, Registry, weights_folder
 from pathway_local.judges.weights import read_json
+from pathway_local.judges.weights_check import checked_hash
 from pathway_local.passes import Sampling
 from pathway_local.rater import Rater
 from pathway_local.rendering.chat import manner, think_budget
@@ -22,7 +22,7 @@ from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
-from pathway_local.sealing.namespace import Wanted
+from pathway_local.sealing.levels import Wanted
 from pathway_local.system.machine import Machine, this_machine
 
 

@@ -19,7 +19,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
 from pathway_local.sealing.filter import numbers
-from pathway_local.sealing.namespace import NAMESPACE, is_closed
+from pathway_local.sealing.levels import NAMESPACE, is_closed
 from pathway_local.system.process_group import members
 
 _RECEIVE, _ANSWER = 0xC0502100, 0xC0182101

@@ -17,10 +17,10 @@ from msgspec import Struct
 from msgspec.msgpack import Decoder
 from msgspec.structs import replace
 
-from pathway_local.engines.child import settle
 from pathway_local.engines.vllm import CORE_APART, engine_options, use_cpu
 from pathway_local.engines.wire import PassReader, Work
 from pathway_local.passes import EngineConfig, Pass
+from pathway_local.sealing.environment import settle
 from pathway_local.system.installed import is_cpu_build
 
 ANSWER = "PATHWAY-LOCAL-BENCH "

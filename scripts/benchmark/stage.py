@@ -16,10 +16,9 @@ from benchmark.raw_process import RawProcess, processor_seconds
 from benchmark.shape import make_judge
 from benchmark.variants import BASE, ENGINES, FREE, JUDGES, Load, Measured
 from benchmark.work import CONTEXT, WorkWriter
-from pathway_local.checks.engine_settings import computed_in
 from pathway_local.engines.host import Host
-from pathway_local.engines.vllm import DETERMINISTIC
 from pathway_local.errors import EngineError
+from pathway_local.judges.engine_settings import DETERMINISTIC, computed_in
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Silent, run_job
@@ -29,7 +28,7 @@ from pathway_local.judging.probe import Probe
 from pathway_local.passes import EngineConfig
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import load_rubric
-from pathway_local.sealing.namespace import Wanted
+from pathway_local.sealing.levels import Wanted
 from pathway_local.system.machine import this_machine
 
 GIB = 1 << 30

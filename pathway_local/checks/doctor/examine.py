@@ -7,9 +7,9 @@ from pathway_local.check import Check
 from pathway_local.checks.doctor.files import cases_checks, is_run, run_checks
 from pathway_local.checks.doctor.machine import machine_checks
 from pathway_local.checks.doctor.versions import version_checks
-from pathway_local.checks.weights_check import file_checks
 from pathway_local.errors import PathwayError
 from pathway_local.judges.registry import USUAL_JUDGE, Registry, load_registry, weights_folder
+from pathway_local.judges.weights_check import file_checks
 from pathway_local.system.machine import Machine, this_machine
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pathway_local.check import Check, checked
-from pathway_local.engines.trial import try_seal
 from pathway_local.errors import EngineError
 from pathway_local.judges.weights import models_home
-from pathway_local.sealing.namespace import FILTER, FILTERS_NOTHING, NO_NAMESPACE, is_closed
+from pathway_local.sealing.levels import FILTER, FILTERS_NOTHING, NO_NAMESPACE, is_closed
+from pathway_local.sealing.trial import try_seal
 from pathway_local.system.installed import CPU_BUILD, GPU_BUILD, uses_gpu
 from pathway_local.system.machine import GB, Machine, free_disk
 
@@ -44,7 +44,7 @@ def _seal(tried: dict[str, str], *, cuda: bool) -> Check:
     try:
         tried |= try_seal(cuda=cuda)
     except EngineError as error:
-        return Check("seal", "problem", str(error), "Run `python -m pathway_local.engines.trial` to see why.")
+        return Check("seal", "problem", str(error), "Run `python -m pathway_local.sealing.trial` to see why.")
     level, why = tried["seal"], tried["seal_limit"]
     if is_closed(level) and FILTER in level:
         return Check("seal", "ok", f"{level}: the engine reaches no network and no other program's socket")

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pathway_local.check import Check, checked
-from pathway_local.checks.engine_settings import resolve
 from pathway_local.errors import EngineError, WeightsMissing
 from pathway_local.judges.architecture import context
+from pathway_local.judges.engine_settings import resolve
 from pathway_local.judges.fetch_record import changed_files, read_record
 from pathway_local.judges.installed_engine import check_architecture
 from pathway_local.judges.judge_spec import JudgeSpec

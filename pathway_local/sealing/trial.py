@@ -1,4 +1,4 @@
-"""What an engine's process would find here: `python -m pathway_local.engines.trial [cuda]` prints JSON."""
+"""What an engine's process would find here: `python -m pathway_local.sealing.trial [cuda]` prints JSON."""
 
 import json
 import os
@@ -7,8 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pathway_local.engines.child import SWITCHES, close_off, settle
 from pathway_local.errors import EngineError
+from pathway_local.sealing.environment import SWITCHES, settle
+from pathway_local.sealing.seal import close_off
 
 _PATIENCE = 300.0
 """Seconds; the first import of torch from a slow disk can take a minute."""
@@ -25,7 +26,7 @@ def try_seal(*, cuda: bool = False) -> dict[str, str]:
     paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     try:
-        command = [sys.executable, "-P", "-m", "pathway_local.engines.trial", *(["cuda"] if cuda else [])]
+        command = [sys.executable, "-P", "-m", "pathway_local.sealing.trial", *(["cuda"] if cuda else [])]
         done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=True, env=environment)
         found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:

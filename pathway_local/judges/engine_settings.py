@@ -5,13 +5,41 @@ from difflib import get_close_matches
 
 from pydantic import JsonValue
 
-from pathway_local.engines.vllm import DETERMINISTIC, GPU_HINT, SETTINGS
 from pathway_local.errors import EngineMissing, RegistryError
 from pathway_local.judges.architecture import text_config, whole
 from pathway_local.judges.installed_engine import settings_names
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.system.installed import uses_gpu, vllm_version
 from pathway_local.system.machine import Machine
+
+SETTINGS: dict[str, type] = {
+    "block_size": int,
+    "compilation_config": object,
+    "config_format": str,
+    "cpu_offload_gb": float,
+    "enable_chunked_prefill": bool,
+    "enable_prefix_caching": bool,
+    "enforce_eager": bool,
+    "gpu_memory_utilization": float,
+    "kv_cache_dtype": str,
+    "kv_cache_memory_bytes": int,
+    "language_model_only": bool,
+    "limit_mm_per_prompt": dict,
+    "load_format": str,
+    "max_num_batched_tokens": int,
+    "max_num_seqs": int,
+    "pipeline_parallel_size": int,
+    "quantization": str,
+    "seed": int,
+    "tensor_parallel_size": int,
+    "tokenizer_mode": str,
+}
+"""What a judge may set of vLLM, and to what kind of value. Nothing here names code or a pickle that vLLM would load."""
+
+DETERMINISTIC = "deterministic"
+"""A setting of ours: the same reply alone and in any batch."""
+
+GPU_HINT = "vLLM has it for NVIDIA GPUs of compute capability 9.0 or more, such as an H100. Leave it out elsewhere."
 
 PARALLEL = "tensor_parallel_size"
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", dict: "a mapping of names"}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from pathway_local.checks.placement import Placement, check_fits_here, usual_tokens
 from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
 from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.placement import Placement, check_fits_here, usual_tokens
 from pathway_local.judges.registry import Registry, weights_folder
 from pathway_local.system.machine import Machine
 

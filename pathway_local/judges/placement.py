@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pathway_local.checks.engine_settings import PARALLEL, computed_in, most_parallel
 from pathway_local.errors import EngineMissing, OutOfMemory
 from pathway_local.judges.architecture import Architecture
+from pathway_local.judges.engine_settings import PARALLEL, computed_in, most_parallel
 from pathway_local.judges.judge_folder import SMALL_ENOUGH_FOR_CPU
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.judges.memory import BITS, CPU_PART, Checkpoint, Fit, Gpu, case_bytes, checkpoints, cpu_context, fit

@@ -1,0 +1,74 @@
+"""An engine's process made private: signals, variables of the environment, folders for caches."""
+
+import os
+import signal
+from pathlib import Path
+
+from pathway_local.system.private_process import STOPPING, make_private
+
+TEMPORARY = "PATHWAY_LOCAL_TEMPORARY"
+"""Environment variable: the folder for temporary files of an engine's process, which goes when that ends."""
+
+SWITCHES = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_DO_NOT_TRACK": "1",
+    "DO_NOT_TRACK": "1",
+    "VLLM_HOST_IP": "127.0.0.1",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "VLLM_ALLOW_INSECURE_SERIALIZATION": "0",
+    "VLLM_CONFIGURE_LOGGING": "0",
+    "TQDM_DISABLE": "1",
+    # The GPU's memory would be written to a file, with what was in flight.
+    "CUDA_ENABLE_COREDUMP_ON_EXCEPTION": "0",
+    "CUDA_ENABLE_USER_TRIGGERED_COREDUMP": "0",
+    "VLLM_DEBUG_LOG_API_SERVER_RESPONSE": "0",
+    "VLLM_TRACE_FUNCTION": "0",
+    # A forked worker would inherit our pipes, and keep them open when we die.
+    "VLLM_WORKER_MULTIPROCESSING_METHOD": "spawn",
+}
+"""Set before any import: they keep vLLM and the libraries under it off the network, out of our pipes and of files."""
+
+UNSET = (
+    "VLLM_DEBUG_DUMP_PATH",
+    "VLLM_LOGGING_CONFIG_PATH",
+    "VLLM_MODEL_REDIRECT_PATH",
+    "VLLM_TORCH_PROFILER_DIR",
+)
+"""Taken away: they have vLLM write files of what it does, or load other weights than were looked at."""
+
+CACHES = {
+    "FLASHINFER_WORKSPACE_BASE": "flashinfer",
+    "OUTLINES_CACHE_DIR": "outlines",
+    "TORCHINDUCTOR_CACHE_DIR": "inductor",
+    "TRITON_CACHE_DIR": "triton",
+    "VLLM_CACHE_ROOT": "vllm",
+}
+"""Where libraries keep what they compile, in a folder of ours."""
+
+
+def settle() -> None:
+    """Make this process private."""
+    for number in STOPPING:
+        # The parent's to answer, and systemd sends them to all of a service; what is blocked, a library may unblock.
+        signal.signal(number, signal.SIG_IGN)
+    make_private()
+    os.environ.update(SWITCHES | _caches())
+    for name in UNSET:
+        os.environ.pop(name, None)
+
+
+def _caches() -> dict[str, str]:
+    """Folders of ours alone for what is read back as code or pickles; by default some lie where others may write."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathway-local"
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        home.chmod(0o700)
+    except OSError:
+        if TEMPORARY not in os.environ:
+            return {}
+        home = Path(os.environ[TEMPORARY])  # a home that can't be written to: cached for this process alone
+    return {variable: str(home / name) for variable, name in CACHES.items()}

@@ -1,0 +1,65 @@
+"""How well an engine's process is sealed: the words for it, and what they mean to a user."""
+
+from typing import Final, Literal
+
+from pathway_local.errors import SealError
+
+Wanted = Literal["auto", "required", "off"]
+"""Sealed as well as the kernel lets us, sealed off from networks and local sockets or not run, or not sealed."""
+
+NAMESPACE = "namespace"
+ISOLATED = "already-isolated"
+OFF_SWITCHES = "off-switches"
+FILTER = "filter"
+UNFILTERED: Final = "unfiltered"
+Attempt = Wanted | Literal["unfiltered"]
+"""How to seal an engine's process: as wanted, or as well as the kernel lets us but for the filter on system calls."""
+
+OFF = "off"
+
+NO_FILTER = (
+    "Other programs' local sockets could be reached: take a kernel and a container that allow filters (seccomp), "
+    "or leave --seal required out."
+)
+
+NO_NAMESPACE = "the kernel allows no network namespace here"
+FILTERS_NOTHING = "the kernel filters no system calls here"
+LEAVE_OUT = "Leave --seal required out: the engine then runs under the strongest seal that lets it start."
+
+
+def is_closed(level: str) -> bool:
+    """Whether a level means that no network is there at all."""
+    return level.partition("+")[0] in (NAMESPACE, ISOLATED)
+
+
+def caution_about(level: str, why: str) -> str:
+    """What a user should know of a level, and why there is no stronger one; empty for the strongest."""
+    if level == FILTER:
+        return f"{why or NO_NAMESPACE}: a filter on system calls keeps the engine from connecting"
+    if is_closed(level) and not _is_filtered(level):
+        return f"{why or FILTERS_NOTHING}: the engine reaches no network, but other programs' local sockets"
+    if level == OFF_SWITCHES:
+        said = why or "the kernel allows neither a network namespace nor a filter"
+        return f"NOT SEALED: {said}; give --seal required to refuse"
+    return ""
+
+
+def require(level: str, why: str) -> None:
+    """Raise SealError unless the engine reaches no network and no other program's local socket.
+
+    `why` says what stood in the way of a stronger level, where it was not the kernel.
+    """
+    if why:
+        raise SealError(f"{why}, and so the engine can't be sealed whole (only: {level})", LEAVE_OUT)
+    if not is_closed(level):
+        raise SealError(
+            f"no network namespace can be had on this machine (only: {level})",
+            "Run in a container without network (--network none), allow user namespaces (docs/privacy.md says how), "
+            "or leave --seal required out: then a filter on system calls takes its place.",
+        )
+    if not _is_filtered(level):
+        raise SealError(f"the kernel filters no system calls for the engine (only: {level})", NO_FILTER)
+
+
+def _is_filtered(level: str) -> bool:
+    return FILTER in level.split("+")
