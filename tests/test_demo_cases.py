@@ -1,6 +1,7 @@
 """The demo judge's cases: what their texts say, read back independently of how they were made, fits their scores."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -9,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.demo.cases import LEVELS, MAKERS, make_cases, write_cases
-from pathway_local.demo.gold_cases import completeness, correctness
-from pathway_local.demo.held_out_kinds import HELD_OUT_KINDS
-from pathway_local.demo.kind import TRAINED_QUESTIONS, TRAINED_STATEMENTS
-from pathway_local.demo.made_case import MadeCase
-from pathway_local.demo.sentences import CHATTER, GIVEN, OFF_TOPIC, PLEASANTRIES, REFUSALS, UNKNOWN, VAGUE
-from pathway_local.demo.world import KINDS, Split, held_out
+from demo_judge.cases import LEVELS, MAKERS, make_cases, write_cases
+from demo_judge.gold_cases import completeness, correctness
+from demo_judge.held_out_kinds import HELD_OUT_KINDS
+from demo_judge.kind import TRAINED_QUESTIONS, TRAINED_STATEMENTS
+from demo_judge.made_case import MadeCase
+from demo_judge.sentences import CHATTER, GIVEN, OFF_TOPIC, PLEASANTRIES, REFUSALS, UNKNOWN, VAGUE
+from demo_judge.world import KINDS, Split, held_out
 from pathway_local.rubrics.rubric import load_rubric
 
 RUBRIC_AND_SPLIT = [(rubric, split) for rubric in MAKERS for split in Split]
@@ -241,8 +242,9 @@ def test_all_kinds_have_wordings_enough_to_hold_some_out() -> None:
 def test_a_cases_file_holds_inputs_right_scores_and_the_deciding_words(tmp_path: Path) -> None:
     path, again = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     write_cases(path, "gold-answer", Split.VALUES, 7, 2)
-    command = [sys.executable, "-m", "pathway_local.demo.cases", "--rubric", "gold-answer", "--n", "7", "--seed", "2"]
-    subprocess.run([*command, "--out", str(again)], check=True)
+    command = [sys.executable, "-m", "demo_judge.cases", "--rubric", "gold-answer", "--n", "7", "--seed", "2"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}  # the cases' module is in scripts/
+    subprocess.run([*command, "--out", str(again)], check=True, env=environment)
     assert path.read_bytes() == again.read_bytes()
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert len({row["id"] for row in rows}) == 7

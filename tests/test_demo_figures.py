@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from demo_judge.card import write_card
+from demo_judge.figures import figures
+from demo_judge.score_figures import ScoreFigures
+from demo_judge.world import Split
 from pathway_local.case import Case
-from pathway_local.demo.card import write_card
-from pathway_local.demo.figures import figures
-from pathway_local.demo.score_figures import ScoreFigures
-from pathway_local.demo.world import Split
 from pathway_local.rater import Rater
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.demo.figures import Trial, figures
-from pathway_local.demo.score_figures import ScoreFigures
-from pathway_local.demo.train import WEIGHTS
-from pathway_local.demo.world import Split
+from demo_judge.figures import Trial, figures
+from demo_judge.score_figures import ScoreFigures
+from demo_judge.train import WEIGHTS
+from demo_judge.world import Split
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
 

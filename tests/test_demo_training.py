@@ -8,14 +8,14 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
+from demo_judge import shared_prefix
+from demo_judge.cases import MAKERS, make_cases
+from demo_judge.lessons import CONTEXT, Teacher, corpus, rubric_texts
+from demo_judge.network import new_network, prefix_cache, write_greedily
+from demo_judge.train import Schedule, Trainer, export
+from demo_judge.vocabulary import train_tokenizer
+from demo_judge.world import Split
 from pathway_local.case import Case
-from pathway_local.demo import shared_prefix
-from pathway_local.demo.cases import MAKERS, make_cases
-from pathway_local.demo.lessons import CONTEXT, Teacher, corpus, rubric_texts
-from pathway_local.demo.network import new_network, prefix_cache, write_greedily
-from pathway_local.demo.train import Schedule, Trainer, export
-from pathway_local.demo.vocabulary import train_tokenizer
-from pathway_local.demo.world import Split
 from pathway_local.rendering.prompt import Chat, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import load_rubric

@@ -17,7 +17,7 @@ FLOORS = {
     "checks": "checks",
     "the loop": "judging",
     "results": "ratings results",
-    "commands": "demo cli",
+    "commands": "cli",
 }
 HEAVY = {"vllm", "torch", "outlines"}
 MAY_BE_HEAVY = (
@@ -26,7 +26,6 @@ MAY_BE_HEAVY = (
     "engines.vllm_request",
     "engines.transformers",
     "engines.child",
-    "demo",
 )
 
 

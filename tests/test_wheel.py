@@ -22,7 +22,11 @@ def test_a_wheel_brings_rubrics_registry_and_demo_judge(tmp_path: Path) -> None:
     )
     clean = tmp_path / "clean"
     with zipfile.ZipFile(tmp_path / done.stdout.split()[-1]) as wheel:
-        assert not [name for name in wheel.namelist() if "bench" in name], "what measures is no part of what ships"
+        names = wheel.namelist()
+        assert not [name for name in names if "bench" in name or "demo_judge" in name], "they run from the repository"
+        assert not [name for name in names if "/demo/" in name and name.endswith(".py")], (
+            "of the demo judge, its weights"
+        )
         wheel.extractall(clean)
     found = subprocess.run(
         [sys.executable, "-c", SHOWN],

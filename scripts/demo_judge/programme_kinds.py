@@ -1,6 +1,6 @@
 """Kinds of fact about programmes."""
 
-from pathway_local.demo.kind import Kind
+from demo_judge.kind import Kind
 
 PROGRAMME_KINDS = (
     Kind(

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from transformers import Qwen3ForCausalLM
 
-from pathway_local.demo.cases import MAKERS, make_cases
-from pathway_local.demo.lessons import Teacher
-from pathway_local.demo.made_case import MadeCase
-from pathway_local.demo.network import write_greedily
-from pathway_local.demo.world import Split
+from demo_judge.cases import MAKERS, make_cases
+from demo_judge.lessons import Teacher
+from demo_judge.made_case import MadeCase
+from demo_judge.network import write_greedily
+from demo_judge.world import Split
 from pathway_local.errors import ReplyError
 from pathway_local.rubrics.output_format import Reading
 

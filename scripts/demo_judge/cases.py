@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
-from pathway_local.demo.followup_cases import followup_case
-from pathway_local.demo.gold_cases import gold_case
-from pathway_local.demo.grounded_cases import grounded_case
-from pathway_local.demo.made_case import MadeCase
-from pathway_local.demo.pathway_cases import pathway_case
-from pathway_local.demo.world import Split, World
+from demo_judge.followup_cases import followup_case
+from demo_judge.gold_cases import gold_case
+from demo_judge.grounded_cases import grounded_case
+from demo_judge.made_case import MadeCase
+from demo_judge.pathway_cases import pathway_case
+from demo_judge.world import Split, World
 
 MAKERS: dict[str, Callable[[World, int, int], MadeCase]] = {
     "pathway-answer": pathway_case,
@@ -52,7 +52,7 @@ def write_cases(path: Path, rubric: str, split: Split, count: int, seed: int) ->
 
 def main() -> None:
     """Write the cases file that the arguments ask for."""
-    parser = argparse.ArgumentParser(prog="python -m pathway_local.demo.cases", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m demo_judge.cases", description=__doc__)
     parser.add_argument("--rubric", choices=MAKERS, required=True)
     parser.add_argument("--split", choices=list(Split), type=Split, default=Split.VALUES)
     parser.add_argument("--n", type=int, default=500)

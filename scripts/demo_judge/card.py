@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from pathway_local.demo.score_figures import ScoreFigures
-from pathway_local.demo.world import Split
+from demo_judge.score_figures import ScoreFigures
+from demo_judge.world import Split
 
 SPLITS = {
     Split.VALUES: "new names and values",
@@ -44,7 +44,8 @@ verdicts whose text holds the very words on which the score turns, such as the t
 
 {tables}
 
-Measure again: `python -m pathway_local.demo.figures`. The cases alone: `python -m pathway_local.demo.cases --help`.
+Measure again, in the repository: `PYTHONPATH=scripts python -m demo_judge.figures`. The cases alone:
+`PYTHONPATH=scripts python -m demo_judge.cases --help`.
 
 ## Limits
 The made-up sentences are few and plain. Real answers are longer, argue, hedge and are worded in ways that no list

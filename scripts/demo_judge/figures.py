@@ -8,16 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-from pathway_local.demo.card import write_card
-from pathway_local.demo.cases import MAKERS, write_cases
-from pathway_local.demo.score_figures import ScoreFigures
-from pathway_local.demo.world import Split
+from demo_judge.card import write_card
+from demo_judge.cases import MAKERS, write_cases
+from demo_judge.score_figures import ScoreFigures
+from demo_judge.world import Split
 from pathway_local.judging.job import Silent, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.kappa import cohen_kappa
+from pathway_local.system.shipped import packaged_folder
 from pathway_local.verdict import Verdict
 
 SPLITS = (Split.VALUES, Split.PHRASINGS, Split.KINDS)
@@ -111,8 +112,8 @@ def _texts(fields: Mapping[str, object]) -> Iterator[str]:
 
 def main() -> None:
     """Measure, keep the figures beside the weights, and write the card."""
-    weights = Path(__file__).parent / "weights"
-    parser = argparse.ArgumentParser(prog="python -m pathway_local.demo.figures", description=__doc__)
+    weights = packaged_folder("demo/weights")
+    parser = argparse.ArgumentParser(prog="python -m demo_judge.figures", description=__doc__)
     parser.add_argument("--judge", default="demo")
     parser.add_argument("--models", type=Path, help="a registry that knows the judge, if ours does not")
     parser.add_argument("--work", type=Path, default=Path("runs/demo-figures"))

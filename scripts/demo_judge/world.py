@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from pathway_local.demo.course_kinds import COURSE_KINDS
-from pathway_local.demo.held_out_kinds import HELD_OUT_KINDS
-from pathway_local.demo.kind import TRAINED_QUESTIONS, TRAINED_STATEMENTS, Kind
-from pathway_local.demo.programme_kinds import PROGRAMME_KINDS
-from pathway_local.demo.sentences import HELD_OUT
-from pathway_local.demo.service_kinds import SERVICE_KINDS
+from demo_judge.course_kinds import COURSE_KINDS
+from demo_judge.held_out_kinds import HELD_OUT_KINDS
+from demo_judge.kind import TRAINED_QUESTIONS, TRAINED_STATEMENTS, Kind
+from demo_judge.programme_kinds import PROGRAMME_KINDS
+from demo_judge.sentences import HELD_OUT
+from demo_judge.service_kinds import SERVICE_KINDS
 
 KINDS = PROGRAMME_KINDS + COURSE_KINDS + SERVICE_KINDS
 

@@ -17,14 +17,15 @@ import torch
 import torch.nn.functional as functional
 from transformers import Qwen3ForCausalLM
 
-from pathway_local.demo import shared_prefix
-from pathway_local.demo.evaluate import quick
-from pathway_local.demo.lessons import Lesson, Teacher, corpus, rubric_texts
-from pathway_local.demo.network import new_network
-from pathway_local.demo.vocabulary import train_tokenizer
+from demo_judge import shared_prefix
+from demo_judge.evaluate import quick
+from demo_judge.lessons import Lesson, Teacher, corpus, rubric_texts
+from demo_judge.network import new_network
+from demo_judge.vocabulary import train_tokenizer
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.system.shipped import packaged_folder
 
-WEIGHTS = Path(__file__).parent / "weights"
+WEIGHTS = packaged_folder("demo/weights")
 SHARES = {"pathway-answer": 0.27, "groundedness": 0.2, "contextual-relevance": 0.23, "gold-answer": 0.3}
 EASY, FULL = (0.8, 0.2, 0.0), (0.35, 0.4, 0.25)
 POOL = 4

@@ -1,6 +1,6 @@
 """Kinds of fact about offices and about technical tools."""
 
-from pathway_local.demo.kind import Kind
+from demo_judge.kind import Kind
 
 SERVICE_KINDS = (
     Kind(

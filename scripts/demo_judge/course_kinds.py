@@ -1,6 +1,6 @@
 """Kinds of fact about courses."""
 
-from pathway_local.demo.kind import Kind
+from demo_judge.kind import Kind
 
 COURSE_KINDS = (
     Kind(

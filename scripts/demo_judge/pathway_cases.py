@@ -1,8 +1,8 @@
 """Cases for the pathway-answer rubric: an AI answer against an ideal answer and retrieved content."""
 
-from pathway_local.demo.made_case import MadeCase
-from pathway_local.demo.sentences import DETAILS, OPENERS, REFUSALS, VAGUE
-from pathway_local.demo.world import Fact, World, comparison
+from demo_judge.made_case import MadeCase
+from demo_judge.sentences import DETAILS, OPENERS, REFUSALS, VAGUE
+from demo_judge.world import Fact, World, comparison
 
 NAME = "pathway-answer"
 JUSTIFICATIONS = {

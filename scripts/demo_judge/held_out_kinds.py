@@ -1,6 +1,6 @@
 """Kinds of fact that training never sees."""
 
-from pathway_local.demo.kind import Kind
+from demo_judge.kind import Kind
 
 HELD_OUT_KINDS = (
     Kind(

@@ -2,9 +2,9 @@
 
 import json
 
-from pathway_local.demo.made_case import MadeCase
-from pathway_local.demo.sentences import CHATTER, OPENERS, PLEASANTRIES
-from pathway_local.demo.world import Fact, World, comparison
+from demo_judge.made_case import MadeCase
+from demo_judge.sentences import CHATTER, OPENERS, PLEASANTRIES
+from demo_judge.world import Fact, World, comparison
 
 NAME = "groundedness"
 EXPLANATIONS = {

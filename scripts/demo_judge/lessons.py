@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from random import Random
 
+from demo_judge.cases import MAKERS, make_case
+from demo_judge.made_case import MadeCase
+from demo_judge.world import Split
 from pathway_local.case import Case
-from pathway_local.demo.cases import MAKERS, make_case
-from pathway_local.demo.made_case import MadeCase
-from pathway_local.demo.world import Split
 from pathway_local.errors import CaseError
 from pathway_local.prompty.turn import Turn
 from pathway_local.rendering.chat import Chat

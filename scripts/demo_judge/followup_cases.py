@@ -1,8 +1,8 @@
 """Cases for the contextual-relevance rubric: a follow-up question after a question and its answer."""
 
-from pathway_local.demo.made_case import MadeCase
-from pathway_local.demo.sentences import GENERAL, GIVEN, NEXT, OFF_TOPIC, OPENERS
-from pathway_local.demo.world import Fact, World
+from demo_judge.made_case import MadeCase
+from demo_judge.sentences import GENERAL, GIVEN, NEXT, OFF_TOPIC, OPENERS
+from demo_judge.world import Fact, World
 
 NAME = "contextual-relevance"
 FOUR_POINTS = {

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pathway_local.demo.made_case import MadeCase
-from pathway_local.demo.sentences import DETAILS, OPENERS, REFUSALS, UNKNOWN, VAGUE
-from pathway_local.demo.world import Fact, World, comparison
+from demo_judge.made_case import MadeCase
+from demo_judge.sentences import DETAILS, OPENERS, REFUSALS, UNKNOWN, VAGUE
+from demo_judge.world import Fact, World, comparison
 from pathway_local.verdict import Value
 
 NAME = "gold-answer"
