@@ -1,51 +1,63 @@
-"""Imports go one way: from a floor only to floors below it, and never in a circle, of modules or of packages."""
+"""Imports go one way: a module imports from its own room and from rooms below it, and modules form no circle."""
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Set
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
 
-FLOORS = {
-    "values": "errors case verdict rater passes check system",
-    "files and figures": "prompty adopt rubrics sheets judges statistics",
-    "runs": "runs",
-    "prompts": "rendering",
-    "engines": "sealing engines",
-    "checks": "checks",
-    "the loop": "judging",
-    "results": "ratings results",
-    "commands": "cli",
-}
-HEAVY = {"vllm", "torch", "outlines"}
-MAY_BE_HEAVY = (
-    "sealing.trial",
-    "engines.vllm",
-    "engines.vllm_request",
-    "engines.transformers",
-    "engines.child",
+VALUES = "values"
+ROOMS = (
+    VALUES,
+    "system",
+    "prompty",
+    "adopt",
+    "rubrics",
+    "sheets",
+    "judges",
+    "rendering",
+    "sealing",
+    "engines",
+    "runs",
+    "judging",
+    "statistics",
+    "ratings",
+    "results",
+    "checks",
+    "cli",
 )
+"""Bottom to top. The modules at the root are the room of values, every folder is a room of its own."""
+
+AT_THE_ROOT = {"__init__", "case", "check", "errors", "passes", "rater", "verdict"}
+
+NARROWER = {
+    VALUES: set(),
+    "system": {VALUES},
+    "sealing": {VALUES, "system"},
+    "engines": {VALUES, "system", "judges", "sealing"},
+    "statistics": {VALUES},
+}
+"""Rooms that import less than all below them: engines know token ids, and neither rubrics nor texts."""
+
+HEAVY = {"vllm", "torch", "outlines"}
+MAY_BE_HEAVY = {"engines.vllm", "engines.vllm_request", "engines.transformers", "sealing.trial"}
+OUTSIDE = {"benchmark", "demo_judge"}
+"""What lies in scripts/: it imports the package, and is not there in an installation."""
 
 
 def name_of(path: Path) -> str:
     return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
 
 
-MODULES = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
+MODULES = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+FOLDERS = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE}
 
 
-def floor_of(module: str) -> int:
-    """The floor of the longest name in the table that the module begins with."""
-    found = [
-        (len(name), floor)
-        for floor, names in enumerate(FLOORS.values())
-        for name in names.split()
-        if module == name or module.startswith(f"{name}.")
-    ]
-    assert found, f"{module} stands on no floor: name it in FLOORS"
-    return max(found)[1]
+def room_of(module: str) -> str:
+    first = module.partition(".")[0]
+    return first if first in FOLDERS else VALUES
 
 
 def imports(tree: ast.AST) -> set[str]:
@@ -53,68 +65,75 @@ def imports(tree: ast.AST) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module and not node.level, "a relative import: name the module from pathway_local on"
             found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
     return found
 
 
 def own_imports(module: str) -> set[str]:
+    """The package's modules that this one imports, wherever in it. `from pathway_local import …` names `__init__`."""
     named = {
-        name.removeprefix("pathway_local.") for name in imports(MODULES[module]) if name.startswith("pathway_local.")
+        name.removeprefix("pathway_local.") if name != "pathway_local" else "__init__"
+        for name in imports(MODULES[module])
+        if name.partition(".")[0] == "pathway_local"
     }
     return {name for name in named if name in MODULES and name != module}
 
 
-@pytest.mark.parametrize("module", sorted(MODULES.keys() - {"__init__"}))
-def test_a_module_imports_only_from_below(module: str) -> None:
-    for other in own_imports(module) - {"__init__"}:
-        assert floor_of(other) <= floor_of(module), f"{module} imports {other} from above"
-
-
-def check_no_circle(graph: Mapping[str, Collection[str]]) -> None:
-    done: set[str] = set()
-
-    def visit(name: str, path: tuple[str, ...]) -> None:
-        assert name not in path, " → ".join((*path, name))
-        if name not in done:
-            for other in graph[name]:
-                visit(other, (*path, name))
-            done.add(name)
-
-    for name in graph:
-        visit(name, ())
-
-
-def test_no_circle_of_modules() -> None:
-    check_no_circle({module: own_imports(module) for module in MODULES})
-
-
-def test_no_circle_of_packages() -> None:
-    packages: dict[str, set[str]] = {module.partition(".")[0]: set() for module in MODULES if "." in module}
-    for module in MODULES:
-        own = module.partition(".")[0]
-        if own in packages:
-            others = {other.partition(".")[0] for other in own_imports(module)}
-            packages[own] |= others & packages.keys() - {own}
-    check_no_circle(packages)
-
-
-@pytest.mark.parametrize("module", sorted(MODULES))
-def test_only_engines_know_vllm_and_torch(module: str) -> None:
-    if not module.startswith(MAY_BE_HEAVY):
-        assert not {name.partition(".")[0] for name in imports(MODULES[module])} & HEAVY
-
-
-@pytest.mark.parametrize("module", sorted(MODULES))
-def test_nothing_of_the_package_imports_the_benchmark(module: str) -> None:
-    assert "benchmark" not in {name.partition(".")[0] for name in imports(MODULES[module])}
-
-
-def test_results_run_on_a_laptop() -> None:
-    todo = [module for module in MODULES.keys() - {"__init__"} if floor_of(module) == list(FLOORS).index("results")]
+def reached_from(rooms: Set[str]) -> set[str]:
+    """The modules of these rooms and all that these import."""
+    todo = [module for module in MODULES if room_of(module) in rooms]
     known = set(todo)
     while todo:
         found = own_imports(todo.pop()) - known
         known |= found
         todo += found
-    assert {module for module in known if module.startswith("engines.")} <= set()
+    return known
+
+
+def test_every_folder_is_a_room_of_the_table() -> None:
+    assert set(ROOMS) - {VALUES} == FOLDERS
+
+
+def test_the_root_holds_values_alone() -> None:
+    assert {module for module in MODULES if room_of(module) == VALUES} == AT_THE_ROOT
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_imports_only_from_below(module: str) -> None:
+    """As every room has a place of its own in the order, this also keeps rooms from importing each other."""
+    room = room_of(module)
+    allowed = NARROWER.get(room, set(ROOMS[: ROOMS.index(room)])) | {room}
+    for other in own_imports(module):
+        assert room_of(other) in allowed, f"{module} imports {other}"
+
+
+def test_no_circle_of_modules() -> None:
+    done: set[str] = set()
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path, " → ".join((*path, name))
+        if name not in done:
+            for other in own_imports(name):
+                visit(other, (*path, name))
+            done.add(name)
+
+    for name in MODULES:
+        visit(name, ())
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_only_engines_know_vllm_and_torch(module: str) -> None:
+    if module not in MAY_BE_HEAVY:
+        assert not {name.partition(".")[0] for name in imports(MODULES[module])} & HEAVY
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_of_the_package_imports_what_lies_in_scripts(module: str) -> None:
+    assert not {name.partition(".")[0] for name in imports(MODULES[module])} & OUTSIDE
+
+
+def test_results_run_on_a_laptop() -> None:
+    rooms = {room_of(module) for module in reached_from({"ratings", "results"})}
+    assert not rooms & {"rendering", "sealing", "engines", "judging"}

@@ -1,1 +1,1 @@
-"""Judging: from a command's plan to verdicts in a run."""
+"""Judging: from a plan to the verdicts in a run."""

@@ -1,1 +1,1 @@
-"""From a rubric and a case to a prompt: the judge's tokenizer, its chat format, token ids."""
+"""Rendering: a rubric and a case become the token ids of a prompt."""

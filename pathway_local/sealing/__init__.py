@@ -1,1 +1,1 @@
-"""What an engine's process may reach: nothing but itself, as far as the kernel can see to that."""
+"""Sealing: what an engine's process may reach, and how the kernel enforces it."""

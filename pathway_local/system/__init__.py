@@ -1,1 +1,1 @@
-"""Files, processes and what is installed here: the few ways to touch the machine."""
+"""Files, processes and what is installed: the few ways to touch the machine."""
