@@ -22,6 +22,7 @@ PathwayError                 one line that says what is wrong, and a hint that s
 │   ├── EngineMissing        the engine, or the hardware it needs, is not here
 │   ├── OutOfMemory          the judge does not fit
 │   ├── SealError            the seal that was asked for can't be had
+│   ├── EngineUnexplained    it did not start, for a reason that we know no remedy for
 │   └── EngineDied           it stopped answering
 ├── Stopped                  never leaves the loop: the job was asked to end, while an engine was waited for
 └── CaseError                never leaves the loop: becomes that case's failure
@@ -157,6 +158,10 @@ class OutOfMemory(EngineError):
 
 class SealError(EngineError):
     """The seal that was asked for can't be had."""
+
+
+class EngineUnexplained(EngineError):
+    """The engine did not start, for a reason that we know no remedy for."""
 
 
 class EngineDied(EngineError):

@@ -162,7 +162,7 @@ class _Job:
         self.run.learn(self.id, {"engine": {"judge": judge.name, **facts}})
         said = f"{engine.facts.engine} {engine.facts.version} on {facts['device']}, sealed: {facts['seal']}"
         self.watcher.notice(said)
-        if caution := caution_about(engine.facts.seal):
+        if caution := caution_about(engine.facts.seal, engine.facts.seal_limit):
             self.watcher.notice(caution)
         self.watcher.ready()
         return engine

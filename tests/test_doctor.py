@@ -206,6 +206,8 @@ def test_memory_and_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
 def test_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     levels = {"namespace+filter": "ok", "already-isolated+filter": "ok", "namespace": "note", "filter": "note"}
     for level, status in (levels | {"off-switches": "problem"}).items():
-        monkeypatch.setattr(machine, "try_seal", lambda cuda, level=level: {"seal": level, "switches": ""})
+        monkeypatch.setattr(
+            machine, "try_seal", lambda cuda, level=level: {"seal": level, "seal_limit": "", "switches": ""}
+        )
         assert machine._seal({}, cuda=False).status == status
     assert machine._switches({"switches": "HF_HUB_OFFLINE"}).status == "problem"

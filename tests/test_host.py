@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from pathway_local.errors import (
     EngineDied,
     EngineError,
     EngineMissing,
+    EngineUnexplained,
     OutOfMemory,
     UnknownName,
     WeightsMissing,
@@ -294,6 +295,27 @@ def test_what_the_child_prints_once_it_works_is_not_kept(begin: Begin) -> None:
     assert output.text == ""
 
 
+@pytest.fixture
+def unfiltered(monkeypatch: pytest.MonkeyPatch) -> EngineConfig:
+    """An engine that starts under no filter."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(engine_scripts.__file__).parent))
+    return EngineConfig("", settings={"script": "engine_unfiltered:echo"})
+
+
+def test_an_engine_that_a_filter_stops_starts_without_one_and_says_so(unfiltered: EngineConfig) -> None:
+    with closing(start("scripted", unfiltered)) as host:
+        assert host.facts.seal == "namespace"
+        assert "does not start under a filter" in host.facts.seal_limit
+        assert "a system call was refused" in host.facts.seal_limit
+        host.submit(_pass(1))
+        assert _drain(host)["1"].finish == "stop"
+
+
+def test_where_the_seal_is_required_it_does_not_start(unfiltered: EngineConfig) -> None:
+    with pytest.raises(EngineUnexplained, match="a system call was refused"):
+        start("scripted", unfiltered, seal="required")
+
+
 def test_closing_ends_the_child_and_its_watcher(begin: Begin) -> None:
     host = begin()
     pid = host.pid
@@ -413,7 +435,7 @@ def test_a_script_that_does_not_exist_is_a_start_error(begin: Begin) -> None:
             "ValueError: No available memory for the cache blocks. Try increasing gpu_memory_utilization",
             OutOfMemory,
         ),
-        (Failed(), "Traceback\nKilled", EngineError),
+        (Failed(), "Traceback\nKilled", EngineUnexplained),
         (Failed(error="OutOfMemory", message="m", hint="h"), "", OutOfMemory),
     ],
 )

@@ -1,19 +1,23 @@
 """The seal holds: inside, loopback works and nothing else does."""
 
 import errno
+import json
 import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from pathway_local.engines import seal as sealing
+from pathway_local.engines.gatekeeper import Gatekeeper
 from pathway_local.engines.host import Host
 from pathway_local.errors import SealError
 
+HERE = Path(__file__).parent
 INSIDE = """
 import encodings.idna, os, socket
 from pathway_local.engines.seal import seal
@@ -91,23 +95,110 @@ def test_a_trial_that_fails_halfway_leaves_this_process_as_it_was(monkeypatch: p
     ],
 )
 def test_required_takes_only_what_nobody_has_to_be_cautioned_about(level: str, cautioned: bool, refused: bool) -> None:
-    assert bool(sealing.caution_about(level)) == cautioned
+    assert bool(sealing.caution_about(level, "")) == cautioned
+    assert "because" in sealing.caution_about(level, "because") or not cautioned
     with pytest.raises(SealError, match=level) if refused else nullcontext():
-        sealing.require(level)
+        sealing.require(level, "")
 
 
-def test_the_filter_that_is_tried_is_the_one_that_the_engine_would_get() -> None:
-    """Where a filter asks already, here one that asks nothing, the kernel refuses another that asks, and no other."""
-    trying = """
-from pathway_local.engines import seccomp, trial
-seccomp._code = lambda *_: [(0x06, 0, 0, 0x7FFF0000)]
-seccomp.install("ask")
-for on_cpu in (True, False):
-    trial.is_cpu_build = lambda: on_cpu
-    print(trial.try_seal()["seal"])
+SEALED_WITH_A_GPU = """
+import json, os, socket, sys
+import cuda_calls
+from pathway_local.engines import child, cuda
+
+wanted, gate, obstacle, path, name = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
+child.uses_gpu = lambda: True
+outside = os.readlink("/proc/self/ns/net")
+
+def initialize():
+    namespace = os.readlink("/proc/self/ns/net") != outside
+    hindered = {"namespace": namespace, "filter": bool(filtered()), "either": namespace or filtered(), "": False}
+    if obstacle == "no driver":
+        return cuda.NO_DRIVER
+    return cuda_calls.REFUSED if hindered.get(obstacle, True) else cuda_calls.initialize()
+
+def filtered():
+    return "Seccomp:\\t2" in open("/proc/thread-self/status").read()
+
+cuda.initialize = initialize
+level, why = child.close_off(wanted, gate)
+def tried(address):
+    family = socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX
+    with socket.socket(family) as far:
+        far.settimeout(5)
+        return far.connect_ex(address)
+reached = [tried(address) == 0 for address in (path, "\\0" + name, ("192.0.2.1", 80))]
+print(json.dumps([level, why, cuda_calls.initialize(), reached]))
 """
-    done = subprocess.run([sys.executable, "-c", trying], capture_output=True, text=True, timeout=60)
-    assert done.stdout.split() == ["namespace+filter", "namespace"], done.stderr
+
+
+@pytest.fixture
+def others(tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """A path and an abstract name at which another program listens."""
+    name = f"pathway-others-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as at_path, socket.socket(socket.AF_UNIX) as named:
+        for server, address in ((at_path, str(tmp_path / "other")), (named, f"\0{name}")):
+            server.bind(address)
+            server.listen()
+        yield str(tmp_path / "other"), name
+
+
+def _with_a_gpu(
+    others: tuple[str, str], obstacle: str = "", *, wanted: str = "auto", gate: int = -1, before: Sequence[str] = ()
+) -> tuple[str, str, int, list[bool]]:
+    """Level, its limit, what CUDA's calls come to inside, and whether path, name and a network are reached."""
+    command = [*before, sys.executable, "-c", SEALED_WITH_A_GPU, wanted, str(gate), obstacle, *others]
+    paths = os.pathsep.join([str(HERE), str(HERE.parent)])
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ | {"PYTHONPATH": paths},
+        pass_fds=[gate] if gate >= 0 else [],
+    )
+    assert not done.returncode, done.stderr
+    level, why, answer, reached = json.loads(done.stdout)
+    return level, why, answer, reached
+
+
+@pytest.mark.parametrize(("namespaces", "level"), [(True, "namespace+filter"), (False, "filter")])
+@pytest.mark.parametrize("several", [False, True])
+def test_cuda_starts_sealed_and_reaches_nobody(
+    others: tuple[str, str], tmp_path: Path, namespaces: bool, level: str, several: bool
+) -> None:
+    gate = Gatekeeper(tmp_path / "own").child_end if several else -1
+    before = [] if namespaces else [sys.executable, str(HERE / "without_namespaces.py")]
+    try:
+        assert _with_a_gpu(others, gate=gate, before=before) == (level, "", 0, [False, False, False])
+    finally:
+        if several:
+            os.close(gate)
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "level"),
+    [
+        ("filter", "namespace"),
+        ("namespace", "filter"),
+        ("either", "off-switches"),
+        ("everything", "namespace+filter"),
+        ("no driver", "namespace+filter"),
+    ],
+)
+def test_the_strongest_seal_under_which_cuda_starts_is_taken(
+    others: tuple[str, str], obstacle: str, level: str
+) -> None:
+    found, why, _, _ = _with_a_gpu(others, obstacle)
+    assert found == level
+    assert ("cuInit returns 304" in why) == (level != "namespace+filter")
+    with pytest.raises(SealError, match="CUDA does not start") if why else nullcontext():
+        sealing.require(found, why)
+
+
+def test_an_engine_may_be_sealed_without_a_filter(others: tuple[str, str]) -> None:
+    level, why, answer, reached = _with_a_gpu(others, wanted="unfiltered")
+    assert (level, why, answer, reached) == ("namespace", "", 0, [True, False, False])
 
 
 def test_this_process_stays_outside(vllm_host: Host) -> None:

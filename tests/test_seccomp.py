@@ -53,7 +53,7 @@ print(json.dumps(found))
 """
 
 REFUSED_CALLS = {"connect": "EACCES", "accept": "EACCES", "thread": "EACCES", "forked": 0, "pair talks": "a"}
-STREAMS = {"tcp", "tcp6", "local", "links", "pair 1"}
+STREAMS = {"tcp", "tcp6", "local", "local sequence", "links", "pair 1"}
 
 
 def _tried(policy: str) -> dict[str, object]:

@@ -167,7 +167,8 @@ def _check_own(ctx: typer.Context) -> None:
 def _close_off(wanted: Wanted) -> None:
     """Keep this process, which holds the cases' texts, from opening sockets. Raises SealError."""
     if wanted == "required":
-        require(try_seal()["seal"])
+        tried = try_seal()
+        require(tried["seal"], tried["seal_limit"])
     if wanted == "off":
         notice("not sealed, as asked for: the engine's libraries can reach the network")
     else:

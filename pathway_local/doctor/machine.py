@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pathway_local.checks.check import Check, checked
-from pathway_local.engines.seal import FILTER, is_closed
+from pathway_local.engines.seal import FILTER, FILTERS_NOTHING, NO_NAMESPACE, is_closed
 from pathway_local.engines.trial import try_seal
 from pathway_local.errors import EngineError
 from pathway_local.installed import CPU_BUILD, GPU_BUILD, uses_gpu
@@ -45,15 +45,16 @@ def _seal(tried: dict[str, str], *, cuda: bool) -> Check:
         tried |= try_seal(cuda=cuda)
     except EngineError as error:
         return Check("seal", "problem", str(error), "Run `python -m pathway_local.engines.trial` to see why.")
-    level = tried["seal"]
+    level, why = tried["seal"], tried["seal_limit"]
     if is_closed(level) and FILTER in level:
         return Check("seal", "ok", f"{level}: the engine reaches no network and no other program's socket")
     if is_closed(level):
-        return Check("seal", "note", f"{level}: no network, but this kernel filters no system calls")
+        return Check("seal", "note", f"{level}: no network, but {why or FILTERS_NOTHING}")
     if level == FILTER:
-        found = "filter: the kernel allows no network namespace, so a filter on system calls keeps the engine in"
-        return Check("seal", "note", found, _ALLOW)
-    return Check("seal", "problem", f"{level}: the engine could reach the network", _ALLOW)
+        found = f"filter: {why or NO_NAMESPACE}, so a filter on system calls keeps the engine in"
+        return Check("seal", "note", found, "" if why else _ALLOW)
+    said = f"{level}: the engine could reach the network" + (f", since {why}" if why else "")
+    return Check("seal", "problem", said, "" if why else _ALLOW)
 
 
 def _switches(tried: Mapping[str, str]) -> Check:

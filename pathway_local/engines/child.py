@@ -15,13 +15,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from pathway_local.engines import cuda
 from pathway_local.engines.leftovers import remove, shared_memory
 from pathway_local.engines.passes import Engine, EngineConfig, PassResult
-from pathway_local.engines.seal import FILTER, OFF, OFF_SWITCHES, require, seal
+from pathway_local.engines.seal import FILTER, OFF, OFF_SWITCHES, UNFILTERED, require, seal
 from pathway_local.engines.seccomp import install
 from pathway_local.engines.wire import (
     TEMPORARY,
@@ -40,6 +41,7 @@ from pathway_local.engines.wire import (
     frame,
 )
 from pathway_local.errors import EngineError
+from pathway_local.installed import uses_gpu
 from pathway_local.private_process import STOPPING, make_private
 from pathway_local.verdict import storable
 
@@ -138,7 +140,7 @@ def main(arguments: Sequence[str]) -> int:
     for pipe in filter(lambda number: number >= 0, (requests, replies, gate)):
         os.set_inheritable(pipe, False)
     settle()
-    level = close_off(wanted, gate)
+    level, why = close_off(wanted, gate)
     _end_with_parent(requests, replies)
     channel = Channel(requests, replies)
     first = next(channel.take(wait=True))
@@ -146,12 +148,12 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     try:
         if wanted == "required":
-            require(level)
+            require(level, why)
         engine = _load(kind, first.config, channel.beat)
     except Exception as error:  # noqa: BLE001  whatever it is, the parent says it
         channel.send(_cause(error))
         return 1
-    channel.send(Ready(replace(engine.facts, seal=level)))
+    channel.send(Ready(replace(engine.facts, seal=level, seal_limit=why)))
     try:
         _serve(engine, channel)
     except Exception as error:  # noqa: BLE001  its text may hold a case's: only its kind is told
@@ -171,25 +173,70 @@ def settle() -> None:
         os.environ.pop(name, None)
 
 
-def close_off(wanted: str, gate: int) -> str:
-    """Cut this process off from networks, and from other programs' sockets; how, in words for the manifest.
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a seal: a network namespace, and a filter on system calls."""
 
-    The words are those of `seal`, then "filter" where system calls are filtered, or "off".
+    namespace: bool
+    filter: bool
+
+    def try_on(self) -> None:
+        """Seal this process so, without the questions that several processes of an engine are asked."""
+        if self.namespace:
+            seal()
+        if self.filter:
+            with suppress(OSError):
+                install("no-connections")
+
+
+LADDER = (Parts(True, True), Parts(True, False), Parts(False, True), Parts(False, False))
+"""Seals, the strongest first."""
+
+
+def close_off(wanted: str, gate: int) -> tuple[str, str]:
+    """Cut this process off from networks and from other programs' sockets: how, and why not better.
+
+    The first is the word of `seal`, then "filter" where system calls are filtered, or "off"; it goes into the
+    manifest. The second is empty unless a weaker seal was chosen than the kernel allows, since CUDA starts under none
+    that is stronger.
     """
     if wanted == OFF:
-        return OFF
-    level = seal()
+        return OFF, ""
+    parts, why = _strongest(LADDER[1:] if wanted == UNFILTERED else LADDER)
+    level = seal() if parts.namespace else OFF_SWITCHES
+    if parts.filter and _filter(level, gate):
+        return FILTER if level == OFF_SWITCHES else f"{level}+{FILTER}", why
+    return level, why
+
+
+def _strongest(ladder: Sequence[Parts]) -> tuple[Parts, str]:
+    """The first seal under which CUDA starts, and why not the first of all; that one where CUDA starts nowhere."""
+    best = ladder[0]
+    if not uses_gpu() or (answer := cuda.answer_under(best.try_on)) in (cuda.SUCCESS, cuda.NO_DRIVER):
+        return best, ""
+    if cuda.answer_under(lambda: None) != cuda.SUCCESS:
+        return best, ""
+    # From the top again: unsealed, the driver's set-uid helper may just have made the device files that were missing.
+    for parts in ladder:
+        if cuda.answer_under(parts.try_on) == cuda.SUCCESS:
+            why = f"CUDA does not start under a stronger seal (cuInit returns {answer})"
+            return parts, why if parts != best else ""
+    return best, ""
+
+
+def _filter(level: str, gate: int) -> bool:
+    """Filter this process's system calls; whether the kernel does."""
     try:
         listener = install("no-connections" if gate < 0 else "ask", gate)
     except OSError:
-        return level
+        return False
     if gate >= 0:
         # Left open: the filter asks nothing about this number, so no other socket may get it.
         handle = socket.socket(fileno=gate)
         socket.send_fds(handle, [level.encode()], [listener])
         handle.detach()
         os.close(listener)
-    return FILTER if level == OFF_SWITCHES else f"{level}+{FILTER}"
+    return True
 
 
 def _caches() -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from pathway_local import errors
 from pathway_local.engines.wire import Failed
-from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
+from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory, WeightsMissing
 from pathway_local.installed import CPU_BUILD, EITHER_BUILD, TORCH_ALONE
 
 _MEMORY = (
@@ -53,7 +53,7 @@ def start_error(kind: str, failed: Failed, printed: str) -> EngineError:
     if _any(_WEIGHTS, everything):
         return WeightsMissing("the judge's weights can't be read: a file is damaged", "Fetch or copy them again.")
     last = said if failed.kind else next((text for text in reversed(printed.splitlines()) if text.strip()), "")
-    return EngineError(f"the judge can't be loaded: {last.strip()[:300] or 'its process ended without a word'}")
+    return EngineUnexplained(f"the judge can't be loaded: {last.strip()[:300] or 'its process ended without a word'}")
 
 
 def _any(patterns: tuple[str, ...], text: str) -> bool:

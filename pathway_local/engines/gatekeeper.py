@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from errno import EACCES
+from errno import EACCES, ENOENT
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
@@ -89,23 +89,29 @@ class Gatekeeper:
         buffer = bytearray(_QUESTION.size)
         fcntl.ioctl(self._listener, _RECEIVE, buffer)
         id, process, _, number, _, _, *arguments = _QUESTION.unpack(buffer)
-        allowed = self._allows(Question(id, process, number, tuple(arguments)))
-        reply = _REPLY.pack(id, 0, 0, _GO_ON) if allowed else _REPLY.pack(id, 0, -EACCES, 0)
+        error = self._error(Question(id, process, number, tuple(arguments)))
+        reply = _REPLY.pack(id, 0, -error, 0) if error else _REPLY.pack(id, 0, 0, _GO_ON)
         fcntl.ioctl(self._listener, _ANSWER, bytearray(reply))
 
-    def _allows(self, question: Question) -> bool:
+    def _error(self, question: Question) -> int:
+        """The error that a call gets; 0 lets it go on.
+
+        A path that is not ours does not exist for the engine: CUDA looks for a daemon of NVIDIA's at a path of its
+        own while it starts, and goes on by itself only where it finds none.
+        """
         call = self._names.get(question.number, "")
         try:
             if call == "listen":
                 # A socket that was never bound would listen on all of the machine's addresses.
-                return self._alone or _socket_of(question) in self._bound
-            if not all(self._may_use(address, call, question.process) for address in _addresses(question, call)):
-                return False
+                return 0 if self._alone or _socket_of(question) in self._bound else EACCES
+            for address in _addresses(question, call):
+                if not self._may_use(address, call, question.process):
+                    return ENOENT if call != "bind" and _is_path(address) else EACCES
             if call == "bind":
                 self._bound.add(_socket_of(question))
-            return True
+            return 0
         except (OSError, ValueError, OverflowError, struct.error):
-            return False
+            return EACCES
 
     def _may_use(self, address: bytes, call: str, process: int) -> bool:
         family = int.from_bytes(address[:2], "little")
@@ -127,6 +133,10 @@ class Gatekeeper:
             return self._alone or not name or name[1:].startswith(_NCCL)
         path = Path(f"/proc/{process}/cwd").readlink() / os.fsdecode(name.split(b"\0")[0])
         return path.resolve().is_relative_to(self._folder)
+
+
+def _is_path(address: bytes) -> bool:
+    return int.from_bytes(address[:2], "little") == socket.AF_UNIX and address[2:3] not in (b"", b"\0")
 
 
 def _socket_of(question: Question) -> str:

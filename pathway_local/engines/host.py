@@ -3,16 +3,17 @@
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from pathway_local.engines.failures import start_error
 from pathway_local.engines.passes import EngineConfig, EngineFacts, Pass, PassResult, line_up
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
-from pathway_local.engines.seal import Wanted
+from pathway_local.engines.seal import UNFILTERED, Attempt, Wanted
 from pathway_local.engines.vllm import has_workers
 from pathway_local.engines.wire import Died, Failed, FromEngine, Ready, Results
-from pathway_local.errors import EngineDied, Stopped, UnknownName
+from pathway_local.errors import EngineDied, EngineError, EngineUnexplained, Stopped, UnknownName
 from pathway_local.judges.weights import check_folder
 
 KINDS = ("vllm", "transformers", "scripted")
@@ -80,7 +81,8 @@ class Host:
         notify: Callable[[str], None],
         stopped: Callable[[], bool],
     ) -> None:
-        self._kind, self._config, self._seal = kind, config, seal
+        self._kind, self._config = kind, config
+        self._seal: Attempt = seal
         self.notify, self.stopped = notify, stopped
         self._waiting: deque[Pass] = deque()
         self._held: dict[str, Pass] = {}
@@ -172,15 +174,36 @@ class Host:
         if self._process is None:
             if self._culprits >= CULPRITS:
                 raise EngineDied(f"the engine died of {CULPRITS} cases in a row, each alone", _LEAVE_OUT)
-            several = self._kind == "vllm" and has_workers(self._config)
-            self._process = process = EngineProcess(self._kind, self._config, self._seal, several=several)
             try:
-                self.facts = self._ready(process)
-            except BaseException:
-                self._process = None
-                process.kill()
-                raise
+                self._start()
+            except EngineUnexplained as error:
+                self._start_unfiltered(error)
+        assert self._process
         return self._process
+
+    def _start(self) -> None:
+        several = self._kind == "vllm" and has_workers(self._config)
+        self._process = process = EngineProcess(self._kind, self._config, self._seal, several=several)
+        try:
+            self.facts = self._ready(process)
+        except BaseException:
+            self._process = None
+            process.kill()
+            raise
+
+    def _start_unfiltered(self, error: EngineUnexplained) -> None:
+        """Start again without the filter on system calls, unless it was required: it may have been in the way.
+
+        Raises the first error where the engine does not start so either.
+        """
+        if self._seal != "auto":
+            raise error
+        self._seal = UNFILTERED
+        try:
+            self._start()
+        except EngineError:
+            raise error from None
+        self.facts = replace(self.facts, seal_limit=f"the engine does not start under a filter ({error})")
 
     def _ready(self, process: EngineProcess) -> EngineFacts:
         """Wait until the child has loaded the engine."""

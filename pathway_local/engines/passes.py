@@ -102,7 +102,11 @@ class EngineConfig:
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
-    """What was loaded, for the manifest: `seal` names how the engine's process is cut off from networks."""
+    """What was loaded, for the manifest.
+
+    `seal` names how the engine's process is cut off from networks, `seal_limit` says why not better, where it was not
+    the kernel that set the limit.
+    """
 
     engine: str
     version: str
@@ -110,6 +114,7 @@ class EngineFacts:
     dtype: str
     device: str
     seal: str = "none"
+    seal_limit: str = ""
 
 
 class Engine(Protocol):

@@ -17,7 +17,7 @@ from pathway_local.engines.gatekeeper import Gatekeeper
 from pathway_local.engines.launch import start_process
 from pathway_local.engines.leftovers import remove, shared_memory
 from pathway_local.engines.passes import EngineConfig
-from pathway_local.engines.seal import Wanted
+from pathway_local.engines.seal import Attempt
 from pathway_local.engines.wire import TEMPORARY, Close, Frames, FromEngine, Load, PassWriter, ToEngine, frame
 from pathway_local.errors import EngineDied, EngineError
 
@@ -45,7 +45,7 @@ class EngineProcess:
     machine lets no process be started, or the configuration can't be passed on.
     """
 
-    def __init__(self, kind: str, config: EngineConfig, seal: Wanted = "auto", *, several: bool = False) -> None:
+    def __init__(self, kind: str, config: EngineConfig, seal: Attempt = "auto", *, several: bool = False) -> None:
         try:
             load = frame(Load(config))
         except (OverflowError, TypeError, ValueError):
@@ -67,7 +67,7 @@ class EngineProcess:
         assert self._process.stdout is not None
         self.output = Output(self._process.stdout)
 
-    def _started(self, kind: str, seal: Wanted) -> "subprocess.Popen[bytes]":
+    def _started(self, kind: str, seal: Attempt) -> "subprocess.Popen[bytes]":
         with ExitStack() as ours, ExitStack() as theirs:
             requests, self._out = os.pipe()
             theirs.callback(os.close, requests)

@@ -10,7 +10,7 @@ import os
 import socket
 import struct
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pathway_local.errors import SealError
 
@@ -21,12 +21,20 @@ NAMESPACE = "namespace"
 ISOLATED = "already-isolated"
 OFF_SWITCHES = "off-switches"
 FILTER = "filter"
+UNFILTERED: Final = "unfiltered"
+Attempt = Wanted | Literal["unfiltered"]
+"""How to seal an engine's process: as wanted, or as well as the kernel lets us but for the filter on system calls."""
+
 OFF = "off"
 
 NO_FILTER = (
     "Other programs' local sockets could be reached: take a kernel and a container that allow filters (seccomp), "
     "or leave --seal required out."
 )
+
+NO_NAMESPACE = "the kernel allows no network namespace here"
+FILTERS_NOTHING = "the kernel filters no system calls here"
+LEAVE_OUT = "Leave --seal required out: the engine then runs under the strongest seal that lets it start."
 
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 0x1
@@ -53,19 +61,25 @@ def is_closed(level: str) -> bool:
     return level.partition("+")[0] in (NAMESPACE, ISOLATED)
 
 
-def caution_about(level: str) -> str:
-    """What a user should know of a level; empty where nothing."""
+def caution_about(level: str, why: str) -> str:
+    """What a user should know of a level, and why there is no stronger one; empty for the strongest."""
     if level == FILTER:
-        return "the kernel allows no network namespace here: a filter on system calls keeps the engine from connecting"
+        return f"{why or NO_NAMESPACE}: a filter on system calls keeps the engine from connecting"
     if is_closed(level) and not _is_filtered(level):
-        return "the kernel filters no system calls here: no network is there, but other programs' local sockets are"
+        return f"{why or FILTERS_NOTHING}: the engine reaches no network, but other programs' local sockets"
     if level == OFF_SWITCHES:
-        return "NOT SEALED: the kernel allows neither a network namespace nor a filter; give --seal required to refuse"
+        said = why or "the kernel allows neither a network namespace nor a filter"
+        return f"NOT SEALED: {said}; give --seal required to refuse"
     return ""
 
 
-def require(level: str) -> None:
-    """Raise SealError unless no network is there at all, nor any other program's local socket in reach."""
+def require(level: str, why: str) -> None:
+    """Raise SealError unless the engine reaches no network and no other program's local socket.
+
+    `why` says what stood in the way of a stronger level, where it was not the kernel.
+    """
+    if why:
+        raise SealError(f"{why}, and so the engine can't be sealed whole (only: {level})", LEAVE_OUT)
     if not is_closed(level):
         raise SealError(
             f"no network namespace can be had on this machine (only: {level})",

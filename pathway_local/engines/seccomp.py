@@ -16,8 +16,9 @@ Policy = Literal["no-sockets", "no-connections", "ask"]
 """What is refused.
 
 "no-sockets": every socket but a local pair; io_uring, which opens them unseen, here and in the others.
-"no-connections": to connect, to accept, to send to an address, and every socket but streams of IP and AF_UNIX
-and the kernel's own AF_NETLINK. Binding and listening work: engines that are alone do so and wait for nobody.
+"no-connections": to connect, to accept, to send to an address, and every socket but streams of IP, streams and
+sequenced packets of AF_UNIX, and the kernel's own AF_NETLINK. Binding and listening work: CUDA and engines that are
+alone do so and wait for nobody.
 "ask": as above, except that connecting, binding, listening and sending to an address is decided by whoever holds
 the descriptor that `install` gives (`gatekeeper`), accepting works, and AF_UNIX has datagrams.
 """
@@ -30,7 +31,7 @@ _ALLOW, _ERRNO, _ASK = 0x7FFF0000, 0x00050000, 0x7FC00000
 _X32 = 0x40000000
 
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
-_STREAM, _DATAGRAM, _TYPE = 1, 2, 0xF
+_STREAM, _DATAGRAM, _SEQUENCE, _TYPE = 1, 2, 5, 0xF
 _TCP, _FAST_OPEN = 6, 0x20000000
 _NETLINK_ADDRESS = 12
 """Bytes of a sockaddr_nl; no IP address is so short."""
@@ -128,12 +129,13 @@ def _rules(policy: Policy, spared: int) -> dict[str, Code]:
     """What is done about each call; a body that runs through allows it."""
     no = _refuse(errno.EACCES)
     judged = [(_RETURN, 0, 0, _ASK)] if policy == "ask" else no
-    local = (_STREAM, _DATAGRAM) if policy == "ask" else (_STREAM,)
+    # CUDA opens sockets of sequenced packets while it starts, binds and listens; refused any of it, cuInit returns 304.
+    local = (_STREAM, _SEQUENCE, _DATAGRAM) if policy == "ask" else (_STREAM, _SEQUENCE)
     fast_open = {"sendto": 3, "sendmsg": 2, "sendmmsg": 3}
     rules = {name: _if_any_bit(flags, _FAST_OPEN, no) for name, flags in fast_open.items()}
     rules["sendto"] += _with_address(judged)
     rules |= {"io_uring_setup": _refuse(errno.ENOSYS), "connect": judged}
-    rules["socketpair"] = _unless(1, local, no, mask=_TYPE)
+    rules["socketpair"] = _unless(1, local if policy == "ask" else (_STREAM,), no, mask=_TYPE)
     if policy == "no-sockets":
         return rules | {"socket": no, "bind": no, "accept": no, "accept4": no}
     rules["socket"] = _socket(local, no)

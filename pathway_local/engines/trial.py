@@ -1,45 +1,32 @@
-"""What an engine's process would find here: `python -m pathway_local.engines.trial [GATE] [cuda]` prints JSON."""
+"""What an engine's process would find here: `python -m pathway_local.engines.trial [cuda]` prints JSON."""
 
 import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 from pathway_local.engines.child import SWITCHES, close_off, settle
-from pathway_local.engines.gatekeeper import Gatekeeper
 from pathway_local.errors import EngineError
-from pathway_local.installed import is_cpu_build
 
 _PATIENCE = 300.0
 """Seconds; the first import of torch from a slow disk can take a minute."""
 
 
 def try_seal(*, cuda: bool = False) -> dict[str, str]:
-    """What an engine's process finds here: `seal` is its level, `switches` the off-switches that are not set in it.
+    """What an engine's process finds here.
 
-    With `cuda` also what torch finds inside: the first GPU's name, or "no: " and why there is none. Where vLLM runs
-    on a GPU, in several processes, the filter is the one that these get, which asks.
+    `seal` is its level, `seal_limit` why that is not stronger, `switches` the off-switches that are not set in it. With
+    `cuda` also what torch finds inside: the first GPU's name, or "no: " and why it finds none.
 
     Tried in a process of its own, since a seal can't be taken off. Raises EngineError where it ends otherwise.
     """
     paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     try:
-        with ExitStack() as kept:
-            gates = []
-            if not is_cpu_build():
-                folder = kept.enter_context(tempfile.TemporaryDirectory(prefix="pathway-"))
-                gates.append(Gatekeeper(Path(folder)).child_end)
-                kept.callback(os.close, gates[0])
-            words = [*map(str, gates), *(["cuda"] if cuda else [])]
-            command = [sys.executable, "-P", "-m", "pathway_local.engines.trial", *words]
-            done = subprocess.run(
-                command, capture_output=True, timeout=_PATIENCE, check=True, env=environment, pass_fds=gates
-            )
+        command = [sys.executable, "-P", "-m", "pathway_local.engines.trial", *(["cuda"] if cuda else [])]
+        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=True, env=environment)
         found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
         raise EngineError(f"the seal can't be tried ({type(error).__name__})") from None
@@ -63,8 +50,8 @@ def main(arguments: Sequence[str]) -> None:
     """Seal this process and print what it then finds."""
     settle()
     unset = [name for name, value in SWITCHES.items() if os.environ.get(name) != value]
-    gate = next((int(word) for word in arguments if word.isdecimal()), -1)
-    found = {"seal": close_off("auto", gate), "switches": ", ".join(unset)}
+    level, why = close_off("auto", -1)
+    found = {"seal": level, "seal_limit": why, "switches": ", ".join(unset)}
     if "cuda" in arguments:
         found["cuda"] = _cuda()
     print(json.dumps(found))

@@ -63,6 +63,10 @@ MOMENT = 0.005
 
 CPU_SEQUENCES = 64
 
+CORE_APART = "VLLM_ENABLE_V1_MULTIPROCESSING"
+"""Environment variable of vLLM's: whether its core runs in a process of its own. Ours holds nothing else, and a core
+that is alone in it connects to nobody, so that the strictest filter does."""
+
 
 class VllmEngine:
     """Drives vLLM's own scheduler a step at a time. `config.settings` are vLLM's, those that SETTINGS names.
@@ -80,6 +84,7 @@ class VllmEngine:
         options = engine_options(replace(config, settings=own), on_cpu)
         if deterministic:
             os.environ["VLLM_BATCH_INVARIANT"] = "1"
+        os.environ.setdefault(CORE_APART, "0")
         if on_cpu:
             use_cpu(eager=bool(options["enforce_eager"]))
         if has_workers(config):
@@ -178,14 +183,14 @@ class VllmEngine:
 
 
 def has_workers(config: EngineConfig) -> bool:
-    """Whether vLLM starts processes of its own for this: always on a GPU, on the processor only for parallel parts."""
+    """Whether vLLM starts processes of its own for this: for parallel parts, or where the environment asks for a core
+    apart, as `scripts/bench` does to compare."""
     parallel = (config.settings.get(f"{kind}_parallel_size", 1) for kind in ("tensor", "pipeline"))
-    return not is_cpu_build() or any(number != 1 for number in parallel)
+    return os.environ.get(CORE_APART) == "1" or any(number != 1 for number in parallel)
 
 
 def use_cpu(*, eager: bool) -> None:
     """Settings that vLLM and torch read when they are imported."""
-    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     # Threads that spin while they wait starve each other when anything else runs: 36 s became 5 s, beside 4 processes.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if eager:

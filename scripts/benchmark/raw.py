@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from pathway_local.engines.child import SWITCHES
 from pathway_local.engines.passes import EngineConfig, Pass
-from pathway_local.engines.vllm import engine_options, use_cpu
+from pathway_local.engines.vllm import CORE_APART, engine_options, use_cpu
 from pathway_local.engines.wire import PassReader, Work
 from pathway_local.installed import is_cpu_build
 
@@ -48,6 +48,7 @@ class Raw:
     def __init__(self, config: EngineConfig, backend: str) -> None:
         options = engine_options(config, is_cpu_build())
         options |= {"structured_outputs_config": {"backend": backend}, "scheduling_policy": "fcfs"}
+        os.environ.setdefault(CORE_APART, "0")
         if is_cpu_build():
             use_cpu(eager=bool(options["enforce_eager"]))
         from vllm import LLM
