@@ -8,16 +8,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_check.findings import Findings, Status, load_findings
-from gpu_check.processes import kill_group
+from gpu_check.processes import Process, below, kill, kill_group
 
 FOUND = "GPU_CHECK_FOUND"
 """The variable that tells a part where to save its findings."""
 
 LAST_LINES = 15
+LOOK_SECONDS = 1.0
+"""Seconds between two looks at what a part has started."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Outcome:
     status: Status
     seconds: float
     findings: Findings
+    log: Sequence[str] = ()
+    """The last lines that it printed, unless all went well."""
 
 
 def run_part(part: Part, logs: Path, limit: float | None = None) -> Outcome:
@@ -52,7 +57,9 @@ def run_part(part: Part, logs: Path, limit: float | None = None) -> Outcome:
             findings = load_findings(found)
         except (json.JSONDecodeError, TypeError, KeyError) as error:
             findings = Findings([f"its findings can't be read: {error}"])
-    return Outcome(part, _status(findings, code, limit, log), time.monotonic() - began, findings)
+    status = _status(findings, code, limit)
+    lines = [] if status in ("ok", "not run") else log.read_text("utf-8", "replace").splitlines()[-LAST_LINES:]
+    return Outcome(part, status, time.monotonic() - began, findings, lines)
 
 
 def not_run(part: Part, why: str) -> Outcome:
@@ -72,25 +79,29 @@ def _run(command: Sequence[str], folder: str, found: Path, log: Path, limit: flo
             env=environment,
             start_new_session=True,
         )
+        seen: dict[tuple[int, int], Process] = {}
+        until = time.monotonic() + limit
         try:
-            return process.wait(limit)
-        except subprocess.TimeoutExpired:
+            while (left := until - time.monotonic()) > 0:
+                with suppress(subprocess.TimeoutExpired):
+                    return process.wait(min(left, LOOK_SECONDS))
+                seen |= {each.key: each for each in below(process.pid)}
             return None
         finally:
-            # Engines stand in sessions of their own, which no signal to the part's own group would reach.
+            # Engines stand in sessions of their own, which no signal to the part's own group would reach, and below
+            # the part no more once the command that started them is dead.
             kill_group(process.pid)
+            kill(seen.values())
             process.wait()
 
 
-def _status(findings: Findings, code: int | None, limit: float, log: Path) -> Status:
+def _status(findings: Findings, code: int | None, limit: float) -> Status:
     """What the findings and the exit code come to; a problem is added where the part itself could not."""
     if code is None:
         findings.problems.append(f"it was stopped after its {limit:.0f} s")
         return "timed out"
     if code != 0 and not findings.problems:
-        ended = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        said = log.read_text("utf-8", "replace").splitlines()[-LAST_LINES:]
-        findings.problems.append("\n".join([f"it ended by {ended}; the last that it said:", *said]))
+        findings.problems.append(f"it ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}")
     return findings.status
 
 

@@ -27,6 +27,7 @@ def write_report(
             "seconds": round(each.seconds, 1),
             "limit": each.part.limit,
             **asdict(each.findings),
+            "log": list(each.log),
         }
         for each in outcomes
     ]
@@ -83,7 +84,9 @@ def _section(outcome: Outcome) -> list[str]:
     for table in found.tables:
         pieces += [f"{table.title}:", _of(table)]
     if found.commands:
-        pieces.append("```\n" + "\n".join(found.commands) + "\n```")
+        pieces.append(_fenced(found.commands))
+    if outcome.log:
+        pieces += ["The last that it printed:", _fenced(outcome.log)]
     return pieces
 
 
@@ -91,6 +94,10 @@ def _bullet(text: str) -> str:
     first, *rest = text.splitlines() or [""]
     quoted = ["", "  ```", *(f"  {line}" for line in rest), "  ```"] if rest else []
     return "\n".join([f"- {first}", *quoted])
+
+
+def _fenced(lines: Sequence[str]) -> str:
+    return "\n".join(["```", *lines, "```"])
 
 
 def _of(table: Table) -> str:

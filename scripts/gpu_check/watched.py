@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from gpu_check.processes import Process, below, kill, kill_group
-from gpu_check.work import ROOT
+from gpu_check.work import ROOT, environment
 
 SHOWN = re.compile(r"(\d+)/\d+")
 LEAST_MEMORY = 100 << 20
@@ -21,8 +21,8 @@ LEAST_MEMORY = 100 << 20
 class Watched:
     """Runs the command in a session of its own, from entering to leaving; nothing of it is left then."""
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self._command = command
+    def __init__(self, command: Sequence[str], **variables: str) -> None:
+        self._command, self._variables = command, variables
         self.shown, self.said = 0, ""
         self.began = time.monotonic()
         self.seen: dict[tuple[int, int], Process] = {}
@@ -32,7 +32,7 @@ class Watched:
         self.process = subprocess.Popen(
             self._command,
             cwd=ROOT,
-            env=os.environ | {"TERM": "xterm", "COLUMNS": "160"},
+            env=environment() | {"TERM": "xterm", "COLUMNS": "160"} | self._variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=terminal,

@@ -1,5 +1,6 @@
 """What a part works with: its findings, a folder for its files, and the commands of this project."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -34,8 +35,9 @@ class Work:
         self.found.save(self.path)
 
     def typed(self, *arguments: object) -> subprocess.CompletedProcess[str]:
-        """Run a command of `pathway-local` to its end, with what it said."""
-        return subprocess.run(self.command(*arguments), cwd=ROOT, capture_output=True, text=True, check=False)
+        """Run a command of `pathway-local` to its end; its errors go to the part's log."""
+        command = self.command(*arguments)
+        return subprocess.run(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True, check=False)
 
     def command(self, *arguments: object) -> list[str]:
         """The command as a process takes it; the report shows it as a user would type it."""
@@ -51,6 +53,8 @@ class Work:
         return path
 
 
-def last_words(said: str, lines: int = 8) -> str:
-    """The end of what a command printed."""
-    return "\n".join(said.strip().splitlines()[-lines:])
+def environment() -> dict[str, str]:
+    """The environment of a user: without the path by which Python finds this check."""
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path != str(ROOT / "scripts")]
+    others = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return others | ({"PYTHONPATH": os.pathsep.join(paths)} if any(paths) else {})

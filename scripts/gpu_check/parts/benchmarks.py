@@ -1,7 +1,6 @@
 """Parts `bench-0.6b` and `bench-8b`: `scripts/bench` with a judge of that shape, judging beside vLLM by itself."""
 
 import json
-import os
 import shlex
 import statistics
 import subprocess
@@ -11,7 +10,7 @@ from typing import Any
 
 from gpu_check import gpu
 from gpu_check.findings import Figure, Table
-from gpu_check.work import ROOT, Work, last_words
+from gpu_check.work import ROOT, Work, environment
 
 LARGE_GPU = 40 * 10**9
 """Bytes of a GPU that holds the weights of the 8b shape, twice, each time with a cache."""
@@ -42,12 +41,10 @@ def _bench(work: Work, shape: str, *sizes: str) -> None:
     command = ["scripts/bench", "--shape", shape, *sizes, "--variants", "constrained,judge", "--out"]
     work.found.commands.append(shlex.join([*command, "bench.json"]))
     work.save()
-    environment = os.environ | {"PYTHON": sys.executable}
-    done = subprocess.run([*command, str(out)], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    print(done.stdout, done.stderr, flush=True)
-    if done.returncode or not out.exists():
-        said = last_words(f"{done.stdout}\n{done.stderr}")
-        work.found.problems.append(f"it ended with exit code {done.returncode}\n{said}")
+    variables = environment() | {"PYTHON": sys.executable}
+    code = subprocess.run([*command, str(out)], cwd=ROOT, env=variables, check=False).returncode
+    if code or not out.exists():
+        work.found.problems.append(f"it ended with exit code {code}")
         return
     _tell(work, json.loads(out.read_text("utf-8")))
 

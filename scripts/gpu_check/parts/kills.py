@@ -18,11 +18,13 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure
 
 RUBRIC = "pathway-answer"
-CASES, FEW = 2000, 300
+CASES, FEW = 2000, 150
 """Cases on a GPU, and without one."""
 
 AT_ONCE = 64
 """So few that the cases end one after the other, and a kill comes in the middle of them."""
+
+CORE_APART = {"VLLM_ENABLE_V1_MULTIPROCESSING": "1"}
 
 PATIENCE = 10.0
 """Seconds after a kill within which all processes and all of the GPU's memory must be free."""
@@ -66,19 +68,21 @@ class _Killed:
         work.found.figures["cases"] = count
 
     def judge(self, command: Sequence[str]) -> None:
-        """Kill the command at a tenth, then have the same go on, and kill engine and worker on its way."""
+        """Kill the engine and the command at work; then have the same command go on, and kill a worker.
+
+        By default the engine of one GPU has no worker. An environment variable of vLLM's gives it one.
+        """
         with Watched(command) as first:
-            if self._middle(first, 0.1, "the command"):
+            if self._middle(first, 0.1, "the engine"):
+                self._kill("the engine", first, first.kill_engine)
+            if self._middle(first, 0.35, "the command"):
                 self._kill("the command", first, first.kill_command, freed=True)
-        with Watched(command) as again:
-            if self._middle(again, 0.35, "the engine"):
-                self._kill("the engine", again, again.kill_engine)
+        with Watched(command, **CORE_APART) as again:
             if self._middle(again, 0.6, "a worker"):
-                self._kill("a worker", again, again.kill_worker)
-            code = again.read_to_end()
-            if code:
+                self._kill("a worker of the engine", again, again.kill_worker)
+            if code := again.read_to_end():
                 self.complain(f"the command that went on ended with exit code {code}", again)
-            self._settle("the command's own end", again, list(again.seen.values()), freed=True)
+            self._settle("nothing: the end", again, list(again.seen.values()), freed=True)
 
     def complain(self, problem: str, command: Watched) -> None:
         """Note a problem, with the last that the command said."""
@@ -96,6 +100,7 @@ class _Killed:
         found = kill()
         if not found:
             self.rows.append([name, command.shown, None, 0, "not run: there is none", ""])
+            self.complain(f"there was nothing to kill as {name}", command)
             return
         self._settle(name, command, found, freed=freed)
 
@@ -126,6 +131,8 @@ class _Killed:
 
 def _stored(run: Path) -> int:
     """How many cases have an outcome."""
+    if not run.exists():
+        return 0
     with closing(sqlite3.connect(f"file:{run}?mode=ro", uri=True)) as db:
         [(count,)] = db.execute("SELECT COUNT(*) FROM outcomes WHERE superseded = 0")
     return int(count)

@@ -8,7 +8,7 @@ from pathlib import Path
 from gpu_check.findings import Figure, Table
 from gpu_check.made import make_judge, write_cases_for_all
 from gpu_check.samples import SAMPLES
-from gpu_check.work import QUICK, Work, last_words
+from gpu_check.work import QUICK, Work
 from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
@@ -32,14 +32,14 @@ def run(work: Work) -> None:
     given = ["judge", cases, *named, "-j", "random", "--models", registry]
     done = work.typed(*given, "--temperature", 1, "--seed", 7, "--run", path)
     if not path.exists():
-        work.found.problems.append(f"nothing was judged (exit code {done.returncode})\n{last_words(done.stderr)}")
+        work.found.problems.append(f"nothing was judged (exit code {done.returncode})")
         return
     replies, broken = _look(work, path, rubrics, count)
     work.found.words.append(f"{replies} replies of {len(rubrics)} x {count}, {broken} broken; shape {shape}")
     work.found.figures |= {"replies": replies, "broken": broken, "shape": shape}
     if replies != len(rubrics) * count or broken or done.returncode:
-        said = last_words(done.stderr)
-        work.found.problems.append(f"{replies} replies, {broken} of them broken (exit code {done.returncode})\n{said}")
+        said = f"{replies} replies, {broken} of them broken (exit code {done.returncode})"
+        work.found.problems.insert(0, said)
 
 
 def _look(work: Work, path: Path, rubrics: dict[str, Rubric], count: int) -> tuple[int, int]:
