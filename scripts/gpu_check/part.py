@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_check.findings import Findings, Status, load_findings
-from gpu_check.processes import Process, below, kill, kill_group
+from gpu_check.processes import Process, below, end_all
 
 FOUND = "GPU_CHECK_FOUND"
 """The variable that tells a part where to save its findings."""
@@ -90,8 +90,7 @@ def _run(command: Sequence[str], folder: str, found: Path, log: Path, limit: flo
         finally:
             # Engines stand in sessions of their own, which no signal to the part's own group would reach, and below
             # the part no more once the command that started them is dead.
-            kill_group(process.pid)
-            kill(seen.values())
+            end_all(process.pid, seen.values())
             process.wait()
 
 

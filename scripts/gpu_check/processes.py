@@ -2,12 +2,16 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
+LONGEST_END = 10.0
+"""Seconds that a killed process may take to end: a driver may have to free much memory first."""
+
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -58,18 +62,21 @@ def alive(processes: Iterable[Process]) -> list[Process]:
 
 
 def kill(processes: Iterable[Process]) -> None:
-    """End these processes by signal 9, each by its id."""
+    """Send signal 9 to these processes, each by its id; returns before they have ended."""
     for each in alive(processes):
         with suppress(ProcessLookupError):
             os.kill(each.pid, signal.SIGKILL)
 
 
-def kill_group(leader: int) -> None:
-    """End a process that leads a group of its own, all of its group, and all that stands below it."""
-    found = below(leader)
+def end_all(leader: int, others: Iterable[Process]) -> None:
+    """End a process that leads a group of its own, all of its group, all below it, and the others; waits for them."""
+    left = [*below(leader), *others]
     with suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
-    kill(found)
+    kill(left)
+    until = time.monotonic() + LONGEST_END
+    while alive(left) and time.monotonic() < until:
+        time.sleep(0.02)
 
 
 def _all() -> Iterator[Process]:

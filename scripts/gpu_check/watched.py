@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from gpu_check.processes import Process, below, kill, kill_group
+from gpu_check.processes import Process, below, end_all, kill
 from gpu_check.work import ROOT, environment
 
 SHOWN = re.compile(r"(\d+)/\d+")
@@ -44,8 +44,7 @@ class Watched:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        kill_group(self.process.pid)
-        kill(self.seen.values())
+        end_all(self.process.pid, self.seen.values())
         self.process.wait()
         os.close(self._screen)
 
