@@ -1,10 +1,12 @@
-"""Cases without meaning, for measuring: two answers to each question, as where chatbots are compared."""
+"""Cases without meaning, for measuring: two answers to each question, as where chatbots are compared; and rubrics
+whose replies are as long as those of a real judge."""
 
 import csv
 import random
+import re
 from pathlib import Path
 
-from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric
+from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, rubric_path
 
 SHARED = ("question", "ideal_answer", "retrieved_content", "query", "context", "gold_answer", "user_question")
 """Inputs that two cases with one question have in common."""
@@ -31,4 +33,30 @@ def write_cases(path: Path, rubric: Rubric, count: int, seed: int, *, words: int
                 shared = {name: text(name) for name in rubric.inputs if name in SHARED}
             cells = {name: shared.get(name) or text(name) for name in rubric.inputs}
             writer.writerow([f"{seed}-{number}", *cells.values()])
+    return path
+
+
+BUDGET = re.compile(r"(?:items: (\d+), )?tokens: (\d+)")
+LEAST = 8
+"""The smallest budget that a rubric may give."""
+
+FIXED = 12
+"""About as many tokens of a reply are its format's own text."""
+
+
+def shortened(name: str, tokens: int, folder: Path) -> Path:
+    """Write a rubric again, with its texts' budgets cut so that a reply has about so many tokens when all are used up.
+
+    A judge of noise writes until the budgets end a text: 472 tokens under pathway-answer, where a real one writes 150.
+    """
+    text = rubric_path(name).read_text(encoding="utf-8")
+    whole = sum(int(items or 1) * int(budget) for items, budget in BUDGET.findall(text))
+    share = max(1, tokens - FIXED) / whole
+
+    def cut(found: re.Match[str]) -> str:
+        start = found[0].removesuffix(found[2])
+        return f"{start}{max(LEAST, round(int(found[2]) * share))}"
+
+    path = folder / f"{name}.prompty"
+    path.write_text(BUDGET.sub(cut, text), encoding="utf-8")
     return path

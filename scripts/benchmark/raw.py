@@ -1,7 +1,7 @@
 """vLLM by itself: `python -m benchmark.raw SETTINGS` serves one measurement a line.
 
-SETTINGS is JSON with the engine's configuration and the `backend` of its grammars. A line on stdin names a variant
-and a file with what it is `Asked`; the answer, on stdout, begins with ANSWER.
+SETTINGS is JSON with the engine's configuration, the `backend` of its grammars, and whether it is `deterministic`. A
+line on stdin names a variant and a file with the work that is `Asked` of it; the answer, on stdout, begins with ANSWER.
 """
 
 import json
@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.msgpack import Decoder
 from msgspec.structs import replace
 
-from pathway_local.engines.child import SWITCHES
+from pathway_local.engines.child import settle
 from pathway_local.engines.passes import EngineConfig, Pass
 from pathway_local.engines.vllm import CORE_APART, engine_options, use_cpu
 from pathway_local.engines.wire import PassReader, Work
@@ -62,6 +62,25 @@ class Raw:
             "roof": self.roof,
         }
 
+    def settled(self) -> Told:
+        """What vLLM made of its settings."""
+        config = self._llm.llm_engine.vllm_config
+        graphs, scheduler = config.compilation_config, config.scheduler_config
+        return {
+            "enforce_eager": config.model_config.enforce_eager,
+            "cuda_graphs_up_to": None if config.model_config.enforce_eager else graphs.max_cudagraph_capture_size,
+            "max_num_seqs": scheduler.max_num_seqs,
+            "max_num_batched_tokens": scheduler.max_num_batched_tokens,
+            "cache_tokens": config.cache_config.num_gpu_blocks * config.cache_config.block_size,
+            "cache_dtype": config.cache_config.cache_dtype,
+            "quantization": config.model_config.quantization,
+            "core": "own" if os.environ.get("VLLM_ENABLE_V1_MULTIPROCESSING", "1") == "1" else "same",
+        }
+
+    def close(self) -> None:
+        """End a core that runs in a process of its own."""
+        self._llm.llm_engine.engine_core.shutdown(timeout=5)
+
     def constrained(self, work: Asked) -> Told:
         """The same ids under the same grammars as `judge`, all in one call."""
         return self._generate(list(map(PassReader().read, work.passes)))
@@ -90,6 +109,7 @@ class Raw:
         return {
             "seconds": seconds,
             "lengths": lengths,
+            "generated": sum(lengths) - sum(output.outputs[0].finish_reason == "stop" for output in done),
             "prompt": sum(len(item.ids) for item in passes),
             "cached": cached,
         }
@@ -188,15 +208,18 @@ def _score(text: str) -> bool:
 
 def main(arguments: Sequence[str]) -> None:
     """Serve until stdin ends."""
-    os.environ.update(SWITCHES)
+    settle()  # the switches of a judge's engine, and its caches: what one has compiled, the other need not
     told = json.loads(arguments[0])
+    if told["deterministic"]:
+        os.environ["VLLM_BATCH_INVARIANT"] = "1"
     raw = Raw(EngineConfig(**told["config"]), told["backend"])
-    print(ANSWER + json.dumps({"ready": True}), flush=True)
+    print(ANSWER + json.dumps(raw.settled()), flush=True)
     read = Decoder(Asked).decode
     for line in sys.stdin:
         asked = json.loads(line)
         given = read(Path(asked["file"]).read_bytes()) if "file" in asked else Asked()
         print(ANSWER + json.dumps(raw.variants[asked["variant"]](given)), flush=True)
+    raw.close()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,180 @@
+"""Loads engines with a judge of dummy weights and measures variants with them."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+from unittest.mock import patch
+
+import yaml
+from msgspec.msgpack import encode
+
+from benchmark.made_cases import shortened
+from benchmark.raw_process import RawProcess, processor_seconds
+from benchmark.shape import make_judge
+from benchmark.variants import BASE, ENGINES, FREE, JUDGES, Load, Measured
+from benchmark.work import CONTEXT, WorkWriter
+from pathway_local.checks.engine_settings import computed_in
+from pathway_local.engines.host import Host
+from pathway_local.engines.passes import EngineConfig
+from pathway_local.engines.probe import Probe
+from pathway_local.engines.seal import Wanted
+from pathway_local.engines.vllm import DETERMINISTIC
+from pathway_local.errors import EngineError
+from pathway_local.job import Silent, run_job
+from pathway_local.judge import Tally
+from pathway_local.judges.machine import this_machine
+from pathway_local.judges.registry import load_registry
+from pathway_local.loaded import Loaded
+from pathway_local.plan import Plan
+from pathway_local.rubrics.output_format import Detail
+from pathway_local.rubrics.rubric import load_rubric
+
+GIB = 1 << 30
+OTHER_SEEDS = 1000
+"""Added to the seed of `judge` for the other variant in its engine, which would else find its prompts in the cache."""
+
+
+class Stage:
+    """A judge of that shape, made in `folder`, and the engines that measure with it; `free` ends them.
+
+    `loads` tells of every engine, by the name that ENGINES has for it, how it was loaded.
+    """
+
+    def __init__(
+        self, shape: str, folder: Path, rubrics: Sequence[str], reply_tokens: int | None, settings: Mapping[str, Any]
+    ) -> None:
+        self._folder = folder
+        self._judge = make_judge(shape, folder / shape)
+        files = [str(shortened(name, reply_tokens, folder)) if reply_tokens else name for name in rubrics]
+        self._rubrics = dict(zip(files, map(load_rubric, files), strict=True))
+        self._work = WorkWriter(folder, list(self._rubrics.values()), self._judge)
+        self._settings = {"load_format": "dummy", **settings}
+        self._deterministic = bool(self._settings.pop(DETERMINISTIC, False))
+        entry = {"source": str(self._judge), "context": CONTEXT, "cpu": True, "engine": self._settings}
+        self._registry = folder / "models.yaml"
+        self._registry.write_text(yaml.safe_dump({"bench": entry}))
+        chosen = computed_in(load_registry(self._registry).get("bench"), this_machine())
+        self.dtype = "bfloat16" if chosen == "auto" else chosen  # what vLLM takes when it may
+        self.loads: dict[str, Load] = {}
+        self._loaded = _TimedLoaded(self.loads)
+        self._raw: dict[str, RawProcess] = {}
+        self._constrained: dict[tuple[str, int, int], dict[str, Any]] = {}
+        self._runs = 0
+
+    def free(self) -> None:
+        """End all engines."""
+        self._loaded.free()
+        while self._raw:
+            self._raw.popitem()[1].close()
+
+    def measure(self, variant: str, detail: Detail, count: int, seed: int) -> Measured:
+        """One variant once, on cases made from `seed`; its engine is loaded before. Raises PathwayError."""
+        if ENGINES[variant] != "judge":
+            return self._measure_raw(variant, detail, count, seed)
+        own = seed + OTHER_SEEDS * JUDGES.index(variant)
+        patched = patch.object(Probe, "passes", _no_passes) if variant != "judge" else nullcontext()
+        for file, rubric in self._rubrics.items():  # loads the engine, and puts the rubric's start into its cache
+            self._judged(self._work.cases(rubric, 2, 999), file, detail)
+        files = {name: self._work.cases(rubric, count, own) for name, rubric in self._rubrics.items()}
+        before, began = self._cpu(None), time.perf_counter()
+        with patched:
+            tallies = [self._judged(cases, name, detail) for name, cases in files.items()]
+        seconds, cpu = time.perf_counter() - began, self._cpu(None) - before
+        if any(tally.failures or tally.judged != count for tally in tallies):
+            raise EngineError(f"cases failed while {variant} was measured: {[dict(t.failures) for t in tallies]}")
+        tokens = [tally.tokens for tally in tallies]
+        return Measured(
+            seconds,
+            cpu,
+            count * len(files),
+            sum(each.prompt for each in tokens),
+            sum(each.cached for each in tokens),
+            sum(each.generated for each in tokens),
+        )
+
+    def roof(self) -> dict[str, float]:
+        """Rates of the machine, measured: `flops` and `bytes` a second."""
+        return cast("dict[str, float]", self._worker(ENGINES[BASE]).ask("roof", None))
+
+    def _judged(self, cases: Path, rubric: str, detail: Detail) -> Tally:
+        self._runs += 1
+        plan = Plan(
+            cases,
+            self._folder / f"{self._runs}.run",
+            [rubric],
+            ["bench"],
+            registry=self._registry,
+            detail=detail,
+            engine="vllm",
+            seal="auto",
+            deterministic=self._deterministic,
+        )
+        [tally] = run_job(plan, Silent(), ["bench"], self._loaded)
+        return tally
+
+    def _measure_raw(self, variant: str, detail: Detail, count: int, seed: int) -> Measured:
+        worker, key = self._worker(ENGINES[variant]), (detail, count, seed)
+        file, constrained = self._folder / "work.msgpack", self._constrained.get(key, {})
+        file.write_bytes(encode(self._work.asked(variant, detail, count, seed, constrained.get("lengths", ()))))
+        before = self._cpu(worker)
+        found = worker.ask(variant, file)
+        cpu = self._cpu(worker) - before
+        if variant == BASE:
+            self._constrained[key] = found
+        # Without a grammar no token ends a reply: what is written in the place of one doesn't count here either.
+        generated = constrained["generated"] if variant == FREE else found["generated"]
+        remark = f"{found['asked']} asked, {found['failed']} without a score" if "asked" in found else ""
+        cases = count * len(self._rubrics)
+        return Measured(found["seconds"], cpu, cases, found.get("prompt", 0), found.get("cached", 0), generated, remark)
+
+    def _worker(self, backend: str) -> RawProcess:
+        if backend not in self._raw:
+            config = EngineConfig(str(self._judge), self.dtype, CONTEXT, self._settings)
+            began = time.perf_counter()
+            self._raw[backend] = RawProcess(config, backend, deterministic=self._deterministic)
+            self.loads[backend] = Load(time.perf_counter() - began, gpu_gib(), self._raw[backend].settled)
+        return self._raw[backend]
+
+    def _cpu(self, worker: RawProcess | None) -> float:
+        """Processor seconds so far: of a worker, or of this process and the judge's engine."""
+        if worker:
+            return processor_seconds(worker.pid)
+        host = self._loaded.host
+        return time.process_time() + (processor_seconds(host.pid) if host and host.pid else 0.0)
+
+
+class _TimedLoaded(Loaded):
+    """Notes how the judge's engine was loaded."""
+
+    def __init__(self, loads: dict[str, Load]) -> None:
+        super().__init__()
+        self._loads = loads
+
+    def engine(
+        self,
+        kind: str,
+        config: EngineConfig,
+        seal: Wanted,
+        notify: Callable[[str], None],
+        stopped: Callable[[], bool],
+    ) -> Host:
+        """The engine, as ever."""
+        before, began = self.host, time.perf_counter()
+        host = super().engine(kind, config, seal, notify, stopped)
+        if host is not before:
+            self._loads["judge"] = Load(time.perf_counter() - began, gpu_gib(), asdict(host.facts))
+        return host
+
+
+def gpu_gib() -> float | None:
+    """GiB in use on all GPUs; None where there is none, or its driver does not tell."""
+    used = [gpu.total - gpu.free for gpu in this_machine().gpus if gpu.total is not None and gpu.free is not None]
+    return round(sum(used) / GIB, 1) if used else None
+
+
+def _no_passes(*_: object) -> Any:
+    return {}
+    yield

@@ -1,0 +1,85 @@
+"""The same work for vLLM by itself as the product gives its engine: token ids, grammars, or chats."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+
+from benchmark.made_cases import SHARED, write_cases
+from benchmark.raw import Asked
+from pathway_local.case import Case
+from pathway_local.chat import Chat
+from pathway_local.engines.passes import Pass
+from pathway_local.engines.wire import PassWriter, Work
+from pathway_local.prompt import Prompt, PromptWriter
+from pathway_local.rubrics.output_format import Detail
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.run_cases import cases_of
+from pathway_local.tokenizer import JudgeTokenizer
+
+CONTEXT = 4096
+
+REFERENCES = ("ideal_answer", "gold_answer")
+"""Inputs that hold what an answer is compared with."""
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"reason": {"type": "string"}, "score": {"type": "integer", "minimum": 1, "maximum": 5}},
+    "required": ["reason", "score"],
+}
+
+
+class WorkWriter:
+    """Makes cases in `folder` and what each variant is asked of them."""
+
+    def __init__(self, folder: Path, rubrics: Sequence[Rubric], judge: Path) -> None:
+        self._folder, self.rubrics = folder, rubrics
+        self._tokenizer = JudgeTokenizer(judge)
+
+    def cases(self, rubric: Rubric, count: int, seed: int) -> Path:
+        """A cases file for a rubric."""
+        return write_cases(self._folder / f"{rubric.name}-{count}-{seed}.csv", rubric, count, seed)
+
+    def asked(self, variant: str, detail: Detail, count: int, seed: int, lengths: Sequence[int]) -> Asked:
+        """What a variant is asked; `lengths` are the tokens of the constrained replies to the same cases."""
+        plan = max(rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), detail).plan for rubric in self.rubrics)
+        if variant == "naive":
+            return Asked(chats=list(self._chats(count, seed)), schema=SCHEMA, max_tokens=plan)
+        if variant == "prometheus-eval":
+            return Asked(graded=tuple(self._graded(count, seed)), max_tokens=round(mean(lengths)) if lengths else plan)
+        return Asked(tuple(self._passes(detail, count, seed)), tuple(lengths))
+
+    def _passes(self, detail: Detail, count: int, seed: int) -> Iterator[Work]:
+        out = PassWriter()
+        for at, prompt in enumerate(self._prompts(detail, count, seed)):
+            limit = min(prompt.reply.limit, CONTEXT - len(prompt.ids))
+            own, grammar = prompt.own + prompt.start, prompt.reply.grammar()
+            yield out.message(Pass(str(at), own, grammar, limit, shared=prompt.shared))
+
+    def _prompts(self, detail: Detail, count: int, seed: int) -> Iterator[Prompt]:
+        for rubric in self.rubrics:
+            writer = PromptWriter(rubric, self._tokenizer, Chat(), context=CONTEXT, detail=detail)
+            for prompt in writer.write(self._read(rubric, count, seed)):
+                assert isinstance(prompt, Prompt), prompt
+                yield prompt
+
+    def _read(self, rubric: Rubric, count: int, seed: int) -> list[Case]:
+        cases = cases_of(self.cases(rubric, count, seed), [rubric], None)
+        return [case for case in cases if isinstance(case, Case)]
+
+    def _chats(self, count: int, seed: int) -> Iterator[list[dict[str, str]]]:
+        for rubric in self.rubrics:
+            for case in self._read(rubric, count, seed):
+                content = f"{_named(case.inputs)}\n\n{rubric.turns[0].template}\n\nReply in JSON."
+                yield [{"role": "user", "content": content}]
+
+    def _graded(self, count: int, seed: int) -> Iterator[tuple[str, str, str, str]]:
+        for rubric in self.rubrics:
+            for case in self._read(rubric, count, seed):
+                answer = next(name for name in rubric.inputs if name not in SHARED)
+                reference = next((case.inputs[name] for name in REFERENCES if name in case.inputs), "")
+                asked = _named({name: text for name, text in case.inputs.items() if name != answer})
+                yield asked, case.inputs[answer], rubric.turns[0].template, reference
+
+
+def _named(inputs: Mapping[str, str]) -> str:
+    return "\n\n".join(f"{name}: {text}" for name, text in inputs.items())
