@@ -108,8 +108,8 @@ def test_stored_verdicts_of_others_are_told() -> None:
     kept = stored()
     assert of_others(kept, kept) == []
     changed = stored()
-    changed.rubrics["groundedness"] = "0" * 64  # type: ignore[index]
-    changed.cases["gold-answer"] = "0" * 64  # type: ignore[index]
+    changed.rubrics["groundedness"] = "0" * 64
+    changed.cases["gold-answer"] = "0" * 64
     assert of_others(kept, changed) == ["the rubric groundedness", "the sample cases of gold-answer"]
 
 

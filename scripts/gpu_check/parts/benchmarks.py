@@ -52,10 +52,10 @@ def _bench(work: Work, *arguments: str) -> None:
     if code or not out.exists():
         work.found.problems.append(f"it ended with exit code {code}")
     if out.exists():
-        _tell(work, json.loads(out.read_text("utf-8")))
+        tell_figures(work, json.loads(out.read_text("utf-8")))
 
 
-def _tell(work: Work, told: Mapping[str, Any]) -> None:
+def tell_figures(work: Work, told: Mapping[str, Any]) -> None:
     """Note the ratios, a row for each variant and for each engine, and what failed."""
     found, ratios = told["found"], told["ratios"]
     for detail, runs in found["runs"].items():

@@ -9,10 +9,11 @@ from gpu_check.work import QUICK, Work
 def run(work: Work) -> None:
     """Judge and compare."""
     registry = work.registry("demo", {"engine": QUICK}) if work.on_gpu else None
-    _tell(work, judge_samples(work.folder, registry), stored())
+    compare_judged(work, judge_samples(work.folder, registry), stored())
 
 
-def _tell(work: Work, found: Judged, kept: Judged) -> None:
+def compare_judged(work: Work, found: Judged, kept: Judged) -> None:
+    """Note how what was judged here differs from what was kept, and what is wrong with either."""
     note, whole = work.found, Difference()
     rows: list[list[Figure]] = []
     for rubric, verdicts in kept.verdicts.items():

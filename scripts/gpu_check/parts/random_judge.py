@@ -56,7 +56,7 @@ def _look(work: Work, path: Path, rubrics: dict[str, Rubric], count: int) -> tup
                 wrong[f"{record.rubric}: {outcome.kind}: {outcome.message}"] += 1
                 continue
             cut[record.rubric] += any(mark.startswith("cut:") for mark in outcome.marks)
-            if said := list(_complaints(rubrics[record.rubric], outcome)):
+            if said := list(complaints(rubrics[record.rubric], outcome)):
                 broken[record.rubric] += 1
                 wrong.update(f"{record.rubric}: {each}" for each in said)
     work.found.problems += [f"{each} ({number} times)" for each, number in wrong.most_common(8)]
@@ -68,7 +68,7 @@ def _look(work: Work, path: Path, rubrics: dict[str, Rubric], count: int) -> tup
     return replies.total(), broken.total()
 
 
-def _complaints(rubric: Rubric, verdict: Verdict) -> Iterator[str]:
+def complaints(rubric: Rubric, verdict: Verdict) -> Iterator[str]:
     """What a verdict lacks, or has that its rubric does not allow; without the verdict's words."""
     for name, declared in rubric.format.scores.items():
         score = verdict.scores.get(name)
