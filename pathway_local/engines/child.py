@@ -13,6 +13,7 @@ import socket
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -149,6 +150,7 @@ def main(arguments: Sequence[str]) -> int:
             require(level)
         engine = _load(kind, first.config, channel.beat)
     except Exception as error:  # noqa: BLE001  whatever it is, the parent says it
+        traceback.print_exc()  # with the exceptions behind it, one of which may be the cause
         channel.send(_cause(error))
         return 1
     channel.send(Ready(replace(engine.facts, seal=level)))
@@ -265,8 +267,7 @@ def _cause(error: Exception) -> Failed:
     said = storable(str(error))
     if isinstance(error, EngineError):
         return Failed(type(error).__name__, message=said, hint=error.hint)
-    last = (said.strip() or "no reason given").splitlines()[-1]
-    return Failed(kind=type(error).__name__, message=last, memory=_is_memory(error))
+    return Failed(kind=type(error).__name__, message=said, memory=_is_memory(error))
 
 
 def _is_memory(error: BaseException) -> bool:

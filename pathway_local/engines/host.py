@@ -196,8 +196,8 @@ class Host:
                         return message.facts
                     said = message if isinstance(message, Failed) else said
         except Gone:
-            process.kill()
-            raise start_error(self._kind, said, process.output.text) from None
+            ended = process.kill()
+            raise start_error(self._kind, said, process.output.text, ended) from None
         raise EngineDied(f"the judge was not loaded within {START_LIMIT / 60:.0f} minutes")
 
     def _bury(self, process: EngineProcess, how: str) -> None:
