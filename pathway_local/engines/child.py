@@ -67,6 +67,9 @@ SWITCHES = {
 }
 """Set before any import: they keep vLLM and the libraries under it off the network, out of our pipes and of files."""
 
+LOGGING = {"VLLM_CONFIGURE_LOGGING": "1", "VLLM_LOGGING_LEVEL": "INFO"}
+"""Set where `--engine-log` asks for it; the parent keeps nothing of it once the engine is ready."""
+
 UNSET = (
     "VLLM_DEBUG_DUMP_PATH",
     "VLLM_LOGGING_CONFIG_PATH",
@@ -145,6 +148,8 @@ def main(arguments: Sequence[str]) -> int:
     first = next(channel.take(wait=True))
     if not isinstance(first, Load):
         return 0
+    if first.log:
+        os.environ.update(LOGGING)
     try:
         if wanted == "required":
             require(level)

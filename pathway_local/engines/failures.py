@@ -175,8 +175,14 @@ def start_error(kind: str, failed: Failed, printed: str, ended: str = "", log: P
             return error(said or shown, hint)
     if failed.memory:
         return OutOfMemory(shown, _SMALLER)
-    where = f"{log} has" if log else "Give `judge` --engine-log FILE: it keeps"
-    return EngineError(shown, f"{where} all that the engine wrote while it loaded.")
+    return EngineError(shown, look_there(log))
+
+
+def look_there(log: Path | None) -> str:
+    """Where all that an engine wrote while it loaded can be read."""
+    if log:
+        return f"{log} has all that the engine wrote while it loaded."
+    return "Give `judge` the option --engine-log FILE: it keeps all that the engine writes while it loads."
 
 
 def _last_line(printed: str) -> str:
