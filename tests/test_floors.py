@@ -108,8 +108,8 @@ def test_only_engines_know_vllm_and_torch(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))
-def test_nothing_of_the_package_imports_the_benchmark(module: str) -> None:
-    assert "benchmark" not in {name.partition(".")[0] for name in imports(MODULES[module])}
+def test_nothing_of_the_package_imports_the_benchmark_or_the_check_of_a_gpu(module: str) -> None:
+    assert not {name.partition(".")[0] for name in imports(MODULES[module])} & {"benchmark", "gpu_check"}
 
 
 def test_results_run_on_a_laptop() -> None:

@@ -185,9 +185,7 @@ class Host:
 
     def _start(self) -> None:
         several = self._kind == "vllm" and has_workers(self._config)
-        self._process = process = EngineProcess(
-            self._kind, self._config, self._seal, several=several, log=self._log
-        )
+        self._process = process = EngineProcess(self._kind, self._config, self._seal, several=several, log=self._log)
         try:
             self.facts = self._ready(process)
         except BaseException:
