@@ -14,7 +14,7 @@ from pathway_local.engines.cause import described, last_exception, tells_nothing
 from pathway_local.engines.child import _cause
 from pathway_local.engines.failures import start_error
 from pathway_local.engines.wire import Failed
-from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
+from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory, WeightsMissing
 
 WRAPPER = Failed(kind="RuntimeError", message="Engine core initialization failed. See root cause above. Failed core")
 GIB = 1 << 30
@@ -194,10 +194,10 @@ ALLOCATION = (
         ("OSError", "[Errno 12] Cannot allocate memory", OutOfMemory, "Cannot allocate memory", "smaller judge"),
         ("OSError", "[Errno 28] No space left on device", EngineError, "No space left", "XDG_CACHE_HOME"),
         ("PermissionError", "[Errno 13] Permission denied: '/h/.cache/a'", EngineError, "denied", "XDG_CACHE_HOME"),
-        ("PermissionError", "[Errno 13] Permission denied: '/models/a'", EngineError, "denied", "--engine-log"),
+        ("PermissionError", "[Errno 13] Permission denied: '/models/a'", EngineUnexplained, "denied", "--engine-log"),
         ("RuntimeError", "Could not find nvcc and default cuda_home='/usr'", EngineMissing, "nvcc", "CUDA_HOME"),
         ("SafetensorError", "Error while deserializing header", WeightsMissing, "damaged", "copy them again"),
-        ("KeyError", "'rope'", EngineError, "KeyError: 'rope'", "--engine-log FILE"),
+        ("KeyError", "'rope'", EngineUnexplained, "KeyError: 'rope'", "--engine-log FILE"),
     ],
 )
 def test_common_causes_have_a_hint(kind: str, message: str, expected: type, said: str, hint: str) -> None:
