@@ -10,9 +10,9 @@ DAEMON = "/tmp/nvidia-mps/control"
 def initialize() -> int:
     """Stands in for the driver's cuInit: 0, or 304 (CUDA_ERROR_OPERATING_SYSTEM) where a call is refused."""
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC) as look:
-            with suppress(OSError):  # no daemon, or none that may be reached: CUDA goes on by itself
-                look.connect(DAEMON)
+        look = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
+        with suppress(OSError):  # no daemon, or none that may be reached: CUDA goes on by itself
+            look.connect(DAEMON)
         own = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
         own.bind("")  # an empty name, for which the kernel chooses an abstract one
         own.listen()

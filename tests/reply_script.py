@@ -32,7 +32,9 @@ MARK = "REPLY_SCRIPT_MARK"
 """Environment variable: a file that is there once the engine has hung, so that it hangs but once."""
 
 
-time.sleep(float(os.environ.get(LOADING, "0")))
+if LOADING in os.environ:
+    print(f"loading takes {os.environ[LOADING]} s")
+    time.sleep(float(os.environ[LOADING]))
 
 
 @lru_cache(1)
@@ -71,6 +73,17 @@ def reply_and_call(item: Pass) -> Reply:
         socket.getaddrinfo("pathway-test.example.org", 80)
     with suppress(OSError), socket.socket(socket.AF_UNIX) as daemon:
         daemon.connect("/run/docker.sock")
+    return reply(item)
+
+
+def loud(item: Pass) -> Reply:
+    """As `reply`, after printing the prompt; the first one kills the engine."""
+    text = bytes(_tokenizer().decode_bytes(list(item.ids))).decode("utf-8", "replace")
+    os.write(2, text.encode())
+    mark = Path(os.environ[MARK])
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
     return reply(item)
 
 

@@ -16,6 +16,7 @@ from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import INTERRUPTED, notice, pairs, print_json, talk
+from pathway_local.engines.engine_log import make_log
 from pathway_local.errors import UsageError
 from pathway_local.judging.job import run_job
 from pathway_local.judging.loop import Tally
@@ -91,11 +92,14 @@ def judge(
     pseudonyms: Annotated[
         Path | None, typer.Option(metavar="KEYFILE", help="Replace ids by hashes with this key, made if missing.")
     ] = None,
+    engine_log: Annotated[
+        Path | None, typer.Option(help="Write here all that the engine prints while it loads; no case text.")
+    ] = None,
     strict_permissions: Annotated[
         bool, typer.Option("--strict-permissions", help="Refuse files that others can read.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace a file at --out that this run did not write.")
+        bool, typer.Option("--force", help="Replace a file at --out or --engine-log that is not ours.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
@@ -131,9 +135,13 @@ def judge(
         strict=strict,
         texts=not without_text,
         pseudonyms=pseudonyms,
+        engine_log=engine_log,
     )
     tell_exposed(cases, where, strict=strict_permissions)
     _close_off(plan.seal)
+    if engine_log:
+        make_log(engine_log, force=force)
+        notice(f"{engine_log} gets all that the engine writes while it loads; no case text: nothing is judged then")
     tallies = _judged(plan)
     _report(tallies, where, out, force=force, as_json=as_json)
 

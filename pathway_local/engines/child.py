@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -39,6 +40,9 @@ from pathway_local.sealing.levels import require
 from pathway_local.sealing.seal import close_off
 from pathway_local.system.process_group import remove, shared_memory
 from pathway_local.verdict import storable
+
+LOGGING = {"VLLM_CONFIGURE_LOGGING": "1", "VLLM_LOGGING_LEVEL": "INFO"}
+"""Set where `--engine-log` asks for it; the parent keeps nothing of it once the engine is ready."""
 
 BEAT = 1.0
 """Seconds between two signs of life, at most one each."""
@@ -101,11 +105,14 @@ def main(arguments: Sequence[str]) -> int:
     first = next(channel.take(wait=True))
     if not isinstance(first, Load):
         return 0
+    if first.log:
+        os.environ.update(LOGGING)
     try:
         if wanted == "required":
             require(level, why)
         engine = _load(kind, first.config, channel.beat)
     except Exception as error:  # noqa: BLE001  whatever it is, the parent says it
+        traceback.print_exc()  # with the exceptions behind it, one of which may be the cause
         channel.send(_cause(error))
         return 1
     channel.send(Ready(replace(engine.facts, seal=level, seal_limit=why)))
@@ -177,8 +184,7 @@ def _cause(error: Exception) -> Failed:
     said = storable(str(error))
     if isinstance(error, EngineError):
         return Failed(type(error).__name__, message=said, hint=error.hint)
-    last = (said.strip() or "no reason given").splitlines()[-1]
-    return Failed(kind=type(error).__name__, message=last, memory=_is_memory(error))
+    return Failed(kind=type(error).__name__, message=said, memory=_is_memory(error))
 
 
 def _is_memory(error: BaseException) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from pathway_local.engines.failures import start_error
+from pathway_local.engines.failures import look_there, start_error
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
 from pathway_local.engines.vllm import has_workers
 from pathway_local.engines.wire import Died, Failed, FromEngine, Ready, Results
@@ -49,17 +49,18 @@ def start(
     hang_limit: float | None = None,
     notify: Callable[[str], None] = lambda notice: None,
     stopped: Callable[[], bool] = lambda: False,
+    log: Path | None = None,
 ) -> "Host":
     """Load an engine in a process of its own; returns when it is ready. Raises EngineError by cause.
 
     `hang_limit` is in seconds; without it, it is HANG_LIMIT or CPU_HANG_LIMIT. `notify` is told, in a line without case
     text, when the engine has died and is started again. `stopped` is asked about each second while the engine is waited
-    for, here and for results: once it says so, Stopped is raised.
+    for, here and for results: once it says so, Stopped is raised. `log` gets all that the engine prints while it loads.
     """
     kind = engine_kind(kind)
     if kind != "scripted" and config.settings.get("load_format") != "dummy":
         check_folder(Path(config.model), Path(config.model).name)
-    return Host(kind, config, seal=seal, hang_limit=hang_limit, notify=notify, stopped=stopped)
+    return Host(kind, config, seal=seal, hang_limit=hang_limit, notify=notify, stopped=stopped, log=log)
 
 
 class Host:
@@ -80,8 +81,9 @@ class Host:
         hang_limit: float | None,
         notify: Callable[[str], None],
         stopped: Callable[[], bool],
+        log: Path | None,
     ) -> None:
-        self._kind, self._config = kind, config
+        self._kind, self._config, self._log = kind, config, log
         self._seal: Attempt = seal
         self.notify, self.stopped = notify, stopped
         self._waiting: deque[Pass] = deque()
@@ -183,13 +185,16 @@ class Host:
 
     def _start(self) -> None:
         several = self._kind == "vllm" and has_workers(self._config)
-        self._process = process = EngineProcess(self._kind, self._config, self._seal, several=several)
+        self._process = process = EngineProcess(self._kind, self._config, self._seal, several=several, log=self._log)
         try:
             self.facts = self._ready(process)
         except BaseException:
             self._process = None
             process.kill()
             raise
+        finally:
+            if said := process.output.log_ended:
+                self.notify(f"{self._log} does not have all that the engine wrote: {said}")
 
     def _start_unfiltered(self, error: EngineUnexplained) -> None:
         """Start again without the filter on system calls, unless it was required: it may have been in the way.
@@ -219,9 +224,9 @@ class Host:
                         return message.facts
                     said = message if isinstance(message, Failed) else said
         except Gone:
-            process.kill()
-            raise start_error(self._kind, said, process.output.text) from None
-        raise EngineDied(f"the judge was not loaded within {START_LIMIT / 60:.0f} minutes")
+            ended = process.kill()
+            raise start_error(self._kind, said, process.output.text, ended, self._log) from None
+        raise EngineDied(f"the judge was not loaded within {START_LIMIT / 60:.0f} minutes", look_there(self._log))
 
     def _bury(self, process: EngineProcess, how: str) -> None:
         """After a death: put what was in flight back in front, and note who was there."""

@@ -11,8 +11,9 @@ import time
 from collections import deque
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
+from pathway_local.engines.engine_log import open_log
 from pathway_local.engines.wire import Close, Frames, FromEngine, Load, PassWriter, ToEngine, frame
 from pathway_local.errors import EngineDied, EngineError
 from pathway_local.passes import EngineConfig
@@ -31,6 +32,9 @@ LONGEST_FOLDER = 50
 TOGETHER = 1 << 16
 """Bytes of messages that are written at once, as many as a pipe holds: to write each took a tenth of our own time."""
 
+KEPT, LONGEST_LINE = 1000, 2000
+"""Lines that are kept of what a process prints while it loads, and their bytes: tracebacks of several workers."""
+
 KILL_LIMIT = 120.0
 """Seconds that a killed process may take to end: its memory is freed first, and that of a GPU."""
 
@@ -42,16 +46,20 @@ class Gone(Exception):
 class EngineProcess:
     """One process that runs `pathway_local.engines.child` in a session of its own.
 
-    `several`: it has processes of its own, which connect to each other (`gatekeeper`). Raises EngineError where the
-    machine lets no process be started, or the configuration can't be passed on.
+    `several`: it has processes of its own, which connect to each other (`gatekeeper`). `log` gets all that it prints
+    while it loads. Raises EngineError where the machine lets no process be started, or the configuration can't be
+    passed on, UsageError where `log` can't be written.
     """
 
-    def __init__(self, kind: str, config: EngineConfig, seal: Attempt = "auto", *, several: bool = False) -> None:
+    def __init__(
+        self, kind: str, config: EngineConfig, seal: Attempt = "auto", *, several: bool = False, log: Path | None = None
+    ) -> None:
         try:
-            load = frame(Load(config))
+            load = frame(Load(config, log is not None))
         except (OverflowError, TypeError, ValueError):
             hint = "Name the folder in letters that UTF-8 can write, or correct `engine` in the judge's entry."
             raise EngineError("the judge's folder or a setting of its engine can't be passed on", hint) from None
+        opened = open_log(log) if log else None
         self._several = several
         self._shared: set[Path] = set()
         self._temporary = _temporary_folder()
@@ -59,6 +67,8 @@ class EngineProcess:
             self._process = self._started(kind, seal)
         except OSError as error:
             remove(self._temporary, ())
+            if opened:
+                opened.close()
             said = f"no process can be started for the engine: {error.strerror}"
             raise EngineError(said, "End other programs, or raise this user's limits (ulimit -u, ulimit -n).") from None
         os.set_blocking(self._out, False)
@@ -66,7 +76,7 @@ class EngineProcess:
         self._frames = Frames.from_engine()
         self.passes = PassWriter()
         assert self._process.stdout is not None
-        self.output = Output(self._process.stdout)
+        self.output = Output(self._process.stdout, opened)
 
     def _started(self, kind: str, seal: Attempt) -> "subprocess.Popen[bytes]":
         with ExitStack() as ours, ExitStack() as theirs:
@@ -88,10 +98,13 @@ class EngineProcess:
         return process
 
     def _environment(self) -> dict[str, str]:
-        """Where our package is, and a folder of its own for temporary files and sockets."""
+        """Where our package is, and a folder of its own for temporary files and sockets.
+
+        Buffered, what it prints while it loads would come when it is not kept any more, or never.
+        """
         paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
         names = dict.fromkeys(("TMPDIR", "VLLM_RPC_BASE_PATH", TEMPORARY), self._temporary)
-        return {"PYTHONPATH": os.pathsep.join(paths), **names}
+        return {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1", **names}
 
     @property
     def pid(self) -> int:
@@ -195,34 +208,82 @@ def _temporary_folder() -> str:
 class Output:
     """What the process prints. The last lines are kept until it is ready, for finding out why it is not.
 
-    After `forget` no text is kept, since it may hold a case's: only whether memory ran out.
+    `log` gets all until then. After `forget` no text is kept, since it may hold a case's: only whether memory ran
+    out.
     """
 
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self._lines: deque[str] = deque(maxlen=200)
+    def __init__(self, stream: IO[bytes], log: BinaryIO | None = None) -> None:
+        self._stream, self._log = stream, log
+        self._lines: deque[str] = deque(maxlen=KEPT)
+        self._rest = b""
         self._keep = True
         self.memory_ran_out = False
+        self.log_ended = ""
+        """Why `log` does not have all; empty where it does."""
+        self._reading = threading.Lock()
+        os.set_blocking(stream.fileno(), False)
         self._thread = threading.Thread(target=self._drain, daemon=True)
         self._thread.start()
 
     @property
     def text(self) -> str:
         """The last lines."""
-        return "\n".join(self._lines)
+        with self._reading:
+            return "\n".join([*self._lines, _line(self._rest)]) if self._keep else ""
 
     def forget(self) -> None:
-        """Drop what was kept and keep nothing more."""
-        self._keep = False
-        self._lines.clear()
+        """Drop what was kept and keep nothing more, once what the process has printed so far is in the log."""
+        with self._reading:
+            self._take()  # takes all that a pipe holds
+            self._keep = False
+            self._lines.clear()
+            self._close_log()
 
     def finish(self) -> None:
         """Wait until all is read."""
         self._thread.join(timeout=1.0)
 
     def _drain(self) -> None:
-        with self._stream:
-            while piece := self._stream.readline(2000):
-                self.memory_ran_out |= b"out of memory" in piece.lower()
-                if self._keep:
-                    self._lines.append(piece.decode("utf-8", "replace").rstrip())
+        poll, more = select.poll(), True
+        poll.register(self._stream, select.POLLIN)
+        while more:
+            poll.poll()
+            with self._reading:
+                more = self._take()
+        with self._reading:
+            self._stream.close()
+            self._close_log()
+
+    def _take(self) -> bool:
+        """Read what is there; False at the end."""
+        try:
+            piece = b"" if self._stream.closed else os.read(self._stream.fileno(), TOGETHER)
+        except BlockingIOError:
+            return True
+        if not piece:
+            return False
+        *lines, rest = (self._rest + piece).split(b"\n")
+        self.memory_ran_out |= any(b"out of memory" in line.lower() for line in (*lines, rest))
+        self._rest = rest[-LONGEST_LINE:]
+        if self._keep:
+            self._lines += map(_line, lines)
+            self._write(piece)
+        return True
+
+    def _write(self, piece: bytes) -> None:
+        rest = memoryview(piece)
+        try:
+            while self._log and rest:
+                rest = rest[self._log.write(rest) :]
+        except OSError as error:
+            self.log_ended = error.strerror or type(error).__name__
+            self._close_log()
+
+    def _close_log(self) -> None:
+        if self._log:
+            self._log.close()
+            self._log = None
+
+
+def _line(line: bytes) -> str:
+    return line[:LONGEST_LINE].decode("utf-8", "replace").rstrip()

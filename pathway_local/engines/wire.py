@@ -18,9 +18,10 @@ Message = TypeVar("Message")
 
 
 class Load(Struct, frozen=True, tag=True):
-    """To the engine's process, once: what to load."""
+    """To the engine's process, once: what to load, and whether vLLM is to log what it does meanwhile."""
 
     config: EngineConfig
+    log: bool = False
 
 
 class Work(Struct, frozen=True, tag=True):

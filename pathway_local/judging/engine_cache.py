@@ -68,13 +68,17 @@ class EngineCache:
         seal: Wanted,
         notify: Callable[[str], None],
         stopped: Callable[[], bool],
+        log: Path | None = None,
     ) -> Host:
-        """The engine with that configuration; another one is freed first, since two may not fit into the memory."""
+        """The engine with that configuration; another one is freed first, since two may not fit into the memory.
+
+        `log` gets all that it prints while it loads.
+        """
         wanted = (kind, config, seal)
         if self._engine and self._engine[0] != wanted:
             self.free()
         if self._engine is None:
-            self._engine = wanted, start(kind, config, seal=seal, stopped=stopped)
+            self._engine = wanted, start(kind, config, seal=seal, notify=notify, stopped=stopped, log=log)
         host = self._engine[1]
         host.notify, host.stopped = notify, stopped
         return host

@@ -157,7 +157,8 @@ class _Job:
                 self.loaded.free()  # it still works on what nobody waits for any more
 
     def _load(self, judge: JudgeSpec, kind: str, config: EngineConfig) -> Engine:
-        engine = self.loaded.engine(kind, config, self.plan.seal, self.watcher.notice, self.watcher.stopped)
+        plan, watcher = self.plan, self.watcher
+        engine = self.loaded.engine(kind, config, plan.seal, watcher.notice, watcher.stopped, plan.engine_log)
         facts: dict[str, Value] = dict(asdict(engine.facts))
         self.run.learn(self.id, {"engine": {"judge": judge.name, **facts}})
         said = f"{engine.facts.engine} {engine.facts.version} on {facts['device']}, sealed: {facts['seal']}"

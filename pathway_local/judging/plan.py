@@ -34,6 +34,7 @@ class Plan:
     `keep` names metadata columns, None stands for all. `detail`, `samples`, `temperature`, `seed` and
     `engine` are part of the rater: in a run that goes on they must be what they were. Without `texts` only scores
     are stored, by that run from then on. `pseudonyms` is a file with a key, made where there is none.
+    `engine_log` gets all that an engine prints while it loads.
     """
 
     cases: Path
@@ -57,6 +58,7 @@ class Plan:
     strict: bool = False
     texts: bool = True
     pseudonyms: Path | None = None
+    engine_log: Path | None = None
     allow_references: bool = False
 
 

@@ -21,12 +21,12 @@ from benchmark.shape import SHAPES
 from benchmark.stage import Stage
 from benchmark.variants import USUAL, groups
 from pathway_local.cli.terminal import table
-from pathway_local.errors import PathwayError, UnknownName, UsageError
+from pathway_local.engines.vllm import CORE_APART
+from pathway_local.errors import PathwayError, UnknownName
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.system.installed import uses_gpu
 from pathway_local.system.machine import this_machine
 
-CORE = "VLLM_ENABLE_V1_MULTIPROCESSING"
 GPU_SHARE = 0.9
 console = Console(width=200)
 
@@ -44,7 +44,7 @@ def bench(
     ] = ",".join(USUAL),
     setting: Annotated[list[str], typer.Option("--set", help="NAME=VALUE, an engine setting.")] = [],  # noqa: B006
     core: Annotated[
-        Literal["same", "own"], typer.Option(help="vLLM's core in the engine's process, or in its own (on a GPU).")
+        Literal["same", "own"], typer.Option(help="vLLM's core in the engine's process, or in its own.")
     ] = "same",
     reply_tokens: Annotated[int | None, typer.Option(help="Cut budgets: replies of about so many tokens.")] = None,
     minutes: Annotated[float | None, typer.Option(help="Begin no further round after so many minutes.")] = None,
@@ -62,9 +62,7 @@ def bench(
         given = {name: yaml.safe_load(value) for name, _, value in (item.partition("=") for item in setting)}
         if gpu:
             given.setdefault("gpu_memory_utilization", GPU_SHARE)
-        elif core == "own":
-            raise UsageError("--core own is for GPUs: on the processor the core is always in the engine's process")
-        os.environ[CORE] = "1" if core == "own" else "0"
+        os.environ[CORE_APART] = "1" if core == "own" else "0"
         details, names = _details(detail), variants.split(",")
         wanted = Wanted(shape, cases, rounds, rubric, details, names, given, core, gpu, reply_tokens, minutes)
         failed = _compare(wanted, out)

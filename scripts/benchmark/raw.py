@@ -74,7 +74,7 @@ class Raw:
             "cache_tokens": config.cache_config.num_gpu_blocks * config.cache_config.block_size,
             "cache_dtype": config.cache_config.cache_dtype,
             "quantization": config.model_config.quantization,
-            "core": "own" if os.environ.get("VLLM_ENABLE_V1_MULTIPROCESSING", "1") == "1" else "same",
+            "core": "own" if os.environ.get(CORE_APART) == "1" else "same",
         }
 
     def close(self) -> None:

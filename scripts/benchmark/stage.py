@@ -159,10 +159,11 @@ class _TimedEngineCache(EngineCache):
         seal: Wanted,
         notify: Callable[[str], None],
         stopped: Callable[[], bool],
+        log: Path | None = None,
     ) -> Host:
         """The engine, as ever."""
         before, began = self.host, time.perf_counter()
-        host = super().engine(kind, config, seal, notify, stopped)
+        host = super().engine(kind, config, seal, notify, stopped, log)
         if host is not before:
             self._loads["judge"] = Load(time.perf_counter() - began, gpu_gib(), asdict(host.facts))
         return host

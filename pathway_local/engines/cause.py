@@ -1,0 +1,62 @@
+"""The exception that tells why an engine did not start, among all that its processes printed."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+LONGEST = 3000
+"""Characters of a message that are kept: an exception can quote a whole compiler's output."""
+
+_HEAD = "Traceback (most recent call last):"
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
+_PREFIX = re.compile(
+    r"(?:\([\w-]+ pid=\d+\) ?)*(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d [\d:]+ \[[^\]]*\] ?)?"
+)
+"""What vLLM's log puts before each line: `(EngineCore pid=7) ERROR 11-22 13:14:15 [core.py:99] `."""
+
+_EXCEPTION = re.compile(r"((?:\w+\.)*\w+)(?:: ?(.*))?")
+_HEADING = re.compile(r"\d+ validation errors? for .*|.*:")
+
+_TELLS_NOTHING = re.compile(
+    r"(?:Engine core|WorkerProc) initialization failed|during engine core initialization|Worker failed with error"
+    r"|EngineCore encountered an issue|Executor failed\.|to be inspected\. Please check the logs"
+    r"|Error raised in subprocess|Failed to infer device type|Connection (?:closed|reset) by peer"
+    r"|^(?:BrokenPipe|EOF|CalledProcess)Error\b"
+    r"|^(?:KeyboardInterrupt|SystemExit)\b"
+)
+"""What processes raise because another one failed, or because of what was logged before: the cause is elsewhere."""
+
+
+def tells_nothing(exception: str) -> bool:
+    """Whether an exception only says that something failed elsewhere."""
+    return _TELLS_NOTHING.search(exception) is not None
+
+
+def last_exception(printed: str) -> str:
+    """The last exception behind a traceback that tells a cause, as `described`; empty where there is none."""
+    lines = [_PREFIX.sub("", _COLOR.sub("", line), count=1).rstrip() for line in printed.splitlines()]
+    return next((each for each in reversed([*_exceptions(lines)]) if not tells_nothing(each)), "")
+
+
+def described(kind: str, message: str) -> str:
+    """An exception as one line: its kind, and the first line of its message that is no heading."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    told = next((line for line in lines if not _HEADING.fullmatch(line)), lines[0] if lines else "")
+    name, told = kind.rpartition(".")[2], told.partition(" [type=")[0]  # pydantic quotes its input behind that
+    return one_line(f"{name}: {told}" if told else name)
+
+
+def one_line(text: str) -> str:
+    """A text without colors and control characters, cut at LONGEST."""
+    return "".join(letter if letter.isprintable() else " " for letter in _COLOR.sub("", text).strip())[:LONGEST]
+
+
+def _exceptions(lines: Sequence[str]) -> Iterator[str]:
+    """Each exception behind a traceback. Lines of several processes may be mixed, so tracebacks are only counted."""
+    tracebacks = 0
+    for at, line in enumerate(lines):
+        if line.endswith(_HEAD):
+            tracebacks += not (at and lines[at - 1].startswith("Exception ignored"))
+        elif tracebacks and (found := _EXCEPTION.fullmatch(line)):
+            tracebacks -= 1
+            begins = found[2] == "" or (found[2] and _HEADING.fullmatch(found[2]))
+            yield described(found[1], "\n".join([found[2] or "", *(lines[at + 1 : at + 4] if begins else ())]))

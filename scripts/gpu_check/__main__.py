@@ -1,0 +1,72 @@
+"""Check a machine with a GPU: each part in turn, with a time limit of its own, and a report after each."""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpu_check.findings import Findings
+from gpu_check.machine import described, has_gpu
+from gpu_check.part import Outcome, Part, not_run, own_command, run_part
+from gpu_check.parts import TITLES, limits
+from gpu_check.report import failed, write_report
+from gpu_check.store import store_verdicts
+
+WHOLE = 595.0
+"""Seconds for all parts together."""
+
+LEAST = 15.0
+"""Seconds that a part needs at least; with less left it is not begun."""
+
+
+def check(
+    out: Annotated[Path, typer.Option(help="The folder for gpu-check.md and gpu-check.json.")] = Path("runs/gpu-check"),
+    only: Annotated[list[str], typer.Option(help=f"Run this part alone: {', '.join(TITLES)}.")] = [],  # noqa: B006
+    store: Annotated[
+        bool, typer.Option("--store", help="Store the demo judge's verdicts of this processor, for comparing.")
+    ] = False,
+) -> None:
+    """Check a machine with a GPU within ten minutes; on one without, run all that can be run there.
+
+    Exit code 1 if a part failed or took too long.
+    """
+    if unknown := [name for name in only if name not in TITLES]:
+        raise typer.BadParameter(f"no part is called {unknown[0]}; there are: {', '.join(TITLES)}")
+    if store:
+        print(f"written: {store_verdicts()}")
+        return
+    allowed = limits(on_gpu=has_gpu())
+    chosen = [name for name in TITLES if name in only or not only]
+    parts = [Part(name, TITLES[name], own_command(name), allowed[name]) for name in chosen]
+    sys.exit(run_all(parts, out, described()))
+
+
+def run_all(parts: Sequence[Part], out: Path, machine: dict[str, str], whole: float = WHOLE) -> int:
+    """Run the parts one after the other, with the report written after each; the exit code."""
+    out.mkdir(parents=True, exist_ok=True)
+    began, outcomes = time.monotonic(), list[Outcome]()
+    write_report(out, machine, outcomes, parts, 0.0)
+    for number, part in enumerate(parts, 1):
+        print(f"{part.name}: {part.title} (at most {part.limit:.0f} s)", file=sys.stderr, flush=True)
+        outcomes.append(_outcome(part, out, whole - (time.monotonic() - began)))
+        print(f"{part.name}: {outcomes[-1].status} after {outcomes[-1].seconds:.0f} s", file=sys.stderr, flush=True)
+        write_report(out, machine, outcomes, parts[number:], time.monotonic() - began)
+    print("\n".join(f"{each.status:10} {each.part.name} ({each.seconds:.0f} s)" for each in outcomes))
+    print(f"written: {out / 'gpu-check.md'} {out / 'gpu-check.json'}")
+    return int(failed(outcomes))
+
+
+def _outcome(part: Part, out: Path, left: float) -> Outcome:
+    if left < min(LEAST, part.limit):
+        return not_run(part, "the parts before it took all the time that there is")
+    try:
+        return run_part(part, out / "logs", left)
+    except OSError as error:
+        return Outcome(part, "failed", 0.0, Findings([f"it can't be run: {error}"]))
+
+
+if __name__ == "__main__":
+    typer.run(check)

@@ -1,0 +1,57 @@
+"""What a part of the check found: it is written to a file again and again, so that a part that is killed leaves it."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Status = Literal["ok", "failed", "not run", "timed out"]
+Figure = str | int | float | bool | None
+
+
+@dataclass
+class Table:
+    """A table of the report."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[Figure]] = field(default_factory=list)
+
+
+@dataclass
+class Findings:
+    """What a part found: `problems` make it fail, `not_run` says why nothing was run, `words` are for the reader."""
+
+    problems: list[str] = field(default_factory=list)
+    not_run: str = ""
+    words: list[str] = field(default_factory=list)
+    figures: dict[str, Figure] = field(default_factory=dict)
+    tables: list[Table] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+
+    @property
+    def status(self) -> Status:
+        """What the findings come to, where the part came to its end."""
+        if self.problems:
+            return "failed"
+        return "not run" if self.not_run else "ok"
+
+    def save(self, path: Path) -> None:
+        """Write the findings so far."""
+        replace_text(path, json.dumps(asdict(self)))
+
+
+def load_findings(path: Path) -> Findings:
+    """The findings that a part has saved; empty if it saved none."""
+    if not path.exists():
+        return Findings()
+    kept = json.loads(path.read_text("utf-8"))
+    tables = [Table(**table) for table in kept.pop("tables")]
+    return Findings(**kept, tables=tables)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file so that a reader finds the old text or the new one, never a half."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, "utf-8")
+    part.replace(path)

@@ -1,0 +1,43 @@
+"""`python -m gpu_check.parts NAME` runs one part in this process, and saves what it found."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from gpu_check.findings import Findings
+from gpu_check.machine import has_gpu
+from gpu_check.part import FOUND
+from gpu_check.work import Work
+from pathway_local.errors import PathwayError
+
+RUN = {
+    "doctor": "examined:run",
+    "demo": "demo_judge:run",
+    "random": "random_judge:run",
+    "kills": "kills:run",
+    "bench-0.6b": "benchmarks:run_small",
+    "bench-8b": "benchmarks:run_large",
+}
+"""The module and function of each part: a module is imported only in its own part's process."""
+
+
+def main(name: str) -> int:
+    """Run the part of that name; the exit code."""
+    module, _, function = RUN[name].partition(":")
+    run: Callable[[Work], None] = getattr(import_module(f"gpu_check.parts.{module}"), function)
+    with tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:
+        work = Work(Findings(), Path(os.environ[FOUND]), Path(folder), has_gpu())
+        try:
+            run(work)
+        except PathwayError as error:
+            work.found.problems.append(f"{error}\n{error.hint}")
+        finally:
+            work.save()
+    return int(bool(work.found.problems))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,89 @@
+"""Parts `bench-0.6b` and `bench-8b`: `scripts/bench` with a judge of that shape, judging beside vLLM by itself."""
+
+import json
+import shlex
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpu_check import gpu
+from gpu_check.findings import Figure, Table
+from gpu_check.work import ROOT, Work, environment
+
+LARGE_GPU = 40 * 10**9
+"""Bytes of a GPU that holds the weights of the 8b shape and a cache for many cases."""
+
+
+RATIOS = ("cases", "written", "processor")
+COMMON = ("--variants", "constrained,judge", "--rounds", "2")
+ON_GPU = ("--cases", "256", "--reply-tokens", "150")
+"""Noise writes until its budgets end: cut ones make it write as much as a real judge does, and take less time."""
+
+
+def run_small(work: Work) -> None:
+    """The 0.6b shape on a GPU; without one the tiny shape, whose figures say nothing about a GPU."""
+    if work.on_gpu:
+        _bench(work, "--shape", "qwen3-0.6b", *ON_GPU, "--minutes", "2")
+        return
+    work.found.words.append("no GPU: the tiny shape with few cases, only to see that the benchmark runs")
+    _bench(work, "--shape", "tiny", "--cases", "16", "--reply-tokens", "60")
+
+
+def run_large(work: Work) -> None:
+    """The 8b shape, where the GPU has the memory for it."""
+    memory = gpu.largest()
+    if not work.on_gpu:
+        work.found.not_run = "no GPU"
+    elif memory < LARGE_GPU:
+        work.found.not_run = f"the GPU has {memory / 1e9:.0f} GB, and this takes {LARGE_GPU / 1e9:.0f}"
+    else:
+        _bench(work, "--shape", "qwen3-8b", *ON_GPU, "--minutes", "3")
+
+
+def _bench(work: Work, *arguments: str) -> None:
+    out = work.folder / "bench.json"
+    command = ["scripts/bench", *arguments, *COMMON, "--out"]
+    work.found.commands.append(shlex.join([*command, "bench.json"]))
+    work.save()
+    variables = environment() | {"PYTHON": sys.executable}
+    code = subprocess.run([*command, str(out)], cwd=ROOT, env=variables, check=False).returncode
+    if code or not out.exists():
+        work.found.problems.append(f"it ended with exit code {code}")
+    if out.exists():
+        tell_figures(work, json.loads(out.read_text("utf-8")))
+
+
+def tell_figures(work: Work, told: Mapping[str, Any]) -> None:
+    """Note the ratios, a row for each variant and for each engine, and what failed."""
+    found, ratios = told["found"], told["ratios"]
+    for detail, runs in found["runs"].items():
+        rows = [_row(name, own, ratios[detail][name]) for name, own in runs.items() if own]
+        kinds = [f"ratio ({kind})" for kind in RATIOS]
+        columns = ["variant", "cases/s", "tokens written a case", *kinds]
+        title = f"{told['wanted']['shape']} in {found['dtype']}, --detail {detail}; median (least–most) of the rounds"
+        work.found.tables.append(Table(title, columns, rows))
+        for kind, values in ratios[detail].get("judge", {}).items():
+            if values:
+                work.found.figures[f"judge at {detail}, ratio to vLLM alone ({kind})"] = statistics.median(values)
+        if values := ratios[detail].get("judge", {}).get("cases"):
+            work.found.words.append(f"judge at {detail}: {_spread(values)} of vLLM alone, by cases a second")
+        for name, shares in told["roofline_shares"].get(detail, {}).items():
+            if shares:
+                work.found.figures[f"{name} at {detail}, share of the roofline"] = statistics.median(shares)
+    loads = [[name, load["seconds"], load["gpu_gib"]] for name, load in found["loads"].items()]
+    work.found.tables.append(Table("Engines", ["engine", "ready after, s", "GPU, GiB"], loads))
+    work.found.problems += [f"{name}: {failure}" for name, failure in found["failures"].items()]
+
+
+def _row(name: str, runs: Sequence[Mapping[str, Any]], ratios: Mapping[str, Sequence[float]]) -> list[Figure]:
+    pace = [run["cases"] / run["seconds"] for run in runs]
+    written = statistics.median(run["generated"] / run["cases"] for run in runs)
+    return [name, _spread(pace), round(written, 1), *(_spread(ratios.get(kind, [])) for kind in RATIOS)]
+
+
+def _spread(values: Sequence[float]) -> str:
+    if not values:
+        return ""
+    return f"{statistics.median(values):.3g} ({min(values):.3g}–{max(values):.3g})"

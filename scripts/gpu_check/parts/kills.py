@@ -1,0 +1,168 @@
+"""Part `kills`: signal 9 in the middle to the command, to its engine and to a worker of it, and what is left then."""
+
+import csv
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from gpu_check import gpu
+from gpu_check.findings import Figure, Table
+from gpu_check.made import write_cases
+from gpu_check.processes import Process, alive
+from gpu_check.verdicts import Difference, compare, scored
+from gpu_check.watched import Watched
+from gpu_check.work import QUICK, Work
+from pathway_local.rubrics.rubric import load_rubric
+
+RUBRIC = "pathway-answer"
+CASES, FEW = 2000, 150
+"""Cases on a GPU, and without one."""
+
+AT_ONCE = 64
+"""So few that the cases end one after the other, and a kill comes in the middle of them."""
+
+CORE_APART = {"VLLM_ENABLE_V1_MULTIPROCESSING": "1"}
+
+PATIENCE = 10.0
+"""Seconds after a kill within which all processes and all of the GPU's memory must be free."""
+
+SLACK = 200 * gpu.MIB
+"""Bytes of the GPU's memory that may be in use more than before: other programs take and free some, too."""
+
+SAME = 0.9
+"""The share of scores that must be those of the undisturbed run. Not all need be: in another batch 16-bit numbers round
+differently, and made cases are close calls (on a processor 149 of 150 were the same, and all in the next run)."""
+
+
+def run(work: Work) -> None:
+    """Judge made cases with kills, judge them once more undisturbed, and compare."""
+    count = CASES if work.on_gpu else FEW
+    cases = write_cases(work.folder / "cases.csv", load_rubric(RUBRIC), count, 5)
+    cases.chmod(0o600)
+    registry = work.registry("demo", {"engine": (QUICK if work.on_gpu else {}) | {"max_num_seqs": AT_ONCE}})
+    killed = _Killed(work, count, gpu.memory_used(), work.folder / "killed.run")
+    given = ["judge", cases, "-r", RUBRIC, "-j", "demo", "--models", registry, "--run"]
+    killed.judge(work.command(*given, killed.run))
+    work.save()
+    began, undisturbed = time.monotonic(), work.folder / "undisturbed.run"
+    with Watched(work.command(*given, undisturbed)) as command:
+        code = command.read_to_end()
+        if code:
+            killed.complain(f"undisturbed, the command ended with exit code {code}", command)
+    work.found.figures["seconds of the undisturbed run"] = round(time.monotonic() - began, 1)
+    work.save()
+    compare_runs(work, killed.run, undisturbed, count)
+
+
+class _Killed:
+    """A run whose command, engine and worker are killed one after the other."""
+
+    def __init__(self, work: Work, count: int, memory: int | None, run: Path) -> None:
+        self.work, self.count, self.memory, self.run = work, count, memory, run
+        self.began = time.monotonic()
+        self.rows: list[list[Figure]] = []
+        columns = ["killed", "at", "shown", "stored", "processes", "gone after", "GPU memory"]
+        work.found.tables.append(Table(f"Kills in a run of {count} cases", columns, self.rows))
+        work.found.figures["cases"] = count
+
+    def judge(self, command: Sequence[str]) -> None:
+        """Kill the engine and the command at work; then have the same command go on, and kill a worker.
+
+        By default the engine of one GPU has no worker. An environment variable of vLLM's gives it one.
+        """
+        with Watched(command) as first:
+            if self._middle(first, 0.1, "the engine"):
+                self._kill("the engine", first, first.kill_engine)
+            if self._middle(first, 0.35, "the command"):
+                self._kill("the command", first, first.kill_command, freed=True)
+        with Watched(command, **CORE_APART) as again:
+            if self._middle(again, 0.6, "a worker"):
+                self._kill("a worker of the engine", again, again.kill_worker)
+            if code := again.read_to_end():
+                self.complain(f"the command that went on ended with exit code {code}", again)
+            self._settle("nothing: the end", again, list(again.seen.values()), freed=True)
+
+    def complain(self, problem: str, command: Watched) -> None:
+        """Note a problem, with the last that the command said."""
+        said = command.said.replace("\r", "\n").strip().splitlines()
+        self.work.found.problems.append("\n".join([problem, *said[-4:]]))
+        self.work.save()
+
+    def _middle(self, command: Watched, share: float, name: str) -> bool:
+        if command.read_until(int(self.count * share)):
+            return True
+        self.complain(f"the command had ended before {name} could be killed", command)
+        return False
+
+    def _kill(self, name: str, command: Watched, kill: Callable[[], list[Process]], *, freed: bool = False) -> None:
+        found = kill()
+        if not found:
+            self.complain(f"there was nothing to kill as {name}", command)
+            return
+        self._settle(name, command, found, freed=freed)
+
+    def _settle(self, name: str, command: Watched, found: Sequence[Process], *, freed: bool) -> None:
+        """Wait until what was killed is gone, and note how long it took; `freed` if no new engine takes its memory."""
+        began, left, memory = time.monotonic(), list(found), self.memory
+        while True:
+            seconds = time.monotonic() - began
+            left = alive(left)
+            memory = gpu.memory_used() if freed else None
+            if (not left and self._is_free(memory)) or seconds >= PATIENCE:
+                break
+            command.read_for(0.3) if command.process.poll() is None else time.sleep(0.3)
+        stored, at = _stored(self.run), f"{began - self.began:.0f} s"
+        used = "" if memory is None or self.memory is None else f"{(memory - self.memory) // gpu.MIB:+,} MiB"
+        self.rows.append([name, at, command.shown, stored, len(found), f"{seconds:.1f} s", used])
+        if left:
+            self.complain(f"{len(left)} processes are left {PATIENCE:.0f} s after {name} was killed", command)
+        if not self._is_free(memory):
+            self.complain(f"{used} of GPU memory are left after {name}: {', '.join(gpu.users())}", command)
+        if stored < command.shown:
+            self.complain(f"{command.shown} cases were shown as done, and {stored} are stored", command)
+        self.work.save()
+
+    def _is_free(self, memory: int | None) -> bool:
+        return memory is None or self.memory is None or memory <= self.memory + SLACK
+
+
+def _stored(run: Path, superseded: int = 0) -> int:
+    """How many outcomes a run holds: the current ones, or those that another took the place of."""
+    if not run.exists():
+        return 0
+    with closing(sqlite3.connect(f"file:{run}?mode=ro", uri=True)) as db:
+        [(count,)] = db.execute("SELECT COUNT(*) FROM outcomes WHERE superseded = ?", (superseded,))
+    return int(count)
+
+
+def compare_runs(work: Work, killed: Path, undisturbed: Path, count: int) -> None:
+    """Look for cases that are lost, there twice or failed, and for other scores than undisturbed."""
+    note, out = work.found, work.folder / "killed.csv"
+    work.typed("export", killed, "--out", out)
+    with out.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    distinct, failures = len({row["case"] for row in rows}), sum(bool(row["failure"]) for row in rows)
+    twice = len(rows) - distinct + _stored(killed, superseded=1)
+    expected, found = (scored(path).get(RUBRIC, {}) for path in (undisturbed, killed))
+    difference = compare(expected, found, RUBRIC, Difference())
+    note.figures |= {
+        "rows of the export": len(rows),
+        "distinct cases": distinct,
+        "judged twice": twice,
+        "failures": failures,
+        "scores of the undisturbed run": difference.scores,
+        "scores equal to the undisturbed run's": difference.equal,
+        "greatest difference of a probability": difference.greatest,
+    }
+    note.words.append(
+        f"{distinct} of {count} cases are there, {twice} twice, {failures} failed; "
+        f"{difference.equal} of {difference.scores} scores are those of an undisturbed run"
+    )
+    if distinct != count or twice:
+        note.problems.append(f"{count} cases were to be judged: {distinct} are there, {twice} twice")
+    if failures:
+        note.problems.append(f"{failures} cases failed")
+    if difference.equal < SAME * max(difference.scores, 1):
+        note.problems.append(f"only {difference.equal} of {difference.scores} scores are those of the undisturbed run")

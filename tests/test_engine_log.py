@@ -1,0 +1,113 @@
+"""Real engines that do not load, and the file that keeps what they wrote meanwhile: without a word of a case."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from reply_script import LOADING, MARK
+from typed import HERE, Desk
+
+from pathway_local.engines.host import start
+from pathway_local.engines.process import Output
+from pathway_local.errors import OutOfMemory
+from pathway_local.passes import EngineConfig
+
+
+@pytest.fixture
+def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
+    return Desk(tmp_path, tiny_judge, "loud", {LOADING: "0", MARK: str(tmp_path / "mark")})
+
+
+def _loads(log: Path) -> list[str]:
+    """What a log has of each load."""
+    first, *loads = re.split(r"^loading, .*\n", log.read_text(), flags=re.MULTILINE)
+    assert "It holds no case text" in first
+    return loads
+
+
+def test_each_load_is_in_the_log_and_no_case(desk: Desk) -> None:
+    log = desk.work / "engine.log"
+    command = desk.judging(desk.cases(5), "--engine-log", log.name)
+    said = desk.typed(*command)
+    assert "no case text" in said.stderr
+    assert "started again" in said.stderr
+    assert log.stat().st_mode & 0o777 == 0o600
+    assert [load.strip() for load in _loads(log)] == ["loading takes 0 s"] * 2
+    desk.cases(6)
+    desk.typed(*command)
+    assert len(_loads(log)) == 3
+    assert "What is" not in log.read_text()
+
+
+def test_another_file_is_not_written_over(desk: Desk) -> None:
+    log = desk.work / "engine.log"
+    log.write_text("mine")
+    command = desk.judging(desk.cases(2), "--engine-log", log.name)
+    assert "exists already" in desk.typed(*command, code=2).stderr
+    assert log.read_text() == "mine"
+    desk.typed(*command, "--force")
+    assert len(_loads(log)) == 2
+    assert "can't be written" in desk.typed(*desk.judging(desk.cases(3), "--engine-log", "/proc/x"), code=2).stderr
+
+
+def test_vllm_tells_the_log_what_it_does_and_nothing_of_a_case(desk: Desk) -> None:
+    log = desk.work / "engine.log"
+    desk.typed(*desk.judging(desk.cases(2), "--detail", "score", "--engine-log", log.name, engine="vllm"))
+    [load] = _loads(log)
+    assert re.search(r"pid=\d+\) INFO .* Initializing a V1 LLM engine", load)
+    assert "What is" not in load
+
+
+def test_a_log_whose_disk_is_full_is_told_and_holds_nothing_up() -> None:
+    code = "print('x' * 200_000)\nprint('out of memory')"
+    with (
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process,
+        Path("/dev/full").open("ab", buffering=0) as full,
+    ):
+        assert process.stdout
+        output = Output(process.stdout, full)
+        assert process.wait(30) == 0
+        output.finish()
+    assert output.log_ended == "No space left on device"
+    assert output.memory_ran_out
+    assert output.text.splitlines()[-1] == "out of memory"
+
+
+def test_a_context_that_is_told_loads(tiny_judge: Path) -> None:
+    config = EngineConfig(str(tiny_judge), "float32", 2048, {"kv_cache_memory_bytes": 10**6})
+    with pytest.raises(OutOfMemory, match="a context of 2048 tokens needs") as raised:
+        start("vllm", config)
+    [fits] = map(int, re.findall(r"`context: (\d+)`", raised.value.hint))
+    host = start("vllm", EngineConfig(config.model, config.dtype, fits, config.settings))
+    host.close()
+    assert host.facts.max_model_len == fits
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="vLLM wants a processor for each of its workers")
+def test_a_cause_that_only_a_worker_prints_is_shown(desk: Desk) -> None:
+    desk.environment["PYTHONPATH"] += f"{os.pathsep}{HERE / 'broken_worker'}"
+    desk.environment["VLLM_CPU_OMP_THREADS_BIND"] = "0|1"
+    command = desk.judging(desk.cases(2), engine="vllm", judge="workers")
+    for logged in ([], ["--engine-log", "engine.log"]):
+        said = desk.typed(*command, *logged, code=5).stderr
+        assert "ModuleNotFoundError: No module named 'a_module_that_is_missing'" in said
+        assert "Install the engine again" in said
+    [load] = _loads(desk.work / "engine.log")
+    assert re.search(
+        r"\(VllmWorker-\d pid=\d+\) ERROR .* ModuleNotFoundError: No module named 'a_module_that_is_missing'", load
+    )
+    assert "WorkerProc initialization failed" in load
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="vLLM wants a processor for each of its workers")
+def test_too_little_memory_for_workers_is_told_with_numbers(tiny_judge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", "0|1")
+    settings = {"kv_cache_memory_bytes": 10**15, "tensor_parallel_size": 2}
+    with pytest.raises(OutOfMemory, match=r"the cache of 931322\.57 GiB does not fit") as raised:
+        start("vllm", EngineConfig(str(tiny_judge), "float32", 2048, settings))
+    [free] = map(float, re.findall(r": ([\d.]+) of ", str(raised.value)))
+    [fits] = map(int, re.findall(r"`engine: \{kv_cache_memory_bytes: (\d+)\}`", raised.value.hint))
+    assert 0.85 < fits / (free * 2**30) < 0.95

@@ -1,0 +1,252 @@
+"""Why an engine did not start: the cause among all that was printed, and what to do, in the libraries' own words."""
+
+import inspect
+import logging
+import re
+import traceback
+from multiprocessing import Pipe
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pathway_local.engines.cause import described, last_exception, tells_nothing
+from pathway_local.engines.child import _cause
+from pathway_local.engines.failures import start_error
+from pathway_local.engines.wire import Failed
+from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory, WeightsMissing
+
+WRAPPER = Failed(kind="RuntimeError", message="Engine core initialization failed. See root cause above. Failed core")
+GIB = 1 << 30
+
+
+def _traceback(*lines: str) -> str:
+    return "\n".join(["Traceback (most recent call last):", '  File "core.py", line 9, in f', "    g()", *lines])
+
+
+def _raised(call: Any, *arguments: Any) -> Exception:
+    with pytest.raises(Exception) as raised:
+        call(*arguments)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        ("", ""),
+        ("nothing but words\nError: no traceback", ""),
+        (_traceback("ModuleNotFoundError: No module named 'a'"), "ModuleNotFoundError: No module named 'a'"),
+        (
+            _traceback("torch.OutOfMemoryError: CUDA out of memory"),
+            "OutOfMemoryError: CUDA out of memory",
+        ),
+        (_traceback("AssertionError", "note: later"), "AssertionError"),
+        (_traceback("ImportError: ", "", "It needs libx.", "more"), "ImportError: It needs libx."),
+        (
+            _traceback(
+                "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig",
+                "  Value error, no such dtype [type=value_error, input_value=ArgsKwargs((), {'a': 1})]",
+            ),
+            "ValidationError: Value error, no such dtype",
+        ),
+        (
+            _traceback(
+                "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:",
+                "InvalidCxxCompiler: No working C++ compiler found",
+            ),
+            "BackendCompilerFailed: InvalidCxxCompiler: No working C++ compiler found",
+        ),
+        (
+            "\n".join(
+                [
+                    _traceback("ValueError: the cause"),
+                    "\nThe above exception was the direct cause of the following exception:\n",
+                    _traceback("RuntimeError: Engine core initialization failed. See root cause above."),
+                ]
+            ),
+            "ValueError: the cause",
+        ),
+        (
+            "\n".join(
+                [
+                    _traceback("ValueError: the cause"),
+                    "Exception ignored in: <function D.__del__ at 0x7f>",
+                    _traceback("AttributeError: 'D' object has no attribute 'x'"),
+                ]
+            ),
+            "ValueError: the cause",
+        ),
+        (
+            "\n".join(
+                [
+                    "Traceback (most recent call last):",
+                    "Traceback (most recent call last):",
+                    '  File "core.py", line 9, in f',
+                    "a warning of another process",
+                    "KeyError: 'a'",
+                    "KeyError: 'b'",
+                ]
+            ),
+            "KeyError: 'b'",
+        ),
+        (_traceback("ValueError: \x1b[31mred\x1b[0m\x07 bell"), "ValueError: red  bell"),
+    ],
+)
+def test_the_last_exception_that_tells_a_cause_is_found(printed: str, expected: str) -> None:
+    assert last_exception(printed) == expected
+    colored = "\x1b[1;36m(EngineCore_DP0 pid=7)\x1b[0;0m ERROR 11-22 10:00:00 [v1/engine/core.py:99] "
+    for prefix in ("(Worker_TP1 pid=123) ", "ERROR 11-22 13:14:15 [core.py:99] ", colored):
+        assert last_exception("".join(prefix + line + "\n" for line in printed.split("\n"))) == expected
+
+
+def test_vllms_own_log_is_read(capfd: pytest.CaptureFixture[str]) -> None:
+    from vllm.logger import DEFAULT_LOGGING_CONFIG, _VllmLogRecordFactory
+    from vllm.logging_utils import NewLineFormatter
+
+    formatter = NewLineFormatter(*map(DEFAULT_LOGGING_CONFIG["formatters"]["vllm"].get, ("format", "datefmt")))
+    try:
+        raise ModuleNotFoundError("No module named 'torchvision'")
+    except ModuleNotFoundError as error:
+        made = _VllmLogRecordFactory(logging.LogRecord)
+        trace = (type(error), error, error.__traceback__)
+        record = made("vllm", logging.ERROR, "core.py", 99, "EngineCore failed to start.", (), trace)
+    printed = formatter.format(record)
+    assert all("pid=" in line for line in printed.splitlines())
+    assert last_exception(printed) == "ModuleNotFoundError: No module named 'torchvision'"
+    error = start_error("vllm", WRAPPER, printed)
+    assert isinstance(error, EngineMissing)
+    assert str(error) == "the judge can't be loaded: ModuleNotFoundError: No module named 'torchvision'"
+    assert "Install the engine again" in error.hint
+
+
+def test_vllms_wrappers_tell_nothing() -> None:
+    from vllm.config import device
+    from vllm.model_executor.models import registry
+    from vllm.v1.engine import exceptions, utils
+    from vllm.v1.executor import multiproc_executor
+
+    ours, theirs = Pipe()
+    theirs.close()
+    error = _raised(multiproc_executor.WorkerProc.wait_for_ready, [SimpleNamespace(ready_pipe=ours)])
+    assert tells_nothing(described(type(error).__name__, str(error)))
+    assert tells_nothing(described("EngineDeadError", str(exceptions.EngineDeadError())))
+    for module, words in (
+        (utils, "Engine core initialization failed. "),
+        (utils, "Frontend process failed during engine core initialization. "),
+        (multiproc_executor, "Worker failed with error '{result}'"),
+        (registry, "to be inspected. Please check the logs"),
+        (registry, "Error raised in subprocess:"),
+        (device, "Failed to infer device type"),
+    ):
+        assert words in inspect.getsource(module)
+        assert tells_nothing(described("RuntimeError", words))
+
+
+@pytest.mark.parametrize(("free", "share"), [(71.0, 0.9), (8.123, 0.92), (39.5951, 1.0), (79.1, 0.999)])
+def test_a_share_that_is_told_fits(free: float, share: float) -> None:
+    from vllm.v1.worker.utils import request_memory
+
+    def request(share: float) -> int:
+        snapshot: Any = SimpleNamespace(free_memory=int(free * GIB), total_memory=int(79.19 * GIB), device_="cuda:0")
+        cache: Any = SimpleNamespace(gpu_memory_utilization=share)
+        return request_memory(snapshot, cache)
+
+    error = start_error("vllm", WRAPPER, _traceback(f"ValueError: {_raised(request, share)}"))
+    assert isinstance(error, OutOfMemory)
+    assert f"and only {free:.2f} GiB are free" in str(error)
+    assert (setting := re.search(r"`engine: \{gpu_memory_utilization: (0\.\d\d)\}`", error.hint))
+    assert free * GIB * 0.97 < request(float(setting[1])) + 0.01 * 79.19 * GIB
+
+
+@pytest.mark.parametrize(
+    ("available", "fits", "said", "hint"),
+    [
+        (3 * GIB, 24576, "a context of 32768 tokens needs 4.0 GiB of cache, and 3.0 GiB are left", "`context: 24576`"),
+        (3 * GIB, 0, "a context of 32768 tokens needs 4.0 GiB", "Take a smaller judge"),
+        (0, 0, "the judge's weights leave no memory for a case", "`engine: {gpu_memory_utilization: 0.95}`"),
+    ],
+)
+def test_memory_for_cases_is_told_with_what_would_fit(available: int, fits: int, said: str, hint: str) -> None:
+    from vllm.v1.core.kv_cache_utils import _check_enough_kv_cache_memory
+
+    raised = _raised(_check_enough_kv_cache_memory, available, lambda: 4 * GIB, 32768, lambda _: fits)
+    error = start_error("vllm", _cause(raised), "")
+    assert isinstance(error, OutOfMemory)
+    assert said in str(error)
+    assert hint in error.hint
+
+
+NO_KERNEL = "CUDA error: no kernel image is available for execution on the device\nCUDA kernel errors might be\n"
+OLD_DRIVER = "The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver"
+ALLOCATION = (
+    "CUDA out of memory. Tried to allocate 2.32 GiB. GPU 0 has a total capacity of 79.19 GiB of which 1.06 GiB is free."
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "expected", "said", "hint"),
+    [
+        ("ModuleNotFoundError", "No module named 'PIL'", EngineMissing, "No module named 'PIL'", "Install the engine"),
+        ("ImportError", "libcuda.so.1: cannot open shared object file", EngineMissing, "needs a GPU", "CPU build"),
+        ("AcceleratorError", NO_KERNEL, EngineMissing, "execution on the device", "no kernels for this GPU"),
+        ("RuntimeError", OLD_DRIVER, EngineMissing, "it runs CUDA 11.4 at most", "Update the NVIDIA driver"),
+        ("OutOfMemoryError", ALLOCATION, OutOfMemory, "2.32 GiB more were needed", "smaller judge"),
+        ("OSError", "[Errno 12] Cannot allocate memory", OutOfMemory, "Cannot allocate memory", "smaller judge"),
+        ("OSError", "[Errno 28] No space left on device", EngineError, "No space left", "XDG_CACHE_HOME"),
+        ("PermissionError", "[Errno 13] Permission denied: '/h/.cache/a'", EngineError, "denied", "XDG_CACHE_HOME"),
+        ("PermissionError", "[Errno 13] Permission denied: '/models/a'", EngineUnexplained, "denied", "--engine-log"),
+        ("RuntimeError", "Could not find nvcc and default cuda_home='/usr'", EngineMissing, "nvcc", "CUDA_HOME"),
+        ("SafetensorError", "Error while deserializing header", WeightsMissing, "damaged", "copy them again"),
+        ("KeyError", "'rope'", EngineUnexplained, "KeyError: 'rope'", "--engine-log FILE"),
+    ],
+)
+def test_common_causes_have_a_hint(kind: str, message: str, expected: type, said: str, hint: str) -> None:
+    failed = Failed(kind=kind, message=message)
+    for error in (start_error("vllm", failed, ""), start_error("vllm", WRAPPER, _traceback(f"{kind}: {message}"))):
+        assert said in str(error)
+        assert hint in error.hint
+        assert len(f"{error}{error.hint}".splitlines()) == 1
+        assert type(error) is expected
+
+
+def test_an_engine_that_is_not_installed_is_told_by_its_name() -> None:
+    error = start_error("vllm", Failed(kind="ModuleNotFoundError", message="No module named 'vllm'"), "")
+    assert "the engine vllm is not installed here" in str(error)
+    assert "--engine transformers" in error.hint
+
+
+def test_a_compiler_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor.exc import InvalidCxxCompiler
+    from triton.runtime import build
+
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.delenv("CC", raising=False)
+    for raised in (InvalidCxxCompiler(), _raised(build._find_compiler.__wrapped__, "c")):
+        error = start_error("vllm", _cause(raised), "")
+        assert "compiler" in str(error)
+        assert "apt-get install build-essential" in error.hint
+
+
+def test_a_device_that_is_not_found_has_its_cause_among_what_was_printed() -> None:
+    failed = Failed(kind="RuntimeError", message="Failed to infer device type, please set `VLLM_LOGGING_LEVEL=DEBUG`")
+    assert "finds none" in str(start_error("vllm", failed, ""))
+    assert "too old" in str(start_error("vllm", failed, f"x.py:9: UserWarning: CUDA initialization: {OLD_DRIVER}"))
+
+
+def test_a_cause_behind_another_is_found_where_the_last_tells_nothing() -> None:
+    try:
+        try:
+            raise KeyError("rope")
+        except KeyError as cause:
+            raise RuntimeError(WRAPPER.message) from cause
+    except RuntimeError as error:
+        printed = traceback.format_exc()
+        assert "KeyError: 'rope'" in str(start_error("vllm", _cause(error), printed))
+
+
+def test_a_process_that_was_killed_ran_out_of_memory_as_a_rule() -> None:
+    error = start_error("vllm", Failed(), "a warning", "killed by signal 9")
+    assert str(error) == "the judge can't be loaded: its process was killed by signal 9"
+    assert isinstance(error, OutOfMemory)
+    error = start_error("vllm", Failed(), "what was said last\n\n", "exit status 3")
+    assert str(error) == "the judge can't be loaded: what was said last"

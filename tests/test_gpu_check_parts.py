@@ -1,0 +1,143 @@
+"""The parts of scripts/gpu-check: what each takes for wrong. No test here loads an engine."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sample_run import case
+
+from benchmark.compare import Found, Wanted
+from benchmark.report import told
+from benchmark.variants import Load, Measured
+from gpu_check.findings import Findings
+from gpu_check.parts.benchmarks import LARGE_GPU, run_large, tell_figures
+from gpu_check.parts.demo_judge import compare_judged
+from gpu_check.parts.kills import RUBRIC, compare_runs
+from gpu_check.parts.random_judge import complaints
+from gpu_check.samples import stored
+from gpu_check.work import Work
+from pathway_local.rater import Rater
+from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Failure, Outcome, Score, Verdict
+
+EVEN = dict.fromkeys(range(1, 6), 0.2)
+GOOD = Verdict({"score": Score(3, EVEN)}, {"analysis": "a", "justification": "b"})
+MEASURED = Measured(seconds=2.0, cpu=4.0, cases=10, prompt=1000, cached=800, generated=100)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    return Work(Findings(), tmp_path / "found.json", tmp_path, on_gpu=False)
+
+
+def run_of(path: Path, outcomes: dict[str, Outcome]) -> Path:
+    with RunFile.create(path) as run:
+        run.add_rubric(RUBRIC, load_rubric(RUBRIC).text)
+        rater = run.add_rater(Rater("demo", "judge", RUBRIC, {}))
+        for row, (name, outcome) in enumerate(outcomes.items()):
+            run.put(rater, case(name, row), f"{row:032}", outcome)
+    return path
+
+
+@pytest.mark.parametrize(
+    "verdict, said",
+    [
+        (GOOD, []),
+        (Verdict({}, GOOD.fields), ["no score score"]),
+        (Verdict({"score": Score(9, EVEN)}, GOOD.fields), ["score is 9, which is no value of its scale"]),
+        (Verdict({"score": Score(3)}, GOOD.fields), ["score has probabilities of other values than its scale's"]),
+        (
+            Verdict({"score": Score(3, EVEN | {5: 0.3})}, GOOD.fields),
+            ["the probabilities of score do not sum to 1"],
+        ),
+        (Verdict(GOOD.scores, {"analysis": "a"}), ["no field justification"]),
+    ],
+)
+def test_a_reply_is_broken_where_it_lacks_something_or_has_what_its_rubric_does_not_allow(
+    verdict: Verdict, said: list[str]
+) -> None:
+    assert list(complaints(load_rubric(RUBRIC), verdict)) == said
+
+
+def test_a_run_that_went_on_is_held_against_an_undisturbed_one(work: Work, tmp_path: Path) -> None:
+    whole = run_of(tmp_path / "whole.run", {"a": GOOD, "b": GOOD})
+    compare_runs(work, run_of(tmp_path / "killed.run", {"a": GOOD, "b": GOOD}), whole, 2)
+    assert work.found.problems == []
+    assert work.found.words == [
+        "2 of 2 cases are there, 0 twice, 0 failed; 2 of 2 scores are those of an undisturbed run"
+    ]
+
+
+def test_a_lost_and_a_failed_case_are_told(work: Work, tmp_path: Path) -> None:
+    whole = run_of(tmp_path / "whole.run", {"a": GOOD, "b": GOOD, "c": GOOD})
+    compare_runs(work, run_of(tmp_path / "killed.run", {"a": GOOD, "b": Failure("engine", "It died.")}), whole, 3)
+    assert work.found.problems == [
+        "3 cases were to be judged: 2 are there, 0 twice",
+        "1 cases failed",
+        "only 1 of 3 scores are those of the undisturbed run",
+    ]
+
+
+def test_a_case_that_was_judged_twice_is_told(work: Work, tmp_path: Path) -> None:
+    whole, killed = (run_of(tmp_path / name, {"a": GOOD}) for name in ("whole.run", "killed.run"))
+    with RunFile.open(killed) as run:
+        [(rater, _)] = run.raters()
+        run.put(rater, case("a"), "1" * 32, GOOD)
+    compare_runs(work, killed, whole, 1)
+    assert work.found.problems == ["1 cases were to be judged: 1 are there, 1 twice"]
+
+
+def test_the_samples_judged_as_on_a_processor_are_fine(work: Work) -> None:
+    kept = stored()
+    compare_judged(work, kept, kept)
+    assert work.found.problems == []
+    assert "82 of 82 scores are those of the processor" in work.found.words[0]
+
+
+def test_an_engine_without_a_seal_failures_and_other_weights_are_problems(work: Work) -> None:
+    kept = stored()
+    found = replace(kept, weights="0" * 64, engine={**kept.engine, "seal": "off"}, failures=2)
+    compare_judged(work, found, kept)
+    assert work.found.problems == [
+        "the stored verdicts are of others: the demo judge's weights; `scripts/gpu-check --store`",
+        "2 cases failed",
+        "the engine was not sealed: off",
+    ]
+
+
+def test_a_rubric_without_verdicts_is_told(work: Work) -> None:
+    kept = stored()
+    others = {name: verdicts for name, verdicts in kept.verdicts.items() if name != "groundedness"}
+    compare_judged(work, replace(kept, verdicts=others), kept)
+    [problem] = work.found.problems
+    assert problem.startswith("no verdict: 16: groundedness ")
+
+
+def test_the_figures_of_the_benchmark_are_read_as_it_writes_them(work: Work) -> None:
+    runs = {"constrained": [MEASURED, MEASURED], "judge": [replace(MEASURED, seconds=4.0), MEASURED]}
+    loads = {"judge": Load(20.0, 70.0, {"max_num_seqs": 64})}
+    found = Found("bfloat16", {"full": runs}, loads, {}, {"naive": "it does not load"})
+    wanted = Wanted("tiny", 10, 2, [RUBRIC], ["full"], list(runs), {}, "same", alone=True)
+    tell_figures(work, told(wanted, found, {}))
+    assert work.found.words == ["judge at full: 0.75 (0.5–1) of vLLM alone, by cases a second"]
+    assert work.found.figures["judge at full, ratio to vLLM alone (cases)"] == 0.75
+    assert [table.rows for table in work.found.tables] == [
+        [
+            ["constrained", "5 (5–5)", 10.0, *["1 (1–1)"] * 3],
+            ["judge", "3.75 (2.5–5)", 10.0, "0.75 (0.5–1)", "0.75 (0.5–1)", "1 (1–1)"],
+        ],
+        [["judge", 20.0, 70.0]],
+    ]
+    assert work.found.problems == ["naive: it does not load"]
+
+
+@pytest.mark.parametrize("on_gpu, memory, why", [(False, 0, "no GPU"), (True, 24 * 10**9, "the GPU has 24 GB")])
+def test_the_large_shape_is_left_out_where_it_does_not_fit(
+    work: Work, monkeypatch: pytest.MonkeyPatch, on_gpu: bool, memory: int, why: str
+) -> None:
+    assert memory < LARGE_GPU
+    monkeypatch.setattr("gpu_check.gpu.largest", lambda: memory)
+    run_large(replace(work, on_gpu=on_gpu))
+    assert work.found.not_run.startswith(why)
+    assert work.found.status == "not run"
