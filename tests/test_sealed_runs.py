@@ -154,7 +154,7 @@ def test_a_namespace_without_a_filter_is_told_and_not_what_is_required(desk: Des
     assert not (desk.work / "may.run").exists()
     told = desk.typed(*command, before=UNFILTERED)
     assert _sealed(desk) == "namespace"
-    assert "other programs' local sockets are" in " ".join(told.stderr.split())
+    assert "it can reach other programs' local sockets" in " ".join(told.stderr.split())
 
 
 def test_required_is_refused_where_only_the_command_goes_unfiltered(desk: Desk) -> None:
