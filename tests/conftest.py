@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from scripted_engine import register
 from tiny_judge import make_tiny_judge
 from walks import Walker
 
@@ -14,6 +15,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is
 from pathway_local.engines.host import Host, start
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+
+register()
 
 
 @pytest.fixture(autouse=True)

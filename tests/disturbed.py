@@ -108,7 +108,7 @@ class Watched:
     def __enter__(self) -> "Watched":
         self._screen, terminal = pty.openpty()
         self.process = subprocess.Popen(
-            [str(COMMAND), *self._command],
+            [*COMMAND, *self._command],
             cwd=self._desk.work,
             env=self._desk.environment | {"TERM": "xterm", "COLUMNS": "160"},
             stdin=subprocess.DEVNULL,

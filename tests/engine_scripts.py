@@ -7,7 +7,8 @@ import socket
 import time
 from pathlib import Path
 
-from pathway_local.engines.scripted import Reply
+from scripted_engine import Reply
+
 from pathway_local.passes import Pass
 
 POISON, ONCE, FOREVER, HEAVY = range(1_000_001, 1_000_005)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import llguidance
 import numpy as np
+from scripted_engine import Reply
 from walks import legal_ids
 
-from pathway_local.engines.scripted import Reply
 from pathway_local.passes import Pass, PassResult
 
 JUDGE = "REPLY_SCRIPT_JUDGE"

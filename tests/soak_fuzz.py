@@ -72,7 +72,7 @@ def main(files: int) -> int:
 def _run(desk: Desk, command: list[str]) -> Ended:
     with (desk.root / "said").open("w+", errors="replace") as said:
         process = subprocess.Popen(
-            [str(COMMAND), *command],
+            [*COMMAND, *command],
             cwd=desk.work,
             env=desk.environment,
             stdin=subprocess.DEVNULL,

@@ -10,7 +10,9 @@ import pytest
 from benchmark.made_cases import write_cases
 from benchmark.own import measure_own
 from benchmark.script import REPLY
-from pathway_local.judging.engine_cache import LEAST_WINDOW, EngineCache, window_of
+from pathway_local.engines.engine import WINDOW
+from pathway_local.engines.vllm import VLLM
+from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Silent, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.passes import EngineConfig
@@ -77,9 +79,9 @@ def test_a_context_is_reckoned_while_no_engine_takes_memory(tmp_path: Path) -> N
         assert loaded.context("scripted", config(8000), "auto", reckon) == 6
 
 
-@pytest.mark.parametrize(("sequences", "window"), [(16, LEAST_WINDOW), (1024, 2048)])
+@pytest.mark.parametrize(("sequences", "window"), [(16, WINDOW), (1024, 2048)])
 def test_twice_as_many_requests_wait_as_the_engine_takes(sequences: int, window: int) -> None:
-    assert window_of("vllm", EngineConfig("x", settings={"max_num_seqs": sequences})) == window
+    assert VLLM.window(EngineConfig("x", settings={"max_num_seqs": sequences})) == window
 
 
 @pytest.mark.parametrize("detail", ["full", "score"])

@@ -3,8 +3,8 @@
 import time
 
 import pytest
+from scripted_engine import ScriptedEngine, load
 
-from pathway_local.engines.scripted import ScriptedEngine, scripted
 from pathway_local.errors import EngineError
 from pathway_local.passes import EngineConfig, Pass, PassResult
 
@@ -66,7 +66,7 @@ def test_it_can_take_its_time() -> None:
 
 
 def test_a_configuration_names_its_script() -> None:
-    engine = scripted(EngineConfig("", max_model_len=77, settings={"script": "engine_scripts:answer", "shuffle": 3}))
+    engine = load(EngineConfig("", max_model_len=77, settings={"script": "engine_scripts:answer", "shuffle": 3}))
     engine.submit(_pass("a", 1, 2, 3))
     assert engine.results()[0].ids == (3, 2, 1)
     assert engine.facts.max_model_len == 77

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from pathway_local.engines.vllm import VllmEngine
+from pathway_local.engines.transformers import TRANSFORMERS
+from pathway_local.engines.vllm import VLLM, VllmEngine
 from pathway_local.errors import EngineError, EngineMissing, RegistryError
 from pathway_local.judges import engine_settings, installed_engine
-from pathway_local.judges.engine_settings import SETTINGS, deterministic, most_parallel, resolve
+from pathway_local.judges.engine_settings import SETTINGS, most_parallel, resolve
 from pathway_local.judges.installed_engine import architectures, check_architecture, settings_names
 from pathway_local.judges.registry import load_registry
 from pathway_local.passes import EngineConfig
@@ -171,13 +172,12 @@ def test_the_version_is_told() -> None:
 
 
 def test_deterministic_is_refused_where_the_engine_can_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert deterministic("vllm", False) == {}
     with pytest.raises(EngineMissing, match="processor"):
-        deterministic("vllm", True)
-    monkeypatch.setattr("pathway_local.judges.engine_settings.uses_gpu", lambda: True)
-    assert deterministic("vllm", True) == {"deterministic": True}
+        VLLM.deterministic()
+    monkeypatch.setattr("pathway_local.engines.vllm.uses_gpu", lambda: True)
+    assert VLLM.deterministic() == {"deterministic": True}
     with pytest.raises(EngineMissing, match="transformers"):
-        deterministic("transformers", True)
+        TRANSFORMERS.deterministic()
 
 
 def test_an_engine_on_the_processor_refuses_it_as_well() -> None:

@@ -14,7 +14,7 @@ from tiny_judge import PAD
 from pathway_local.engines.child import _cause
 from pathway_local.engines.failures import start_error
 from pathway_local.engines.host import Host
-from pathway_local.engines.transformers import TransformersEngine
+from pathway_local.engines.transformers import TRANSFORMERS, TransformersEngine
 from pathway_local.errors import WeightsMissing
 from pathway_local.passes import Engine, EngineConfig, Pass, PassResult, Sampling
 
@@ -35,7 +35,7 @@ def _run(engine: Engine, passes: Iterable[Pass]) -> dict[str, PassResult]:
     for item in passes:
         engine.submit(item)
     found: dict[str, PassResult] = {}
-    while some := engine.results():
+    while some := engine.step():
         found |= {result.id: result for result in some}
     return found
 
@@ -137,6 +137,6 @@ def test_damaged_weights_are_said_to_be(tiny_judge: Path, tmp_path: Path) -> Non
     weights.write_bytes(weights.read_bytes()[:1000])
     with pytest.raises(SafetensorError) as raised:
         TransformersEngine(EngineConfig(str(tmp_path)))
-    error = start_error("transformers", _cause(raised.value), "")
+    error = start_error(TRANSFORMERS, _cause(raised.value), "")
     assert isinstance(error, WeightsMissing)
     assert "damaged" in str(error)

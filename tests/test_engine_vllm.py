@@ -12,7 +12,8 @@ from engine_passes import DIGIT, FORMATS, READABLE, Maker
 from msgspec.structs import replace
 from tiny_judge import PAD
 
-from pathway_local.engines.host import CPU_HANG_LIMIT, Host
+from pathway_local.engines.engine import CPU_HANG_LIMIT
+from pathway_local.engines.host import Host
 from pathway_local.engines.vllm import CPU_BLOCK, CPU_SEQUENCES, _cpu_memory, engine_options
 from pathway_local.errors import EngineError
 from pathway_local.judging.probe import MOST_NAMED

@@ -13,6 +13,7 @@ import pytest
 from pathway_local.engines.cause import described, last_exception, tells_nothing
 from pathway_local.engines.child import _cause
 from pathway_local.engines.failures import start_error
+from pathway_local.engines.vllm import VLLM
 from pathway_local.engines.wire import Failed
 from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory, WeightsMissing
 
@@ -113,7 +114,7 @@ def test_vllms_own_log_is_read(capfd: pytest.CaptureFixture[str]) -> None:
     printed = formatter.format(record)
     assert all("pid=" in line for line in printed.splitlines())
     assert last_exception(printed) == "ModuleNotFoundError: No module named 'torchvision'"
-    error = start_error("vllm", WRAPPER, printed)
+    error = start_error(VLLM, WRAPPER, printed)
     assert isinstance(error, EngineMissing)
     assert str(error) == "the judge can't be loaded: ModuleNotFoundError: No module named 'torchvision'"
     assert "Install the engine again" in error.hint
@@ -151,7 +152,7 @@ def test_a_share_that_is_told_fits(free: float, share: float) -> None:
         cache: Any = SimpleNamespace(gpu_memory_utilization=share)
         return request_memory(snapshot, cache)
 
-    error = start_error("vllm", WRAPPER, _traceback(f"ValueError: {_raised(request, share)}"))
+    error = start_error(VLLM, WRAPPER, _traceback(f"ValueError: {_raised(request, share)}"))
     assert isinstance(error, OutOfMemory)
     assert f"and only {free:.2f} GiB are free" in str(error)
     assert (setting := re.search(r"`engine: \{gpu_memory_utilization: (0\.\d\d)\}`", error.hint))
@@ -170,7 +171,7 @@ def test_memory_for_cases_is_told_with_what_would_fit(available: int, fits: int,
     from vllm.v1.core.kv_cache_utils import _check_enough_kv_cache_memory
 
     raised = _raised(_check_enough_kv_cache_memory, available, lambda: 4 * GIB, 32768, lambda _: fits)
-    error = start_error("vllm", _cause(raised), "")
+    error = start_error(VLLM, _cause(raised), "")
     assert isinstance(error, OutOfMemory)
     assert said in str(error)
     assert hint in error.hint
@@ -202,7 +203,7 @@ ALLOCATION = (
 )
 def test_common_causes_have_a_hint(kind: str, message: str, expected: type, said: str, hint: str) -> None:
     failed = Failed(kind=kind, message=message)
-    for error in (start_error("vllm", failed, ""), start_error("vllm", WRAPPER, _traceback(f"{kind}: {message}"))):
+    for error in (start_error(VLLM, failed, ""), start_error(VLLM, WRAPPER, _traceback(f"{kind}: {message}"))):
         assert said in str(error)
         assert hint in error.hint
         assert len(f"{error}{error.hint}".splitlines()) == 1
@@ -210,7 +211,7 @@ def test_common_causes_have_a_hint(kind: str, message: str, expected: type, said
 
 
 def test_an_engine_that_is_not_installed_is_told_by_its_name() -> None:
-    error = start_error("vllm", Failed(kind="ModuleNotFoundError", message="No module named 'vllm'"), "")
+    error = start_error(VLLM, Failed(kind="ModuleNotFoundError", message="No module named 'vllm'"), "")
     assert "the engine vllm is not installed here" in str(error)
     assert "--engine transformers" in error.hint
 
@@ -222,15 +223,15 @@ def test_a_compiler_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("shutil.which", lambda name: None)
     monkeypatch.delenv("CC", raising=False)
     for raised in (InvalidCxxCompiler(), _raised(build._find_compiler.__wrapped__, "c")):
-        error = start_error("vllm", _cause(raised), "")
+        error = start_error(VLLM, _cause(raised), "")
         assert "compiler" in str(error)
         assert "apt-get install build-essential" in error.hint
 
 
 def test_a_device_that_is_not_found_has_its_cause_among_what_was_printed() -> None:
     failed = Failed(kind="RuntimeError", message="Failed to infer device type, please set `VLLM_LOGGING_LEVEL=DEBUG`")
-    assert "finds none" in str(start_error("vllm", failed, ""))
-    assert "too old" in str(start_error("vllm", failed, f"x.py:9: UserWarning: CUDA initialization: {OLD_DRIVER}"))
+    assert "finds none" in str(start_error(VLLM, failed, ""))
+    assert "too old" in str(start_error(VLLM, failed, f"x.py:9: UserWarning: CUDA initialization: {OLD_DRIVER}"))
 
 
 def test_a_cause_behind_another_is_found_where_the_last_tells_nothing() -> None:
@@ -241,12 +242,12 @@ def test_a_cause_behind_another_is_found_where_the_last_tells_nothing() -> None:
             raise RuntimeError(WRAPPER.message) from cause
     except RuntimeError as error:
         printed = traceback.format_exc()
-        assert "KeyError: 'rope'" in str(start_error("vllm", _cause(error), printed))
+        assert "KeyError: 'rope'" in str(start_error(VLLM, _cause(error), printed))
 
 
 def test_a_process_that_was_killed_ran_out_of_memory_as_a_rule() -> None:
-    error = start_error("vllm", Failed(), "a warning", "killed by signal 9")
+    error = start_error(VLLM, Failed(), "a warning", "killed by signal 9")
     assert str(error) == "the judge can't be loaded: its process was killed by signal 9"
     assert isinstance(error, OutOfMemory)
-    error = start_error("vllm", Failed(), "what was said last\n\n", "exit status 3")
+    error = start_error(VLLM, Failed(), "what was said last\n\n", "exit status 3")
     assert str(error) == "the judge can't be loaded: what was said last"

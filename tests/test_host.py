@@ -16,8 +16,10 @@ import engine_scripts
 import pytest
 from engine_scripts import FOREVER, HEAVY, MARK, ONCE, POISON
 
+from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.failures import start_error
-from pathway_local.engines.host import CULPRITS, Host, engine_kind, start
+from pathway_local.engines.host import CULPRITS, Host, start
+from pathway_local.engines.vllm import VLLM, Vllm
 from pathway_local.engines.wire import Failed
 from pathway_local.errors import (
     EngineDied,
@@ -337,8 +339,10 @@ def _group(process: Path) -> int:
 def test_the_child_goes_when_its_parent_is_killed(begin: Begin) -> None:
     code = """
 import sys, time
+from scripted_engine import register
 from pathway_local.engines.host import start
 from pathway_local.passes import EngineConfig
+register()
 host = start("scripted", EngineConfig("", settings={"delay": 3600}))
 from pathway_local.passes import Pass
 host.submit(Pass("a", (1,), None, 1))
@@ -354,9 +358,9 @@ time.sleep(3600)
 
 
 def test_auto_is_vllm_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert engine_kind("auto") == "vllm"
-    monkeypatch.setattr("pathway_local.engines.host.find_spec", lambda name: None)
-    assert engine_kind("auto") == "transformers"
+    assert engine_kind("auto").name == "vllm"
+    monkeypatch.setattr(Vllm, "is_installed", lambda self: False)
+    assert engine_kind("auto").name == "transformers"
     with pytest.raises(UnknownName) as raised:
         engine_kind("vlm")
     assert "vllm" in raised.value.hint
@@ -440,6 +444,6 @@ def test_a_script_that_does_not_exist_is_a_start_error(begin: Begin) -> None:
     ],
 )
 def test_start_errors_have_a_class_by_their_cause(failed: Failed, printed: str, expected: type[EngineError]) -> None:
-    error = start_error("vllm", failed, printed)
+    error = start_error(VLLM, failed, printed)
     assert type(error) is expected
     assert len(str(error).splitlines()) == 1

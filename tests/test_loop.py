@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from families import FAMILIES, write_tokenizer
 from msgspec.structs import replace
+from scripted_engine import ScriptedEngine
 
 from pathway_local.case import BadRow, Case
-from pathway_local.engines.scripted import ScriptedEngine
 from pathway_local.errors import RunFileError
 from pathway_local.judging.loop import Judging, LocalRater, Tally
 from pathway_local.judging.pool import Pool

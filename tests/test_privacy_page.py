@@ -1,6 +1,7 @@
 """The commands of docs/privacy.md, run as they stand there by the shell, on a run of the scripted engine."""
 
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -40,7 +41,7 @@ def test_every_claim_can_be_checked_with_public_tools(tmp_path: Path, tiny_judge
     cases.chmod(0o600)
     shim = desk.root / "bin" / "pathway-local"
     shim.parent.mkdir()
-    shim.write_text(SHIM.format(command=COMMAND))
+    shim.write_text(SHIM.format(command=shlex.join(COMMAND)))
     shim.chmod(0o700)
     desk.environment["PATH"] = f"{shim.parent}:{desk.environment['PATH']}"
     assert len(BLOCKS) == 7

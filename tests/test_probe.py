@@ -6,8 +6,8 @@ from itertools import count
 
 import pytest
 from families import FAMILIES, write_tokenizer
+from scripted_engine import ScriptedEngine
 
-from pathway_local.engines.scripted import ScriptedEngine
 from pathway_local.judging.pool import Pool, Request
 from pathway_local.judging.probe import Probe, Said
 from pathway_local.passes import Pass, PassResult

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 from families import FAMILIES, Family, write_tokenizer
+from scripted_engine import ScriptedEngine
 
 from pathway_local.case import Case
 from pathway_local.cli.judge import _with_budget
-from pathway_local.engines.scripted import ScriptedEngine
 from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import JudgeSpec, SamplingSpec, ThinkingSpec
 from pathway_local.judging.loop import Judging, LocalRater, own_seed

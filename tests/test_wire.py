@@ -71,7 +71,7 @@ def test_what_passes_share_is_written_once() -> None:
 
 @given(st.lists(results, max_size=4), st.integers(1, 500))
 def test_all_else(given_results: list[PassResult], piece: int) -> None:
-    told: list[ToEngine] = [Load(config), Close()]
+    told: list[ToEngine] = [Load("module:load", config), Close()]
     assert _through(Frames.to_engine(), b"".join(map(frame, told)), piece) == told
     failed = Failed("EngineError", "OSError", "why", "what to do", memory=True)
     said: list[FromEngine] = [

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 from families import FAMILIES, write_tokenizer
+from scripted_engine import ScriptedEngine
 
 from benchmark.made_cases import write_cases
-from pathway_local.engines.scripted import ScriptedEngine
 from pathway_local.engines.vllm import CPU_BLOCK
 from pathway_local.judging.loop import BATCH, Judging, LocalRater
 from pathway_local.judging.pool import Pool

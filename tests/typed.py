@@ -10,8 +10,8 @@ from pathlib import Path
 
 from reply_script import JUDGE
 
-COMMAND = Path(sys.executable).with_name("pathway-local")
 HERE = Path(__file__).parent
+COMMAND = (sys.executable, str(HERE / "with_scripted_engine.py"))
 RUBRIC = """---
 name: small
 inputs: {question: {type: string}, answer: {type: string}}
@@ -111,7 +111,7 @@ class Desk:
     def begun(self, *arguments: object, before: Sequence[str] = ()) -> "subprocess.Popen[str]":
         """Start a command."""
         return subprocess.Popen(
-            [*before, str(COMMAND), *map(str, arguments)],
+            [*before, *COMMAND, *map(str, arguments)],
             cwd=self.work,
             env=self.environment,
             stdin=subprocess.DEVNULL,

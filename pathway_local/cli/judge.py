@@ -16,6 +16,7 @@ from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import INTERRUPTED, notice, pairs, print_json, talk
+from pathway_local.engines.engine_list import engine_names
 from pathway_local.engines.engine_log import make_log
 from pathway_local.errors import UsageError
 from pathway_local.judging.job import run_job
@@ -77,7 +78,7 @@ def judge(
     think: Annotated[
         str, typer.Option(THINK, metavar="[TOKENS]", help="Let the judge think first, for so many tokens at most.")
     ] = "0",
-    engine: Annotated[str, typer.Option(help="auto, vllm or transformers.")] = "auto",
+    engine: Annotated[str, typer.Option(help=f"One of {', '.join(engine_names())}.")] = "auto",
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="The same verdict alone and in any batch, on GPUs that can; slower.")
     ] = False,

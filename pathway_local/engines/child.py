@@ -1,4 +1,4 @@
-"""The engine's own process: `python -m pathway_local.engines.child KIND SEAL REQUESTS REPLIES GATE`.
+"""The engine's own process: `python -m pathway_local.engines.child SEAL REQUESTS REPLIES GATE`.
 
 REQUESTS and REPLIES are pipes, GATE is a local socket for `gatekeeper`, or -1. It seals itself before it imports
 anything that opens a connection or starts a thread, loads the engine, and then answers passes until its parent
@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from typing import Protocol
 
 from pathway_local.engines.wire import (
@@ -34,7 +35,7 @@ from pathway_local.engines.wire import (
     frame,
 )
 from pathway_local.errors import EngineError
-from pathway_local.passes import Engine, EngineConfig, PassResult
+from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.sealing.environment import TEMPORARY, settle
 from pathway_local.sealing.levels import require
 from pathway_local.sealing.seal import close_off
@@ -48,11 +49,19 @@ BEAT = 1.0
 """Seconds between two signs of life, at most one each."""
 
 
-class Stepper(Engine, Protocol):
-    """An engine that can be driven a step at a time, so that new passes join those under way."""
+class Stepper(Protocol):
+    """An engine that is driven a step at a time, so that new passes join those under way."""
+
+    facts: EngineFacts
+
+    def submit(self, item: Pass) -> None:
+        """Queue a pass; one that the engine refuses comes back as a result with `finish` "error"."""
 
     def step(self) -> list[PassResult]:
-        """Go on with what is in flight for a while; what has finished, possibly nothing."""
+        """Work on the passes in flight for a short while; return those that finished, possibly none."""
+
+    def close(self) -> None:
+        """Free the model's memory."""
 
 
 class Channel:
@@ -94,7 +103,7 @@ class Channel:
 
 def main(arguments: Sequence[str]) -> int:
     """Serve one engine; the exit status."""
-    kind, wanted, *pipes = arguments
+    wanted, *pipes = arguments
     requests, replies, gate = map(int, pipes)
     for pipe in filter(lambda number: number >= 0, (requests, replies, gate)):
         os.set_inheritable(pipe, False)
@@ -110,7 +119,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if wanted == "required":
             require(level, why)
-        engine = _load(kind, first.config, channel.beat)
+        engine = _load(first, channel.beat)
     except Exception as error:  # noqa: BLE001  whatever it is, the parent says it
         traceback.print_exc()  # with the exceptions behind it, one of which may be the cause
         channel.send(_cause(error))
@@ -148,19 +157,11 @@ def _end_with_parent(requests: int, replies: int) -> None:
         os._exit(1)
 
 
-def _load(kind: str, config: EngineConfig, beat: Callable[[], None]) -> Stepper:
-    """The engine of that kind; only its own libraries are imported."""
-    if kind == "vllm":
-        from pathway_local.engines.vllm import VllmEngine
-
-        return VllmEngine(config)
-    if kind == "transformers":
-        from pathway_local.engines.transformers import TransformersEngine
-
-        return TransformersEngine(config, beat)
-    from pathway_local.engines.scripted import scripted
-
-    return scripted(config)
+def _load(asked: Load, beat: Callable[[], None]) -> Stepper:
+    """The engine that was asked for; only its own libraries are imported."""
+    module, _, name = asked.loader.partition(":")
+    load: Callable[[EngineConfig, Callable[[], None]], Stepper] = getattr(import_module(module), name)
+    return load(asked.config, beat)
 
 
 def _serve(engine: Stepper, channel: Channel) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from pathway_local import errors
 from pathway_local.engines.cause import described, last_exception, one_line, tells_nothing
+from pathway_local.engines.engine import EngineKind
 from pathway_local.engines.wire import Failed
 from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory, WeightsMissing
-from pathway_local.system.installed import CPU_BUILD, EITHER_BUILD, TORCH_ALONE
+from pathway_local.system.installed import CPU_BUILD, EITHER_BUILD
 
 SHOWN = 300
 """Characters of a library's message that an error shows."""
@@ -17,11 +18,6 @@ GIB = 1 << 30
 
 _SMALLER = "Take a smaller judge or one in fewer bits, lower its context, or free memory that others hold."
 _NO_GPU = f"Take the CPU build of vLLM: {CPU_BUILD}. Or give --engine transformers."
-_INSTALL = {
-    "vllm": f"Install it: {EITHER_BUILD}. Or give --engine transformers.",
-    "transformers": f"It needs torch: {TORCH_ALONE}.",
-}
-_LIBRARIES = ("'vllm'", "'torch'", "'transformers'")
 
 Told = tuple[str, str]
 """An error's message, empty for the exception itself, and its hint."""
@@ -152,7 +148,9 @@ _CAUSES: tuple[tuple[str, type[EngineError], Callable[[re.Match[str]], Told]], .
 """Causes by what libraries say of them: the first that fits decides."""
 
 
-def start_error(kind: str, failed: Failed, printed: str, ended: str = "", log: Path | None = None) -> EngineError:
+def start_error(
+    kind: EngineKind, failed: Failed, printed: str, ended: str = "", log: Path | None = None
+) -> EngineError:
     """The error for an engine that could not be loaded.
 
     `failed` is what its process sent before it ended, empty if nothing; `printed` are its last lines, `ended` says how
@@ -164,8 +162,8 @@ def start_error(kind: str, failed: Failed, printed: str, ended: str = "", log: P
     cause = described(failed.kind, failed.message) if failed.kind else ""
     if not cause or tells_nothing(cause):
         cause = last_exception(printed) or cause  # vLLM's other processes print theirs
-    if failed.kind == "ModuleNotFoundError" and failed.message.endswith(_LIBRARIES):
-        return EngineMissing(f"the engine {kind} is not installed here: {cause[:SHOWN]}", _INSTALL.get(kind, ""))
+    if failed.kind == "ModuleNotFoundError" and failed.message.endswith(tuple(map(repr, kind.libraries))):
+        return EngineMissing(f"the engine {kind.name} is not installed here: {cause[:SHOWN]}", kind.install_hint)
     by_signal = f"its process was {ended}" if ended.startswith("killed") and not cause else ""
     shown = f"the judge can't be loaded: {(cause or by_signal or _last_line(printed) or 'its process ended')[:SHOWN]}"
     text = f"{shown}\n{printed}" if not cause or tells_nothing(cause) else cause

@@ -4,24 +4,16 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
+from pathway_local.engines.engine import EngineKind
+from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.failures import look_there, start_error
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
-from pathway_local.engines.vllm import has_workers
 from pathway_local.engines.wire import Died, Failed, FromEngine, Ready, Results
-from pathway_local.errors import EngineDied, EngineError, EngineUnexplained, Stopped, UnknownName
-from pathway_local.judges.weights import check_folder
+from pathway_local.errors import EngineDied, EngineError, EngineUnexplained, Stopped
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult, line_up
 from pathway_local.sealing.levels import UNFILTERED, Attempt, Wanted
-
-KINDS = ("vllm", "transformers", "scripted")
-HANG_LIMIT = 300.0
-"""Seconds without a sign of life after which an engine that has passes in flight counts as dead."""
-
-CPU_HANG_LIMIT = 1800.0
-"""The same on the processor, where one step may take in prompts of 32,768 tokens: minutes of a large judge's work."""
 
 START_LIMIT = 1800.0
 """Seconds that loading may take: weights of many gigabytes are read, and a GPU's kernels compiled."""
@@ -32,17 +24,8 @@ CULPRITS = 10
 _LEAVE_OUT = "What was judged is stored, those cases as failures: leave them out if the same command ends so again."
 
 
-def engine_kind(name: str) -> str:
-    """The engine that a name stands for: "auto" is vLLM where it is installed, else transformers."""
-    if name == "auto":
-        return "vllm" if find_spec("vllm") else "transformers"
-    if name not in KINDS:
-        raise UnknownName("engine", name, ["auto", *KINDS[:2]])
-    return name
-
-
 def start(
-    kind: str,
+    engine: str,
     config: EngineConfig,
     *,
     seal: Wanted = "auto",
@@ -53,13 +36,12 @@ def start(
 ) -> "Host":
     """Load an engine in a process of its own; returns when it is ready. Raises EngineError by cause.
 
-    `hang_limit` is in seconds; without it, it is HANG_LIMIT or CPU_HANG_LIMIT. `notify` is told, in a line without case
+    `hang_limit` is in seconds; without it, the engine's own. `notify` is told, in a line without case
     text, when the engine has died and is started again. `stopped` is asked about each second while the engine is waited
     for, here and for results: once it says so, Stopped is raised. `log` gets all that the engine prints while it loads.
     """
-    kind = engine_kind(kind)
-    if kind != "scripted" and config.settings.get("load_format") != "dummy":
-        check_folder(Path(config.model), Path(config.model).name)
+    kind = engine_kind(engine)
+    kind.check_weights(config)
     return Host(kind, config, seal=seal, hang_limit=hang_limit, notify=notify, stopped=stopped, log=log)
 
 
@@ -74,7 +56,7 @@ class Host:
 
     def __init__(
         self,
-        kind: str,
+        kind: EngineKind,
         config: EngineConfig,
         *,
         seal: Wanted,
@@ -97,7 +79,7 @@ class Host:
         self.facts: EngineFacts
         self._process: EngineProcess | None = None
         self._running()
-        self.hang_limit = hang_limit or (CPU_HANG_LIMIT if self.facts.device == "cpu" else HANG_LIMIT)
+        self.hang_limit = hang_limit or kind.hang_limit(self.facts.device)
 
     @property
     def pid(self) -> int | None:
@@ -184,8 +166,10 @@ class Host:
         return self._process
 
     def _start(self) -> None:
-        several = self._kind == "vllm" and has_workers(self._config)
-        self._process = process = EngineProcess(self._kind, self._config, self._seal, several=several, log=self._log)
+        kind, config = self._kind, self._config
+        several = kind.has_workers(config)
+        process = EngineProcess(kind.loader, config, self._seal, several=several, log=self._log)
+        self._process = process
         try:
             self.facts = self._ready(process)
         except BaseException:

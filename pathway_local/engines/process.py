@@ -52,10 +52,16 @@ class EngineProcess:
     """
 
     def __init__(
-        self, kind: str, config: EngineConfig, seal: Attempt = "auto", *, several: bool = False, log: Path | None = None
+        self,
+        loader: str,
+        config: EngineConfig,
+        seal: Attempt = "auto",
+        *,
+        several: bool = False,
+        log: Path | None = None,
     ) -> None:
         try:
-            load = frame(Load(config, log is not None))
+            load = frame(Load(loader, config, log is not None))
         except (OverflowError, TypeError, ValueError):
             hint = "Name the folder in letters that UTF-8 can write, or correct `engine` in the judge's entry."
             raise EngineError("the judge's folder or a setting of its engine can't be passed on", hint) from None
@@ -64,7 +70,7 @@ class EngineProcess:
         self._shared: set[Path] = set()
         self._temporary = _temporary_folder()
         try:
-            self._process = self._started(kind, seal)
+            self._process = self._started(seal)
         except OSError as error:
             remove(self._temporary, ())
             if opened:
@@ -78,7 +84,7 @@ class EngineProcess:
         assert self._process.stdout is not None
         self.output = Output(self._process.stdout, opened)
 
-    def _started(self, kind: str, seal: Attempt) -> "subprocess.Popen[bytes]":
+    def _started(self, seal: Attempt) -> "subprocess.Popen[bytes]":
         with ExitStack() as ours, ExitStack() as theirs:
             requests, self._out = os.pipe()
             theirs.callback(os.close, requests)
@@ -91,7 +97,7 @@ class EngineProcess:
                 inherited.append(Gatekeeper(Path(self._temporary)).child_end)
                 theirs.callback(os.close, inherited[-1])
             # -P: a file in the folder that the user happens to be in must not shadow a library.
-            command = [sys.executable, "-P", "-m", "pathway_local.engines.child", kind, seal]
+            command = [sys.executable, "-P", "-m", "pathway_local.engines.child", seal]
             numbers = [*map(str, inherited), "-1"][:3]
             process = start_process([*command, *numbers], inherited, os.environ | self._environment())
             ours.pop_all()

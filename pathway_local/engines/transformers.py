@@ -10,13 +10,33 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from pathway_local.engines.engine import EngineKind
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult, Sampling
+from pathway_local.system.installed import TORCH_ALONE
 
 if TYPE_CHECKING:
     import torch
 
 BATCH = 8
 """Passes of one grammar that are generated together."""
+
+
+class Transformers(EngineKind):
+    """Transformers as the rest of the program sees it."""
+
+    name = "transformers"
+    loader = "pathway_local.engines.transformers:load"
+    libraries = ("transformers", "torch")
+    packages = ("outlines", "llguidance", "transformers", "torch")
+    install_hint = f"It needs torch: {TORCH_ALONE}."
+
+
+TRANSFORMERS = Transformers()
+
+
+def load(config: EngineConfig, beat: Callable[[], None]) -> "TransformersEngine":
+    """The engine, loaded."""
+    return TransformersEngine(config, beat)
 
 
 class TransformersEngine:
@@ -53,7 +73,7 @@ class TransformersEngine:
         context = config.max_model_len or model.config.get_text_config().max_position_embeddings
         dtype = str(model.dtype).removeprefix("torch.")
         name = torch.cuda.get_device_name() if device.startswith("cuda") else device
-        self.facts = EngineFacts("transformers", transformers.__version__, context, dtype, name)
+        self.facts = EngineFacts(TRANSFORMERS.name, transformers.__version__, context, dtype, name)
 
     def submit(self, item: Pass) -> None:
         """Queue a pass; one that can't be generated comes back as a result with `finish` "error"."""
@@ -72,10 +92,6 @@ class TransformersEngine:
         taken = {item.id for item in batch}
         self._held = [item for item in self._held if item.id not in taken]
         return self._generate(batch)
-
-    def results(self) -> list[PassResult]:
-        """Wait for at least one result; empty only if nothing is in flight."""
-        return self.step()
 
     def close(self) -> None:
         """Free the model's memory."""

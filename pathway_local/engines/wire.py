@@ -18,8 +18,9 @@ Message = TypeVar("Message")
 
 
 class Load(Struct, frozen=True, tag=True):
-    """To the engine's process, once: what to load, and whether vLLM is to log what it does meanwhile."""
+    """To the engine's process, once: `loader`, as "module:function", loads `config`; with `log` vLLM logs meanwhile."""
 
+    loader: str
     config: EngineConfig
     log: bool = False
 

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 
-from pydantic import JsonValue
-
 from pathway_local.errors import EngineMissing, RegistryError
 from pathway_local.judges.architecture import text_config, whole
 from pathway_local.judges.installed_engine import settings_names
@@ -72,16 +70,6 @@ def computed_in(judge: JudgeSpec, machine: Machine) -> str:
     plain = judge.precision in ("bf16", "fp16", "fp32") and "quantization" not in judge.engine
     slow = not machine.bf16 and not (machine.gpus and uses_gpu())
     return "float32" if judge.dtype == "auto" and plain and slow else judge.dtype
-
-
-def deterministic(engine: str, wanted: bool) -> dict[str, JsonValue]:
-    """The setting that gives the same verdict alone and in any batch, if `wanted`. Raises EngineMissing."""
-    if not wanted:
-        return {}
-    if engine != "vllm" or not uses_gpu():
-        which = "vLLM on the processor" if engine == "vllm" else f"the engine {engine}"
-        raise EngineMissing(f"--deterministic: {which} has no arithmetic that is the same in any batch", GPU_HINT)
-    return {DETERMINISTIC: True}
 
 
 def most_parallel(gpus: int, heads: int | None, kv_heads: int | None) -> int:

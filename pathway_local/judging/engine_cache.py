@@ -11,12 +11,6 @@ from pathway_local.judges.registry import weights_folder
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.sealing.levels import Wanted
-from pathway_local.system.installed import uses_gpu
-
-GPU_SEQUENCES = 1024
-"""What vLLM takes into a batch on a large GPU, where a judge's entry does not say."""
-
-LEAST_WINDOW = 256
 
 
 class EngineCache:
@@ -88,10 +82,3 @@ class EngineCache:
         if self._engine:
             self._engine[1].close()
             self._engine = None
-
-
-def window_of(kind: str, config: EngineConfig) -> int:
-    """Requests to keep in flight: twice what the engine takes into a batch, so that it never waits for us."""
-    usual = GPU_SEQUENCES if kind == "vllm" and uses_gpu() else LEAST_WINDOW // 2
-    sequences = config.settings.get("max_num_seqs", usual)
-    return max(LEAST_WINDOW, 2 * sequences) if isinstance(sequences, int) else LEAST_WINDOW

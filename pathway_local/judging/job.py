@@ -7,13 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
 from pathway_local.case import BadRow, Case
+from pathway_local.engines.engine_list import engine_kind, packages
 from pathway_local.errors import CasesError, UsageError
-from pathway_local.judges.installed_engine import check_architecture
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.placement import check_fits_here, sure_context
 from pathway_local.judges.registry import load_registry, weights_folder
-from pathway_local.judges.weights import read_json
-from pathway_local.judging.engine_cache import EngineCache, window_of
+from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.loop import Judging, LocalRater, Tally
 from pathway_local.judging.plan import Plan, PlannedRater, Settings, planned_raters, planned_rubrics
 from pathway_local.judging.pool import Pool
@@ -121,11 +119,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
 
 def _context(judge: JudgeSpec, settings: Settings) -> int:
     """Tokens for prompt and reply that this judge has on this machine. Raises EngineMissing, OutOfMemory."""
-    if settings.engine == "scripted":
-        return sure_context(judge)
-    if settings.engine == "vllm":
-        check_architecture(read_json(weights_folder(judge) / "config.json"))
-    return check_fits_here(judge, this_machine(), settings.options, settings.dtype).context
+    return engine_kind(settings.engine).context(judge, this_machine(), settings.options, settings.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +145,7 @@ class _Job:
         pool = Pool(lambda: self._load(judge, settings.engine, config), tokenizer, context)
         try:
             raters = [_local(rater_id, planned, tokenizer, context, self.plan) for rater_id, planned in own]
-            return self._judged(judge, raters, pool, window_of(settings.engine, config))
+            return self._judged(judge, raters, pool, engine_kind(settings.engine).window(config))
         finally:
             if pool.in_flight:
                 self.loaded.free()  # it still works on what nobody waits for any more
@@ -279,7 +273,7 @@ def _facts(plan: Plan, sha256: str, raters: Sequence[PlannedRater]) -> dict[str,
         "seal": plan.seal,
         "raters": told,
         "cases": {"file": plan.cases.name, "sha256": sha256},
-        **environment_facts(),
+        **environment_facts(packages()),
     }
 
 

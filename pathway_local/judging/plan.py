@@ -8,12 +8,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from pathway_local.engines.host import engine_kind
+from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import UsageError
-from pathway_local.judges.engine_settings import computed_in, deterministic, resolve
+from pathway_local.judges.engine_settings import computed_in
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import USUAL_JUDGE, Registry, weights_folder
-from pathway_local.judges.weights import read_json
 from pathway_local.judges.weights_check import checked_hash
 from pathway_local.passes import Sampling
 from pathway_local.rater import Rater
@@ -181,21 +180,13 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> Plan
         detail=plan.detail,
         samples=plan.samples,
         sampling=sampling,
-        engine=engine,
+        engine=engine.name,
         dtype=computed_in(judge, machine),
         think=think,
         chat=manner(judge, think, sampling),
-        options=_options(judge, engine, machine) | deterministic(engine, plan.deterministic),
+        options=engine.options(judge, machine) | (engine.deterministic() if plan.deterministic else {}),
     )
     return PlannedRater(plan.rater or judge.name, judge, rubric, settings)
-
-
-def _options(judge: JudgeSpec, engine: str, machine: Machine) -> dict[str, JsonValue]:
-    """The engine's settings with what this machine decides of them: they can change a score."""
-    if engine != "vllm":
-        return dict(judge.engine)
-    config = read_json(weights_folder(judge) / "config.json")
-    return dict(resolve(judge.engine, machine, config, judge.name))  # type: ignore[arg-type]
 
 
 def default_run(cases: Path, out: Path | None) -> Path:

@@ -1,4 +1,7 @@
-"""An engine without a model, for tests: it answers by a script, and shows when anyone mixes up who asked what."""
+"""An engine without a model, for tests: it answers by a script, and shows when anyone mixes up who asked what.
+
+The package does not know it: `register` adds it to the engines of this process.
+"""
 
 import importlib
 import random
@@ -6,9 +9,15 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
+from pydantic import JsonValue
 
+from pathway_local.engines.engine import EngineKind
+from pathway_local.engines.engine_list import ENGINES
 from pathway_local.errors import EngineError
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.placement import sure_context
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
+from pathway_local.system.machine import Machine
 
 Reply = PassResult | Sequence[int]
 """A result, whose id may be left empty, or just the generated ids."""
@@ -81,10 +90,38 @@ def _in_turn(replies: Iterable[Reply]) -> Callable[[Pass], Reply]:
     return lambda item: next(rest)
 
 
-def scripted(config: EngineConfig) -> ScriptedEngine:
+def load(config: EngineConfig, _beat: Callable[[], None] = lambda: None) -> ScriptedEngine:
     """The engine that a configuration describes: `script` as "module:function", `shuffle` and `delay`."""
     settings = dict(config.settings)
     module, _, name = str(settings.pop("script", f"{__name__}:echo")).partition(":")
     script = getattr(importlib.import_module(module), name)
     context = config.max_model_len or CONTEXT
     return ScriptedEngine(script, context=context, **settings)
+
+
+class Scripted(EngineKind):
+    """The scripted engine as the rest of the program sees it; its process needs tests/ on its PYTHONPATH."""
+
+    name = "scripted"
+    loader = f"{__name__}:load"
+    libraries = ()
+
+    def is_installed(self) -> bool:
+        """Never chosen by `auto`."""
+        return False
+
+    def context(self, judge: JudgeSpec, machine: Machine, options: dict[str, JsonValue], dtype: str) -> int:
+        """Needs no memory."""
+        return sure_context(judge)
+
+    def check_weights(self, config: EngineConfig) -> None:
+        """Needs no weights."""
+
+
+SCRIPTED = Scripted()
+
+
+def register() -> None:
+    """Add the scripted engine to those of this process."""
+    if SCRIPTED not in ENGINES:
+        ENGINES.append(SCRIPTED)

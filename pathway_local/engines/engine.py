@@ -1,0 +1,73 @@
+"""What the program asks of an engine before and around its work; one subclass and one object of it per engine."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import JsonValue
+
+from pathway_local.errors import EngineMissing
+from pathway_local.judges.engine_settings import GPU_HINT
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.placement import check_fits_here
+from pathway_local.judges.weights import check_folder
+from pathway_local.passes import EngineConfig
+from pathway_local.system.machine import Machine
+
+WINDOW = 256
+"""Requests to keep in flight where the engine takes smaller batches than that."""
+
+HANG_LIMIT = 300.0
+"""Seconds without a sign of life after which an engine with passes in flight counts as dead."""
+
+CPU_HANG_LIMIT = 1800.0
+"""The same on the processor: one step may read prompts of 32,768 tokens, which takes a large judge minutes."""
+
+
+class EngineKind:
+    """One engine, described without importing its libraries. Override what differs.
+
+    `loader` names, as "module:function", what the engine's own process calls with the configuration and a function
+    that sends a sign of life; it returns a `child.Stepper`. `libraries` are modules without which the engine cannot
+    start, its own first; `install_hint` says how to get them. `packages` are the distributions whose versions a run's
+    manifest records.
+    """
+
+    name: ClassVar[str]
+    loader: ClassVar[str]
+    libraries: ClassVar[tuple[str, ...]]
+    packages: ClassVar[tuple[str, ...]] = ()
+    install_hint: ClassVar[str] = ""
+
+    def is_installed(self) -> bool:
+        """Whether `--engine auto` may choose this engine."""
+        return find_spec(self.libraries[0]) is not None
+
+    def options(self, judge: JudgeSpec, machine: Machine) -> dict[str, JsonValue]:
+        """The judge's engine settings as this machine runs them; they are part of the rater. Raises PathwayError."""
+        return dict(judge.engine)
+
+    def deterministic(self) -> dict[str, JsonValue]:
+        """The setting that gives the same verdict alone and in any batch. Raises EngineMissing."""
+        said = f"--deterministic: the engine {self.name} has no arithmetic that is the same in any batch"
+        raise EngineMissing(said, GPU_HINT)
+
+    def context(self, judge: JudgeSpec, machine: Machine, options: dict[str, JsonValue], dtype: str) -> int:
+        """Tokens for prompt and reply on this machine. Raises EngineMissing, OutOfMemory."""
+        return check_fits_here(judge, machine, options, dtype).context
+
+    def check_weights(self, config: EngineConfig) -> None:
+        """Raise WeightsMissing if the folder is incomplete, before any process is started."""
+        check_folder(Path(config.model), Path(config.model).name)
+
+    def window(self, config: EngineConfig) -> int:
+        """Requests to keep in flight: enough that the engine never waits for the next one."""
+        return WINDOW
+
+    def has_workers(self, config: EngineConfig) -> bool:
+        """Whether the engine starts processes of its own, which connect to each other."""
+        return False
+
+    def hang_limit(self, device: str) -> float:
+        """Seconds of silence after which the engine counts as dead."""
+        return CPU_HANG_LIMIT if device == "cpu" else HANG_LIMIT

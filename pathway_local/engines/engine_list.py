@@ -1,0 +1,28 @@
+"""The engines that there are; `--engine auto` takes the first one that is installed."""
+
+from pathway_local.engines.engine import EngineKind
+from pathway_local.engines.transformers import TRANSFORMERS
+from pathway_local.engines.vllm import VLLM
+from pathway_local.errors import UnknownName
+
+AUTO = "auto"
+ENGINES: list[EngineKind] = [VLLM, TRANSFORMERS]
+
+
+def engine_names() -> list[str]:
+    """What `--engine` takes."""
+    return [AUTO, *(engine.name for engine in ENGINES)]
+
+
+def engine_kind(name: str) -> EngineKind:
+    """The engine of that name. Raises UnknownName."""
+    if name == AUTO:
+        return next((engine for engine in ENGINES if engine.is_installed()), ENGINES[0])
+    if name not in engine_names():
+        raise UnknownName("engine", name, engine_names())
+    return next(engine for engine in ENGINES if engine.name == name)
+
+
+def packages() -> tuple[str, ...]:
+    """The distributions whose versions can change a score, of all engines."""
+    return tuple(dict.fromkeys(package for engine in ENGINES for package in engine.packages))
