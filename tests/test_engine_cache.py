@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.instant_engine import INSTANT, REPLY, register
 from benchmark.made_cases import write_cases
 from benchmark.own import measure_own
-from benchmark.script import REPLY
 from pathway_local.engines.engine import WINDOW
 from pathway_local.engines.vllm import VLLM
 from pathway_local.judging.engine_cache import EngineCache
@@ -30,7 +30,8 @@ def _engines_find_the_script(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def registry(tmp_path: Path, tiny_judge: Path) -> Path:
-    entry = {"source": str(tiny_judge), "cpu": True, "engine": {"script": "benchmark.script:answer"}}
+    register()
+    entry = {"source": str(tiny_judge), "cpu": True}
     path = tmp_path / "models.yaml"
     path.write_text(json.dumps({"one": entry, "other": {**entry, "context": 4096}}))
     return path
@@ -39,7 +40,7 @@ def registry(tmp_path: Path, tiny_judge: Path) -> Path:
 def _judge(folder: Path, registry: Path, judge: str, seed: int, loaded: EngineCache) -> int:
     rubric = load_rubric("pathway-answer")
     cases = write_cases(folder / f"{seed}.csv", rubric, 5, seed)
-    plan = Plan(cases, folder / f"{seed}.run", [rubric.name], [judge], registry=registry, engine="scripted")
+    plan = Plan(cases, folder / f"{seed}.run", [rubric.name], [judge], registry=registry, engine=INSTANT.name)
     [tally] = run_job(plan, Silent(), ["test"], loaded)
     return tally.judged
 

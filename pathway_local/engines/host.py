@@ -166,10 +166,7 @@ class Host:
         return self._process
 
     def _start(self) -> None:
-        kind, config = self._kind, self._config
-        several = kind.has_workers(config)
-        process = EngineProcess(kind.loader, config, self._seal, several=several, log=self._log)
-        self._process = process
+        self._process = process = EngineProcess(self._kind, self._config, self._seal, self._log)
         try:
             self.facts = self._ready(process)
         except BaseException:

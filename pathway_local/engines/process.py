@@ -13,6 +13,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, BinaryIO
 
+from pathway_local.engines.engine import EngineKind
 from pathway_local.engines.engine_log import open_log
 from pathway_local.engines.wire import Close, Frames, FromEngine, Load, PassWriter, ToEngine, frame
 from pathway_local.errors import EngineDied, EngineError
@@ -53,20 +54,18 @@ class EngineProcess:
 
     def __init__(
         self,
-        loader: str,
+        kind: EngineKind,
         config: EngineConfig,
         seal: Attempt = "auto",
-        *,
-        several: bool = False,
         log: Path | None = None,
     ) -> None:
         try:
-            load = frame(Load(loader, config, log is not None))
+            load = frame(Load(kind.loader, config, log is not None))
         except (OverflowError, TypeError, ValueError):
             hint = "Name the folder in letters that UTF-8 can write, or correct `engine` in the judge's entry."
             raise EngineError("the judge's folder or a setting of its engine can't be passed on", hint) from None
         opened = open_log(log) if log else None
-        self._several = several
+        self._several = kind.has_workers(config)
         self._shared: set[Path] = set()
         self._temporary = _temporary_folder()
         try:

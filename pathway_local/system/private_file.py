@@ -1,12 +1,11 @@
 """Files that only their owner may read, and the lock that keeps a second writer out of one."""
 
-import errno
 import fcntl
 import grp
 import os
 import pwd
 import stat
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
@@ -32,19 +31,16 @@ def create(path: Path, contents: bytes) -> None:
 
 
 def exposed_to(path: Path) -> str:
-    """Who besides its owner, whoever asks and root can read a file; empty for nobody.
+    """Return who besides the owner can read a file, in words; empty for nobody. Raises OSError.
 
-    By its mode and by those of the folders above it, taken together: what others may read is read by whoever can
-    enter those folders. A group that has the owner's name and no other member is taken for the owner's own. Where a
-    file or folder has an access list, the group's bits of its mode are the most that the list grants (acl(5)).
-    Raises OSError.
+    The modes of the file and of all folders above it count together: an open file in a closed folder is private.
     """
     real = path.resolve()
     return _reached_by([(real, READ), *((folder, ENTER) for folder in real.parents)], real.stat().st_uid)
 
 
 def replaceable_by(path: Path) -> str:
-    """Who besides its owner, whoever asks and root can put another file in its place, as `exposed_to` tells it."""
+    """Return who besides the owner can put another file in this one's place, as `exposed_to` does."""
     real = path.resolve()
     if real.parent.stat().st_mode & stat.S_ISVTX:
         return ""
@@ -53,83 +49,39 @@ def replaceable_by(path: Path) -> str:
 
 
 def _reached_by(places: Sequence[tuple[Path, int]], owner: int) -> str:
-    """Who gets what is `wanted` of each place, as bits of a mode's last digit."""
-    own = {owner, os.geteuid(), 0}
-    found = [(place, place.stat(), wanted) for place, wanted in places]
-    closed = [(place, status.st_gid) for place, status, wanted in found if not _granted(status.st_mode, wanted)]
-    listed = [place for place, _ in closed if _has_access_list(place)]
-    groups = {group for place, group in closed if place not in listed}
-    # A group's member gets what its bits say, also where they say less than those for others.
-    asked = [each for each in found if each[1].st_gid in groups or not _granted(each[1].st_mode, each[2])]
-    if all(_granted(status.st_mode >> 3, wanted) for _, status, wanted in asked):
-        if not closed:
-            return "every user of this machine"
-        if not any(_is_own(group, own) for group in groups):
-            names = sorted(map(_group_name, groups))
-            if listed:
-                return f"those whom the access list of {listed[0]} names (getfacl)"
-            return f"the group {names[0]}" if len(names) == 1 else f"whoever is in the groups {' and '.join(names)}"
-    for user in sorted({status.st_uid for _, status, _ in found} - own):
-        if all(_granted_to(user, status, wanted) for _, status, wanted in found):
-            return f"the user {_user_name(user)}"
-    return ""
+    """Return who has the `wanted` rights on each place: everybody, a group, or nobody (empty)."""
+    groups = set()
+    for place, wanted in places:
+        status = place.stat()
+        if status.st_mode & wanted == wanted:
+            continue
+        # With an access list these bits are the most that it grants to anybody it names (acl(5)).
+        if status.st_mode >> 3 & wanted != wanted or _is_own(place, status.st_gid, owner):
+            return ""
+        groups.add(_group_name(status.st_gid))
+    return f"the group {' and '.join(sorted(groups))}" if groups else "every user of this machine"
 
 
-def _granted(mode: int, wanted: int) -> bool:
-    return mode & wanted == wanted
+def _is_own(place: Path, group: int, owner: int) -> bool:
+    """Whether a place's group is the owner's alone, as Debian and Ubuntu make one for each user, without an access list.
 
-
-def _granted_to(user: int, status: os.stat_result, wanted: int) -> bool:
-    """What a mode grants to one user; what is the user's own can be opened by them at any time."""
-    if user == status.st_uid:
-        return True
-    return _granted(status.st_mode >> 3 if status.st_gid in _groups_of(user) else status.st_mode, wanted)
-
-
-def _has_access_list(path: Path) -> bool:
-    try:
-        return ACCESS_LIST in os.listxattr(path)
-    except OSError as error:
-        if error.errno == errno.ENOTSUP:
+    Without this, every file in an Ubuntu user's home (mode 0750, with such a group) would look exposed.
+    """
+    with suppress(OSError):  # this file system keeps no access lists
+        if ACCESS_LIST in os.listxattr(place):
             return False
-        raise
-
-
-def _is_own(group: int, users: Set[int]) -> bool:
-    """Whether a group is a user's own: it has the name of one of these and no other member, as far as is known."""
-    try:
+    with suppress(KeyError):
         known = grp.getgrgid(group)
-        members = {pwd.getpwnam(name).pw_uid for name in known.gr_mem}
-    except KeyError:
-        return False
-    everybody = pwd.getpwall()
-    members |= {user.pw_uid for user in everybody if user.pw_gid == group}
-    named = {user.pw_uid for user in everybody if user.pw_name == known.gr_name}
-    return bool(named & users) and members <= users
-
-
-def _groups_of(user: int) -> list[int]:
-    try:
-        known = pwd.getpwuid(user)
-    except KeyError:
-        return []
-    return os.getgrouplist(known.pw_name, known.pw_gid)
+        return not known.gr_mem and known.gr_name in ("root", pwd.getpwuid(owner).pw_name)
+    return False
 
 
 def _group_name(group: int) -> str:
-    """A group's name, or its number where none is known."""
+    """A group's name, or its number if it has none."""
     try:
         return grp.getgrgid(group).gr_name
     except KeyError:
         return str(group)
-
-
-def _user_name(user: int) -> str:
-    """A user's name, or its number where none is known."""
-    try:
-        return pwd.getpwuid(user).pw_name
-    except KeyError:
-        return str(user)
 
 
 def _make_private(folder: Path) -> None:

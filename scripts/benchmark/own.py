@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 import yaml
 
+from benchmark.instant_engine import INSTANT, REPLY, register
 from benchmark.made_cases import write_cases
-from benchmark.script import REPLY
 from benchmark.shape import make_judge
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Silent, run_job
@@ -57,16 +57,14 @@ class _Watch(Silent):
 
 
 def measure_own(folder: Path, shape: str, count: int, words: int, detail: Detail = "full") -> Own:
-    """Judge so many cases with the scripted engine in its own process."""
+    """Judge so many cases with an engine that answers at once, in its own process."""
     judge, rubric = make_judge(shape, folder / shape), load_rubric(RUBRIC)
     reply = rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), detail).write(SAID)
     (folder / "reply.json").write_text(json.dumps(JudgeTokenizer(judge).encode(reply)))
     os.environ[REPLY] = str(folder / "reply.json")
     registry = folder / "models.yaml"
-    engine = {"script": "benchmark.script:answer"}
-    registry.write_text(
-        yaml.safe_dump({"bench": {"source": str(judge), "context": 8192, "cpu": True, "engine": engine}})
-    )
+    registry.write_text(yaml.safe_dump({"bench": {"source": str(judge), "context": 8192, "cpu": True}}))
+    register()
     path = write_cases(folder / "cases.csv", rubric, count, 1, words=words)
     spent, encode = 0.0, JudgeTokenizer.encode_cases
 
@@ -90,7 +88,7 @@ def measure_own(folder: Path, shape: str, count: int, words: int, detail: Detail
 
 
 def _plan(cases: Path, run: Path, registry: Path, detail: Detail) -> Plan:
-    return Plan(cases, run, [RUBRIC], ["bench"], registry=registry, engine="scripted", detail=detail)
+    return Plan(cases, run, [RUBRIC], ["bench"], registry=registry, engine=INSTANT.name, detail=detail)
 
 
 def _peak() -> float:
