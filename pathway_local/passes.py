@@ -60,8 +60,8 @@ class Pass(Struct, frozen=True):
         return f"the prompt has {length} tokens, and the judge's context holds {context}" if length >= context else ""
 
 
-def line_up(waiting: deque[Pass], item: Pass) -> None:
-    """Add a pass to those that wait: in front where it continues one, else at the end."""
+def enqueue(waiting: deque[Pass], item: Pass) -> None:
+    """Add a pass to the queue: at the front if it continues another, else at the end."""
     if item.continues:
         waiting.appendleft(item)
     else:

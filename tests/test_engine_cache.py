@@ -63,7 +63,7 @@ def test_a_second_job_finds_the_engine_and_another_judge_ends_it(
     assert loaded.host is None
 
 
-def test_a_context_is_reckoned_while_no_engine_takes_memory(tmp_path: Path) -> None:
+def test_a_context_is_estimated_while_no_engine_takes_memory(tmp_path: Path) -> None:
     def config(context: int) -> EngineConfig:
         return EngineConfig(str(tmp_path), max_model_len=context)
 
@@ -73,11 +73,11 @@ def test_a_context_is_reckoned_while_no_engine_takes_memory(tmp_path: Path) -> N
         assert loaded.context("scripted", config(9000), "auto", lambda: 5) == 700
         assert loaded.host is engine
 
-        def reckon() -> int:
-            assert loaded.host is None, "what it takes would be missing in the reckoning"
+        def estimate() -> int:
+            assert loaded.host is None, "what it takes would be missing in the estimate"
             return 6
 
-        assert loaded.context("scripted", config(8000), "auto", reckon) == 6
+        assert loaded.context("scripted", config(8000), "auto", estimate) == 6
 
 
 @pytest.mark.parametrize(("sequences", "window"), [(16, WINDOW), (1024, 2048)])

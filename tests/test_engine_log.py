@@ -33,7 +33,7 @@ def test_each_load_is_in_the_log_and_no_case(desk: Desk) -> None:
     command = desk.judging(desk.cases(5), "--engine-log", log.name)
     said = desk.typed(*command)
     assert "no case text" in said.stderr
-    assert "started again" in said.stderr
+    assert "restarting it" in said.stderr
     assert log.stat().st_mode & 0o777 == 0o600
     assert [load.strip() for load in _loads(log)] == ["loading takes 0 s"] * 2
     desk.cases(6)

@@ -65,7 +65,7 @@ def test_every_setting_that_a_judge_may_make_is_one_of_this_vllm() -> None:
     ],
 )
 def test_a_value_of_the_wrong_kind_is_told_before_the_engine_starts(name: str, value: object, wanted: str) -> None:
-    with pytest.raises(RegistryError, match=f"engine.{name} is .*, and has to be {wanted}"):
+    with pytest.raises(RegistryError, match=f"engine.{name} is .*, but must be {wanted}"):
         resolve({name: value}, NO_GPU, CONFIG, "mine")
 
 
@@ -87,11 +87,11 @@ def test_the_settings_of_our_own_judges_are_accepted() -> None:
         ("tensor_paralel_size", r"'j': engine.tensor_paralel_size: vLLM [\d.]+ has no such setting", "tensor_parallel"),
         ("max-num-seqs", "no such setting", "Did you mean 'max_num_seqs'?"),
         ("hf_tokn", "no such setting", "Did you mean 'hf_token'?"),
-        ("zzz", "no such setting", "There are: "),
+        ("zzz", "no such setting", "Allowed are: "),
         ("max_model_len", "engine.max_model_len is not set there", "context"),
         ("dtype", "engine.dtype is not set there", "dtype"),
-        ("worker_cls", "no setting that a judge may make", "There are: "),
-        ("trust_remote_code", "no setting that a judge may make", "There are: "),
+        ("worker_cls", "not an allowed engine setting", "Allowed are: "),
+        ("trust_remote_code", "not an allowed engine setting", "Allowed are: "),
     ],
 )
 def test_a_wrong_name_is_told_with_the_nearest(name: str, message: str, hint: str) -> None:
@@ -143,7 +143,7 @@ def test_an_architecture_is_known_to_vllm_or_refused() -> None:
     assert "model_type" in check_architecture({})
     with pytest.raises(EngineMissing, match="no model of the architecture 'FooForCausalLM'") as error:
         check_architecture({"architectures": ["FooForCausalLM"], "model_type": "../../etc"})
-    assert "update vLLM" in error.value.hint
+    assert "Update vLLM" in error.value.hint
 
 
 def test_our_judges_architectures_are_known() -> None:

@@ -1,4 +1,4 @@
-"""The engine's process: sealed and quiet, started again when it dies, and gone when its parent is."""
+"""The engine's process: sealed and quiet, restarted when it dies, and gone when its parent is."""
 
 import errno
 import os
@@ -238,7 +238,7 @@ def test_out_of_memory_halves_what_is_in_flight(begin: Begin, notices: list[str]
     assert len(found) == 16
     assert _right(found)
     assert {result.finish for result in found.values()} == {"stop"}
-    assert [notice.partition(" going on with ")[2] for notice in notices] == [
+    assert [notice.partition(" continuing with ")[2] for notice in notices] == [
         "8 at a time",
         "4 at a time",
         "2 at a time",

@@ -192,8 +192,8 @@ def test_paths_that_no_table_can_have(tmp_path: Path) -> None:
     for name, message in [
         ("t.doc", "none of the kinds of table"),
         ("none/t.csv", "there is no folder"),
-        ("folder.csv", "is no file"),
-        ("pipe.csv", "is no file"),
+        ("folder.csv", "is not a file"),
+        ("pipe.csv", "is not a file"),
         ("n" * 300 + ".csv", "can't be written"),
     ]:
         with pytest.raises(UsageError, match=message):

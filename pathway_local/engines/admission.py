@@ -1,110 +1,94 @@
-"""Which passes an engine begins: about as many as its cache has room for until they end."""
+"""Which waiting passes start running: about as many as the prefix cache has room for until they end."""
 
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Iterator
 
-from pathway_local.passes import Pass, line_up
+from pathway_local.passes import Pass, enqueue
 
 SPARE = 0.05
-"""Share of the cache that stays free: what is written in it is overwritten last."""
+"""Share of the cache that stays free. vLLM reuses free blocks oldest first: without a spare, new passes overwrite the
+blocks of passes that have just finished."""
 
 PORTION = 0.75
-"""Share of a reply that room is kept for: passes under way stand at different places, half written on average."""
+"""Share of its expected reply that a pass reserves. Running passes are half written on average, so 1 would leave room
+unused; too small a share lets replies outgrow the cache, and vLLM preempts passes: it computes them anew later."""
 
 LINGER = 0.02
-"""Seconds for which the room of a pass that ended stays taken: by then one that continues it has come, if any does."""
+"""Seconds for which a finished pass keeps its room. Without it a new pass overwrites the prompt before the pass that
+continues the finished one (a score's probabilities) arrives from the parent, and that prompt is computed twice."""
 
 SHARE, PRIOR = 0.25, 8
-"""What passes are taken to write of what they may, an analysis and a score, until more than so many have ended."""
-
-REMEMBERED = 512
-"""Passes after which those before count half."""
+"""The first guess of a reply's length, as a share of its budget (an analysis and a score); it counts as much as PRIOR
+finished passes. Without it nothing would be known for the first passes, and the first to finish would decide alone."""
 
 
 class Admission:
-    """Holds passes back that the cache has no room for beside those under way; those that continue one never wait.
+    """Decides which passes run, so that their prompts and replies fit into the cache together.
 
-    vLLM by itself begins whatever fits at that moment. Once replies grow, it drops passes half done, to compute
-    their tokens anew, and gives to others what ended passes leave in the cache, before what continues these has come.
-    `capacity` is the cache's, in tokens that are kept or dropped `block` by block. How long replies get is learned
-    from those that have ended. Times are in seconds, by any clock that never goes back.
+    vLLM alone starts whatever fits at the moment. As replies grow it preempts passes, and it gives a finished pass's
+    blocks away before the pass that continues it arrives. Here a pass waits until its prompt and expected reply fit;
+    one that continues another never waits. `capacity` is the cache's size in tokens, which are kept or dropped `block`
+    by block. Times are in seconds, of any clock that never goes back.
     """
 
     def __init__(self, capacity: int, block: int) -> None:
-        self._room, self._block = int(capacity * (1 - SPARE)), block
+        self._free, self._block = int(capacity * (1 - SPARE)), block
         self._waiting: deque[Pass] = deque()
-        self._begun: dict[str, tuple[Pass, int]] = {}
-        self._prompts: Counter[tuple[int, ...]] = Counter()
-        self._ended: deque[tuple[float, Pass, int]] = deque()
-        self._lengths: defaultdict[int, _Length] = defaultdict(_Length)
+        self._running: dict[str, tuple[Pass, int]] = {}  # each with the tokens that it reserves beside its prompt
+        self._lingering: deque[tuple[float, Pass, int]] = deque()
+        self._prompts: Counter[tuple[int, ...]] = Counter()  # passes that use each part of a prompt
+        self._finished: Counter[int] = Counter()  # passes and tokens written, by `max_tokens`: what is alike in that
+        self._written: Counter[int] = Counter()  # is mostly of one rubric, and its replies are about equally long
 
     @property
     def waiting(self) -> int:
-        """How many passes have not begun."""
+        """How many passes wait."""
         return len(self._waiting)
 
     def add(self, item: Pass) -> None:
-        """Queue a pass."""
-        line_up(self._waiting, item)
+        """Enqueue a pass."""
+        enqueue(self._waiting, item)
 
     def begin(self, now: float) -> Iterator[Pass]:
-        """The passes that are to begin with the engine's next step.
+        """Yield the passes that start with the engine's next step.
 
-        None only where none waits, or where some are under way or ended less than LINGER ago.
+        Yields none only if none waits, or if some are running or finished less than LINGER ago.
         """
-        while self._ended and self._ended[0][0] + LINGER <= now:
-            self._leave(*self._ended.popleft()[1:])
+        while self._lingering and self._lingering[0][0] + LINGER <= now:
+            self._release(*self._lingering.popleft()[1:])
         while self._waiting and self._fits(self._waiting[0]):
             item = self._waiting.popleft()
-            self._begun[item.id] = item, self._take(item)
+            reserved = self._expected_reply(item)
+            self._free -= self._new_tokens(item) + reserved
+            self._prompts.update((item.shared, item.own))
+            self._running[item.id] = item, reserved
             yield item
 
     def end(self, item: Pass, now: float, written: int | None) -> None:
-        """A pass that began has ended, with so many tokens; None where it failed, which tells nothing of others."""
+        """Note that a running pass finished with this many tokens, or failed (None), which says nothing of others."""
         if written is not None:
-            self._lengths[item.max_tokens].learn(written)
-        self._ended.append((now, *self._begun.pop(item.id)))
+            self._finished[item.max_tokens] += 1
+            self._written[item.max_tokens] += written
+        self._lingering.append((now, *self._running.pop(item.id)))
 
     def _fits(self, item: Pass) -> bool:
-        alone = not self._begun and not self._ended
-        return item.continues or alone or self._new(item) + self._rest(item) <= self._room
+        alone = not self._running and not self._lingering  # a pass larger than the cache would wait for ever
+        return item.continues or alone or self._new_tokens(item) + self._expected_reply(item) <= self._free
 
-    def _new(self, item: Pass) -> int:
-        """Tokens of the prompt that no other pass has there already; samples of a case have the same prompt."""
+    def _new_tokens(self, item: Pass) -> int:
+        """Prompt tokens that no other pass has in the cache; samples of a case share their whole prompt."""
         return sum(len(part) for part in {item.shared, item.own} if part not in self._prompts)
 
-    def _rest(self, item: Pass) -> int:
-        """Tokens that a pass takes beside its prompt: a part of its reply, and a block that is not full."""
-        return int(self._lengths[item.max_tokens].expected(item.max_tokens) * PORTION) + self._block
+    def _expected_reply(self, item: Pass) -> int:
+        """Tokens to reserve beside the prompt: a part of the mean reply, and a last block that is not full."""
+        most = item.max_tokens
+        mean = (self._written[most] + PRIOR * SHARE * most) / (self._finished[most] + PRIOR)
+        return int(mean * PORTION) + self._block
 
-    def _take(self, item: Pass) -> int:
-        rest = self._rest(item)
-        self._room -= self._new(item) + rest
-        self._prompts.update((item.shared, item.own))
-        return rest
-
-    def _leave(self, item: Pass, rest: int) -> None:
-        self._room += rest
+    def _release(self, item: Pass, reserved: int) -> None:
+        self._free += reserved
         for part in (item.shared, item.own):
             self._prompts[part] -= 1
             if not self._prompts[part]:
                 del self._prompts[part]
-                self._room += len(part)
-
-
-class _Length:
-    """How many tokens passes write that may write equally many."""
-
-    def __init__(self) -> None:
-        self._passes, self._written = 0, 0
-
-    def learn(self, written: int) -> None:
-        """One has ended with so many."""
-        if self._passes >= REMEMBERED:
-            self._passes, self._written = self._passes // 2, self._written // 2
-        self._passes += 1
-        self._written += written
-
-    def expected(self, allowed: int) -> float:
-        """How many the next one will write that may write so many."""
-        return (self._written + PRIOR * SHARE * allowed) / (self._passes + PRIOR)
+                self._free += len(part)

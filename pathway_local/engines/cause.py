@@ -1,17 +1,17 @@
-"""The exception that tells why an engine did not start, among all that its processes printed."""
+"""Finds the exception that explains why an engine did not start, in everything that its processes printed."""
 
 import re
 from collections.abc import Iterator, Sequence
 
 LONGEST = 3000
-"""Characters of a message that are kept: an exception can quote a whole compiler's output."""
+"""Characters to keep of a message: an exception can quote the whole output of a compiler."""
 
 _HEAD = "Traceback (most recent call last):"
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _PREFIX = re.compile(
     r"(?:\([\w-]+ pid=\d+\) ?)*(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d [\d:]+ \[[^\]]*\] ?)?"
 )
-"""What vLLM's log puts before each line: `(EngineCore pid=7) ERROR 11-22 13:14:15 [core.py:99] `."""
+"""The prefix that vLLM's log puts before each line: `(EngineCore pid=7) ERROR 11-22 13:14:15 [core.py:99] `."""
 
 _EXCEPTION = re.compile(r"((?:\w+\.)*\w+)(?:: ?(.*))?")
 _HEADING = re.compile(r"\d+ validation errors? for .*|.*:")
@@ -23,7 +23,7 @@ _TELLS_NOTHING = re.compile(
     r"|^(?:BrokenPipe|EOF|CalledProcess)Error\b"
     r"|^(?:KeyboardInterrupt|SystemExit)\b"
 )
-"""What processes raise because another one failed, or because of what was logged before: the cause is elsewhere."""
+"""Exceptions that processes raise because another one failed, or that refer to the log: the cause is elsewhere."""
 
 
 def tells_nothing(exception: str) -> bool:
@@ -32,26 +32,26 @@ def tells_nothing(exception: str) -> bool:
 
 
 def last_exception(printed: str) -> str:
-    """The last exception behind a traceback that tells a cause, as `described`; empty where there is none."""
+    """Return the last exception after a traceback that names a cause, as `described`; empty if none does."""
     lines = [_PREFIX.sub("", _COLOR.sub("", line), count=1).rstrip() for line in printed.splitlines()]
     return next((each for each in reversed([*_exceptions(lines)]) if not tells_nothing(each)), "")
 
 
 def described(kind: str, message: str) -> str:
-    """An exception as one line: its kind, and the first line of its message that is no heading."""
+    """Return an exception as one line: its kind, and the first line of its message that is not a heading."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     told = next((line for line in lines if not _HEADING.fullmatch(line)), lines[0] if lines else "")
-    name, told = kind.rpartition(".")[2], told.partition(" [type=")[0]  # pydantic quotes its input behind that
+    name, told = kind.rpartition(".")[2], told.partition(" [type=")[0]  # pydantic quotes its input after that
     return one_line(f"{name}: {told}" if told else name)
 
 
 def one_line(text: str) -> str:
-    """A text without colors and control characters, cut at LONGEST."""
+    """Return a text without colors and control characters, cut at LONGEST."""
     return "".join(letter if letter.isprintable() else " " for letter in _COLOR.sub("", text).strip())[:LONGEST]
 
 
 def _exceptions(lines: Sequence[str]) -> Iterator[str]:
-    """Each exception behind a traceback. Lines of several processes may be mixed, so tracebacks are only counted."""
+    """Yield each exception after a traceback. Lines of several processes may be mixed, so only count the tracebacks."""
     tracebacks = 0
     for at, line in enumerate(lines):
         if line.endswith(_HEAD):

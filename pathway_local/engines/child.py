@@ -1,8 +1,8 @@
 """The engine's own process: `python -m pathway_local.engines.child SEAL REQUESTS REPLIES GATE`.
 
-REQUESTS and REPLIES are pipes, GATE is a local socket for `gatekeeper`, or -1. It seals itself before it imports
-anything that opens a connection or starts a thread, loads the engine, and then answers passes until its parent
-says close, or is gone.
+REQUESTS and REPLIES are pipes, GATE is a local socket to the parent's `gatekeeper`, or -1. The process seals itself
+before it imports anything that opens a connection or starts a thread. Then it loads the engine and answers passes until
+its parent tells it to close, or is gone.
 """
 
 import os
@@ -43,10 +43,10 @@ from pathway_local.system.process_group import remove, shared_memory
 from pathway_local.verdict import storable
 
 LOGGING = {"VLLM_CONFIGURE_LOGGING": "1", "VLLM_LOGGING_LEVEL": "INFO"}
-"""Set where `--engine-log` asks for it; the parent keeps nothing of it once the engine is ready."""
+"""Set if `--engine-log` is given; the parent keeps none of this output once the engine is ready."""
 
 BEAT = 1.0
-"""Seconds between two signs of life, at most one each."""
+"""Seconds between two signs of life, at least."""
 
 
 class Stepper(Protocol):
@@ -65,7 +65,7 @@ class Stepper(Protocol):
 
 
 class Channel:
-    """The child's end of the pipes: messages in by a thread, so that the parent never waits to write."""
+    """The child's end of the pipes. A thread reads, so that the parent never has to wait until it can write."""
 
     def __init__(self, requests: int, replies: int) -> None:
         self._requests, self._replies = requests, replies
@@ -74,7 +74,7 @@ class Channel:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def take(self, *, wait: bool) -> Iterator[ToEngine]:
-        """All messages that have arrived; with `wait`, at least one."""
+        """Yield all messages that have arrived; with `wait`, at least one."""
         if wait:
             yield self._arrived.get()
         with suppress(queue.Empty):
@@ -88,7 +88,7 @@ class Channel:
             rest = rest[os.write(self._replies, rest) :]
 
     def beat(self) -> None:
-        """Tell the parent that work goes on."""
+        """Tell the parent that this process is alive."""
         if time.monotonic() - self._last_beat >= BEAT:
             self._last_beat = time.monotonic()
             self.send(Alive())
@@ -102,7 +102,7 @@ class Channel:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve one engine; the exit status."""
+    """Serve one engine; return the exit status."""
     wanted, *pipes = arguments
     requests, replies, gate = map(int, pipes)
     for pipe in filter(lambda number: number >= 0, (requests, replies, gate)):
@@ -120,24 +120,24 @@ def main(arguments: Sequence[str]) -> int:
         if wanted == "required":
             require(level, why)
         engine = _load(first, channel.beat)
-    except Exception as error:  # noqa: BLE001  whatever it is, the parent says it
-        traceback.print_exc()  # with the exceptions behind it, one of which may be the cause
+    except Exception as error:  # noqa: BLE001  whatever it is, the parent reports it
+        traceback.print_exc()  # an exception behind it may be the cause
         channel.send(_cause(error))
         return 1
     channel.send(Ready(replace(engine.facts, seal=level, seal_limit=why)))
     try:
         _serve(engine, channel)
-    except Exception as error:  # noqa: BLE001  its text may hold a case's: only its kind is told
+    except Exception as error:  # noqa: BLE001  its text may quote a case: send its kind alone
         channel.send(Died(type(error).__name__, _is_memory(error)))
         return 1
     return 0
 
 
 def _end_with_parent(requests: int, replies: int) -> None:
-    """Leave a watcher behind that kills this process and its workers as soon as the parent is gone.
+    """Fork a watcher that kills this process and its workers as soon as the parent is gone.
 
-    PR_SET_PDEATHSIG would end this process alone, and also when the parent's thread that started it ends. The
-    watcher also removes what the engine leaves behind, which the parent can't any more.
+    PR_SET_PDEATHSIG would end this process alone, and it would do so when the parent's thread that started us ends. The
+    watcher also removes what the engine leaves behind, since the parent no longer can.
     """
     if os.getpgrp() != os.getpid() or os.fork() != 0:
         return
@@ -146,7 +146,7 @@ def _end_with_parent(requests: int, replies: int) -> None:
         for pipe in (1, 2, replies):
             os.dup2(nowhere, pipe)
         gone = select.poll()
-        gone.register(requests, 0)  # a pipe without writers is told of unasked
+        gone.register(requests, 0)  # no events asked for: poll still returns once the pipe has no writer
         gone.poll()
         group = os.getpgrp()
         shared = shared_memory(group)
@@ -158,7 +158,7 @@ def _end_with_parent(requests: int, replies: int) -> None:
 
 
 def _load(asked: Load, beat: Callable[[], None]) -> Stepper:
-    """The engine that was asked for; only its own libraries are imported."""
+    """Return the engine that the parent asked for; this imports its libraries and no other engine's."""
     module, _, name = asked.loader.partition(":")
     load: Callable[[EngineConfig, Callable[[], None]], Stepper] = getattr(import_module(module), name)
     return load(asked.config, beat)
@@ -196,4 +196,4 @@ if __name__ == "__main__":
     status = main(sys.argv[1:])
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(status)  # engines leave threads and exit handlers behind that can hang
+    os._exit(status)  # engines leave threads and exit handlers behind, which can hang

@@ -1,4 +1,4 @@
-"""The file of `--engine-log`: all that an engine's processes print while they load, before any case reaches them."""
+"""The file of `--engine-log`: everything that an engine's processes print while they load, before they see any case."""
 
 import os
 from datetime import datetime
@@ -12,10 +12,10 @@ FIRST = b"What the engine of pathway-local wrote while it loaded. It holds no ca
 
 
 def make_log(path: Path, *, force: bool) -> None:
-    """Make the file, 0600, with a first line that says what it holds; one that has this line is kept to append to.
+    """Make the file, 0600, with a first line that says what it holds; keep a file that begins with this line.
 
-    Else the same command could not go on. Raises OutputExists where another file has that name (with `force` it is
-    replaced), UsageError where it can't be written.
+    Otherwise the same command could not continue a run. Raises OutputExists if another file has that name (`force`
+    replaces it), UsageError if it can't be written.
     """
     if not _is_log(path):
         with output_file(path, force=force) as file:
@@ -23,7 +23,7 @@ def make_log(path: Path, *, force: bool) -> None:
 
 
 def open_log(path: Path) -> BinaryIO:
-    """The file, to append one more load to. Raises UsageError."""
+    """Open the file to append one more load. Raises UsageError."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         log = os.fdopen(handle, "ab", buffering=0)
@@ -38,4 +38,4 @@ def _is_log(path: Path) -> bool:
         with path.open("rb") as file:
             return path.is_file() and not path.is_symlink() and file.readline(len(FIRST)) == FIRST
     except OSError:
-        return False  # what is wrong with it, `output_file` says
+        return False  # `output_file` reports what is wrong with it

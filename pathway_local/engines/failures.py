@@ -1,4 +1,4 @@
-"""Why an engine did not start, from what its process said: the error that a user can act on."""
+"""Turns what an engine's process said before it ended into an error that a user can act on."""
 
 import re
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _SMALLER = "Take a smaller judge or one in fewer bits, lower its context, or fre
 _NO_GPU = f"Take the CPU build of vLLM: {CPU_BUILD}. Or give --engine transformers."
 
 Told = tuple[str, str]
-"""An error's message, empty for the exception itself, and its hint."""
+"""An error's message (empty: show the exception itself) and its hint."""
 
 
 def _share(found: re.Match[str]) -> Told:
@@ -116,7 +116,7 @@ _CAUSES: tuple[tuple[str, type[EngineError], Callable[[re.Match[str]], Told]], .
     (
         r"Failed to infer device type|No CUDA GPUs are available|Found no NVIDIA driver|libcuda\.so",
         EngineMissing,
-        _hint(_NO_GPU, "this build of the engine needs a GPU, and finds none that it can use"),
+        _hint(_NO_GPU, "this build of the engine needs a GPU and finds none that it can use"),
     ),
     (
         r"Could not find nvcc|nvcc: (?:command )?not found|No such file or directory: '\S*nvcc'",
@@ -132,7 +132,7 @@ _CAUSES: tuple[tuple[str, type[EngineError], Callable[[re.Match[str]], Told]], .
     (
         r"\[Errno (?:28|30|122)\]|\[Errno 13\].*(?:cache|pathway-local/)",
         EngineError,
-        _hint('Let yourself write there, make room, or keep caches elsewhere: `export XDG_CACHE_HOME="$HOME/caches"`.'),
+        _hint('Free space, make the folder writable, or move caches: `export XDG_CACHE_HOME="$HOME/caches"`.'),
     ),
     (
         r"cannot find any model weights|SafetensorError|HeaderToo|incomplete metadata",
@@ -145,23 +145,23 @@ _CAUSES: tuple[tuple[str, type[EngineError], Callable[[re.Match[str]], Told]], .
         _hint(f"Install the engine again, with all that it needs: {EITHER_BUILD}."),
     ),
 )
-"""Causes by what libraries say of them: the first that fits decides."""
+"""Causes by the words of the libraries; the first pattern that matches decides."""
 
 
 def start_error(
     kind: EngineKind, failed: Failed, printed: str, ended: str = "", log: Path | None = None
 ) -> EngineError:
-    """The error for an engine that could not be loaded.
+    """Return the error for an engine that could not be loaded.
 
-    `failed` is what its process sent before it ended, empty if nothing; `printed` are its last lines, `ended` says how
-    it ended, and `log` has all that it printed, if that was asked for.
+    `failed` is the last message of its process, empty if it sent none; `printed` are its last lines, `ended` says how
+    it ended, and `log`, if given, holds everything that it printed.
     """
     if failed.error:
         made: type[EngineError] = getattr(errors, failed.error)
         return made(failed.message, failed.hint)
     cause = described(failed.kind, failed.message) if failed.kind else ""
     if not cause or tells_nothing(cause):
-        cause = last_exception(printed) or cause  # vLLM's other processes print theirs
+        cause = last_exception(printed) or cause  # vLLM's workers print their exceptions
     if failed.kind == "ModuleNotFoundError" and failed.message.endswith(tuple(map(repr, kind.libraries))):
         return EngineMissing(f"the engine {kind.name} is not installed here: {cause[:SHOWN]}", kind.install_hint)
     by_signal = f"its process was {ended}" if ended.startswith("killed") and not cause else ""
@@ -177,10 +177,10 @@ def start_error(
 
 
 def look_there(log: Path | None) -> str:
-    """Where all that an engine wrote while it loaded can be read."""
+    """Return a hint that names the place of everything that the engine printed while it loaded."""
     if log:
-        return f"{log} has all that the engine wrote while it loaded."
-    return "Give `judge` the option --engine-log FILE: it keeps all that the engine writes while it loads."
+        return f"Read {log}: it has all that the engine printed while it loaded."
+    return "Add --engine-log FILE to keep all that the engine prints while it loads, and read it."
 
 
 def _last_line(printed: str) -> str:

@@ -1,4 +1,4 @@
-"""An engine in a sealed process of its own, started again when it dies: what is in flight is not lost."""
+"""An engine in a sealed process of its own; if the process dies it is restarted, and no pass in flight is lost."""
 
 import time
 from collections import Counter, deque
@@ -12,16 +12,17 @@ from pathway_local.engines.failures import look_there, start_error
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
 from pathway_local.engines.wire import Died, Failed, FromEngine, Ready, Results
 from pathway_local.errors import EngineDied, EngineError, EngineUnexplained, Stopped
-from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult, line_up
+from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult, enqueue
 from pathway_local.sealing.levels import UNFILTERED, Attempt, Wanted
 
 START_LIMIT = 1800.0
-"""Seconds that loading may take: weights of many gigabytes are read, and a GPU's kernels compiled."""
+"""Seconds that loading may take: the engine reads many gigabytes of weights and compiles kernels for a GPU."""
 
 CULPRITS = 10
-"""So many cases set aside with no result between them, and the engine is given up: it seems to die of any."""
+"""Cases set aside in a row, without a result between them, after which we give the engine up: any case seems to kill
+it. Without this limit a broken engine would be restarted twice for each of a million cases."""
 
-_LEAVE_OUT = "What was judged is stored, those cases as failures: leave them out if the same command ends so again."
+_LEAVE_OUT = "Verdicts so far are stored, those cases as failures: leave them out if this happens again."
 
 
 def start(
@@ -34,11 +35,11 @@ def start(
     stopped: Callable[[], bool] = lambda: False,
     log: Path | None = None,
 ) -> "Host":
-    """Load an engine in a process of its own; returns when it is ready. Raises EngineError by cause.
+    """Load an engine in a process of its own and return once it is ready. Raises EngineError by cause, Stopped.
 
-    `hang_limit` is in seconds; without it, the engine's own. `notify` is told, in a line without case
-    text, when the engine has died and is started again. `stopped` is asked about each second while the engine is waited
-    for, here and for results: once it says so, Stopped is raised. `log` gets all that the engine prints while it loads.
+    `hang_limit` is in seconds; the default is the engine's own. `notify` gets a line without case text when the engine
+    has died and is restarted. While we wait for the engine, here or for results, we call `stopped` about once a second
+    and raise Stopped if it returns True. `log` receives everything that the engine prints while it loads.
     """
     kind = engine_kind(engine)
     kind.check_weights(config)
@@ -46,12 +47,16 @@ def start(
 
 
 class Host:
-    """An Engine whose work is done in a child process.
+    """An Engine that runs in a child process and outlives the child's death.
 
-    Dies or hangs the child, it is started again and gets back what was in flight. After a second death, passes
-    that were in flight both times run alone, until the one that kills the engine is found: it comes back with
-    `finish` "error", and the rest goes on together. When memory runs out, half as many are in flight from then on.
-    After CULPRITS of them with no result between it is given up.
+    If the child dies or hangs, it is restarted and gets back the passes in flight. The child can't say which pass
+    killed it, so each death is a strike for every pass in flight then. Passes with two strikes run alone: one that
+    then kills the child is the culprit and comes back with `finish` "error"; the others lose their second strike and
+    run together again. A pass that returns a result loses all its strikes.
+
+    If memory ran out, no single pass is to blame: nobody gets a strike, and from then on half as many passes are in
+    flight. Half, since the need for memory grows with their number, and halving finds a number that fits within a few
+    restarts. If a single pass runs out of memory, it is struck like any other.
     """
 
     def __init__(
@@ -87,31 +92,31 @@ class Host:
         return self._process.pid if self._process else None
 
     def submit(self, item: Pass) -> None:
-        """Queue a pass; returns at once, except that a dead child is started again first."""
-        line_up(self._waiting, item)
-        self._hand_out()
+        """Enqueue a pass and return at once; if the child is dead, restart it first."""
+        enqueue(self._waiting, item)
+        self._send_waiting()
 
     def results(self) -> list[PassResult]:
-        """Wait for at least one result; empty only if nothing is in flight.
+        """Wait for at least one result and return what arrived; empty only if nothing is in flight.
 
-        Raises EngineError if the engine is given up, Stopped if it is no longer to be waited for.
+        Raises EngineError if we give the engine up, Stopped if `stopped` says so.
         """
         heard = time.monotonic()
         while not self._done and (self._held or self._waiting):
-            self._hand_out()
+            self._send_waiting()
             process = self._running()
-            self._heed_stop()
+            self._check_stopped()
             try:
                 messages = process.receive(min(LOOK, max(0.0, heard + self.hang_limit - time.monotonic())))
             except Gone:
-                self._heed_stop()
-                self._bury(process, "")
+                self._check_stopped()
+                self._handle_exit(process, "")
             else:
                 self._read(messages)
                 if not messages and time.monotonic() - heard < self.hang_limit:
                     continue
                 if not messages:
-                    self._bury(process, f"gave no sign of life for {self.hang_limit:.0f} s")
+                    self._handle_exit(process, f"gave no sign of life for {self.hang_limit:.0f} s")
             heard = time.monotonic()
         done, self._done = self._done, []
         return done
@@ -122,21 +127,21 @@ class Host:
         if process:
             process.close()
 
-    def _heed_stop(self) -> None:
+    def _check_stopped(self) -> None:
         if self.stopped():
-            raise Stopped("stopped while the engine was waited for")
+            raise Stopped("stopped while waiting for the engine")
 
-    def _hand_out(self) -> None:
+    def _send_waiting(self) -> None:
         while self._waiting and len(self._held) < self._room():
             if self._process and not self._held and self._process.has_ended():
-                self._bury(self._process, "")
+                self._handle_exit(self._process, "")
             process = self._running()
             item = self._waiting.popleft()
             self._held[item.id] = item
             process.send(process.passes.message(item))
 
     def _room(self) -> float:
-        """How many passes the child may hold: one alone while one that saw two deaths is next or under way."""
+        """How many passes the child may hold: one if a pass with two strikes is next or in flight."""
         if self._strikes and any(self._strikes[name] > 1 for name in (self._waiting[0].id, *self._held)):
             return 1
         return self._window or float("inf")
@@ -154,7 +159,7 @@ class Host:
                     self._culprits = 0
 
     def _running(self) -> EngineProcess:
-        """The child, started if there is none. Raises EngineDied where it died of too many cases in a row."""
+        """Return the child, started if there is none. Raises EngineDied if too many cases in a row killed it."""
         if self._process is None:
             if self._culprits >= CULPRITS:
                 raise EngineDied(f"the engine died of {CULPRITS} cases in a row, each alone", _LEAVE_OUT)
@@ -175,12 +180,12 @@ class Host:
             raise
         finally:
             if said := process.output.log_ended:
-                self.notify(f"{self._log} does not have all that the engine wrote: {said}")
+                self.notify(f"{self._log} is incomplete: {said}")
 
     def _start_unfiltered(self, error: EngineUnexplained) -> None:
-        """Start again without the filter on system calls, unless it was required: it may have been in the way.
+        """Restart without the filter on system calls, which may be what stopped the engine, unless it is required.
 
-        Raises the first error where the engine does not start so either.
+        Raises the first error if the engine does not start without it either.
         """
         if self._seal != "auto":
             raise error
@@ -192,12 +197,12 @@ class Host:
         self.facts = replace(self.facts, seal_limit=f"the engine does not start under a filter ({error})")
 
     def _ready(self, process: EngineProcess) -> EngineFacts:
-        """Wait until the child has loaded the engine."""
+        """Wait until the child has loaded the engine; return what it loaded."""
         until = time.monotonic() + START_LIMIT
         said = Failed()
         try:
             while (left := until - time.monotonic()) > 0:
-                self._heed_stop()
+                self._check_stopped()
                 for message in process.receive(min(LOOK, left)):
                     if isinstance(message, Ready):
                         process.output.forget()
@@ -209,8 +214,8 @@ class Host:
             raise start_error(self._kind, said, process.output.text, ended, self._log) from None
         raise EngineDied(f"the judge was not loaded within {START_LIMIT / 60:.0f} minutes", look_there(self._log))
 
-    def _bury(self, process: EngineProcess, how: str) -> None:
-        """After a death: put what was in flight back in front, and note who was there."""
+    def _handle_exit(self, process: EngineProcess, how: str) -> None:
+        """Clean up after a death, put the passes in flight back in front of the queue, and count strikes."""
         self._process = None
         ended = process.kill()
         held = list(self._held.values())
@@ -219,16 +224,16 @@ class Host:
         self._memory_ran_out = False
         if memory:
             self._window = len(held) // 2
-            self.notify(f"memory ran out with {len(held)} requests in flight: going on with {self._window} at a time")
+            self.notify(f"memory ran out with {len(held)} requests in flight: continuing with {self._window} at a time")
         else:
             how = how or f"died ({self._cause or ended})"
             self._cause = ""
-            self.notify(f"the engine {how} with {len(held)} requests in flight: it is started again")
+            self.notify(f"the engine {how} with {len(held)} requests in flight: restarting it")
             held = self._struck(held)
         self._waiting.extendleft(reversed(held))
 
     def _struck(self, held: list[Pass]) -> list[Pass]:
-        """Count this death for those in flight; who was alone at a second one is the culprit and is given back."""
+        """Count a strike for each pass and return those to retry; a pass alone at its second strike is the culprit."""
         self._strikes.update(item.id for item in held)
         if len(held) != 1 or self._strikes[held[0].id] < 2:
             return held
@@ -236,6 +241,7 @@ class Host:
         self._strikes = Counter(dict.fromkeys(self._strikes.keys() - {culprit.id}, 1))
         self._done.append(PassResult(culprit.id, finish="error", error="the engine died twice while it held this case"))
         self._culprits += 1
-        # One from the end is next: neighbours that kill alike must not look like an engine that dies of anything.
+        # Take the next pass from the end of the queue: bad rows often lie side by side, and CULPRITS neighbours in a
+        # row would look like an engine that any case kills.
         self._waiting.rotate(1)
         return []

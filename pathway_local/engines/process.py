@@ -25,31 +25,31 @@ from pathway_local.sealing.levels import Attempt
 from pathway_local.system.process_group import remove, shared_memory
 
 LOOK = 1.0
-"""Seconds between two looks at whether the process still lives; its pipe alone may be kept open by a worker."""
+"""Seconds between two checks that the process is alive. Its pipe does not tell: a worker may keep it open."""
 
 LONGEST_FOLDER = 50
-"""Characters of the folder for temporary files: an engine puts sockets there, whose paths are 107 at most (unix(7))."""
+"""Characters of the folder for temporary files: engines put sockets there, whose paths may have 107 (unix(7))."""
 
 TOGETHER = 1 << 16
-"""Bytes of messages that are written at once, as many as a pipe holds: to write each took a tenth of our own time."""
+"""Bytes of messages to write at once, as many as a pipe holds. One write a message took a tenth of our own time."""
 
 KEPT, LONGEST_LINE = 1000, 2000
-"""Lines that are kept of what a process prints while it loads, and their bytes: tracebacks of several workers."""
+"""Lines to keep of what a loading process prints, and bytes of each: enough for tracebacks of several workers."""
 
 KILL_LIMIT = 120.0
-"""Seconds that a killed process may take to end: its memory is freed first, and that of a GPU."""
+"""Seconds that a killed process may take to end: the kernel first frees its memory, and that of a GPU."""
 
 
 class Gone(Exception):
-    """The process has ended and all that it said is read."""
+    """The process has ended, and we have read everything that it sent."""
 
 
 class EngineProcess:
     """One process that runs `pathway_local.engines.child` in a session of its own.
 
-    `several`: it has processes of its own, which connect to each other (`gatekeeper`). `log` gets all that it prints
-    while it loads. Raises EngineError where the machine lets no process be started, or the configuration can't be
-    passed on, UsageError where `log` can't be written.
+    An engine with workers gets a gatekeeper, since they connect to each other. `log` receives everything that the
+    process prints while it loads. Raises EngineError if the process can't be started or the configuration can't be
+    sent, UsageError if `log` can't be written.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class EngineProcess:
             if self._several and seal != "off":
                 inherited.append(Gatekeeper(Path(self._temporary)).child_end)
                 theirs.callback(os.close, inherited[-1])
-            # -P: a file in the folder that the user happens to be in must not shadow a library.
+            # -P: without it a file in the current folder could shadow a library.
             command = [sys.executable, "-P", "-m", "pathway_local.engines.child", seal]
             numbers = [*map(str, inherited), "-1"][:3]
             process = start_process([*command, *numbers], inherited, os.environ | self._environment())
@@ -103,9 +103,9 @@ class EngineProcess:
         return process
 
     def _environment(self) -> dict[str, str]:
-        """Where our package is, and a folder of its own for temporary files and sockets.
+        """Variables that tell the process where our package is, and its own folder for temporary files and sockets.
 
-        Buffered, what it prints while it loads would come when it is not kept any more, or never.
+        Output is unbuffered: else lines printed while it loads would arrive after we stop keeping them, or never.
         """
         paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
         names = dict.fromkeys(("TMPDIR", "VLLM_RPC_BASE_PATH", TEMPORARY), self._temporary)
@@ -113,20 +113,20 @@ class EngineProcess:
 
     @property
     def pid(self) -> int:
-        """The process's id; its process group's as well."""
+        """The process's id, which is also its process group's."""
         return self._process.pid
 
     def send(self, message: ToEngine) -> None:
-        """Take a message that goes out with its neighbours, at the latest when the process is listened to."""
+        """Buffer a message; it is written together with others, at the latest by the next `receive`."""
         self._unsent += frame(message)
         if len(self._unsent) >= TOGETHER:
             self._write()
 
     def receive(self, seconds: float) -> list[FromEngine]:
-        """What the process says within that time, empty if nothing. Raises Gone."""
+        """Return the messages that arrive within this time, possibly none. Raises Gone."""
         until = time.monotonic() + seconds
         while True:
-            ended = self.has_ended()  # looked at before the pipe: all that it said is in there by then
+            ended = self.has_ended()  # checked before the pipe, which by then holds all that it sent
             if self._wait(0.0 if ended else min(LOOK, max(0.0, until - time.monotonic()))):
                 piece = os.read(self._in, 1 << 20)
                 if not piece:
@@ -139,13 +139,13 @@ class EngineProcess:
                 return []
 
     def has_ended(self) -> bool:
-        """Whether the process has ended. It is not reaped, so that its id stays its own until `kill`."""
+        """Whether the process has ended. WNOWAIT leaves it a zombie, so that nobody else gets its id until `kill`."""
         if self._process.returncode is not None:
             return True
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def close(self, patience: float = 10.0) -> None:
-        """Ask the process to free its memory and end; after `patience` seconds it is killed."""
+        """Ask the process to free its memory and end; kill it after `patience` seconds."""
         self.note_shared_memory()
         self.send(Close())
         with suppress(Gone):
@@ -155,7 +155,7 @@ class EngineProcess:
         self.kill()
 
     def kill(self) -> str:
-        """End the process with its workers, now; how it ended, in words. Raises EngineDied if it does not end."""
+        """Kill the process and its workers; return in words how it ended. Raises EngineDied if it does not end."""
         if self._process.returncode is None:
             self.note_shared_memory()
             with suppress(ProcessLookupError):
@@ -174,12 +174,12 @@ class EngineProcess:
         return f"killed by signal {-code}" if code < 0 else f"exit status {code}"
 
     def note_shared_memory(self) -> None:
-        """Keep in mind what shared memory the process holds, so that it can be removed once it is dead."""
+        """Remember the files of shared memory that the process holds, to remove them once it is dead."""
         if self._several:
             self._shared |= shared_memory(self.pid)
 
     def _wait(self, seconds: float) -> bool:
-        """Whether the process said something; what it takes meanwhile is written."""
+        """Wait until the process sends something; meanwhile write what it takes. Return whether it sent something."""
         poll = select.poll()
         poll.register(self._in, select.POLLIN)
         if self._unsent:
@@ -195,7 +195,7 @@ class EngineProcess:
                 try:
                     written = os.write(self._out, self._unsent)
                 except BrokenPipeError:
-                    self._unsent.clear()  # it has ended: `receive` will say so
+                    self._unsent.clear()  # it has ended, which `receive` reports
                     return
                 del self._unsent[:written]
 
@@ -211,10 +211,10 @@ def _temporary_folder() -> str:
 
 
 class Output:
-    """What the process prints. The last lines are kept until it is ready, for finding out why it is not.
+    """What the process prints. Until it is ready we keep the last lines, to find out why it did not start.
 
-    `log` gets all until then. After `forget` no text is kept, since it may hold a case's: only whether memory ran
-    out.
+    `log` receives everything until then. After `forget` we keep no text, since it may quote a case: only whether memory
+    ran out.
     """
 
     def __init__(self, stream: IO[bytes], log: BinaryIO | None = None) -> None:
@@ -224,7 +224,7 @@ class Output:
         self._keep = True
         self.memory_ran_out = False
         self.log_ended = ""
-        """Why `log` does not have all; empty where it does."""
+        """Why `log` is incomplete; empty if it is not."""
         self._reading = threading.Lock()
         os.set_blocking(stream.fileno(), False)
         self._thread = threading.Thread(target=self._drain, daemon=True)
@@ -237,15 +237,15 @@ class Output:
             return "\n".join([*self._lines, _line(self._rest)]) if self._keep else ""
 
     def forget(self) -> None:
-        """Drop what was kept and keep nothing more, once what the process has printed so far is in the log."""
+        """Write what the process has printed so far into the log, then drop it and keep nothing more."""
         with self._reading:
-            self._take()  # takes all that a pipe holds
+            self._take()  # reads as much as a pipe can hold
             self._keep = False
             self._lines.clear()
             self._close_log()
 
     def finish(self) -> None:
-        """Wait until all is read."""
+        """Wait until everything is read."""
         self._thread.join(timeout=1.0)
 
     def _drain(self) -> None:
@@ -260,7 +260,7 @@ class Output:
             self._close_log()
 
     def _take(self) -> bool:
-        """Read what is there; False at the end."""
+        """Read what is there; return False at the end."""
         try:
             piece = b"" if self._stream.closed else os.read(self._stream.fileno(), TOGETHER)
         except BlockingIOError:

@@ -1,7 +1,7 @@
-"""The same passes through Hugging Face transformers: slower, for machines without vLLM, and a second opinion on it.
+"""Hugging Face transformers as the engine: slower, for machines without vLLM, and to check vLLM's results against.
 
-Outlines' grammar processor masks, and one row of a batch never changes what another draws: each has a random
-generator of its own, seeded by its pass.
+Outlines' grammar processor masks the logits. One row of a batch never changes what another draws: each has its own
+random generator, seeded by its pass.
 """
 
 import os
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import torch
 
 BATCH = 8
-"""Passes of one grammar that are generated together."""
+"""Passes of one grammar to generate together."""
 
 
 class Transformers(EngineKind):
@@ -42,12 +42,12 @@ def load(config: EngineConfig, beat: Callable[[], None]) -> "TransformersEngine"
 class TransformersEngine:
     """Generates small batches of passes that share their grammar and end ids.
 
-    Of `config.settings`, `batch_size` and `device` are its own; vLLM's mean nothing here. `beat` is called at
-    every token.
+    It reads `batch_size` and `device` from `config.settings` and ignores vLLM's settings. It calls `beat` at every
+    token.
     """
 
     def __init__(self, config: EngineConfig, beat: Callable[[], None] = lambda: None) -> None:
-        # Else the mask's kernel is compiled at its first use, which takes longer than it ever saves here.
+        # Otherwise the mask's kernel is compiled at its first use, which takes longer than it saves.
         os.environ["TORCH_COMPILE_DISABLE"] = "1"
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         import outlines
@@ -56,7 +56,7 @@ class TransformersEngine:
         from outlines.backends.llguidance import LLGuidanceBackend
 
         outlines.caching.disable_cache()
-        # A row that has ended is padded on, which its grammar does not expect.
+        # A row that has ended is padded, which its grammar does not expect.
         warnings.filterwarnings("ignore", "Error in LLMatcher", UserWarning)
         device = str(config.settings.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
         tokenizer = transformers.AutoTokenizer.from_pretrained(config.model, trust_remote_code=False)
@@ -64,7 +64,7 @@ class TransformersEngine:
             config.model, dtype=config.dtype, trust_remote_code=False, use_safetensors=True
         )
         self._model = outlines.from_transformers(model.to(device).eval(), tokenizer)
-        self._grammars = LLGuidanceBackend(self._model)  # kept: it takes a second to read a large vocabulary
+        self._grammars = LLGuidanceBackend(self._model)  # kept: reading a large vocabulary takes a second
         self._end: int = tokenizer.eos_token_id
         self._batch = int(str(config.settings.get("batch_size", BATCH)))
         self._beat = beat
@@ -76,14 +76,14 @@ class TransformersEngine:
         self.facts = EngineFacts(TRANSFORMERS.name, transformers.__version__, context, dtype, name)
 
     def submit(self, item: Pass) -> None:
-        """Queue a pass; one that can't be generated comes back as a result with `finish` "error"."""
+        """Enqueue a pass; one that can't be generated comes back as a result with `finish` "error"."""
         if refusal := self._refusal(item):
             self._refused.append(PassResult(item.id, finish="error", error=refusal))
         else:
             self._held.append(item)
 
     def step(self) -> list[PassResult]:
-        """Generate one batch: the oldest pass and those that can go with it."""
+        """Generate one batch: the oldest pass and those that can be generated with it."""
         if self._refused or not self._held:
             refused, self._refused = self._refused, []
             return refused
@@ -98,7 +98,7 @@ class TransformersEngine:
         del self._model, self._grammars
 
     def _refusal(self, item: Pass) -> str:
-        """Why a pass can't be generated; empty if it can."""
+        """Return why a pass can't be generated; empty if it can."""
         if excess := item.excess(self.facts.max_model_len):
             return excess
         if not (item.shared or item.own) or item.max_tokens < 1:
@@ -141,7 +141,7 @@ class TransformersEngine:
         ]
 
     def _mask(self, grammar: str | None) -> list[Any]:
-        """Outlines' processor for a grammar, and none without one. Raises ValueError for what is no grammar."""
+        """Return Outlines' processor for a grammar, none without one. Raises ValueError for an invalid grammar."""
         from llguidance import LLMatcher
 
         if grammar is None:
@@ -153,9 +153,9 @@ class TransformersEngine:
 
 
 class Draw:
-    """A logits processor behind the mask: draws each row's token by its pass's sampling and leaves that one alone.
+    """A logits processor after the mask: it draws each row's token and masks all others, so that `generate` takes it.
 
-    At each token it notes the log-probabilities that the passes ask for, before temperature.
+    At each token it records the log-probabilities that the passes ask for, before temperature.
     """
 
     def __init__(self, batch: list[Pass], beat: Callable[[], None]) -> None:
@@ -180,7 +180,7 @@ class Draw:
 
 
 def _draw(how: Sampling, logits: "torch.Tensor", dice: "torch.Generator") -> int:
-    """One token: the likeliest at temperature 0; else of the `top_k` likeliest, the fewest that hold `top_p`."""
+    """Draw one token: the likeliest at temperature 0, else one of the fewest `top_k` likeliest that hold `top_p`."""
     if how.temperature == 0:
         return int(logits.argmax())
     shares, order = (logits / how.temperature).softmax(-1).cpu().sort(descending=True)
@@ -192,7 +192,7 @@ def _draw(how: Sampling, logits: "torch.Tensor", dice: "torch.Generator") -> int
 
 
 def _kind(item: Pass) -> tuple[str | None, tuple[int, ...], bool]:
-    """What passes must share to be generated together; one token apart from many, or it waits for them."""
+    """Return what passes must share to be generated together; a pass of one token must not wait for long ones."""
     return item.grammar, item.stop_ids, item.max_tokens == 1
 
 

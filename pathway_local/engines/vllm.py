@@ -1,4 +1,4 @@
-"""vLLM as the engine: every pass is a request with settings of its own, and all of them share one batch."""
+"""vLLM as the engine: every pass is a request with its own settings, and all passes share one batch."""
 
 import gc
 import os
@@ -32,13 +32,13 @@ from pathway_local.system.private_process import STOPPING
 CAPABILITY = 90
 
 CPU_BLOCK = 32
-"""Tokens that the prefix cache keeps or drops together; the CPU attention takes multiples of 32, vLLM's own is 128."""
+"""Tokens that the prefix cache keeps or drops together. CPU attention takes multiples of 32; vLLM's default is 128."""
 
 BEGINNING, CONTINUING = 1, 0
-"""vLLM's priorities: the lowest number first, and among equals who came first."""
+"""vLLM's priorities: the lowest number runs first, among equal ones the earliest request."""
 
 MOMENT = 0.005
-"""Seconds between two looks whether what continues an ended pass has come, where nothing else can be done."""
+"""Seconds to sleep while nothing can start, until a pass arrives that continues a finished one."""
 
 CPU_SEQUENCES = 64
 
@@ -46,8 +46,8 @@ GPU_SEQUENCES = 1024
 """How many passes vLLM batches on a large GPU, where a judge's entry does not say."""
 
 CORE_APART = "VLLM_ENABLE_V1_MULTIPROCESSING"
-"""Environment variable of vLLM's: whether its core runs in a process of its own. Ours holds nothing else, and a core
-that is alone in it connects to nobody, so that the strictest filter does."""
+"""vLLM's environment variable: whether its core runs in a process of its own. We keep the core in ours: then it
+connects to nobody, and the strictest filter suffices."""
 
 
 class Vllm(EngineKind):
@@ -101,10 +101,10 @@ def load(config: EngineConfig, _beat: Callable[[], None]) -> "VllmEngine":
 
 
 class VllmEngine:
-    """Drives vLLM's own scheduler a step at a time. `config.settings` are vLLM's, those that SETTINGS names.
+    """Drives vLLM's own scheduler one step at a time. `config.settings` are vLLM's own, of those in SETTINGS.
 
-    Run with vLLM 0.32.0, and all but `vllm_request.TrustingParams`, priorities and `Admission` with 0.28.0; the rest of
-    it is the same in 0.26.0.
+    Tried with vLLM 0.32.0; without `vllm_request.TrustingParams`, priorities and `Admission` also with 0.28.0, and the
+    rest is the same in 0.26.0.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -121,7 +121,7 @@ class VllmEngine:
             use_cpu(eager=bool(options["enforce_eager"]))
         if VLLM.has_workers(config):
             _shield_workers()
-        gc.disable()  # to look for garbage among what imports leave took a seventh of the time until the engine stood
+        gc.disable()  # garbage collection during these imports takes a seventh of the start-up time
         try:
             import vllm
             from outlines import caching
@@ -137,7 +137,7 @@ class VllmEngine:
         if on_cpu:
             _register_class(config.model)
         arguments = EngineArgs(**options)
-        # Sized as vLLM's offline class is: for throughput, not for the first token.
+        # Sized like vLLM's offline class: for throughput, not for the first token.
         self._engine = LLMEngine.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
         self._refusals = _refusals()
         model = self._engine.model_config
@@ -146,21 +146,21 @@ class VllmEngine:
         self._held: dict[str, Pass] = {}
         self._refused: list[PassResult] = []
         cache = self._engine.vllm_config.cache_config
-        # A model with several kinds of layers holds fewer tokens, how many depends on their prompts: vLLM sees to it.
+        # A model with several kinds of layers holds fewer tokens, depending on the prompts: vLLM takes care of it.
         self._admission = Admission(cache.num_gpu_blocks * cache.block_size, cache.block_size)
         device = current_platform.get_device_name()
         dtype = str(model.dtype).removeprefix("torch.")
         self.facts = EngineFacts(VLLM.name, vllm.__version__, model.max_model_len, dtype, device)
 
     def submit(self, item: Pass) -> None:
-        """Queue a pass; one that vLLM refuses comes back as a result with `finish` "error"."""
+        """Enqueue a pass; one that vLLM refuses comes back as a result with `finish` "error"."""
         if excess := item.excess(self.facts.max_model_len):
             self._refuse(item, excess)
         else:
             self._admission.add(item)
 
     def step(self) -> list[PassResult]:
-        """One token for every pass in flight; those that are finished."""
+        """Generate one token for every running pass; return the results of those that finished."""
         for item in self._admission.begin(time.monotonic()):
             self._begin(item)
         done, self._refused = self._refused, []
@@ -172,7 +172,7 @@ class VllmEngine:
 
     def close(self) -> None:
         """End vLLM's workers and free the model's memory."""
-        self._engine.engine_core.shutdown(timeout=0)  # it would ask by a signal that is blocked, and wait
+        self._engine.engine_core.shutdown(timeout=0)  # with a timeout vLLM sends a signal that is blocked, and waits
 
     def _begin(self, item: Pass) -> None:
         from vllm.inputs.engine import tokens_input
@@ -208,46 +208,46 @@ class VllmEngine:
 
 
 def use_cpu(*, eager: bool) -> None:
-    """Settings that vLLM and torch read when they are imported."""
-    # Threads that spin while they wait starve each other when anything else runs: 36 s became 5 s, beside 4 processes.
+    """Set the environment variables that vLLM and torch read when they are imported."""
+    # Threads that spin while they wait starve each other: beside 4 other processes this made 36 s into 5 s.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if eager:
         os.environ["VLLM_CPU_CI_ENV"] = "1"
-        # Else the first log-probability has the C++ compiler make a kernel that counts ranks: 3 to 15 s.
+        # Otherwise the first log-probability compiles a C++ kernel that counts ranks: 3 to 15 s.
         os.environ["TORCH_COMPILE_DISABLE"] = "1"
 
 
 def _register_class(model: str) -> None:
-    """Have vLLM look at the judge's class in this process, where it knows the class by its name.
+    """Load the judge's class for vLLM in this process, if vLLM knows the class by its name.
 
-    The first time it would look in a process of its own, so as not to touch CUDA; that one imports all of vLLM once
-    more (13 processor seconds) and answers by a pickle.
+    Otherwise vLLM inspects the class in another process, so as not to touch CUDA: that imports all of vLLM once more
+    (13 processor seconds) and returns a pickle.
     """
     from vllm import ModelRegistry
 
     for name in class_names(read_json(Path(model) / "config.json")):
         if known := ModelRegistry.models.get(name):
-            with suppress(Exception):  # vLLM then looks by itself, tries the next, and says what is wrong
+            with suppress(Exception):  # vLLM then inspects it by itself, and reports what is wrong
                 ModelRegistry.register_model(name, known.load_model_cls())
                 return
 
 
 def _shield_workers() -> None:
-    """Let no signal that asks the command to stop reach workers: vLLM has them end by it, and what is blocked stays so.
+    """Block the signals that ask a command to stop, so that workers inherit this: vLLM's workers would end by them.
 
-    In this process they are blocked from its start. But starting the tracker of shared memory, which workers share,
-    unblocks two of them.
+    They are blocked in this process from its start. But starting the tracker of shared memory, which workers share,
+    unblocks two of them; so start it first and block them again.
     """
     resource_tracker.ensure_running()
     signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
 
 
 def engine_options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
-    """vLLM's arguments. Raises EngineError for a setting that is not the judge's to make."""
+    """Return vLLM's arguments. Raises EngineError for a setting that a judge may not make."""
     for name in config.settings:
         if name not in SETTINGS:
             known = ", ".join(sorted(SETTINGS))
-            raise EngineError(f"{name!r} is no setting of vLLM that a judge may make", f"There are: {known}.")
+            raise EngineError(f"{name!r} is not an allowed engine setting", f"Allowed are: {known}.")
     options: dict[str, Any] = {
         "load_format": "safetensors",
         "enable_prefix_caching": True,
@@ -265,12 +265,12 @@ def engine_options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
         "use_tqdm_on_load": False,
     }
     if options["load_format"] not in ("safetensors", "dummy"):
-        raise EngineError("weights are read from safetensors files alone", "Leave load_format out.")
+        raise EngineError("weights are read from safetensors files only", "Leave load_format out.")
     return options
 
 
 def _cpu_options(config: EngineConfig) -> dict[str, object]:
-    """Eager, since compiling pays only for long jobs of large models; a cache that holds what can be in flight."""
+    """Run eagerly, since compiling pays off only for long jobs of large models; size the cache for a full batch."""
     sequences = config.settings.get("max_num_seqs")
     sequences = sequences if isinstance(sequences, int) else CPU_SEQUENCES
     return {
@@ -284,25 +284,25 @@ def _cpu_options(config: EngineConfig) -> dict[str, object]:
 
 
 def _cpu_memory(config: EngineConfig, sequences: int) -> dict[str, int]:
-    """A cache of so many whole contexts, as far as CPU_PART allows; where none is asked for, a context that fits in."""
+    """Size the cache for this many whole contexts within CPU_PART of memory; choose a context if none is given."""
     described = read_json(Path(config.model) / "config.json")
     shape, declared, room = architecture(described), context(described), free_memory() // CPU_PART
     if shape is None or not (config.max_model_len or declared):
         return {"kv_cache_memory_bytes": room}
     number = 4 if config.dtype == "float32" else 2
-    # What was promised is kept: libraries have taken some of the memory since it was reckoned with.
+    # Keep the context that we promised: imports have since used some of the memory.
     most = config.max_model_len or min(declared or 0, cpu_context(shape, room, number))
     one, wanted = (cpu_cache_bytes(shape, most, number, cases) for cases in (1, sequences))
     return {"max_model_len": most, "kv_cache_memory_bytes": max(one, min(room, wanted))}
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """What vLLM raises for one request that it does not take; its own error is a ValueError in 0.26, not in 0.32."""
+    """Return what vLLM raises to refuse one request; its own error is a ValueError in 0.26 and not in 0.32."""
     from vllm.exceptions import VLLMValidationError
 
     return (ValueError, TypeError, VLLMValidationError)
 
 
 def _named(ids: tuple[int, ...], given: Mapping[int, Any]) -> dict[int, float]:
-    """The log-probabilities of these ids among those that vLLM gave for one generated token."""
+    """Return the log-probabilities of these ids from those that vLLM gave for one generated token."""
     return {token: float(given[token].logprob) for token in ids}

@@ -1,4 +1,4 @@
-"""What vLLM is told of one pass: how to draw, the grammar, and what to give back. Imports vLLM."""
+"""vLLM's settings for one pass: sampling, grammar, and what to return. Imports vLLM."""
 
 from copy import copy
 from functools import lru_cache
@@ -12,14 +12,14 @@ from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 from pathway_local.passes import Pass
 
 GRAMMARS = 256
-"""Grammars that are kept; one that holds a case's own texts is that case's alone."""
+"""Grammars to keep. A grammar that quotes a case's texts serves that case alone, so their number has to be bounded."""
 
 
 class TrustingParams(SamplingParams):  # type: ignore[misc]
-    """A request's settings, whose grammar is looked at only if no request before had it, and which are copied flat.
+    """A request's settings that validate each grammar once and copy themselves without a deep copy.
 
-    vLLM looks at each request's grammar anew and copies its settings in depth: half of the time of handing it over.
-    Where a version of vLLM has other names for this, it looks. Workers get these settings pickled.
+    vLLM validates the grammar of every request and deep-copies its settings, which takes half of the time to submit it.
+    If a version of vLLM has other names for these methods, it validates as usual. Workers get these settings pickled.
     """
 
     def _validate_structured_outputs(self, *given: Any, **named: Any) -> None:
@@ -28,7 +28,7 @@ class TrustingParams(SamplingParams):  # type: ignore[misc]
             return
         super()._validate_structured_outputs(*given, **named)
         if len(_known) >= GRAMMARS:
-            _known.clear()  # those of single cases, which do not come again
+            _known.clear()  # those of single cases do not come again
         _known.add(constraint.grammar)
 
     def clone(self) -> "TrustingParams":
@@ -40,7 +40,7 @@ _known: set[str | None] = set()
 
 
 def sampling_params(item: Pass, kind: type[SamplingParams] = TrustingParams) -> SamplingParams:
-    """A pass's settings for vLLM, of that kind."""
+    """Return a pass's settings for vLLM, of that class."""
     how = item.sampling
     return kind(
         temperature=how.temperature,

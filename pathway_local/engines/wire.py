@@ -1,6 +1,6 @@
-"""What passes between a host and its engine's process: MessagePack, each message behind its length. Nothing is pickled.
+"""The messages between a host and its engine's process: MessagePack, each after its length. Nothing is pickled.
 
-Each end decodes what the other may say and nothing else.
+Each end decodes the messages that the other may send, and refuses all else.
 """
 
 from typing import Generic, TypeVar
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
 
 LENGTH = 4
-"""Bytes in front of a message that hold its length."""
+"""Bytes before each message, which hold its length."""
 
 Message = TypeVar("Message")
 
@@ -26,7 +26,7 @@ class Load(Struct, frozen=True, tag=True):
 
 
 class Work(Struct, frozen=True, tag=True):
-    """To the engine's process: a pass without its shared ids, and these where they are not those of the pass before."""
+    """To the engine's process: a pass without its shared ids, and these if they differ from the last pass's."""
 
     item: Pass
     shared: tuple[int, ...] | None = None
@@ -53,17 +53,17 @@ class Failed(Struct, frozen=True, tag=True):
 
 
 class Alive(Struct, frozen=True, tag=True):
-    """From the engine's process: work goes on."""
+    """From the engine's process: a sign of life."""
 
 
 class Results(Struct, frozen=True, tag=True):
-    """From the engine's process: what was finished."""
+    """From the engine's process: results of passes."""
 
     results: tuple[PassResult, ...]
 
 
 class Died(Struct, frozen=True, tag=True):
-    """From the engine's process, at its end: what kind of error the engine met, and whether memory ran out."""
+    """From the engine's process, at its end: the kind of error, and whether memory ran out."""
 
     kind: str
     memory: bool
@@ -76,13 +76,13 @@ _ENCODE = Encoder().encode
 
 
 def frame(message: ToEngine | FromEngine) -> bytes:
-    """A message as bytes, behind its length."""
+    """Return a message as bytes, after its length."""
     body = _ENCODE(message)
     return len(body).to_bytes(LENGTH) + body
 
 
 class Frames(Generic[Message]):
-    """Puts messages of a kind together again from whatever pieces a pipe hands over."""
+    """Decodes messages of one kind from the pieces that a pipe delivers."""
 
     def __init__(self, decoder: "Decoder[Message]") -> None:
         self._decode = decoder.decode
@@ -90,16 +90,16 @@ class Frames(Generic[Message]):
 
     @classmethod
     def to_engine(cls) -> "Frames[ToEngine]":
-        """What an engine's process is told."""
+        """Frames for what an engine's process receives."""
         return Frames(Decoder(ToEngine))
 
     @classmethod
     def from_engine(cls) -> "Frames[FromEngine]":
-        """What an engine's process says."""
+        """Frames for what an engine's process sends."""
         return Frames(Decoder(FromEngine))
 
     def feed(self, piece: bytes) -> list[Message]:
-        """The messages that this piece completes."""
+        """Return the messages that this piece completes."""
         found, held, at = [], memoryview(self._rest + piece), 0
         while (begin := at + LENGTH) <= len(held):
             end = begin + int.from_bytes(held[at:begin])
@@ -112,26 +112,26 @@ class Frames(Generic[Message]):
 
 
 class PassWriter:
-    """Writes passes; the ids that those of a rubric share go where they are not those of the pass before."""
+    """Writes passes; shared ids (a rubric's text) are sent only if they differ from the last pass's."""
 
     def __init__(self) -> None:
         self._shared: tuple[int, ...] = ()
 
     def message(self, item: Pass) -> Work:
-        """A pass for the reader of all that was written before."""
+        """Return the message for a pass; the reader must have read all messages before it."""
         same = item.shared is self._shared or item.shared == self._shared
         self._shared = item.shared
         return Work(replace(item, shared=()), None if same else item.shared)
 
 
 class PassReader:
-    """Reads what one PassWriter wrote, in that order."""
+    """Reads the messages of one PassWriter, in their order."""
 
     def __init__(self) -> None:
         self._shared: tuple[int, ...] = ()
 
     def read(self, work: Work) -> Pass:
-        """The next pass."""
+        """Return the next pass."""
         if work.shared is not None:
             self._shared = work.shared
         return replace(work.item, shared=self._shared)

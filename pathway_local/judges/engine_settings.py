@@ -1,4 +1,4 @@
-"""A judge's engine settings, checked by name against the vLLM that is installed, with `auto` made a number."""
+"""Checks a judge's engine settings against the installed vLLM and replaces `auto` by a number."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -32,12 +32,12 @@ SETTINGS: dict[str, type] = {
     "tensor_parallel_size": int,
     "tokenizer_mode": str,
 }
-"""What a judge may set of vLLM, and to what kind of value. Nothing here names code or a pickle that vLLM would load."""
+"""vLLM's settings that a judge may use, and their types. None of them names code or a pickle that vLLM would load."""
 
 DETERMINISTIC = "deterministic"
-"""A setting of ours: the same reply alone and in any batch."""
+"""Our own setting: the same reply alone and in any batch."""
 
-GPU_HINT = "vLLM has it for NVIDIA GPUs of compute capability 9.0 or more, such as an H100. Leave it out elsewhere."
+GPU_HINT = "vLLM can do it on NVIDIA GPUs of compute capability 9.0 or more, such as an H100. Else leave it out."
 
 PARALLEL = "tensor_parallel_size"
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", dict: "a mapping of names"}
@@ -47,10 +47,10 @@ _ENTRY_KEYS = {"dtype": "dtype", "max_model_len": "context", "revision": "revisi
 def resolve(
     settings: Mapping[str, object], machine: Machine, config: Mapping[str, object], judge: str
 ) -> dict[str, object]:
-    """The settings as vLLM takes them; `config` is the model's `config.json`, `judge` names it in errors.
+    """Return the settings as vLLM takes them; `config` is the model's `config.json`, `judge` is its name for errors.
 
-    `tensor_parallel_size: auto` becomes the most GPUs of this machine that the model's heads can be divided
-    among. Raises RegistryError for a name or a value that can't be, EngineMissing for GPUs that are not here.
+    `tensor_parallel_size: auto` becomes the largest number of this machine's GPUs that the model's heads can be divided
+    among. Raises RegistryError for an invalid name or value, EngineMissing for GPUs that this machine lacks.
     """
     for name, value in settings.items():
         _check_name(name, judge)
@@ -62,10 +62,10 @@ def resolve(
 
 
 def computed_in(judge: JudgeSpec, machine: Machine) -> str:
-    """The type of number that this machine computes the judge's scores with; "auto" leaves it to the engine.
+    """Return the number type in which this machine computes the judge's scores; "auto" leaves it to the engine.
 
-    vLLM then takes 16 bits, also for 32-bit weights. A processor without bfloat16 computes in float32, unless the
-    judge's entry names a type.
+    For "auto" vLLM takes 16 bits, even for 32-bit weights. A processor without bfloat16 computes in float32, unless
+    the judge's entry names a type.
     """
     plain = judge.precision in ("bf16", "fp16", "fp32") and "quantization" not in judge.engine
     slow = not machine.bf16 and not (machine.gpus and uses_gpu())
@@ -73,9 +73,9 @@ def computed_in(judge: JudgeSpec, machine: Machine) -> str:
 
 
 def most_parallel(gpus: int, heads: int | None, kv_heads: int | None) -> int:
-    """The most of so many GPUs that attention heads can be divided among; 1 where the heads are not known.
+    """Return the most of these GPUs among which attention heads can be divided; 1 if the heads are unknown.
 
-    vLLM wants the heads in equal shares, and the key-value heads in equal shares or each repeated equally often.
+    vLLM needs equal shares of the heads, and equal shares of the key-value heads or each repeated equally often.
     """
     if not heads:
         return 1
@@ -88,13 +88,13 @@ def _check_name(name: str, judge: str) -> None:
         return
     at = f"judge {judge!r}: engine.{name[:60]}"
     if name in _ENTRY_KEYS:
-        raise RegistryError(f"{at} is not set there", f"The entry has a key of its own for it: {_ENTRY_KEYS[name]}.")
+        raise RegistryError(f"{at} is not set there", f"Use the entry's own key for it: {_ENTRY_KEYS[name]}.")
     known = ", ".join(sorted(SETTINGS))
     if name in settings_names():
-        raise RegistryError(f"{at} is no setting that a judge may make", f"There are: {known}.")
+        raise RegistryError(f"{at} is not an allowed engine setting", f"Allowed are: {known}.")
     near = get_close_matches(name.replace("-", "_"), SETTINGS, n=1) or get_close_matches(name, settings_names(), n=1)
     said = f"Did you mean {near[0]!r}? " if near else ""
-    raise RegistryError(f"{at}: vLLM {vllm_version()} has no such setting", f"{said}There are: {known}.")
+    raise RegistryError(f"{at}: vLLM {vllm_version()} has no such setting", f"{said}Allowed are: {known}.")
 
 
 def _check_kind(name: str, value: object, judge: str) -> None:
@@ -103,7 +103,7 @@ def _check_kind(name: str, value: object, judge: str) -> None:
     if name == PARALLEL or (isinstance(value, fits) and (kind in (bool, object) or not isinstance(value, bool))):
         return
     at = f"judge {judge!r}: engine.{name} is {str(value)[:40]!r}"
-    raise RegistryError(f"{at}, and has to be {_KINDS[kind]}", "Write it so, or leave it out for vLLM's own default.")
+    raise RegistryError(f"{at}, but must be {_KINDS[kind]}", "Correct it, or leave it out for vLLM's default.")
 
 
 def _parallel(asked: object, machine: Machine, config: Mapping[str, object], judge: str) -> int:
@@ -115,12 +115,12 @@ def _parallel(asked: object, machine: Machine, config: Mapping[str, object], jud
     if asked == "auto":
         return most_parallel(here, heads, kv_heads)
     if not isinstance(asked, int) or isinstance(asked, bool) or asked < 1:
-        raise RegistryError(f"{at} is neither a number of GPUs nor auto", "Write auto to take those that are here.")
+        raise RegistryError(f"{at} is neither a number of GPUs nor auto", "Write auto to use the GPUs of this machine.")
     if heads and most_parallel(asked, heads, kv_heads) != asked:
         said = f"{at}: {heads} attention heads"
         said += f" and {kv_heads} key-value heads" if kv_heads else ""
-        raise RegistryError(f"{said} can't be divided among {asked} GPUs", "Write auto to take as many as can be.")
+        raise RegistryError(f"{said} can't be divided among {asked} GPUs", "Write auto to use as many as possible.")
     if here and asked > here:
-        hint = f"Write `{PARALLEL}: auto` to take those that are here, or run it on another machine."
+        hint = f"Write `{PARALLEL}: auto` to use those of this machine, or run it on another machine."
         raise EngineMissing(f"{at} asks for {asked} GPUs, and this machine has {here}", hint)
     return asked

@@ -1,4 +1,4 @@
-"""What the installed vLLM takes and runs, read from its files: importing it takes many seconds."""
+"""Reads from vLLM's files which settings and models it supports, since importing vLLM takes many seconds."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ _MODELS = "model_executor/models/registry.py"
 
 @lru_cache(1)
 def settings_names() -> tuple[str, ...]:
-    """What the installed vLLM can be set by: the fields of its EngineArgs. Raises EngineMissing."""
+    """Return the names of vLLM's settings: the fields of its EngineArgs. Raises EngineMissing."""
     for node in _parsed(_ARGUMENTS).body:
         if isinstance(node, ast.ClassDef) and node.name == "EngineArgs":
             fields = [part.target for part in node.body if isinstance(part, ast.AnnAssign)]
@@ -26,7 +26,7 @@ def settings_names() -> tuple[str, ...]:
 
 @lru_cache(1)
 def architectures() -> frozenset[str]:
-    """The model architectures that the installed vLLM runs, by the names in `config.json`. Raises EngineMissing."""
+    """Return the architectures that the installed vLLM runs, as `config.json` names them. Raises EngineMissing."""
     tables = dict(_tables(_parsed(_MODELS)))
     if "_VLLM_MODELS" not in tables:
         raise _unknown(_MODELS)
@@ -34,7 +34,7 @@ def architectures() -> frozenset[str]:
 
 
 def check_architecture(config: Mapping[str, object]) -> str:
-    """What will run the model of this `config.json`, in words. Raises EngineMissing where nothing will."""
+    """Return in words what will run the model of this `config.json`. Raises EngineMissing if nothing will."""
     named = class_names(config)
     found = vllm_version()
     if not named:
@@ -45,7 +45,7 @@ def check_architecture(config: Mapping[str, object]) -> str:
         return f"{named[0]}, which vLLM {found} does not know, but may run through transformers"
     raise EngineMissing(
         f"vLLM {found} knows no model of the architecture {named[0][:80]!r}",
-        "It may be newer than this vLLM, or have code of its own, which is never run: update vLLM or take another.",
+        "Update vLLM if the model is newer, or take another judge: code that comes with a model is never run.",
     )
 
 
@@ -79,7 +79,7 @@ def _tables(tree: ast.Module) -> Iterator[tuple[str, ast.Dict]]:
 
 
 def _names(table: ast.Dict, tables: Mapping[str, ast.Dict]) -> Iterator[str]:
-    """The keys of a table, and of the tables that it takes in by `**`."""
+    """Yield the keys of a table, and of the tables that it includes by `**`."""
     for key, value in zip(table.keys, table.values, strict=True):
         if isinstance(key, ast.Constant):
             yield str(key.value)

@@ -1,4 +1,4 @@
-"""What is loaded: tokenizers and an engine, for jobs that follow each other in one process."""
+"""Keeps tokenizers and an engine loaded for jobs that follow each other in one process."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,15 +14,15 @@ from pathway_local.sealing.levels import Wanted
 
 
 class EngineCache:
-    """Keeps the engine of one judge until another one is asked for, and every tokenizer.
+    """Keeps the engine of one judge until a job needs another one, and every tokenizer.
 
-    A second job with the same judge then begins at once. It frees the engine when it is left as a context.
+    A second job with the same judge then starts at once. Leaving it as a context manager frees the engine.
     """
 
     def __init__(self) -> None:
         self._tokenizers: dict[tuple[Path, tuple[str, ...]], JudgeTokenizer] = {}
         self._engine: tuple[tuple[str, EngineConfig, Wanted], Host] | None = None
-        self._reckoned: tuple[tuple[str, EngineConfig, Wanted], int] | None = None
+        self._estimated: tuple[tuple[str, EngineConfig, Wanted], int] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -34,26 +34,27 @@ class EngineCache:
 
     @property
     def host(self) -> Host | None:
-        """The engine that is loaded, if there is one."""
+        """The loaded engine, if any."""
         return self._engine[1] if self._engine else None
 
     def tokenizer(self, judge: JudgeSpec) -> JudgeTokenizer:
-        """The judge's tokenizer."""
+        """Return the judge's tokenizer."""
         key = (weights_folder(judge), tuple(judge.end_of_turn))
         if key not in self._tokenizers:
             self._tokenizers[key] = JudgeTokenizer(*key)
         return self._tokenizers[key]
 
-    def context(self, kind: str, config: EngineConfig, seal: Wanted, reckon: Callable[[], int]) -> int:
-        """The context, in tokens, of the judge that `config` names with its whole one: as it was reckoned at first.
+    def context(self, kind: str, config: EngineConfig, seal: Wanted, estimate: Callable[[], int]) -> int:
+        """Return the first estimate of the context, in tokens, for a judge; `config` names the judge's whole context.
 
-        Once an engine is loaded there is less memory to reckon with; that of another judge is freed before.
+        A loaded engine uses memory, and a new estimate would be too small. So keep the first one, and free another
+        judge's engine before estimating.
         """
         wanted = (kind, config, seal)
-        if self._reckoned is None or self._reckoned[0] != wanted:
+        if self._estimated is None or self._estimated[0] != wanted:
             self.free()
-            self._reckoned = wanted, reckon()
-        return self._reckoned[1]
+            self._estimated = wanted, estimate()
+        return self._estimated[1]
 
     def engine(
         self,
@@ -64,9 +65,9 @@ class EngineCache:
         stopped: Callable[[], bool],
         log: Path | None = None,
     ) -> Host:
-        """The engine with that configuration; another one is freed first, since two may not fit into the memory.
+        """Return the engine with that configuration; free another one first, since two may not fit into memory.
 
-        `log` gets all that it prints while it loads.
+        `log` receives everything that it prints while it loads.
         """
         wanted = (kind, config, seal)
         if self._engine and self._engine[0] != wanted:
@@ -78,7 +79,7 @@ class EngineCache:
         return host
 
     def free(self) -> None:
-        """End the engine, if there is one, and with it whatever it still works on."""
+        """End the engine, if any, and all its work in flight."""
         if self._engine:
             self._engine[1].close()
             self._engine = None

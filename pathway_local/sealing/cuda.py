@@ -1,4 +1,4 @@
-"""Whether CUDA starts under a seal, tried in a forked process: this one can't take a seal off, or a driver out."""
+"""Tries in a forked process whether CUDA starts under a seal: this process could remove neither seal nor driver."""
 
 import ctypes
 import os
@@ -9,7 +9,7 @@ _LIBRARY = "libcuda.so.1"
 
 
 def initialize() -> int:
-    """The answer of the driver's cuInit; NO_DRIVER where its library can't be loaded."""
+    """Return what the driver's cuInit returns; NO_DRIVER if its library can't be loaded."""
     try:
         return int(ctypes.CDLL(_LIBRARY).cuInit(0))
     except OSError:
@@ -17,7 +17,7 @@ def initialize() -> int:
 
 
 def answer_under(seal: Callable[[], object]) -> int:
-    """The answer of cuInit after `seal`, in a forked process; NO_DRIVER where that ends before it answers."""
+    """Return what cuInit returns after `seal` in a forked process; NO_DRIVER if that process ends first."""
     read, write = os.pipe()
     trial = os.fork()
     if trial == 0:

@@ -1,4 +1,4 @@
-"""An engine's process made private: signals, variables of the environment, folders for caches."""
+"""Makes an engine's process private: signals, environment variables, folders for caches."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from pathlib import Path
 from pathway_local.system.private_process import STOPPING, make_private
 
 TEMPORARY = "PATHWAY_LOCAL_TEMPORARY"
-"""Environment variable: the folder for temporary files of an engine's process, which goes when that ends."""
+"""Environment variable: the folder for an engine's temporary files, which is removed when the engine ends."""
 
 SWITCHES = {
     "HF_HUB_OFFLINE": "1",
@@ -22,7 +22,7 @@ SWITCHES = {
     "VLLM_ALLOW_INSECURE_SERIALIZATION": "0",
     "VLLM_CONFIGURE_LOGGING": "0",
     "TQDM_DISABLE": "1",
-    # The GPU's memory would be written to a file, with what was in flight.
+    # Otherwise a crash writes the GPU's memory to a file, with the cases in flight.
     "CUDA_ENABLE_COREDUMP_ON_EXCEPTION": "0",
     "CUDA_ENABLE_USER_TRIGGERED_COREDUMP": "0",
     "VLLM_DEBUG_LOG_API_SERVER_RESPONSE": "0",
@@ -30,7 +30,7 @@ SWITCHES = {
     # A forked worker would inherit our pipes, and keep them open when we die.
     "VLLM_WORKER_MULTIPROCESSING_METHOD": "spawn",
 }
-"""Set before any import: they keep vLLM and the libraries under it off the network, out of our pipes and of files."""
+"""Set before any import: they keep vLLM and its libraries off the network, and cases out of pipes and files."""
 
 UNSET = (
     "VLLM_DEBUG_DUMP_PATH",
@@ -38,7 +38,7 @@ UNSET = (
     "VLLM_MODEL_REDIRECT_PATH",
     "VLLM_TORCH_PROFILER_DIR",
 )
-"""Taken away: they have vLLM write files of what it does, or load other weights than were looked at."""
+"""Removed: they would make vLLM write files about its work, or load other weights than those that we checked."""
 
 CACHES = {
     "FLASHINFER_WORKSPACE_BASE": "flashinfer",
@@ -53,7 +53,8 @@ CACHES = {
 def settle() -> None:
     """Make this process private."""
     for number in STOPPING:
-        # The parent's to answer, and systemd sends them to all of a service; what is blocked, a library may unblock.
+        # The parent answers these, but systemd sends them to every process of a service. Ignore them although they are
+        # blocked, since a library may unblock them.
         signal.signal(number, signal.SIG_IGN)
     make_private()
     os.environ.update(SWITCHES | _caches())
@@ -62,7 +63,7 @@ def settle() -> None:
 
 
 def _caches() -> dict[str, str]:
-    """Folders of ours alone for what is read back as code or pickles; by default some lie where others may write."""
+    """Return private folders for caches, which libraries load as code or pickles; some defaults are open to others."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathway-local"
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -70,5 +71,5 @@ def _caches() -> dict[str, str]:
     except OSError:
         if TEMPORARY not in os.environ:
             return {}
-        home = Path(os.environ[TEMPORARY])  # a home that can't be written to: cached for this process alone
+        home = Path(os.environ[TEMPORARY])  # the home is read-only: cache for this process alone
     return {variable: str(home / name) for variable, name in CACHES.items()}

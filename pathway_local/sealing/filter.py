@@ -1,7 +1,20 @@
 """A filter on system calls that keeps this process, and all that it starts, from reaching others (seccomp(2)).
 
-It holds for native code as well, is inherited, and can't be taken back. A filter sees a call's numbers, not what
-its pointers lead to: it can't tell one address from another, so it refuses to connect at all, or asks.
+The filter also holds for native code, child processes inherit it, and nobody can remove it. It sees a call's number
+and arguments, but not the memory that they point to. So it can't tell one address from another: it refuses every
+connection, or asks another process.
+
+The filter is a small program (BPF) that the kernel runs at every system call, on a `struct seccomp_data`. Ours begins
+with two checks of the machine; then comes one block for each call:
+
+    load arch       not ours: fail          else a 32-bit call, numbered differently, would pass all that follows
+    load nr         x32 or above: fail      the same for x32 calls
+    is nr `socket`? no: skip the block      its rule, which ends in fail or ask, or runs off its end; load nr again
+    is nr `bind`?   no: skip the block      ...
+    allow
+
+Jumps go forward only, by a number of instructions (0 is the next one). So each function below returns a block that
+runs off its own end to allow the call, and whoever skips a block jumps by its length.
 """
 
 import ctypes
@@ -13,22 +26,24 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 Policy = Literal["no-sockets", "no-connections", "ask"]
-"""What is refused.
+"""How much a filter refuses. Every policy refuses io_uring, whose operations no filter sees.
 
-"no-sockets": every socket but a local pair; io_uring, which opens them unseen, here and in the others.
-"no-connections": to connect, to accept, to send to an address, and every socket but streams of IP, streams and
-sequenced packets of AF_UNIX, and the kernel's own AF_NETLINK. Binding and listening work: CUDA and engines that are
-alone do so and wait for nobody.
-"ask": as above, except that connecting, binding, listening and sending to an address is decided by whoever holds
-the descriptor that `install` gives (`gatekeeper`), accepting works, and AF_UNIX has datagrams.
+"no-sockets" refuses every socket but a local pair.
+"no-connections" refuses to connect, to accept, to send to an address, and every socket but TCP streams, streams and
+sequenced packets of AF_UNIX, and the kernel's own AF_NETLINK. It allows bind and listen, which CUDA and an engine
+in a single process use without ever accepting.
+"ask" is like "no-connections", but whoever holds the descriptor that `install` returns (`gatekeeper`) decides about
+connecting, binding, listening and sending to an address; it also allows accepting, and datagrams of AF_UNIX.
 """
 
-# seccomp_data is nr, arch, instruction pointer, six 64-bit arguments (linux/seccomp.h); both machines are
-# little-endian, so an argument's low half comes first.
+# Offsets into seccomp_data (linux/seccomp.h): nr, arch, instruction pointer, six 64-bit arguments. BPF loads 32 bits at
+# a time; both machines are little-endian, so an argument's low half comes first.
 _NR, _ARCH, _ARGS = 0, 4, 16
+# Operation codes (linux/bpf_common.h), and the answers that _RETURN gives.
 _LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO, _ASK = 0x7FFF0000, 0x00050000, 0x7FC00000
 _X32 = 0x40000000
+"""The bit that marks an x32 call: 64-bit code with 32-bit pointers, which reaches the same kernel functions."""
 
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _STREAM, _DATAGRAM, _SEQUENCE, _TYPE = 1, 2, 5, 0xF
@@ -77,7 +92,7 @@ _MACHINES: Mapping[str, tuple[int, Mapping[str, int]]] = {
 }
 
 Instruction = tuple[int, int, int, int]
-"""A `struct sock_filter`: code, steps to skip if true, steps to skip if false, constant."""
+"""A `struct sock_filter`: operation, instructions to skip if true, to skip if false, constant."""
 
 Code = list[Instruction]
 
@@ -87,14 +102,17 @@ class _Program(ctypes.Structure):
 
 
 def install(policy: Policy, spared: int = -1) -> int:
-    """Put this thread, and all threads and processes that it starts from here on, under a policy.
+    """Put this thread, and all threads and processes that it starts from now on, under a policy.
 
-    With "ask" gives the descriptor on which questions arrive, and `sendmsg` on the descriptor `spared` is not
-    asked about: over it the other one can be handed on. Raises OSError where the kernel has no such filters.
+    With "ask", return the descriptor on which the kernel's questions arrive. `sendmsg` on the descriptor `spared` needs
+    no answer: this process hands the other descriptor over it, and nobody could answer before that. Raises OSError
+    if the kernel has no such filters.
     """
+    # "HBBI" is the layout of a sock_filter: 8 bytes. The kernel wants their number and a pointer to them.
     code = b"".join(struct.pack("HBBI", *step) for step in _code(policy, spared))
     program = _Program(len(code) // 8, code)
     libc = ctypes.CDLL(None, use_errno=True)
+    # Without this the kernel refuses a filter to ordinary users: a set-uid program under it could be tricked.
     if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     flags = _NEW_LISTENER if policy == "ask" else 0
@@ -105,49 +123,55 @@ def install(policy: Policy, spared: int = -1) -> int:
 
 
 def numbers() -> Mapping[str, int]:
-    """The numbers of the calls that filters know, by name. Raises OSError for a processor that is not known."""
+    """Return the numbers of the calls that filters know, by name. Raises OSError for an unknown processor."""
     return _machine()[1]
 
 
 def _machine() -> tuple[int, Mapping[str, int]]:
     if platform.machine() not in _MACHINES:
-        raise OSError(errno.ENOSYS, "no filter is known for this processor")
+        raise OSError(errno.ENOSYS, "there is no filter for this processor")
     return _MACHINES[platform.machine()]
 
 
 def _code(policy: Policy, spared: int) -> Code:
     arch, numbers = _machine()
+    # ENOSYS: to the program these calls look as if the kernel had been built without them.
     foreign = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, arch), *_refuse(errno.ENOSYS)]
-    # x32 calls share the audit architecture of x86-64 and have numbers of their own.
+    # x32 calls report the architecture of x86-64. No number of aarch64 is so high.
     code = [*foreign, (_LOAD, 0, 0, _NR), (_AT_LEAST, 0, 1, _X32), *_refuse(errno.ENOSYS)]
     for name, body in _rules(policy, spared).items():
+        # A rule's loads overwrite the number, so each block ends by loading it again: + 1 skips that load, too.
         code += [(_EQUAL, 0, len(body) + 1, numbers[name]), *body, (_LOAD, 0, 0, _NR)]
     return [*code, (_RETURN, 0, 0, _ALLOW)]
 
 
 def _rules(policy: Policy, spared: int) -> dict[str, Code]:
-    """What is done about each call; a body that runs through allows it."""
+    """Return each call's rule; a rule that runs off its end allows the call."""
     no = _refuse(errno.EACCES)
     judged = [(_RETURN, 0, 0, _ASK)] if policy == "ask" else no
     # CUDA opens sockets of sequenced packets while it starts, binds and listens; refused any of it, cuInit returns 304.
     local = (_STREAM, _SEQUENCE, _DATAGRAM) if policy == "ask" else (_STREAM, _SEQUENCE)
     fast_open = {"sendto": 3, "sendmsg": 2, "sendmmsg": 3}
+    # TCP fast open: a send with this flag connects by itself, unseen by a rule on `connect`.
     rules = {name: _if_any_bit(flags, _FAST_OPEN, no) for name, flags in fast_open.items()}
     rules["sendto"] += _with_address(judged)
+    # io_uring does socket, connect and send from a queue in memory, without a system call that a filter could see.
     rules |= {"io_uring_setup": _refuse(errno.ENOSYS), "connect": judged}
+    # A pair of datagram sockets can send to any address; a pair of streams reaches only its other end.
     rules["socketpair"] = _unless(1, local if policy == "ask" else (_STREAM,), no, mask=_TYPE)
     if policy == "no-sockets":
         return rules | {"socket": no, "bind": no, "accept": no, "accept4": no}
     rules["socket"] = _socket(local, no)
     if policy == "no-connections":
         return rules | {"accept": no, "accept4": no}
+    # Their addresses lie behind pointers, so the gatekeeper has to look; "no-connections" has no datagram sockets.
     rules["sendmmsg"] += judged
     rules["sendmsg"] += _unless(0, (spared,), judged)
     return rules | {"bind": judged, "listen": judged}
 
 
 def _socket(local: Sequence[int], no: Code) -> Code:
-    """Streams of IP over TCP, AF_UNIX of these kinds, and AF_NETLINK's first protocol, which lists interfaces."""
+    """Refuse all but TCP over IP, these types of AF_UNIX, and AF_NETLINK's protocol 0, which lists interfaces."""
     streams = [*_unless(1, (_STREAM,), no, mask=_TYPE), *_unless(2, (0, _TCP), no)]
     return [
         *_unless(0, (_UNIX, _INET, _INET6, _NETLINK), no),
@@ -158,7 +182,7 @@ def _socket(local: Sequence[int], no: Code) -> Code:
 
 
 def _with_address(body: Code) -> Code:
-    """The body where `sendto` names an address, other than the kernel's own."""
+    """Run the body if `sendto` names an address: a pointer that is not null, and no length of a netlink address."""
     guarded = _unless(5, (_NETLINK_ADDRESS,), body)
     return [*_unless(4, (0,), guarded), *_unless(4, (0,), guarded, high=True)]
 
@@ -168,7 +192,10 @@ def _refuse(number: int) -> Code:
 
 
 def _unless(argument: int, values: Sequence[int], body: Code, *, mask: int = 0, high: bool = False) -> Code:
-    """The body, skipped where half of an argument (its low one) has one of these values."""
+    """Run the body unless half of an argument (the low one) has one of these values.
+
+    Each test that is true skips the tests after it and the body; the last that is false falls into the body.
+    """
     load = [(_LOAD, 0, 0, _ARGS + 8 * argument + 4 * high)] + ([(_AND, 0, 0, mask)] if mask else [])
     tests = [(_EQUAL, len(values) - at - 1 + len(body), 0, value & 0xFFFFFFFF) for at, value in enumerate(values)]
     return [*load, *tests, *body]

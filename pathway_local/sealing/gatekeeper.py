@@ -1,8 +1,9 @@
 """Decides where an engine of several processes may connect: to its own kind on this machine, and nowhere else.
 
-The kernel stops each call and asks here (seccomp_unotify(2)). Between the look at an address and the call that
-goes on, a hostile program could change it: this keeps out what does not know of it. In a network namespace of
-its own the engine has nobody to reach by IP anyway; elsewhere loopback leads to every program of the machine.
+The kernel stops each call and asks here (seccomp_unotify(2)). After we have read an address, and before the kernel
+continues the call, a hostile program could change it: this stops ordinary libraries, not a program made to escape. In
+its own network namespace the engine reaches nobody by IP anyway; elsewhere loopback leads to every program of the
+machine.
 """
 
 import fcntl
@@ -43,7 +44,7 @@ Address = IPv4Address | IPv6Address
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One call that waits for an answer."""
+    """One system call that waits for an answer."""
 
     id: int
     process: int
@@ -52,11 +53,11 @@ class Question:
 
 
 class Gatekeeper:
-    """Answers, on a thread of its own, until the last process under the filter has ended.
+    """Answers on its own thread until the last process under the filter has ended.
 
-    The engine's process is given `child_end`, and sends over it the descriptor on which the kernel asks.
-    AF_UNIX is allowed to paths inside `folder`, and IP to loopback. In a network namespace of its own all else that
-    is there is the engine's, too; elsewhere it reaches no port that another program listens on.
+    The engine's process inherits `child_end` and sends over it the descriptor on which the kernel asks.
+    AF_UNIX may reach paths inside `folder`, and IP may reach loopback. In its own network namespace everything there
+    belongs to the engine; elsewhere it may not reach a port on which another program listens.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -73,7 +74,7 @@ class Gatekeeper:
         with ours:
             level, listeners, _, _ = socket.recv_fds(ours, 64, 1)
         if not listeners:
-            return  # the process ended before it came so far
+            return  # the process ended before it sent them
         self._names = {number: name for name, number in numbers().items()}
         self._isolated = is_closed(level.decode())
         self._alone = level.decode().startswith(NAMESPACE)
@@ -81,7 +82,7 @@ class Gatekeeper:
         poll = select.poll()
         poll.register(self._listener, select.POLLIN)
         while not any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll()):
-            with suppress(FileNotFoundError):  # the process that asked is gone
+            with suppress(FileNotFoundError):  # the process that made the call is gone
                 self._answer_one()
         os.close(self._listener)
 
@@ -94,10 +95,10 @@ class Gatekeeper:
         fcntl.ioctl(self._listener, _ANSWER, bytearray(reply))
 
     def _error(self, question: Question) -> int:
-        """The error that a call gets; 0 lets it go on.
+        """Return the error for a call; 0 lets it continue.
 
-        A path that is not ours does not exist for the engine: CUDA looks for a daemon of NVIDIA's at a path of its
-        own while it starts, and goes on by itself only where it finds none.
+        For the engine, a path outside `folder` does not exist: CUDA looks for one of NVIDIA's daemons at a fixed path
+        while it starts, and continues without it only if there is none (ENOENT).
         """
         call = self._names.get(question.number, "")
         try:
@@ -144,7 +145,7 @@ def _socket_of(question: Question) -> str:
 
 
 def _listeners(process: int, address: Address, port: int) -> set[str]:
-    """The sockets that a connection to this address and port could come to, where this process is."""
+    """Return the sockets that could accept a connection to this address and port in the process's namespace."""
     found = set()
     for name in ("tcp", "tcp6"):
         table = Path(f"/proc/{process}/net/{name}")
@@ -159,14 +160,14 @@ def _listeners(process: int, address: Address, port: int) -> set[str]:
 
 
 def _listed(written: str) -> Address:
-    """An address as /proc/net/tcp writes it: each 32 bits as this machine's number."""
+    """Parse an address of /proc/net/tcp, which prints each 32 bits as a number in this machine's byte order."""
     words = struct.pack(f"={len(written) // 8}I", *(int(written[at : at + 8], 16) for at in range(0, len(written), 8)))
     given = ip_address(words)
     return getattr(given, "ipv4_mapped", None) or given
 
 
 def _sockets(process: int) -> set[str]:
-    """The sockets that this process and those of its group hold."""
+    """Return the sockets that this process and the others of its group hold."""
     found = set()
     for member in members(os.getpgid(process)):
         with suppress(OSError):
@@ -177,7 +178,7 @@ def _sockets(process: int) -> set[str]:
 
 
 def _addresses(question: Question, call: str) -> Iterator[bytes]:
-    """The addresses that a call names; none where it names none."""
+    """Yield the addresses that a call names, possibly none."""
     arguments = question.arguments
     if call in ("connect", "bind"):
         yield _memory(question.process, arguments[1], arguments[2])

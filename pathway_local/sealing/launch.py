@@ -1,7 +1,7 @@
-"""Starting processes from a thread that no filter holds, so that this process can give up sockets and its engine not.
+"""Starts processes from a thread without a filter, so that an engine does not inherit that this process has no sockets.
 
-A filter on system calls is a thread's own and what it starts inherits it; so one thread is set aside, which does
-nothing but start processes, before the others are put under it.
+A filter on system calls belongs to a thread, and whatever the thread starts inherits it. So one thread, which only
+starts processes, is set aside before the filter is put on the others.
 """
 
 import signal
@@ -17,13 +17,13 @@ _apart: list[ThreadPoolExecutor] = []
 
 
 def give_up_sockets() -> bool:
-    """Let this thread, and all that it starts by itself from here on, open no socket any more, until they end.
+    """Forbid sockets to this thread, and to all that it starts from now on; return False if the kernel can't filter.
 
-    False where the kernel has no such filter. Threads that native libraries began when they were imported stay
-    as they are: they run their library's own code (an allocator's, linear algebra) and no other.
+    Threads that native libraries started while they were imported keep their rights: they run only their own library's
+    code (an allocator, linear algebra).
     """
     apart = ThreadPoolExecutor(1, "starts-processes")
-    apart.submit(bool).result()  # the thread is there before the filter is
+    apart.submit(bool).result()  # starts the thread before the filter is on
     with suppress(OSError):
         install("no-sockets")
         _apart.append(apart)
@@ -34,10 +34,10 @@ def give_up_sockets() -> bool:
 def start_process(
     command: Sequence[str], inherited: Sequence[int], environment: Mapping[str, str]
 ) -> "subprocess.Popen[bytes]":
-    """Start a process in a session of its own, on the thread that is set aside where sockets were given up.
+    """Start a process in its own session; after `give_up_sockets`, start it on the thread set aside.
 
-    It gets nothing to read, the descriptors in `inherited`, and one pipe for all that it prints. The signals that ask
-    a program to end are blocked in it from its first moment: they are its parent's to answer.
+    The process gets an empty stdin, the descriptors in `inherited`, and one pipe for its output. Signals that ask a
+    program to end are blocked in it from the start: its parent answers them.
     """
 
     def start() -> "subprocess.Popen[bytes]":
@@ -57,7 +57,7 @@ def start_process(
 
 @contextmanager
 def _blocked_signals() -> Iterator[None]:
-    """Block STOPPING in this thread, and so in what it starts; what comes meanwhile is answered afterwards."""
+    """Block STOPPING in this thread and in what it starts; a signal that arrives meanwhile is delivered afterwards."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
         signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)

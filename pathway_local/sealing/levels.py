@@ -1,11 +1,11 @@
-"""How well an engine's process is sealed: the words for it, and what they mean to a user."""
+"""How well an engine's process is sealed: the words for each level, and what a user should know of it."""
 
 from typing import Final, Literal
 
 from pathway_local.errors import SealError
 
 Wanted = Literal["auto", "required", "off"]
-"""Sealed as well as the kernel lets us, sealed off from networks and local sockets or not run, or not sealed."""
+"""As strong a seal as the kernel allows; no network and no local sockets, else refuse to run; or no seal."""
 
 NAMESPACE = "namespace"
 ISOLATED = "already-isolated"
@@ -13,7 +13,7 @@ OFF_SWITCHES = "off-switches"
 FILTER = "filter"
 UNFILTERED: Final = "unfiltered"
 Attempt = Wanted | Literal["unfiltered"]
-"""How to seal an engine's process: as wanted, or as well as the kernel lets us but for the filter on system calls."""
+"""How to seal an engine's process: as wanted, or as strongly as possible without the filter on system calls."""
 
 OFF = "off"
 
@@ -28,12 +28,12 @@ LEAVE_OUT = "Leave --seal required out: the engine then runs under the strongest
 
 
 def is_closed(level: str) -> bool:
-    """Whether a level means that no network is there at all."""
+    """Whether this level has no network at all."""
     return level.partition("+")[0] in (NAMESPACE, ISOLATED)
 
 
 def caution_about(level: str, why: str) -> str:
-    """What a user should know of a level, and why there is no stronger one; empty for the strongest."""
+    """Return what a user should know of a level and why it is not stronger; empty for the strongest."""
     if level == FILTER:
         return f"{why or NO_NAMESPACE}: a filter on system calls keeps the engine from connecting"
     if is_closed(level) and not _is_filtered(level):
@@ -49,7 +49,7 @@ def caution_about(level: str, why: str) -> str:
 def require(level: str, why: str) -> None:
     """Raise SealError unless the engine reaches no network and no other program's local socket.
 
-    `why` says what stood in the way of a stronger level, where it was not the kernel.
+    `why` says what prevented a stronger level, if it was not the kernel.
     """
     if why:
         raise SealError(f"{why}, and so the engine can't be sealed whole (only: {level})", LEAVE_OUT)

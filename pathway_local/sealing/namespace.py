@@ -1,7 +1,7 @@
-"""Cuts this process off from every network: a network namespace of its own that holds nothing but loopback.
+"""Cuts this process off from every network by moving it into a network namespace that holds only loopback.
 
-It must run while the process has one thread only: the kernel refuses a new user namespace to any other
-(unshare(2)). What is started later, workers of the engine among it, lives in the same namespace.
+Call it while the process has a single thread: otherwise the kernel refuses a new user namespace (unshare(2)).
+Processes that are started later, such as the engine's workers, live in the same namespace.
 """
 
 import ctypes
@@ -19,10 +19,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def seal() -> str:
-    """Seal this process and say how: "namespace", "already-isolated" or, where the kernel forbids it, "off-switches".
+    """Seal this process and return how: "namespace", "already-isolated" or, if the kernel forbids it, "off-switches".
 
-    "already-isolated" is a container without network or systemd's PrivateNetwork: no interface but loopback is up.
-    "off-switches" leaves the network reachable: then only the engines' own settings keep them off it.
+    "already-isolated" means a container without network, or systemd's PrivateNetwork: only loopback is up.
+    "off-switches" means that the network is reachable, and only the engines' own settings keep them off it.
     """
     if _isolated():
         return ISOLATED
@@ -39,7 +39,7 @@ def _attempts() -> list[int]:
 
 
 def _works(flags: int) -> bool:
-    """Try it in a forked process first: what fails halfway (a new user without its ids) can't be taken back."""
+    """Try it in a forked process first: if it fails halfway (a new user without its ids), nobody can undo it."""
     trial = os.fork()
     if trial == 0:
         code = 1
@@ -52,7 +52,7 @@ def _works(flags: int) -> bool:
 
 
 def _enter(flags: int) -> None:
-    """Move into new namespaces, as the user that we are, and bring loopback up. Raises OSError."""
+    """Move into new namespaces as the same user, and bring loopback up. Raises OSError."""
     user, group = os.geteuid(), os.getegid()
     if _libc.unshare(flags) != 0:
         raise OSError(ctypes.get_errno(), "unshare")
@@ -66,7 +66,7 @@ def _enter(flags: int) -> None:
 
 
 def _isolated() -> bool:
-    """Whether loopback is the one interface that is up."""
+    """Whether loopback is the only interface that is up."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
         return {name for _, name in socket.if_nameindex() if _flags(handle, name) & _UP} == {"lo"}
 

@@ -1,4 +1,4 @@
-"""The strongest seal that this kernel allows and CUDA starts under, put on this process."""
+"""Puts on this process the strongest seal that the kernel allows and under which CUDA starts."""
 
 import os
 import socket
@@ -21,7 +21,7 @@ class Parts:
     filter: bool
 
     def try_on(self) -> None:
-        """Seal this process so, without the questions that several processes of an engine are asked."""
+        """Seal this process with these parts; an engine with workers later uses the filter that asks."""
         if self.namespace:
             seal()
         if self.filter:
@@ -34,11 +34,10 @@ LADDER = (Parts(True, True), Parts(True, False), Parts(False, True), Parts(False
 
 
 def close_off(wanted: str, gate: int) -> tuple[str, str]:
-    """Cut this process off from networks and from other programs' sockets: how, and why not better.
+    """Cut this process off from networks and from other programs' sockets; return the level and why it is no stronger.
 
-    The first is the word of `seal`, then "filter" where system calls are filtered, or "off"; it goes into the
-    manifest. The second is empty unless a weaker seal was chosen than the kernel allows, since CUDA starts under none
-    that is stronger.
+    The level is the word of `seal`, with "+filter" if system calls are filtered, or "off"; the manifest records it. The
+    reason is empty unless CUDA does not start under the strongest seal that the kernel allows.
     """
     if wanted == OFF:
         return OFF, ""
@@ -50,13 +49,13 @@ def close_off(wanted: str, gate: int) -> tuple[str, str]:
 
 
 def _strongest(ladder: Sequence[Parts]) -> tuple[Parts, str]:
-    """The first seal under which CUDA starts, and why not the first of all; that one where CUDA starts nowhere."""
+    """Return the strongest seal under which CUDA starts, if any, and why it is not the first of the ladder."""
     best = ladder[0]
     if not uses_gpu() or (answer := cuda.answer_under(best.try_on)) in (cuda.SUCCESS, cuda.NO_DRIVER):
         return best, ""
     if cuda.answer_under(lambda: None) != cuda.SUCCESS:
         return best, ""
-    # From the top again: unsealed, the driver's set-uid helper may just have made the device files that were missing.
+    # Start from the top again: the unsealed try may have let the driver's set-uid helper make missing device files.
     for parts in ladder:
         if cuda.answer_under(parts.try_on) == cuda.SUCCESS:
             why = f"CUDA does not start under a stronger seal (cuInit returns {answer})"
@@ -65,13 +64,13 @@ def _strongest(ladder: Sequence[Parts]) -> tuple[Parts, str]:
 
 
 def _filter(level: str, gate: int) -> bool:
-    """Filter this process's system calls; whether the kernel does."""
+    """Filter this process's system calls; return whether the kernel does."""
     try:
         listener = install("no-connections" if gate < 0 else "ask", gate)
     except OSError:
         return False
     if gate >= 0:
-        # Left open: the filter asks nothing about this number, so no other socket may get it.
+        # Keep `gate` open: the filter lets sendmsg on this number pass, so no other socket may get the number.
         handle = socket.socket(fileno=gate)
         socket.send_fds(handle, [level.encode()], [listener])
         handle.detach()

@@ -1,4 +1,4 @@
-"""What an engine's process would find here: `python -m pathway_local.sealing.trial [cuda]` prints JSON."""
+"""Tries a seal: `python -m pathway_local.sealing.trial [cuda]` prints as JSON what an engine's process would find."""
 
 import json
 import os
@@ -12,16 +12,15 @@ from pathway_local.sealing.environment import SWITCHES, settle
 from pathway_local.sealing.seal import close_off
 
 _PATIENCE = 300.0
-"""Seconds; the first import of torch from a slow disk can take a minute."""
+"""Seconds; importing torch from a slow disk for the first time can take a minute."""
 
 
 def try_seal(*, cuda: bool = False) -> dict[str, str]:
-    """What an engine's process finds here.
+    """Return what an engine's process finds here, tried in another process, since a seal can't be taken off.
 
     `seal` is its level, `seal_limit` why that is not stronger, `switches` the off-switches that are not set in it. With
-    `cuda` also what torch finds inside: the first GPU's name, or "no: " and why it finds none.
-
-    Tried in a process of its own, since a seal can't be taken off. Raises EngineError where it ends otherwise.
+    `cuda` also what torch finds inside: the first GPU's name, or "no: " and why it finds none. Raises EngineError if
+    the process fails.
     """
     paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
@@ -35,7 +34,7 @@ def try_seal(*, cuda: bool = False) -> dict[str, str]:
 
 
 def _cuda() -> str:
-    """The first GPU's name as torch sees it, or in words why there is none."""
+    """Return the first GPU's name as torch sees it, or "no: " and why there is none."""
     try:
         import torch
 
@@ -43,7 +42,7 @@ def _cuda() -> str:
             return "no: torch finds no GPU that it can use"
         torch.zeros(1, device="cuda")
         return str(torch.cuda.get_device_name(0))
-    except Exception as error:  # noqa: BLE001  whatever a driver raises, that it does is the finding
+    except Exception as error:  # noqa: BLE001  drivers raise anything, and any exception is the answer
         return f"no: {type(error).__name__}"
 
 

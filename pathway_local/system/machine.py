@@ -1,4 +1,4 @@
-"""What this machine has: GPUs, memory, disk. Told without importing anything that would start a driver."""
+"""Finds out what this machine has (GPUs, memory, disk) without importing anything that would start a driver."""
 
 import os
 import shutil
@@ -13,12 +13,12 @@ _MIB = 1 << 20
 _QUERY = ("--query-gpu=index,uuid,memory.total,memory.free,name", "--format=csv,noheader,nounits")
 _BF16 = {"amx_bf16", "avx512_bf16", "bf16"}
 _PATIENCE = 20.0
-"""Seconds for the driver to answer; a hung one must not hang us."""
+"""Seconds that the driver may take to answer; if it hangs, we must not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A GPU. `total` and `free` are bytes of its memory, None where its driver does not tell."""
+    """A GPU. `total` and `free` are bytes of its memory, None if its driver does not report them."""
 
     name: str
     total: int | None = None
@@ -27,9 +27,9 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The GPUs that programs of this user see, and the bytes of main memory that they could still take.
+    """The GPUs that this user's programs see, and the bytes of main memory that they could still use.
 
-    `bf16`: the processor has instructions for bfloat16; without them that takes two to four times as long as float32.
+    `bf16`: the processor has instructions for bfloat16; without them it takes two to four times as long as float32.
     """
 
     gpus: tuple[Device, ...]
@@ -37,7 +37,7 @@ class Machine:
     bf16: bool = True
 
     def described(self) -> str:
-        """In words, such as `2 x NVIDIA L4 of 24.2 GB`."""
+        """Return a description, such as `2 x NVIDIA L4 of 24.2 GB`."""
         memory = f"{self.free_memory / GB:.1f} GB of free memory"
         if not self.gpus:
             return f"no GPU, {memory}"
@@ -47,18 +47,18 @@ class Machine:
 
 
 def this_machine(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> Machine:
-    """Look at this machine."""
+    """Return what this machine has now."""
     return Machine(_visible(_queried() or _listed(proc)), free_memory(proc, cgroups), _multiplies_bf16(proc))
 
 
 def free_disk(folder: Path) -> int:
-    """Bytes free on the disk that a folder lies on, or would lie on."""
+    """Return the bytes free on the disk of a folder, which may not exist yet."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     return shutil.disk_usage(there).free
 
 
 def _multiplies_bf16(proc: Path) -> bool:
-    """Whether the processor's features, as x86 and ARM kernels list them, have it; true where they are not told."""
+    """Whether the processor lists bfloat16 among its features, as x86 and ARM kernels do; true if it lists none."""
     path = proc / "cpuinfo"
     lines = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
     told = next((line.partition(":")[2].split() for line in lines if line.startswith(("flags", "Features"))), None)
@@ -66,7 +66,7 @@ def _multiplies_bf16(proc: Path) -> bool:
 
 
 def _queried() -> list[tuple[str, Device]]:
-    """The GPUs by the NVIDIA driver's own tool, each with its UUID; none where there is no such tool or driver."""
+    """Return the GPUs that nvidia-smi reports, each with its UUID; none without that tool or a driver."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
@@ -79,12 +79,12 @@ def _queried() -> list[tuple[str, Device]]:
 
 
 def _bytes(mebibytes: str) -> int | None:
-    """Where a GPU shares the machine's memory, or is cut into instances, the tool prints words in place of a number."""
+    """Return None for words: nvidia-smi prints them for a GPU that shares main memory or is cut into instances."""
     return int(mebibytes) * _MIB if mebibytes.strip().isdecimal() else None
 
 
 def _listed(proc: Path) -> list[tuple[str, Device]]:
-    """The GPUs that the NVIDIA driver lists in /proc, without their memory."""
+    """Return the GPUs that the NVIDIA driver lists in /proc, without their memory."""
     found = []
     for path in sorted((proc / "driver/nvidia/gpus").glob("*/information")):
         lines = path.read_text("utf-8", "replace").splitlines()
@@ -94,7 +94,7 @@ def _listed(proc: Path) -> list[tuple[str, Device]]:
 
 
 def _visible(gpus: Sequence[tuple[str, Device]]) -> tuple[Device, ...]:
-    """What CUDA_VISIBLE_DEVICES leaves of them: numbers or beginnings of UUIDs, up to the first that is neither."""
+    """Return the GPUs that CUDA_VISIBLE_DEVICES names by number or start of a UUID, up to the first unknown name."""
     wanted = os.environ.get("CUDA_VISIBLE_DEVICES")
     if wanted is None:
         return tuple(device for _, device in gpus)
@@ -112,7 +112,7 @@ def _visible(gpus: Sequence[tuple[str, Device]]) -> tuple[Device, ...]:
 
 
 def free_memory(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Bytes that the kernel counts as available, or less where a control group of this process has a lower limit."""
+    """Return the bytes that the kernel counts as available, or what is left of a control group's lower limit."""
     fields = (proc / "meminfo").read_text("utf-8").partition("MemAvailable:")[2].split()
     rooms = [int(fields[0]) * 1024]
     own = (proc / "self/cgroup").read_text("utf-8", "replace").splitlines() if (proc / "self/cgroup").exists() else []
@@ -124,7 +124,7 @@ def free_memory(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup
 
 
 def _room(group: Path) -> int | None:
-    """Bytes up to a control group's limit; the file cache that the kernel would drop counts as free."""
+    """Return the bytes left of a control group's limit; file cache that the kernel would drop counts as free."""
     with suppress(OSError, ValueError):
         limit, used = int((group / "memory.max").read_text()), int((group / "memory.current").read_text())
         fields = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())

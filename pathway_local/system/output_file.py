@@ -1,4 +1,4 @@
-"""A file that a command writes: there whole or not at all, read by its owner alone, replaced only when asked."""
+"""Writes a file wholly or not at all, readable by its owner alone; replaces one only when asked."""
 
 import errno
 import os
@@ -13,17 +13,16 @@ from typing import BinaryIO
 from pathway_local.errors import OutputExists, UsageError
 
 PART = ".part"
-"""How the hidden names of files and folders end that a command has only while it writes."""
+"""The end of the hidden names that files and folders have only while a command writes them."""
 
 _OPENED = Path("/proc/self/fd")
 
 
 @contextmanager
 def output_file(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
-    """A file to write to, which becomes `path` at the end of the block as that of `whole_file` does.
+    """Yield a file to write to, which becomes `path` at the end of the block, as in `whole_file`.
 
-    Raises OutputExists where `path` is there already (with `force` it is replaced), UsageError where it is no file
-    or can't be written.
+    Raises OutputExists if `path` exists (`force` replaces it), UsageError if it is not a file or can't be written.
     """
     check_output(path, force=force)
     try:
@@ -37,12 +36,11 @@ def output_file(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
 
 @contextmanager
 def whole_file(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
-    """A file to write to, which becomes `path` at the end of the block, with mode 0600 whatever the umask.
+    """Yield a file to write to and read back, which becomes `path` at the end of the block, with mode 0600.
 
-    It can be read back. Until then it has no name where the file system allows that, so that nothing is left of it
-    however this process ends; elsewhere it has another name in the same folder, which `left_parts` finds. When the
-    block fails it is removed, and `path` is as it was. Raises OSError; FileExistsError where something has that name
-    already, unless it is to be replaced.
+    Until then it has no name if the file system allows that, so that nothing is left of it however this process ends;
+    elsewhere it has another name in the same folder, which `left_parts` finds. If the block fails, the file is removed
+    and `path` stays as it was. Raises OSError; FileExistsError if `path` exists, unless `replace`.
     """
     part = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}{PART}")
     try:
@@ -58,7 +56,7 @@ def whole_file(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
 
 @contextmanager
 def temporary_files_in(folder: Path) -> Iterator[None]:
-    """Keep the temporary files of libraries, which hold cells, beside the file that they are for."""
+    """Make libraries keep their temporary files, which hold cells, beside the file that they write."""
     before = tempfile.tempdir
     with tempfile.TemporaryDirectory(prefix=".", suffix=PART, dir=folder) as private:
         tempfile.tempdir = private
@@ -69,17 +67,17 @@ def temporary_files_in(folder: Path) -> Iterator[None]:
 
 
 def left_parts(folder: Path) -> list[Path]:
-    """What commands that were killed have left of files that they wrote into this folder, or are writing now."""
+    """Return half-written files in this folder: of commands that were killed, or that are writing now."""
     return sorted(folder.glob(f".*{PART}"))
 
 
 def check_output(path: Path, *, force: bool) -> None:
-    """Raise what `output_file` would raise for this path, before any work is done for it."""
+    """Raise what `output_file` would raise for this path, before anybody works for it."""
     try:
         if not path.parent.is_dir():
             raise UsageError(f"there is no folder {path.parent}", "Make it first, or name another.")
         if path.exists() and not path.is_file():
-            raise UsageError(f"{path} is no file", "Name a file, not a folder or a device.")
+            raise UsageError(f"{path} is not a file", "Name a file, not a folder or a device.")
         if not force and (path.exists() or path.is_symlink()):
             raise OutputExists(path)
     except OSError as error:
@@ -87,9 +85,9 @@ def check_output(path: Path, *, force: bool) -> None:
 
 
 def _opened(part: Path) -> int:
-    """A new file in the folder of `part`: without a name where it can be given one later, else with that one."""
+    """Open a new file in the folder of `part`: without a name if it can get one later, else with that name."""
     if _OPENED.is_dir():
-        with suppress(OSError):  # not every file system has files without names; what else is wrong shows below
+        with suppress(OSError):  # not every file system has files without names; any other error recurs below
             return os.open(part.parent, os.O_TMPFILE | os.O_RDWR, 0o600)
     return _opened_by_name(part)
 
@@ -114,15 +112,15 @@ def _has_name(handle: int) -> bool:
 
 
 def _linked(handle: int, part: Path, name: Path) -> bool:
-    """Give a file, which may be called `part`, that name; False where the file system has no links.
+    """Give a file, which may be called `part`, a name; return False if the file system has no links.
 
-    Unlike a rename, a link never replaces what another process has put there in the meantime: FileExistsError.
+    Unlike a rename, a link never replaces a file that another process has put there meanwhile: FileExistsError.
     """
     try:
         if _has_name(handle):
             os.link(part, name)
         else:
-            # Only with a descriptor does os.link follow the link in /proc, whose path is absolute and needs none.
+            # os.link follows the link in /proc only if it gets a descriptor, which an absolute path does not need.
             os.link(_OPENED / str(handle), name, src_dir_fd=handle)
     except FileExistsError:
         raise
@@ -132,7 +130,7 @@ def _linked(handle: int, part: Path, name: Path) -> bool:
 
 
 def _copy(file: BinaryIO, part: Path) -> None:
-    """Give a file that has no name, and can't be linked to one, the name `part` as a copy."""
+    """Copy a file that has no name, and can't be linked, to `part`."""
     with os.fdopen(_opened_by_name(part), "wb") as copy:
         os.fchmod(copy.fileno(), 0o600)
         file.seek(0)
@@ -150,5 +148,5 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> UsageError:
-    hint = "Name another file, or see that its folder may be written to and its disk has room."
+    hint = "Name another file, make its folder writable, or free space on its disk."
     return UsageError(f"{path} can't be written: {error.strerror or error}", hint)

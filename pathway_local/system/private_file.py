@@ -15,15 +15,15 @@ from pathway_local.system.output_file import whole_file
 
 ACCESS_LIST = "system.posix_acl_access"
 READ, WRITE, ENTER = 4, 2, 1
-"""What a mode's last digit grants to others, and the digits before it to the group and the owner."""
+"""The rights in each digit of a mode: the last for others, the ones before for the group and the owner."""
 
 LOCKED_HINT = "Wait until it ends, or stop it; the run can be read meanwhile."
 
 
 def create(path: Path, contents: bytes) -> None:
-    """Write a new file 0600 that is there whole or not at all; missing folders above it are made 0700.
+    """Write a new file 0600, wholly or not at all; make missing folders above it, 0700.
 
-    FileExistsError where something has that name already.
+    Raises FileExistsError if something has that name already.
     """
     _make_private(path.parent)
     with whole_file(path) as file:
@@ -63,7 +63,7 @@ def _reached_by(places: Sequence[tuple[Path, int]], owner: int) -> str:
 
 
 def _is_own(place: Path, group: int, owner: int) -> bool:
-    """Whether a place's group is the owner's alone, as Debian and Ubuntu make one for each user, without an access list.
+    """Whether a place has no access list and its group is the owner's alone, as Debian makes one for each user.
 
     Without this, every file in an Ubuntu user's home (mode 0750, with such a group) would look exposed.
     """
@@ -93,11 +93,11 @@ def _make_private(folder: Path) -> None:
 
 
 class WriterLock:
-    """Keeps a file's second writer out, from here to `release`; it ends with the process, however that ends.
+    """Keeps a second writer out of a file until `release`, or until this process ends in any way.
 
-    Close every SQLite connection to the file before `release`: closing a descriptor of a file drops the
-    POSIX locks that SQLite holds on it in this process (fcntl(2)). For the same reason a file that this
-    process writes to already is refused before it is opened.
+    Close every SQLite connection to the file before `release`: closing a descriptor of a file drops the POSIX locks
+    that SQLite holds on it in this process (fcntl(2)). For the same reason we refuse a file to which this process
+    already writes before we open it.
     """
 
     _held: ClassVar[set[tuple[int, int]]] = set()

@@ -1,4 +1,4 @@
-"""What engines leave behind when they are killed: temporary files, and shared memory with the ids of prompts."""
+"""Finds and removes what killed engines leave behind: temporary files, and shared memory with ids of prompts."""
 
 import shutil
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ _SHARED = Path("/dev/shm")
 
 
 def members(group: int) -> Iterator[Path]:
-    """The folders in /proc of a group's processes."""
+    """Yield the folders in /proc of a group's processes."""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if int((process / "stat").read_text().rpartition(")")[2].split()[2]) == group:
@@ -17,7 +17,7 @@ def members(group: int) -> Iterator[Path]:
 
 
 def shared_memory(group: int) -> set[Path]:
-    """The files in shared memory that processes of a group hold now."""
+    """Return the files in shared memory that a group's processes have mapped now."""
     found: set[Path] = set()
     for process in members(group):
         with suppress(OSError):
@@ -28,7 +28,7 @@ def shared_memory(group: int) -> set[Path]:
 
 
 def remove(folder: str, shared: Iterable[Path]) -> None:
-    """Delete a folder of temporary files and these files, as far as they are there."""
+    """Delete a folder of temporary files and these files; ignore missing ones."""
     shutil.rmtree(folder, ignore_errors=True)
     for path in shared:
         with suppress(OSError):

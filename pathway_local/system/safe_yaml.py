@@ -1,4 +1,4 @@
-"""YAML from outside: no tags, no repeated keys, no aliases that multiply, no halves of characters."""
+"""Reads YAML from outside; refuses tags, duplicate keys, aliases (which can multiply), and halves of characters."""
 
 import yaml
 
@@ -10,7 +10,7 @@ LIMIT = 2_000_000
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader that refuses aliases (a few lines of them can stand for gigabytes) and repeated keys."""
+    """A safe loader that refuses aliases (a few lines of them can stand for gigabytes) and duplicate keys."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -38,7 +38,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def load_yaml(text: str, where: str, error: type[PathwayError], first_line: int = 1) -> object:
-    """What the YAML text says. Raises `error` naming `where`, line and column."""
+    """Return the value of a YAML text. Raises `error`, which names `where`, line and column."""
     if len(text) > LIMIT:
         raise error(f"{where}: {len(text)} characters are too many for such a file", f"The limit is {LIMIT}.")
     try:

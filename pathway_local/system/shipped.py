@@ -8,7 +8,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def shipped(name: str) -> Path:
-    """The file or folder of that name: at the repository's root in a checkout, packaged in a wheel."""
+    """Return the file or folder of that name: in the repository's root, or packaged in a wheel."""
     checkout = _PACKAGE.parent / name
     if (_PACKAGE.parent / "pyproject.toml").is_file() and checkout.exists():
         return checkout
@@ -19,5 +19,5 @@ def shipped(name: str) -> Path:
 
 
 def packaged_folder(name: str) -> Path:
-    """The folder of that name inside the package; it may not be there yet."""
+    """Return the folder of that name inside the package; it may not exist yet."""
     return _PACKAGE / name

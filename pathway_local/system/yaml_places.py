@@ -1,4 +1,4 @@
-"""Where the keys of a YAML text stand, and what pydantic finds wrong with one: for errors with line and column."""
+"""Finds line and column of a YAML text's keys, and pydantic's first complaint, for errors."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ Keys = tuple[str | int, ...]
 
 
 class Places:
-    """The places of a YAML text that has been read before, so that it has no aliases.
+    """The places of a YAML text that `load_yaml` has accepted, so that it has no aliases.
 
     `where` is the file's name, `first_line` the number of the text's first line in that file.
     """
@@ -19,7 +19,7 @@ class Places:
         self.marks: Mapping[Keys, tuple[int, int]] = _marks(text)
 
     def of(self, *keys: str | int) -> str:
-        """File, line and column of that key, or of the nearest key around it."""
+        """Return file, line and column of that key, or of the nearest key around it."""
         for end in range(len(keys), 0, -1):
             if keys[:end] in self.marks:
                 line, column = self.marks[keys[:end]]
@@ -28,7 +28,7 @@ class Places:
 
 
 def first_complaint(error: ValidationError) -> tuple[Keys, str, str]:
-    """The keys that pydantic complains of first, the kind of its complaint, and its words without what was written."""
+    """Return the keys of pydantic's first complaint, its kind, and its words without the value."""
     first = error.errors(include_url=False, include_input=False)[0]
     said = first["msg"].removeprefix("Value error, ").replace("Input should", "should").replace("tuple", "list")
     return first["loc"], first["type"], said
