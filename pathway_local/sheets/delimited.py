@@ -1,13 +1,19 @@
 """CSV and TSV files as rows."""
 
 import csv
-from collections.abc import Iterable, Iterator
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from pathway_local.errors import CasesError
-from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, count_lines, find_encoding
+from pathway_local.sheets.cells import delimited_cell
+from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
+from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, count_lines, find_encoding, own_text
 from pathway_local.sheets.row import ROW_LIMIT, Row, column_names, has_surrogates
+from pathway_local.verdict import Value
 
 QUOTES = "its quotes don't pair up: a quote inside a quoted cell must be doubled"
 TOO_LONG = f"it has more than {ROW_LIMIT:,} characters or {LINE_LIMIT:,} lines, perhaps from a quote that never closes"
@@ -28,16 +34,15 @@ class RawRow:
         return not self.problem and not any(self.fields)
 
 
-class DelimitedSheet:
-    """A CSV or TSV file. A .csv may be separated by commas, semicolons or tabs, as its header shows."""
+class DelimitedSheet(Sheet):
+    """A file of records whose fields are separated by `delimiter`; without one, by the mark that its header shows."""
 
     unit = "line"
-    notes: tuple[str, ...] = ()
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, delimiter: str = "") -> None:
         self.path = path
         self.encoding = find_encoding(path, header=True)
-        self.delimiter = self._sniff() if path.suffix.lower() == ".csv" else "\t"
+        self.delimiter = delimiter or self._sniff()
         above = ""
         for header in self.records():
             above += header.raw or ""
@@ -84,6 +89,22 @@ class DelimitedSheet:
                     lines.retry_from_second()
                 yield RawRow(start, fields, problem, lines.row)
 
+    def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
+        """Write every record as it stands, with the new fields before its line break."""
+        file.write(self.encoding.mark + self._extended(self.header, columns))
+        for row, cells in rows:
+            text = own_text(self.path, row)
+            # A record without countable fields, or with too many, gets none: they would stand below other columns.
+            if cells is None or row.width is None or row.width > len(self.columns):
+                file.write(self.encoding.encode(text))
+            else:
+                file.write(self._extended(text, [*[""] * (len(self.columns) - row.width), *cells]))
+        return 0
+
+    def _extended(self, text: str, fields: Sequence[Value]) -> bytes:
+        body = text.rstrip("\r\n")
+        return self.encoding.encode(f"{body}{self.delimiter}{_line(fields, self.delimiter)}{text[len(body) :]}")
+
     def _row(self, record: RawRow, number: int) -> Row:
         width = None if record.problem else len(record.fields)
         problem = record.problem or self._damage(record)
@@ -110,3 +131,24 @@ class DelimitedSheet:
 def _reader(lines: Iterable[str], delimiter: str, *, strict: bool) -> Iterator[list[str]]:
     csv.field_size_limit(max(csv.field_size_limit(), ROW_LIMIT + 1))
     return csv.reader(lines, delimiter=delimiter, strict=strict)
+
+
+def _line(values: Iterable[Value], delimiter: str) -> str:
+    """The values as fields of a record, without its line break."""
+    line = io.StringIO()
+    # The writer quotes a line break in a field only if its own line end has that character, so it needs both here.
+    csv.writer(line, delimiter=delimiter, lineterminator="\r\n").writerow([delimited_cell(value) for value in values])
+    return line.getvalue().removesuffix("\r\n")
+
+
+def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]], *, delimiter: str) -> int:
+    file.write(f"{_line(columns, delimiter)}\r\n".encode())
+    for row in rows:
+        file.write(f"{_line([row.get(column) for column in columns], delimiter)}\r\n".encode())
+    return 0
+
+
+CSV = SheetKind(DelimitedSheet, partial(_write, delimiter=","), DelimitedSheet.copy)
+"""Read with commas, semicolons or tabs, whichever its header shows; written with commas."""
+
+TSV = SheetKind(partial(DelimitedSheet, delimiter="\t"), partial(_write, delimiter="\t"), DelimitedSheet.copy)

@@ -1,23 +1,25 @@
 """JSONL files as rows: one JSON object on each line."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 from pathway_local.errors import CasesError
-from pathway_local.sheets.lines import Lines, RowTooLong, count_lines, find_encoding
-from pathway_local.sheets.row import COLUMN_LIMIT, ROW_LIMIT, Row, column_names, flaw, has_surrogates
+from pathway_local.sheets.cells import json_text
+from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
+from pathway_local.sheets.lines import Lines, RowTooLong, count_lines, find_encoding, own_text
+from pathway_local.sheets.row import COLUMN_LIMIT, ROW_LIMIT, Row, column_names, flaw, has_surrogates, refuse_columns
+from pathway_local.verdict import Value
 
 SAMPLE_LINES = 1_000
 SAMPLE_SIZE = 8 * 2**20
 
 
-class JsonLinesSheet:
+class JsonLinesSheet(Sheet):
     """A JSONL file. Its columns are the keys of its first 1,000 lines; a row has a cell for each of its own keys."""
 
     unit = "line"
-    notes: tuple[str, ...] = ()
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -45,6 +47,20 @@ class JsonLinesSheet:
     def count(self) -> int | None:
         """The lines that are not blank; None for a big file."""
         return count_lines(self.path, self.encoding, quotes=False)
+
+    def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
+        """Write every line as it stands, with the new keys before its closing brace."""
+        file.write(self.encoding.mark)
+        for row, cells in rows:
+            text = own_text(self.path, row)
+            if cells is not None and not row.problem:
+                # The header came from the first lines alone, so a later line may still have one of the new keys.
+                refuse_columns(self.path, columns, row.cells)
+                body = text.rstrip()
+                added = json_text(dict(zip(columns, cells, strict=True)))[1:-1]
+                text = f"{body[:-1]}{', ' if row.cells and added else ''}{added}}}{text[len(body) :]}"
+            file.write(self.encoding.encode(text))
+        return 0
 
     def _row(self, line: str, number: int, start: int, problem: str, raw: str | None) -> Row:
         if problem or not number:
@@ -110,3 +126,12 @@ def _text(value: object) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+    for row in rows:
+        file.write(json_text({column: row.get(column) for column in columns}).encode() + b"\n")
+    return 0
+
+
+JSON_LINES = SheetKind(JsonLinesSheet, _write, JsonLinesSheet.copy)

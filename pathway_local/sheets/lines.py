@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from pathway_local.errors import CasesError
-from pathway_local.sheets.row import ROW_LIMIT
+from pathway_local.sheets.row import ROW_LIMIT, Row
 
 SAMPLE = 2**20
 LINE_LIMIT = 200_000
@@ -36,6 +36,15 @@ class Encoding:
     def name(self) -> str:
         """The encoding as people write it."""
         return "UTF-8" if self.codec == "utf-8" else "UTF-16"
+
+    @property
+    def mark(self) -> bytes:
+        """The byte order mark that the file begins with, if any."""
+        return self.encode("\ufeff") if self.bom else b""
+
+    def encode(self, text: str) -> bytes:
+        """The bytes that were read as this text, also where they were not text."""
+        return text.encode(self.codec, self.errors)
 
 
 def find_encoding(path: Path, *, header: bool) -> Encoding:
@@ -146,3 +155,10 @@ def count_lines(path: Path, encoding: Encoding, *, quotes: bool) -> int | None:
             quoted ^= quotes and line.count('"') % 2 == 1
             count += not quoted and not line.isspace()
     return count
+
+
+def own_text(path: Path, row: Row) -> str:
+    """The row's text as it stands in the file. Raises CasesError if it was too long to keep."""
+    if row.raw is None:
+        raise CasesError(f"{path.name} line {row.line} is too long to be copied", "Shorten or remove that row.")
+    return row.raw

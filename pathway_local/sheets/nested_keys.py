@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from pathway_local.sheets import Sheet
+from pathway_local.sheets.kinds import Sheet
 from pathway_local.sheets.row import COLUMN_LIMIT, Row, flaw, plain_text
 
 SAMPLE_ROWS = 100

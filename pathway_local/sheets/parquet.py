@@ -1,14 +1,18 @@
 """Parquet files as rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pathway_local.errors import CasesError
+from pathway_local.sheets.cells import finite, json_text
+from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
 from pathway_local.sheets.row import Row, column_names, plain_text
+from pathway_local.verdict import Value, storable
 
 BATCH_SIZE = 8 * 2**20
 """Bytes that a batch of rows should have at most."""
@@ -16,11 +20,10 @@ BATCH_SIZE = 8 * 2**20
 BATCH_ROWS = 1_024
 
 
-class ParquetSheet:
+class ParquetSheet(Sheet):
     """A Parquet file. Null is an empty text; lists and structs are JSON."""
 
     unit = "row"
-    notes: tuple[str, ...] = ()
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -29,13 +32,13 @@ class ParquetSheet:
             self.columns = column_names(path, file.schema_arrow.names)
             # Kept as a dictionary, a long text that every row repeats is in memory once.
             self._texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
-            self.schema: pa.Schema = file.schema_arrow
+            self._schema: pa.Schema = file.schema_arrow
             self._count: int = file.metadata.num_rows
 
     def rows(self) -> Iterator[Row]:
         """Every row."""
         number = 0
-        for batch in self.batches():
+        for batch in self._batches():
             for place in range(batch.num_rows):
                 number += 1
                 yield self._row(number, [column[place] for column in batch.columns])
@@ -44,7 +47,25 @@ class ParquetSheet:
         """The number of rows that the file states."""
         return self._count
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
+        """Write the sheet in batches with typed columns added; their types take the cells of all rows."""
+        new = [cells for _, cells in rows if cells is not None]
+        added = [_arrow_column([cells[place] for cells in new]) for place in range(len(columns))]
+        schema = self._schema
+        for column, values in zip(columns, added, strict=True):
+            schema = schema.append(pa.field(column, values.type))
+        start = 0
+        with pq.ParquetWriter(file, schema) as writer:
+            for batch in self._batches():
+                # Texts were read as dictionaries; the copy has the types of the file.
+                own = pa.Table.from_batches([batch]).cast(self._schema).columns
+                table = pa.table([*own, *(values.slice(start, batch.num_rows) for values in added)], schema=schema)
+                for piece in table.combine_chunks().to_batches():
+                    writer.write_batch(piece)
+                start += batch.num_rows
+        return 0
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         """Every row, a few megabytes of them in memory at a time."""
         with self._open() as file:
             yield from file.iter_batches(_batch_rows(file), use_threads=False)
@@ -97,3 +118,41 @@ def _text(scalar: pa.Scalar) -> str:
         if not pa.types.is_temporal(scalar.type):
             raise
         return str(scalar.cast(pa.string()).as_py())
+
+
+def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+    values: dict[str, list[Value]] = {column: [] for column in columns}
+    for row in rows:
+        for column in columns:
+            values[column].append(row.get(column))
+    pq.write_table(pa.table({column: _arrow_column(cells) for column, cells in values.items()}), file)
+    return 0
+
+
+def _arrow_column(values: Sequence[Value]) -> "pa.Array | pa.ChunkedArray":
+    """The values as a column of booleans, integers, numbers, texts or lists of texts; of mixed values as JSON."""
+    present = [value for value in values if value is not None]
+    if all(isinstance(value, bool) for value in present) and present:
+        return pa.array(values, pa.bool_())
+    if all(_is_number(value) for value in present) and present:
+        whole = all(isinstance(value, int) for value in present)
+        return pa.array([finite(value) for value in values], pa.int64() if whole else pa.float64())
+    if all(isinstance(value, list) and all(isinstance(item, str) for item in value) for value in present) and present:
+        return pa.array([finite(value) for value in values], pa.list_(pa.string()))
+    return pa.array([_arrow_text(value) for value in values], pa.string())
+
+
+def _arrow_text(value: Value) -> str | None:
+    if value is None:
+        return None
+    return storable(value) if isinstance(value, str) else json_text(value)
+
+
+def _is_number(value: Value) -> bool:
+    """Whether the value is a number that a column of integers or floats can hold; bool is a subclass of int."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, float) or abs(value) < 2**63
+
+
+PARQUET = SheetKind(ParquetSheet, _write, ParquetSheet.copy)

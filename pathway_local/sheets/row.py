@@ -4,13 +4,13 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
 
 from msgspec import Struct
 
-from pathway_local.errors import CasesError
+from pathway_local.errors import CasesError, UsageError
 
 CELL_LIMIT = 16 * 2**20
 """Characters in one cell; more is taken for damage, not for a text that someone wants judged."""
@@ -66,6 +66,13 @@ def column_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
         called = f"called {twice[0]}" if all(map(is_like_a_name, named)) else "of one name: is the header missing?"
         raise CasesError(f"{path.name} has several columns {called}", "Give each column its own name.")
     return named
+
+
+def refuse_columns(source: Path, new: Sequence[str], present: Collection[str]) -> None:
+    """Raise UsageError if the sheet `source` has one of the new columns already."""
+    for column in new:
+        if column in present:
+            raise UsageError(f"{source.name} already has a column {shown(column)}", "Rename or remove that column.")
 
 
 def shown(name: str) -> str:
