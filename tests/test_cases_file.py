@@ -212,15 +212,15 @@ def test_jsonl_values_become_text(make: Make) -> None:
     [
         ('{"question": "q"}', "the input answer is missing: it has no answer"),
         ('{"question": "q", "answer": ', "broken JSON at character 28: Expecting value"),
-        ('["q"]', "it is no JSON object"),
-        ('{"question": "secret", "question": "q", "answer": "a"}', "a key comes twice in one JSON object"),
-        ('{"question": NaN, "answer": "a"}', "broken JSON: NaN and Infinity are no JSON numbers"),
+        ('["q"]', "it is not a JSON object"),
+        ('{"question": "secret", "question": "q", "answer": "a"}', "a JSON object in it has the same key twice"),
+        ('{"question": NaN, "answer": "a"}', "broken JSON: NaN and Infinity are not JSON numbers"),
         ('{"question": "\\ud800", "answer": "a"}', "its question holds half of a surrogate pair"),
         ('{"question": "\\u0000", "answer": "a"}', "its question holds a NUL character"),
-        ('{"question": %s, "answer": "a"}' % ("[" * 100_000), "its JSON is nested too deep"),
+        ('{"question": %s, "answer": "a"}' % ("[" * 100_000), "its JSON is nested too deeply"),
         ('{"question": %s, "answer": "a"}' % ("1" * 5000), "it has a number too large to keep"),
         ('{"question": 1e999, "answer": "a"}', "it has a number too large to keep"),
-        ('{"\\udfff": 1, "question": "q", "answer": "a"}', "it has a key that is no name"),
+        ('{"\\udfff": 1, "question": "q", "answer": "a"}', "it has a key that can't be a column's name"),
     ],
 )
 def test_bad_lines_of_jsonl(make: Make, line: str, reason: str) -> None:
@@ -398,7 +398,7 @@ def test_entity_bombs_are_refused(make_workbook: Make) -> None:
         ("a.csv", b"PK\x03\x04\0\0\0", "NUL bytes"),
         ("a.xlsx", b"question,answer\nq,a\n", "not an XLSX workbook"),
         ("a.xlsx", b"\xd0\xcf\x11\xe0 more", "old .xls, or has a password"),
-        ("a.parquet", b"question,answer\nq,a\n", "no Parquet file"),
+        ("a.parquet", b"question,answer\nq,a\n", "not a Parquet file"),
         ("a.txt", b"question,answer\nq,a\n", "not a kind of file"),
     ],
 )

@@ -15,13 +15,13 @@ from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, count_line
 from pathway_local.sheets.row import ROW_LIMIT, Row, column_names, has_surrogates
 from pathway_local.verdict import Value
 
-QUOTES = "its quotes don't pair up: a quote inside a quoted cell must be doubled"
+QUOTES = "its quotes don't match: write a quote inside a quoted cell twice"
 TOO_LONG = f"it has more than {ROW_LIMIT:,} characters or {LINE_LIMIT:,} lines, perhaps from a quote that never closes"
 
 
 @dataclass(frozen=True, slots=True)
 class RawRow:
-    """The header or a row as it stands in the file: its first line, its fields or why there are none, its text."""
+    """The header or a row as it stands in the file: its first line, its fields or the problem with them, its text."""
 
     line: int
     fields: list[str]
@@ -49,13 +49,13 @@ class DelimitedSheet(Sheet):
             if not header.blank:
                 break
         else:
-            raise CasesError(f"{path.name} has no header", "Give the columns names in the first row.")
+            raise CasesError(f"{path.name} has no header", "Name the columns in the first row.")
         problem = header.problem or self._damage(header)
         if problem:
             raise CasesError(f"{path.name} line {header.line}: the header can't be read: {problem}")
         self.columns = column_names(path, header.fields)
         self.header = above
-        """The header's own text, with the blank lines above it."""
+        """The header's text as it stands in the file, with the blank lines above it."""
         self._header_line = header.line
 
     def rows(self) -> Iterator[Row]:
@@ -67,14 +67,14 @@ class DelimitedSheet(Sheet):
                 yield self._row(record, 0 if record.blank else number)
 
     def count(self) -> int | None:
-        """The lines that end outside quotes, less the header; None for a big file."""
+        """The lines that end outside quotes, without the header; None for a large file."""
         lines = count_lines(self.path, self.encoding, quotes=True)
         return None if lines is None else max(lines - 1, 0)
 
     def records(self) -> Iterator[RawRow]:
-        """Every record of the file, with the header and with blank ones."""
+        """Every record of the file, including the header and blank ones."""
         with Lines(self.path, self.encoding, newline="") as lines:
-            # Not strict, the reader would take a quote left open at the end of the file for a cell.
+            # Without strict=True the reader would accept a quote left open at the end of the file.
             reader = _reader(lines, self.delimiter, strict=True)
             while True:
                 start = lines.begin()
@@ -86,6 +86,7 @@ class DelimitedSheet(Sheet):
                     return
                 except (csv.Error, RowTooLong) as error:
                     problem = TOO_LONG if isinstance(error, RowTooLong) else QUOTES
+                    # Only the first line is given up: the rest is read again, as rows of their own.
                     lines.retry_from_second()
                 yield RawRow(start, fields, problem, lines.row)
 
@@ -94,7 +95,8 @@ class DelimitedSheet(Sheet):
         file.write(self.encoding.mark + self._extended(self.header, columns))
         for row, cells in rows:
             text = own_text(self.path, row)
-            # A record without countable fields, or with too many, gets none: they would stand below other columns.
+            # A record with too many fields, or with fields that can't be told apart, gets no new ones: they would end
+            # up below other columns than their own.
             if cells is None or row.width is None or row.width > len(self.columns):
                 file.write(self.encoding.encode(text))
             else:
@@ -118,7 +120,7 @@ class DelimitedSheet(Sheet):
         return f"it has bytes that are not {self.encoding.name}" if damaged else ""
 
     def _sniff(self) -> str:
-        """The mark that splits the first line into most fields."""
+        """The mark that splits the first line into the most fields."""
         with Lines(self.path, self.encoding, newline="") as lines:
             try:
                 line = next((line for line in lines if line.strip()), "")

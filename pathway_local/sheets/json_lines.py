@@ -29,7 +29,7 @@ class JsonLinesSheet(Sheet):
     def rows(self) -> Iterator[Row]:
         """Every line; blank ones are blank rows."""
         number = 0
-        # A JSON text may not hold a bare line feed, but it may have a carriage return between its parts.
+        # Lines end at line feeds alone: a carriage return may stand between the parts of one JSON object.
         with Lines(self.path, self.encoding, newline="\n") as lines:
             while True:
                 start = lines.begin()
@@ -45,7 +45,7 @@ class JsonLinesSheet(Sheet):
                 yield self._row(line, 0 if blank else number, start, problem, lines.row)
 
     def count(self) -> int | None:
-        """The lines that are not blank; None for a big file."""
+        """The lines that are not blank; None for a large file."""
         return count_lines(self.path, self.encoding, quotes=False)
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
@@ -82,44 +82,44 @@ class JsonLinesSheet(Sheet):
                 break
         if not keys:
             raise CasesError(
-                f"{self.path.name} holds no JSON object in its first lines",
-                'A JSONL file has one JSON object, such as {"question": "…"}, on each line.',
+                f"{self.path.name} has no JSON object in its first lines",
+                'Write one JSON object on each line, such as {"question": "…"}.',
             )
         return list(keys)
 
 
 class _NotCells(Exception):
-    """Why a line is no JSON object with cells; holds none of its text."""
+    """Why a line can't be read as cells; the message never quotes the line."""
 
 
 def _cells(line: str) -> dict[str, str]:
     try:
         found = json.loads(line.rstrip(), object_pairs_hook=_object, parse_constant=_no_number)
         if not isinstance(found, dict):
-            raise _NotCells("it is no JSON object")
+            raise _NotCells("it is not a JSON object")
         cells = {key: _text(value) for key, value in found.items()}
     except json.JSONDecodeError as error:
         raise _NotCells(f"broken JSON at character {error.pos + 1:,}: {error.msg}") from None
     except RecursionError:
-        raise _NotCells("its JSON is nested too deep") from None
+        raise _NotCells("its JSON is nested too deeply") from None
     except ValueError:
         raise _NotCells("it has a number too large to keep") from None
     if len(cells) > COLUMN_LIMIT:
         raise _NotCells(f"it has {len(cells):,} keys, over the limit of {COLUMN_LIMIT:,}")
     if any(flaw(key) or not key.strip() for key in cells):
-        raise _NotCells("it has a key that is no name")
+        raise _NotCells("it has a key that can't be a column's name")
     return cells
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _NotCells("a key comes twice in one JSON object")
+        raise _NotCells("a JSON object in it has the same key twice")
     return found
 
 
 def _no_number(_: str) -> NoReturn:
-    raise _NotCells("broken JSON: NaN and Infinity are no JSON numbers")
+    raise _NotCells("broken JSON: NaN and Infinity are not JSON numbers")
 
 
 def _text(value: object) -> str:

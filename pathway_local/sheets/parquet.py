@@ -15,7 +15,7 @@ from pathway_local.sheets.row import Row, column_names, plain_text
 from pathway_local.verdict import Value, storable
 
 BATCH_SIZE = 8 * 2**20
-"""Bytes that a batch of rows should have at most."""
+"""Bytes of a batch of rows, at most; a batch has at least one row, however large."""
 
 BATCH_ROWS = 1_024
 
@@ -30,7 +30,7 @@ class ParquetSheet(Sheet):
         self._texts: list[str] = []
         with self._open() as file:
             self.columns = column_names(path, file.schema_arrow.names)
-            # Kept as a dictionary, a long text that every row repeats is in memory once.
+            # Read as dictionaries, a long text that every row repeats is in memory once, not once for each row.
             self._texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
             self._schema: pa.Schema = file.schema_arrow
             self._count: int = file.metadata.num_rows
@@ -72,13 +72,13 @@ class ParquetSheet(Sheet):
 
     @contextmanager
     def _open(self) -> Iterator[pq.ParquetFile]:
-        """The file, opened; CasesError when it turns out to be damaged, now or while it is read."""
+        """Open the file. Raises CasesError if it is damaged, also while it is read in the block."""
         try:
             with pq.ParquetFile(self.path, read_dictionary=self._texts, pre_buffer=False, buffer_size=2**20) as file:
                 yield file
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             raise CasesError(
-                f"{self.path.name} is no Parquet file, or a damaged one ({type(error).__name__})", "Write it anew."
+                f"{self.path.name} is not a Parquet file, or is damaged ({type(error).__name__})", "Write it again."
             ) from None
 
     def _row(self, number: int, scalars: list[pa.Scalar]) -> Row:
@@ -114,7 +114,7 @@ def _text(scalar: pa.Scalar) -> str:
     try:
         return plain_text(scalar.as_py())
     except ValueError:
-        # Times finer than a microsecond have no Python value.
+        # Python has no value for times finer than a microsecond.
         if not pa.types.is_temporal(scalar.type):
             raise
         return str(scalar.cast(pa.string()).as_py())
