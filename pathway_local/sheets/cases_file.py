@@ -45,9 +45,9 @@ class CasesFile:
         self.sheet = open_sheet(path)
         self.columns = self.sheet.columns
         self.notes = self.sheet.notes
-        there = {name for name in optional if name in (mapping or {}) or has_column(name, self.columns)}
+        present = {name for name in optional if name in (mapping or {}) or has_column(name, self.columns)}
         wanted = {
-            rubric: [name for name in names if name not in optional or name in there]
+            rubric: [name for name in names if name not in optional or name in present]
             for rubric, names in needed.items()
         }
         self.optional = frozenset(optional)
@@ -74,7 +74,7 @@ class CasesFile:
         try:
             for row in self.sheet.rows():
                 number = max(number, row.number)
-                yield row, None if row.blank else self._item(self._opened(row), seen)
+                yield row, None if row.blank else self._item(self._with_nested(row), seen)
         except OSError as error:
             raise CasesError(f"{self.path} can't be read to its end: {error.strerror}") from None
         if not number:
@@ -105,7 +105,7 @@ class CasesFile:
         self._nested = {column: keys[column] for column in match.columns.values() if column in keys}
         return match
 
-    def _opened(self, row: Row) -> Row:
+    def _with_nested(self, row: Row) -> Row:
         """The row, in which nested keys that are inputs have cells of their own."""
         return replace(row, cells={**row.cells, **nested_cells(row, self._nested)}) if self._nested else row
 

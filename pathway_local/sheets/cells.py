@@ -32,14 +32,11 @@ def spreadsheet_cell(value: Value) -> bool | int | float | str | None:
         case float():
             return value if math.isfinite(value) else None
         case str():
-            return escape_formula(storable(value))
+            text = storable(value)
+            # An apostrophe in front keeps it a text. Tabs and line breaks count too: spreadsheets skip them, and then
+            # find the formula behind.
+            return f"'{text}" if text.startswith(FORMULA_STARTS) else text
     return json_text(value)
-
-
-def escape_formula(text: str) -> str:
-    """The text, with an apostrophe in front if a spreadsheet would take it for a formula."""
-    # A tab or a line break counts too: spreadsheets skip it, and then find the formula behind it.
-    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
 def delimited_cell(value: Value) -> int | float | str:

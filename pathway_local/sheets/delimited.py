@@ -44,7 +44,7 @@ class DelimitedSheet(Sheet):
         self.encoding = find_encoding(path, header=True)
         self.delimiter = delimiter or self._sniff()
         above = ""
-        for header in self.records():
+        for header in self._records():
             above += header.raw or ""
             if not header.blank:
                 break
@@ -54,14 +54,14 @@ class DelimitedSheet(Sheet):
         if problem:
             raise CasesError(f"{path.name} line {header.line}: the header can't be read: {problem}")
         self.columns = column_names(path, header.fields)
-        self.header = above
+        self._header = above
         """The header's text as it stands in the file, with the blank lines above it."""
         self._header_line = header.line
 
     def rows(self) -> Iterator[Row]:
         """Every row below the header."""
         number = 0
-        for record in self.records():
+        for record in self._records():
             if record.line > self._header_line:
                 number += not record.blank
                 yield self._row(record, 0 if record.blank else number)
@@ -71,7 +71,7 @@ class DelimitedSheet(Sheet):
         lines = count_lines(self.path, self.encoding, quotes=True)
         return None if lines is None else max(lines - 1, 0)
 
-    def records(self) -> Iterator[RawRow]:
+    def _records(self) -> Iterator[RawRow]:
         """Every record of the file, including the header and blank ones."""
         with Lines(self.path, self.encoding, newline="") as lines:
             # Without strict=True the reader would accept a quote left open at the end of the file.
@@ -92,7 +92,7 @@ class DelimitedSheet(Sheet):
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write every record as it stands, with the new fields before its line break."""
-        file.write(self.encoding.mark + self._extended(self.header, columns))
+        file.write(self.encoding.mark + self._extended(self._header, columns))
         for row, cells in rows:
             text = own_text(self.path, row)
             # A record with too many fields, or with fields that can't be told apart, gets no new ones: they would end

@@ -33,7 +33,8 @@ NewCells = Iterable[tuple[Row, Sequence[Value] | None]]
 class Sheet(ABC):
     """A file of rows below named columns, read as a stream; each kind of file has its own subclass.
 
-    `notes` tell people which choices were made in reading it; `unit` is what `Row.line` counts, "line" or "row".
+    `notes` tell people which choices were made in reading it; `unit` is what `Row.line` counts, "line" or "row";
+    `title` names it among the sheets of its file.
     """
 
     unit: ClassVar[str]

@@ -18,6 +18,7 @@ BATCH_SIZE = 8 * 2**20
 """Bytes of a batch of rows, at most; a batch has at least one row, however large."""
 
 BATCH_ROWS = 1_024
+TEXTS = {"string", "large_string", "string_view", "binary", "large_binary"}
 
 
 class ParquetSheet(Sheet):
@@ -31,7 +32,7 @@ class ParquetSheet(Sheet):
         with self._open() as file:
             self.columns = column_names(path, file.schema_arrow.names)
             # Read as dictionaries, a long text that every row repeats is in memory once, not once for each row.
-            self._texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
+            self._texts = [field.name for field in file.schema_arrow if str(field.type) in TEXTS]
             self._schema: pa.Schema = file.schema_arrow
             self._count: int = file.metadata.num_rows
 
@@ -99,17 +100,6 @@ def _batch_rows(file: pq.ParquetFile) -> int:
     return int(min(max(BATCH_SIZE / max(widest, 1.0), 1), BATCH_ROWS))
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    is_a = pa.types
-    return bool(
-        is_a.is_string(kind)
-        or is_a.is_large_string(kind)
-        or is_a.is_string_view(kind)
-        or is_a.is_binary(kind)
-        or is_a.is_large_binary(kind)
-    )
-
-
 def _text(scalar: pa.Scalar) -> str:
     try:
         return plain_text(scalar.as_py())
@@ -129,17 +119,20 @@ def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, V
     return 0
 
 
-def _arrow_column(values: Sequence[Value]) -> "pa.Array | pa.ChunkedArray":
+def _arrow_column(values: Sequence[Value]) -> pa.Array | pa.ChunkedArray:
     """The values as a column of booleans, integers, numbers, texts or lists of texts; of mixed values as JSON."""
     present = [value for value in values if value is not None]
-    if all(isinstance(value, bool) for value in present) and present:
-        return pa.array(values, pa.bool_())
-    if all(_is_number(value) for value in present) and present:
-        whole = all(isinstance(value, int) for value in present)
-        return pa.array([finite(value) for value in values], pa.int64() if whole else pa.float64())
-    if all(isinstance(value, list) and all(isinstance(item, str) for item in value) for value in present) and present:
-        return pa.array([finite(value) for value in values], pa.list_(pa.string()))
-    return pa.array([_arrow_text(value) for value in values], pa.string())
+    if not present:
+        kind = pa.string()
+    elif all(isinstance(value, bool) for value in present):
+        kind = pa.bool_()
+    elif all(_is_number(value) for value in present):
+        kind = pa.int64() if all(isinstance(value, int) for value in present) else pa.float64()
+    elif all(isinstance(value, list) and all(isinstance(item, str) for item in value) for value in present):
+        kind = pa.list_(pa.string())
+    else:
+        return pa.array([_arrow_text(value) for value in values], pa.string())
+    return pa.array([finite(value) for value in values], kind)
 
 
 def _arrow_text(value: Value) -> str | None:
