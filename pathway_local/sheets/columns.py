@@ -163,7 +163,7 @@ def names_among(columns: Sequence[str], known: Sequence[str] = ()) -> list[str]:
 
 def has_column(name: str, columns: Sequence[str]) -> bool:
     """Whether one of the columns has that name, in any spelling."""
-    return any(_is_same(name, column) or _is_spelled_alike(name, column) for column in columns)
+    return any(_is_spelled_alike(name, column) for column in columns)
 
 
 def _is_same(name: str, column: str) -> bool:

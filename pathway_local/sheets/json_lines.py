@@ -54,7 +54,7 @@ class JsonLinesSheet(Sheet):
         for row, cells in rows:
             text = own_text(self.path, row)
             if cells is not None and not row.problem:
-                # The header came from the first lines alone, so a later line may still have one of the new keys.
+                # The columns are the keys of the first lines, so a later line may still have one of the new names.
                 refuse_columns(self.path, columns, row.cells)
                 body = text.rstrip()
                 added = json_text(dict(zip(columns, cells, strict=True)))[1:-1]
