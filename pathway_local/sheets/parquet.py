@@ -12,7 +12,7 @@ from pathway_local.errors import CasesError
 from pathway_local.sheets.cells import finite, json_text
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
 from pathway_local.sheets.row import Row, column_names, plain_text
-from pathway_local.verdict import Value, storable
+from pathway_local.verdict import Value
 
 BATCH_SIZE = 8 * 2**20
 """Bytes of a batch of rows, at most; a batch has at least one row, however large."""
@@ -131,14 +131,9 @@ def _arrow_column(values: Sequence[Value]) -> pa.Array | pa.ChunkedArray:
     elif all(isinstance(value, list) and all(isinstance(item, str) for item in value) for value in present):
         kind = pa.list_(pa.string())
     else:
-        return pa.array([_arrow_text(value) for value in values], pa.string())
+        kind = pa.string()
+        values = [value if value is None or isinstance(value, str) else json_text(value) for value in values]
     return pa.array([finite(value) for value in values], kind)
-
-
-def _arrow_text(value: Value) -> str | None:
-    if value is None:
-        return None
-    return storable(value) if isinstance(value, str) else json_text(value)
 
 
 def _is_number(value: Value) -> bool:

@@ -125,8 +125,10 @@ def plain_text(value: object) -> str:
             return value
         case bool():
             return "true" if value else "false"
-        case float():
-            return _number_text(value)
+        case float() if math.isnan(value):
+            return ""
+        case float() if value.is_integer() and abs(value) < 2**53:
+            return str(int(value))
         case datetime() if value.tzinfo is None and value.time() == time():
             return value.date().isoformat()
         case date() | time():
@@ -136,9 +138,3 @@ def plain_text(value: object) -> str:
         case list() | tuple() | dict():
             return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=plain_text)
     return str(value)
-
-
-def _number_text(value: float) -> str:
-    if math.isnan(value):
-        return ""
-    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)

@@ -81,7 +81,7 @@ class WorkbookSheet(Sheet):
             book = openpyxl.load_workbook(self.path, rich_text=True)
         except Exception as error:  # noqa: BLE001  see `_open`
             raise damaged(self.path, error) from None
-        page = book[self.title]
+        page: Any = book[self.title]
         new = [(row, cells) for row, cells in rows if cells is not None]
         # Stray cells and merged areas may reach beyond the header, and must not be written over.
         filled = [row.width or 0 for row, _ in new]
@@ -89,8 +89,10 @@ class WorkbookSheet(Sheet):
         first = max(len(self.columns), *filled, *merged) + 1
         if first + len(columns) > LAST_COLUMN:
             raise UsageError(f"{self.path.name} has no room for {len(columns)} more columns", "Save it as CSV.")
-        cut = _fill_row(page, self._header_row, first, columns)
-        cut += sum(_fill_row(page, row.line, first, cells) for row, cells in new)
+        cut = 0
+        for line, cells in [(self._header_row, list[Value](columns)), *((row.line, cells) for row, cells in new)]:
+            for column, value in enumerate(cells, first):
+                cut += fill_cell(page.cell(line, column), value)
         self._save(book, file)
         return cut
 
@@ -179,11 +181,6 @@ def fill_cell(cell: Cell, value: Value) -> bool:
     if isinstance(cell.value, str):
         cell.data_type = "s"
     return cut
-
-
-def _fill_row(page: Any, line: int, first: int, values: Sequence[Value]) -> int:
-    """Fill cells of a row from column `first` on; returns how many texts were cut."""
-    return sum(fill_cell(page.cell(line, column), value) for column, value in enumerate(values, first))
 
 
 def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
