@@ -18,7 +18,7 @@ from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
-from pathway_local.sheets import open_sheet
+from pathway_local.sheets.kinds import open_sheet
 from pathway_local.verdict import Failure, Score, Verdict
 
 COMMAND = Path(sys.executable).with_name("pathway-local")

@@ -176,7 +176,7 @@ def test_what_can_not_be_drawn_changes_nothing(run: Path, sheet: Path, tmp_path:
         drawn(run, sheet, strata="id")
     with pytest.raises(UsageError, match="answer is an input of the rubric 'tiny'"):
         drawn(run, sheet, strata="answer")
-    with pytest.raises(UsageError, match="no XLSX"):
+    with pytest.raises(UsageError, match="not an XLSX"):
         drawn(run, sheet, out="rate.csv")
     with pytest.raises(UsageError, match="named twice"):
         drawn(run, sheet, raters=["Ann", "Ann"])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from pathway_local import __version__
-from pathway_local.errors import CasesError, RatingsError, UsageError
+from pathway_local.errors import RatingsError, UsageError
 from pathway_local.rater import GROUP, Rater
 from pathway_local.ratings.handouts import Handout, find_handouts
 from pathway_local.ratings.hosted_reply import BREAK, SPACING
@@ -20,10 +20,9 @@ from pathway_local.runs.audit import file_facts
 from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of
-from pathway_local.sheets import Sheet, open_sheet
+from pathway_local.sheets.kinds import Sheet, open_sheet
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
-from pathway_local.sheets.workbook import WorkbookSheet
 from pathway_local.verdict import Failure, Outcome, Value, Verdict
 
 SHOWN_PROBLEMS = 5
@@ -139,7 +138,7 @@ class _Reading:
                     yield result_rating(row, self.rubric, self.run.key, sheet.unit, handout)
             return
         layout = self._layout(sheet)
-        title = f"{sheet.title}, " if isinstance(sheet, WorkbookSheet) and len(self.sheets) > 1 else ""
+        title = f"{sheet.title}, " if len(self.sheets) > 1 else ""
         rows = RatingRows(layout, self.rubric, self.run.key, sheet.unit, title)
         for row in sheet.rows():
             if not row.blank:
@@ -189,28 +188,16 @@ class _Reading:
 
 
 def _sheets(path: Path, notices: list[str]) -> list[Sheet]:
-    """The file as sheets: several only where it is a workbook of ours with one for each evaluator."""
+    """The file as sheets: several only if it is a workbook of ours with one for each evaluator."""
     first = open_sheet(path)
-    if not isinstance(first, WorkbookSheet):
-        return [first]
-    if not set(first.columns) & set(HANDOUT_IDS):
+    if not _is_handed_out(first):
         notices += first.notes
         return [first]
-    sheets: list[Sheet] = [first]
-    for title in first.titles:
-        if title != first.title:
-            other = _rating_sheet(path, title)
-            sheets += [other] if other else []
-    return sheets
+    return [first, *filter(_is_handed_out, first.others())]
 
 
-def _rating_sheet(path: Path, title: str) -> WorkbookSheet | None:
-    """The sheet of that title if it holds ratings of ours."""
-    try:
-        sheet = WorkbookSheet(path, title)
-    except CasesError:  # a sheet that someone added, without a header: no rating of ours can be in it
-        return None
-    return sheet if set(sheet.columns) & set(HANDOUT_IDS) else None
+def _is_handed_out(sheet: Sheet) -> bool:
+    return bool(set(sheet.columns) & set(HANDOUT_IDS))
 
 
 def _refuse(path: Path, problems: Sequence[Problem]) -> None:

@@ -12,7 +12,7 @@ from openpyxl.worksheet.datavalidation import DataValidation
 from pathway_local.ratings.rating_layout import HANDOUT_IDS
 from pathway_local.rubrics.fields import Score
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.sheets.tables import fill_cell
+from pathway_local.sheets.workbook import fill_cell
 
 RATING_ID = HANDOUT_IDS[0]
 NOTES = "notes"

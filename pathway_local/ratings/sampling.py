@@ -16,7 +16,9 @@ from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, s
 from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.columns import no_column
+from pathway_local.sheets.kinds import kind_of
 from pathway_local.sheets.row import shown
+from pathway_local.sheets.workbook import WORKBOOK
 from pathway_local.system.output_file import check_output, output_file, temporary_files_in
 from pathway_local.verdict import Value
 
@@ -65,8 +67,8 @@ class _Draw:
 def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> Drawn:
     """Draw the sample, store it and write the sheet. Raises UsageError, CasesError, OutputExists."""
     check_output(plan.out, force=force)
-    if plan.out.suffix.lower() != ".xlsx":
-        raise UsageError(f"{plan.out.name} is no XLSX file", "A rating sheet is a workbook: name a .xlsx file.")
+    if kind_of(plan.out) is not WORKBOOK:
+        raise UsageError(f"{plan.out.name} is not an XLSX file", "A rating sheet is a workbook: name a .xlsx file.")
     if len(set(plan.raters)) != len(plan.raters):
         raise UsageError("an evaluator is named twice", "Give each one a name of their own.")
     with CasesGiven(plan.given) as given:

@@ -14,7 +14,8 @@ from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.tables import Written, write_table
+from pathway_local.sheets.sheet_copy import add_columns
+from pathway_local.sheets.tables import write_table
 from pathway_local.verdict import Failure, Score, Value, Verdict
 
 CASE_COLUMNS = ("case", "rater", "rubric")
@@ -79,16 +80,14 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
             cells |= {f"{prefix}{name}": value for name, value in _cells(record, own).items()}
         return cells
 
-    from pathway_local.sheets.sheet_copy import add_columns  # it knows all kinds of sheets, whose libraries load slowly
-
     remarks = _remarks(add_columns(cases, target, added, cells_of, force=force))
     if changed:
         remarks.append(f"{changed} verdicts are left out: their cases have other texts in {cases.path.name}")
     return remarks
 
 
-def _remarks(written: Written) -> list[str]:
-    return [f"{written.cut_cells} cells were cut: a workbook's cell ends there"] if written.cut_cells else []
+def _remarks(cut: int) -> list[str]:
+    return [f"{cut} cells were cut: a workbook's cell ends there"] if cut else []
 
 
 def record_export(run: Path, target: Path, command: Sequence[str]) -> bool:

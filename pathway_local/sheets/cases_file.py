@@ -1,7 +1,6 @@
 """Cases files: the rows of a sheet as cases."""
 
 import hashlib
-import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -9,25 +8,28 @@ from msgspec.structs import replace
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, ColumnsError, UnknownName
-from pathway_local.sheets import open_sheet
 from pathway_local.sheets.columns import ID_COLUMNS, ColumnMatch, has_column, match_columns, no_column
+from pathway_local.sheets.kinds import open_sheet
 from pathway_local.sheets.nested_keys import nested_cells, nested_keys
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import Row, flaw, shown
 
+DUPLICATE = "duplicate id: an earlier row already has it"
+
 
 class CasesFile:
-    """A CSV, TSV, JSONL, Parquet or XLSX file of cases; iterating reads it from the start, a row at a time.
+    """A file of cases; iterating reads it from the start, a row at a time.
 
-    `needed` has the inputs of each rubric by its name, `mapping` the columns that were given for inputs,
-    `optional` the inputs that a file or a row of it may lack, `id_column` the column of the ids; without it a
-    column named id or case_id is taken, and where there is none, rows are numbered. After that, `inputs` has the
-    column of each input (`score_rubric.criteria` is the key criteria of the objects in the column score_rubric),
-    `aliases_used` those that were found under another name, `id_column` what ids are read from
-    (None: numbers), `columns` all columns, `metadata` those that are neither, and `notes` what else was decided,
-    for people to read.
-    Raises CasesError where the file can't be read, ColumnsError where its columns don't match, UnknownName
-    where `mapping` or `id_column` name what is not there.
+    `needed` has the inputs of each rubric by its name, `mapping` the columns that the user gave for inputs,
+    `optional` the inputs that the file or a row of it may lack, `id_column` the column of the ids; without it, ids
+    are read from a column named id or case_id, and a file without either has its rows numbered.
+
+    Afterwards `inputs` has the column of each input (`score_rubric.criteria` is the key criteria of the objects in
+    the column score_rubric), `aliases_used` the inputs found under another name, `id_column` the column of the ids
+    (None: rows are numbered), `columns` all columns, `metadata` all that are neither inputs nor ids, and `notes` the
+    other choices made, for people to read.
+    Raises CasesError if the file can't be read, ColumnsError if its columns don't match, UnknownName if `mapping` or
+    `id_column` names a column or an input that does not exist.
     """
 
     def __init__(
@@ -43,9 +45,9 @@ class CasesFile:
         self.sheet = open_sheet(path)
         self.columns = self.sheet.columns
         self.notes = self.sheet.notes
-        there = {name for name in optional if name in (mapping or {}) or has_column(name, self.columns)}
+        present = {name for name in optional if name in (mapping or {}) or has_column(name, self.columns)}
         wanted = {
-            rubric: [name for name in names if name not in optional or name in there]
+            rubric: [name for name in names if name not in optional or name in present]
             for rubric, names in needed.items()
         }
         self.optional = frozenset(optional)
@@ -59,27 +61,27 @@ class CasesFile:
         self.metadata = tuple(column for column in self.columns if column not in self._used)
 
     def __iter__(self) -> Iterator[Case | BadRow]:
-        """Every row as a case, or as the reason why it is none; blank ones are skipped.
+        """Every row as a case, or as a bad row with its reason; blank rows are skipped.
 
-        CasesError where the file has no rows at all, or turns out to be damaged and can't be read on.
+        Raises CasesError if the file has no rows, or is damaged so that no further row can be read.
         """
         return (item for _, item in self.rows() if item is not None)
 
     def rows(self) -> Iterator[tuple[Row, Case | BadRow | None]]:
-        """Every row of the sheet with what iterating makes of it; None for a blank one."""
-        ids = _SeenIds()
+        """Every row of the sheet with its case or bad row; with None if it is blank."""
+        seen: set[str] = set()
         number = 0
         try:
             for row in self.sheet.rows():
                 number = max(number, row.number)
-                yield row, None if row.blank else self._item(self._opened(row), ids)
+                yield row, None if row.blank else self._item(self._with_nested(row), seen)
         except OSError as error:
-            raise CasesError(f"{self.path} can't be read on: {error.strerror}") from None
+            raise CasesError(f"{self.path} can't be read to its end: {error.strerror}") from None
         if not number:
             raise CasesError(f"{self.path.name} has no rows below its header")
 
     def count(self) -> int | None:
-        """About how many rows there are, for showing progress; None where that would take long to say."""
+        """About how many rows there are, for showing progress; None if counting them would take long."""
         return self.sheet.count()
 
     def sha256(self) -> str:
@@ -91,7 +93,7 @@ class CasesFile:
             raise CasesError(f"{self.path} can't be read: {error.strerror}") from None
 
     def _match(self, wanted: Mapping[str, Sequence[str]], mapping: Mapping[str, str]) -> ColumnMatch:
-        """The column of each input; where columns alone will not do, the keys inside their cells count, too."""
+        """The column of each input. If the columns alone don't match, the keys inside their cells count, too."""
         self._nested: dict[str, tuple[str, ...]] = {}
         try:
             return match_columns(wanted, self.columns, mapping, self.path.name)
@@ -103,24 +105,29 @@ class CasesFile:
         self._nested = {column: keys[column] for column in match.columns.values() if column in keys}
         return match
 
-    def _opened(self, row: Row) -> Row:
-        """The row with the nested keys that are inputs as cells of their own."""
+    def _with_nested(self, row: Row) -> Row:
+        """The row, in which nested keys that are inputs have cells of their own."""
         return replace(row, cells={**row.cells, **nested_cells(row, self._nested)}) if self._nested else row
 
     def _find_id_column(self) -> str | None:
         inputs = self.inputs.values()
         return next((name for name in ID_COLUMNS if name in self.columns and name not in inputs), None)
 
-    def _item(self, row: Row, ids: "_SeenIds") -> Case | BadRow:
+    def _item(self, row: Row, seen: set[str]) -> Case | BadRow:
         reason = self._flaw(row)
         name, where = str(row.number), f"{self.path.name} {self.sheet.unit} {row.line}"
         if self.id_column is not None:
             name = row.cells.get(self.id_column, "")
             usable = name.strip() and not flaw(name)
-            if not usable or not ids.add(name):
-                reason = reason or ("its id was another row's before" if usable else "it has no id")
-                name = ids.stand_in(where)
-            elif self.pseudonyms:
+            duplicate = name in seen
+            if not usable or duplicate:
+                reason = reason or (DUPLICATE if usable else "it has no id")
+                # The run needs an id for a bad row, too; a real id may look like this stand-in.
+                name = where
+                while name in seen:
+                    name += "'"
+            seen.add(name)
+            if usable and not duplicate and self.pseudonyms:
                 name = self.pseudonyms.of(name)
         if reason:
             return BadRow(name, row.number, where, reason, numbered=self.id_column is None)
@@ -130,7 +137,7 @@ class CasesFile:
         return Case(name, inputs, metadata, row.number, numbered=self.id_column is None)
 
     def _flaw(self, row: Row) -> str:
-        """Why the row is no case, whatever its id; or nothing."""
+        """Why the row can't be a case, apart from its id; "" if it can."""
         if row.problem:
             return row.problem
         for column, text in row.cells.items():
@@ -142,26 +149,3 @@ class CasesFile:
             if column not in row.cells and name not in self.optional:
                 return f"the input {name} is missing: it has no {shown(column)}"
         return ""
-
-
-class _SeenIds:
-    """The ids seen so far, as 60-bit keyed hashes: a million take some 70 MB, and nobody can make two that collide."""
-
-    def __init__(self) -> None:
-        self._key = secrets.token_bytes(16)
-        self._hashes: set[int] = set()
-
-    def add(self, name: str) -> bool:
-        """Whether the id is new."""
-        digest = hashlib.blake2b(name.encode(), key=self._key, digest_size=8).digest()
-        number = int.from_bytes(digest) >> 4
-        if number in self._hashes:
-            return False
-        self._hashes.add(number)
-        return True
-
-    def stand_in(self, name: str) -> str:
-        """A new id for a row that has none of its own."""
-        while not self.add(name):
-            name += "'"
-        return name

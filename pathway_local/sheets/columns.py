@@ -1,4 +1,4 @@
-"""Which column of a cases file holds which input of the rubrics."""
+"""Finds the column of a cases file that holds each input of the rubrics."""
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ SHOWN_COLUMNS = 40
 
 @dataclass(frozen=True, slots=True)
 class ColumnMatch:
-    """The column of each input. `aliases_used` has those that were found under another name than asked for."""
+    """The column of each input. `aliases_used` has the inputs that were found under another name than their own."""
 
     columns: Mapping[str, str]
     aliases_used: Mapping[str, str]
@@ -39,19 +39,18 @@ def match_columns(
 ) -> ColumnMatch:
     """Find a column among those `found` for each input that the rubrics need (`needed`: inputs by rubric).
 
-    `mapping` settles inputs beforehand. Then an input takes the column of its own name, else the one of that
-    name but for case, spaces, dashes and underscores, else the one of a name that means the same, else the one
-    of the `nested` keys (`score_rubric.criteria`) that ends in its own name. An input has one column in all
-    rubrics, and no two inputs of one rubric have the same. UnknownName where `mapping`
-    names what is not there; ColumnsError, with `source` as the file's name, where a column is missing, or
-    where several would do.
+    `mapping` gives columns that the user chose. Any other input takes the column of its own name; else one whose
+    name differs only in case, spaces, dashes and underscores; else one whose name means the same; else one of the
+    `nested` keys (`score_rubric.criteria`) that ends in its own name. An input has the same column in all rubrics,
+    and no two inputs of one rubric share a column. Raises UnknownName if `mapping` names an input or a column that
+    does not exist; ColumnsError, with `source` as the file's name, if an input has no column or several fit.
     """
     matching = _Matching(needed, found, dict(mapping), nested)
     for name, column in mapping.items():
         if name not in matching.inputs:
             raise UnknownName("input", name, matching.inputs)
         if column not in found and column not in nested:
-            # Keys inside cells can be anybody's words: only those that are nearly what was asked for are told.
+            # Keys inside cells can be students' words, so the message lists only keys that nearly match the user's.
             near = get_close_matches(column, nested, n=3)
             raise no_column(column, [*found, *near], source)
     for fits in (_is_same, _is_spelled_alike, _means_the_same):
@@ -64,6 +63,13 @@ def match_columns(
 
 
 class _Matching:
+    """Inputs claim columns in rounds, from exact names to loose ones.
+
+    In a round each input looks at the columns that its rivals, the other inputs of its rubrics, had before that
+    round: so the result does not depend on the order of the inputs. An input that finds several columns in one round
+    is out of the later ones, where a looser rule could only guess.
+    """
+
     def __init__(
         self, needed: Mapping[str, Sequence[str]], found: Sequence[str], columns: dict[str, str], nested: Sequence[str]
     ) -> None:
@@ -75,7 +81,7 @@ class _Matching:
         self.inputs = list(dict.fromkeys(name for names in needed.values() for name in names))
 
     def claim(self, fits: Callable[[str, str], bool]) -> None:
-        """Give each input that has no column yet the only one that fits, if no rival has it already."""
+        """Give each input without a column the only one that fits and that no rival has."""
         claims = {}
         for name in self.inputs:
             if name in self.columns or name in self.choices:
@@ -90,13 +96,13 @@ class _Matching:
         self.columns.update(claims)
 
     def check(self, source: str) -> None:
-        """ColumnsError unless every input has one column, which no rival has."""
+        """Raise ColumnsError unless every input has one column, and shares it with no rival."""
         for name in self.inputs:
             for rival in self._rivals(name):
                 if name in self.columns and self.columns[name] == self.columns.get(rival):
                     raise ColumnsError(
                         f"{source}: {name} and {rival} would both be read from the column {shown(self.columns[name])}",
-                        f"Say where each is: --map {name}=COLUMN --map {rival}=COLUMN. {self._both_sides()}",
+                        f"Give each its column: --map {name}=COLUMN --map {rival}=COLUMN. {self._both_sides()}",
                     )
         missing = [name for name in self.inputs if name not in self.columns]
         if missing:
@@ -106,7 +112,7 @@ class _Matching:
             )
 
     def _rivals(self, name: str) -> list[str]:
-        """The other inputs of the rubrics that have this one."""
+        """The other inputs of the rubrics that need this one."""
         return [other for names in self.needed.values() if name in names for other in names if other != name]
 
     def _lack(self, name: str) -> str:
@@ -126,26 +132,29 @@ class _Matching:
 
 
 def no_column(name: str, columns: Sequence[str], source: str) -> UnknownName:
-    """That no column of the file `source` is called `name`, with those that there are, nearest first."""
+    """The error that the file `source` has no column `name`; its hint lists the columns, nearest names first."""
     return UnknownName("column", name, listed(columns, near=name), f"These are the columns of {source}")
 
 
 def listed(columns: Sequence[str], *, near: str = "", known: Sequence[str] = ()) -> list[str]:
-    """Columns' names for a message, nearest to `near` first; those that look like texts are only counted."""
+    """The columns' names for a message, nearest to `near` first; names that look like texts are only counted."""
     names = names_among(columns, known)
     first = get_close_matches(near, names, n=SHOWN_COLUMNS, cutoff=0.5)
-    told = [*first, *(name for name in names if name not in first)]
-    said = list(map(shown, told[:SHOWN_COLUMNS]))
-    if len(told) > SHOWN_COLUMNS:
-        said.append(f"and {len(told) - SHOWN_COLUMNS:,} more columns")
+    ordered = [*first, *(name for name in names if name not in first)]
+    listing = list(map(shown, ordered[:SHOWN_COLUMNS]))
+    if len(ordered) > SHOWN_COLUMNS:
+        listing.append(f"and {len(ordered) - SHOWN_COLUMNS:,} more columns")
     if hidden := len(columns) - len(names):
         looks = "column that looks like a text" if hidden == 1 else "columns that look like texts"
-        said.append(f"({hidden:,} {looks}: is the header missing?)")
-    return said
+        listing.append(f"({hidden:,} {looks}: is the header missing?)")
+    return listing
 
 
 def names_among(columns: Sequence[str], known: Sequence[str] = ()) -> list[str]:
-    """The columns' names that are no case's texts; none where a header has such texts and no name that is known."""
+    """The names that a message may show: those that don't look like a case's text.
+
+    If some do and no name is a known one, the header is probably missing and all of them are a case's: then none.
+    """
     ours = set(map(folded, (*ID_COLUMNS, *known, *(name for group in ALIASES for name in group))))
     recognized = [name for name in columns if folded(name) in ours]
     alike = [name for name in columns if folded(name) in ours or is_like_a_name(name)]
@@ -153,8 +162,8 @@ def names_among(columns: Sequence[str], known: Sequence[str] = ()) -> list[str]:
 
 
 def has_column(name: str, columns: Sequence[str]) -> bool:
-    """Whether one of the columns has that name, in any spelling of it."""
-    return any(_is_same(name, column) or _is_spelled_alike(name, column) for column in columns)
+    """Whether one of the columns has that name, in any spelling."""
+    return any(_is_spelled_alike(name, column) for column in columns)
 
 
 def _is_same(name: str, column: str) -> bool:
@@ -174,5 +183,5 @@ def _aliases(name: str) -> tuple[str, ...]:
 
 
 def folded(name: str) -> str:
-    """A name as names are compared: without case, blanks, dashes and underscores."""
+    """The name without case, blanks, dashes and underscores: names that differ only in these are the same."""
     return "".join(name.casefold().split()).replace("-", "").replace("_", "")

@@ -1,21 +1,27 @@
 """CSV and TSV files as rows."""
 
 import csv
-from collections.abc import Iterable, Iterator
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from pathway_local.errors import CasesError
-from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, count_lines, find_encoding
+from pathway_local.sheets.cells import delimited_cell
+from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
+from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, count_lines, find_encoding, own_text
 from pathway_local.sheets.row import ROW_LIMIT, Row, column_names, has_surrogates
+from pathway_local.verdict import Value
 
-QUOTES = "its quotes don't pair up: a quote inside a quoted cell must be doubled"
+QUOTES = "its quotes don't match: write a quote inside a quoted cell twice"
 TOO_LONG = f"it has more than {ROW_LIMIT:,} characters or {LINE_LIMIT:,} lines, perhaps from a quote that never closes"
 
 
 @dataclass(frozen=True, slots=True)
 class RawRow:
-    """The header or a row as it stands in the file: its first line, its fields or why there are none, its text."""
+    """The header or a row as it stands in the file: its first line, its fields or the problem with them, its text."""
 
     line: int
     fields: list[str]
@@ -28,48 +34,47 @@ class RawRow:
         return not self.problem and not any(self.fields)
 
 
-class DelimitedSheet:
-    """A CSV or TSV file. A .csv may be separated by commas, semicolons or tabs, as its header shows."""
+class DelimitedSheet(Sheet):
+    """A file of records whose fields are separated by `delimiter`; without one, by the mark that its header shows."""
 
     unit = "line"
-    notes: tuple[str, ...] = ()
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, delimiter: str = "") -> None:
         self.path = path
         self.encoding = find_encoding(path, header=True)
-        self.delimiter = self._sniff() if path.suffix.lower() == ".csv" else "\t"
+        self.delimiter = delimiter or self._sniff()
         above = ""
-        for header in self.records():
+        for header in self._records():
             above += header.raw or ""
             if not header.blank:
                 break
         else:
-            raise CasesError(f"{path.name} has no header", "Give the columns names in the first row.")
+            raise CasesError(f"{path.name} has no header", "Name the columns in the first row.")
         problem = header.problem or self._damage(header)
         if problem:
             raise CasesError(f"{path.name} line {header.line}: the header can't be read: {problem}")
         self.columns = column_names(path, header.fields)
-        self.header = above
-        """The header's own text, with the blank lines above it."""
+        self._header = above
+        """The header's text as it stands in the file, with the blank lines above it."""
         self._header_line = header.line
 
     def rows(self) -> Iterator[Row]:
         """Every row below the header."""
         number = 0
-        for record in self.records():
+        for record in self._records():
             if record.line > self._header_line:
                 number += not record.blank
                 yield self._row(record, 0 if record.blank else number)
 
     def count(self) -> int | None:
-        """The lines that end outside quotes, less the header; None for a big file."""
+        """The lines that end outside quotes, without the header; None for a large file."""
         lines = count_lines(self.path, self.encoding, quotes=True)
         return None if lines is None else max(lines - 1, 0)
 
-    def records(self) -> Iterator[RawRow]:
-        """Every record of the file, with the header and with blank ones."""
+    def _records(self) -> Iterator[RawRow]:
+        """Every record of the file, including the header and blank ones."""
         with Lines(self.path, self.encoding, newline="") as lines:
-            # Not strict, the reader would take a quote left open at the end of the file for a cell.
+            # Without strict=True the reader would accept a quote left open at the end of the file.
             reader = _reader(lines, self.delimiter, strict=True)
             while True:
                 start = lines.begin()
@@ -81,8 +86,26 @@ class DelimitedSheet:
                     return
                 except (csv.Error, RowTooLong) as error:
                     problem = TOO_LONG if isinstance(error, RowTooLong) else QUOTES
+                    # Only the first line is given up: the rest is read again, as rows of their own.
                     lines.retry_from_second()
                 yield RawRow(start, fields, problem, lines.row)
+
+    def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
+        """Write every record as it stands, with the new fields before its line break."""
+        file.write(self.encoding.mark + self._extended(self._header, columns))
+        for row, cells in rows:
+            text = own_text(self.path, row)
+            # A record with too many fields, or with fields that can't be told apart, gets no new ones: they would end
+            # up below other columns than their own.
+            if cells is None or row.width is None or row.width > len(self.columns):
+                file.write(self.encoding.encode(text))
+            else:
+                file.write(self._extended(text, [*[""] * (len(self.columns) - row.width), *cells]))
+        return 0
+
+    def _extended(self, text: str, fields: Sequence[Value]) -> bytes:
+        body = text.rstrip("\r\n")
+        return self.encoding.encode(f"{body}{self.delimiter}{_line(fields, self.delimiter)}{text[len(body) :]}")
 
     def _row(self, record: RawRow, number: int) -> Row:
         width = None if record.problem else len(record.fields)
@@ -97,7 +120,7 @@ class DelimitedSheet:
         return f"it has bytes that are not {self.encoding.name}" if damaged else ""
 
     def _sniff(self) -> str:
-        """The mark that splits the first line into most fields."""
+        """The mark that splits the first line into the most fields."""
         with Lines(self.path, self.encoding, newline="") as lines:
             try:
                 line = next((line for line in lines if line.strip()), "")
@@ -110,3 +133,24 @@ class DelimitedSheet:
 def _reader(lines: Iterable[str], delimiter: str, *, strict: bool) -> Iterator[list[str]]:
     csv.field_size_limit(max(csv.field_size_limit(), ROW_LIMIT + 1))
     return csv.reader(lines, delimiter=delimiter, strict=strict)
+
+
+def _line(values: Iterable[Value], delimiter: str) -> str:
+    """The values as fields of a record, without its line break."""
+    line = io.StringIO()
+    # The writer quotes a line break in a field only if its own line end has that character, so it needs both here.
+    csv.writer(line, delimiter=delimiter, lineterminator="\r\n").writerow([delimited_cell(value) for value in values])
+    return line.getvalue().removesuffix("\r\n")
+
+
+def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]], *, delimiter: str) -> int:
+    file.write(f"{_line(columns, delimiter)}\r\n".encode())
+    for row in rows:
+        file.write(f"{_line([row.get(column) for column in columns], delimiter)}\r\n".encode())
+    return 0
+
+
+CSV = SheetKind(DelimitedSheet, partial(_write, delimiter=","), DelimitedSheet.copy)
+"""Read with commas, semicolons or tabs, whichever its header shows; written with commas."""
+
+TSV = SheetKind(partial(DelimitedSheet, delimiter="\t"), partial(_write, delimiter="\t"), DelimitedSheet.copy)

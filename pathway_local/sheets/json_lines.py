@@ -1,23 +1,25 @@
 """JSONL files as rows: one JSON object on each line."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 from pathway_local.errors import CasesError
-from pathway_local.sheets.lines import Lines, RowTooLong, count_lines, find_encoding
-from pathway_local.sheets.row import COLUMN_LIMIT, ROW_LIMIT, Row, column_names, flaw, has_surrogates
+from pathway_local.sheets.cells import json_text
+from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
+from pathway_local.sheets.lines import Lines, RowTooLong, count_lines, find_encoding, own_text
+from pathway_local.sheets.row import COLUMN_LIMIT, ROW_LIMIT, Row, column_names, flaw, has_surrogates, refuse_columns
+from pathway_local.verdict import Value
 
 SAMPLE_LINES = 1_000
 SAMPLE_SIZE = 8 * 2**20
 
 
-class JsonLinesSheet:
+class JsonLinesSheet(Sheet):
     """A JSONL file. Its columns are the keys of its first 1,000 lines; a row has a cell for each of its own keys."""
 
     unit = "line"
-    notes: tuple[str, ...] = ()
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -27,7 +29,7 @@ class JsonLinesSheet:
     def rows(self) -> Iterator[Row]:
         """Every line; blank ones are blank rows."""
         number = 0
-        # A JSON text may not hold a bare line feed, but it may have a carriage return between its parts.
+        # Lines end at line feeds alone: a carriage return may stand between the parts of one JSON object.
         with Lines(self.path, self.encoding, newline="\n") as lines:
             while True:
                 start = lines.begin()
@@ -43,8 +45,22 @@ class JsonLinesSheet:
                 yield self._row(line, 0 if blank else number, start, problem, lines.row)
 
     def count(self) -> int | None:
-        """The lines that are not blank; None for a big file."""
+        """The lines that are not blank; None for a large file."""
         return count_lines(self.path, self.encoding, quotes=False)
+
+    def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
+        """Write every line as it stands, with the new keys before its closing brace."""
+        file.write(self.encoding.mark)
+        for row, cells in rows:
+            text = own_text(self.path, row)
+            if cells is not None and not row.problem:
+                # The columns are the keys of the first lines, so a later line may still have one of the new names.
+                refuse_columns(self.path, columns, row.cells)
+                body = text.rstrip()
+                added = json_text(dict(zip(columns, cells, strict=True)))[1:-1]
+                text = f"{body[:-1]}{', ' if row.cells and added else ''}{added}}}{text[len(body) :]}"
+            file.write(self.encoding.encode(text))
+        return 0
 
     def _row(self, line: str, number: int, start: int, problem: str, raw: str | None) -> Row:
         if problem or not number:
@@ -66,47 +82,56 @@ class JsonLinesSheet:
                 break
         if not keys:
             raise CasesError(
-                f"{self.path.name} holds no JSON object in its first lines",
-                'A JSONL file has one JSON object, such as {"question": "…"}, on each line.',
+                f"{self.path.name} has no JSON object in its first lines",
+                'Write one JSON object on each line, such as {"question": "…"}.',
             )
         return list(keys)
 
 
 class _NotCells(Exception):
-    """Why a line is no JSON object with cells; holds none of its text."""
+    """Why a line can't be read as cells; the message never quotes the line."""
 
 
 def _cells(line: str) -> dict[str, str]:
     try:
         found = json.loads(line.rstrip(), object_pairs_hook=_object, parse_constant=_no_number)
         if not isinstance(found, dict):
-            raise _NotCells("it is no JSON object")
+            raise _NotCells("it is not a JSON object")
         cells = {key: _text(value) for key, value in found.items()}
     except json.JSONDecodeError as error:
         raise _NotCells(f"broken JSON at character {error.pos + 1:,}: {error.msg}") from None
     except RecursionError:
-        raise _NotCells("its JSON is nested too deep") from None
+        raise _NotCells("its JSON is nested too deeply") from None
     except ValueError:
         raise _NotCells("it has a number too large to keep") from None
     if len(cells) > COLUMN_LIMIT:
         raise _NotCells(f"it has {len(cells):,} keys, over the limit of {COLUMN_LIMIT:,}")
     if any(flaw(key) or not key.strip() for key in cells):
-        raise _NotCells("it has a key that is no name")
+        raise _NotCells("it has a key that can't be a column's name")
     return cells
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _NotCells("a key comes twice in one JSON object")
+        raise _NotCells("a JSON object in it has the same key twice")
     return found
 
 
 def _no_number(_: str) -> NoReturn:
-    raise _NotCells("broken JSON: NaN and Infinity are no JSON numbers")
+    raise _NotCells("broken JSON: NaN and Infinity are not JSON numbers")
 
 
 def _text(value: object) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+    for row in rows:
+        file.write(json_text({column: row.get(column) for column in columns}).encode() + b"\n")
+    return 0
+
+
+JSON_LINES = SheetKind(JsonLinesSheet, _write, JsonLinesSheet.copy)

@@ -1,4 +1,4 @@
-"""The lines of a text file: its encoding, found from its first bytes, and its lines, numbered and bounded."""
+"""Text files: their encoding, found from the first bytes, and their lines, numbered and limited in size."""
 
 import codecs
 from collections import deque
@@ -8,14 +8,14 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from pathway_local.errors import CasesError
-from pathway_local.sheets.row import ROW_LIMIT
+from pathway_local.sheets.row import ROW_LIMIT, Row
 
 SAMPLE = 2**20
 LINE_LIMIT = 200_000
-"""Lines of one row: each is an object of its own, and a quote that never closes takes in all that follow."""
+"""Lines of one row. Each is kept as an object, and a quote that never closes takes in all lines after it."""
 
 COUNT_LIMIT = 200_000_000
-"""Bytes of a file that are read through only to count its rows."""
+"""Bytes of the largest file that is read to its end only to count its rows."""
 
 SAVE_AS_UTF8 = 'Save it as UTF-8 (in a spreadsheet: "CSV UTF-8").'
 
@@ -26,7 +26,11 @@ class RowTooLong(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How a file's bytes are text. Bytes that are not become surrogates, and surrogates those bytes again."""
+    """How bytes become text and text the same bytes again.
+
+    Damaged bytes become lone surrogates, which no undamaged file holds: so a row with one is known to be damaged, and
+    can still be written with the bytes that it had.
+    """
 
     codec: str
     errors: str
@@ -37,9 +41,18 @@ class Encoding:
         """The encoding as people write it."""
         return "UTF-8" if self.codec == "utf-8" else "UTF-16"
 
+    @property
+    def mark(self) -> bytes:
+        """The byte order mark that the file begins with, if any."""
+        return self.encode("\ufeff") if self.bom else b""
+
+    def encode(self, text: str) -> bytes:
+        """The bytes that were read as this text, also where they were not text."""
+        return text.encode(self.codec, self.errors)
+
 
 def find_encoding(path: Path, *, header: bool) -> Encoding:
-    """UTF-8, with a byte order mark or without, or UTF-16 with one; CasesError for any other, or a damaged `header`."""
+    """Tell UTF-8 from UTF-16 with a byte order mark. CasesError if it is neither, or its `header` is damaged."""
     with path.open("rb") as file:
         sample = file.read(SAMPLE)
     if sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
@@ -54,12 +67,12 @@ def find_encoding(path: Path, *, header: bool) -> Encoding:
 
 
 def _check_utf8(path: Path, sample: bytes, header: bool) -> None:
-    """CasesError for another encoding throughout: a few damaged rows among good ones are only bad rows."""
+    """Raise CasesError if the whole file seems to be in another encoding; a few damaged rows are only bad rows."""
     lines = sample.split(b"\n")
     if b"\0" in lines[0]:
         raise CasesError(f"{path.name} is not UTF-8: line 1 has NUL bytes", SAVE_AS_UTF8)
     if len(sample) == SAMPLE and len(lines) > 1:
-        lines.pop()
+        lines.pop()  # the sample may end in the middle of a character
     bad: list[tuple[int, int]] = []
     good = 0
     for number, line in enumerate(lines, 1):
@@ -72,10 +85,11 @@ def _check_utf8(path: Path, sample: bytes, header: bool) -> None:
 
 
 class Lines:
-    """A text file's lines, one at a time, with the lines of the row that is being read kept.
+    """A text file's lines, one at a time; the lines of the current row are kept.
 
-    A row is begun with `begin`; when it turns out to be broken, `retry_from_second` gives its lines from the
-    second on once more: a stray quote then costs its own row, not all that it seemed to enclose.
+    A cell in quotes may hold line breaks, so a row is as many lines as the CSV reader takes after `begin`. A stray
+    quote makes it take far too many: then `retry_from_second` puts all but the first back, and the quote costs only
+    its own row instead of everything that it seemed to enclose. The limits bound the memory that this takes.
     """
 
     def __init__(self, path: Path, encoding: Encoding, newline: str) -> None:
@@ -107,37 +121,38 @@ class Lines:
         return line
 
     def begin(self) -> int:
-        """Start a row; gives the number of its first line."""
+        """Start a row; returns the number of its first line."""
         self._row, self._size = [], 0
         return self.number + 1
 
     @property
     def row(self) -> str | None:
-        """The text of the row so far; None where a line of it was too long to keep."""
+        """The text of the row so far; None if one of its lines was too long to keep."""
         kept = [line for line in self._row if line is not None]
         return "".join(kept) if len(kept) == len(self._row) else None
 
     def retry_from_second(self) -> None:
-        """Give the row's lines after its first once more; the row is then its first line."""
+        """Put the row's lines after its first back, to be read again; the row is then its first line alone."""
         rest = self._row[1:]
         self._again.extendleft(reversed(rest))
         self.number -= len(rest)
         del self._row[1:]
 
     def _read(self) -> str | None:
-        """The next line, "" at the end, None for one that is too long."""
+        """The next line; "" at the end, None for a line that is too long."""
         line = self._file.readline(ROW_LIMIT + 1)
         if self.number == 0 and self._encoding.bom:
             line = line.removeprefix("\ufeff")
         if len(line) <= ROW_LIMIT:
             return line
+        # Its remainder is read in pieces and dropped, so that the next line begins where a line begins.
         while line and not line.endswith(("\n", "\r")):
             line = self._file.readline(ROW_LIMIT)
         return None
 
 
 def count_lines(path: Path, encoding: Encoding, *, quotes: bool) -> int | None:
-    """How many lines hold anything; with `quotes`, those that end outside quotes. None for a big file."""
+    """How many lines hold anything; with `quotes`, only those that end outside quotes. None for a large file."""
     if path.stat().st_size > COUNT_LIMIT:
         return None
     quoted, count = False, 0
@@ -146,3 +161,10 @@ def count_lines(path: Path, encoding: Encoding, *, quotes: bool) -> int | None:
             quoted ^= quotes and line.count('"') % 2 == 1
             count += not quoted and not line.isspace()
     return count
+
+
+def own_text(path: Path, row: Row) -> str:
+    """The row's text as it stands in the file. Raises CasesError if it was too long to keep."""
+    if row.raw is None:
+        raise CasesError(f"{path.name} line {row.line} is too long to be copied", "Shorten or remove that row.")
+    return row.raw

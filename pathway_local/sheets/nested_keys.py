@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from pathway_local.sheets import Sheet
+from pathway_local.sheets.kinds import Sheet
 from pathway_local.sheets.row import COLUMN_LIMIT, Row, flaw, plain_text
 
 SAMPLE_ROWS = 100
@@ -15,7 +15,7 @@ Path = tuple[str, ...]
 
 
 def nested_keys(sheet: Sheet) -> dict[str, Path]:
-    """The keys in the cells of the first 100 rows by their dotted names; none that is called like a column."""
+    """The keys in the cells of the first 100 rows by their dotted names, without those that are also columns."""
     found: dict[str, Path] = {}
     filled = (row for row in sheet.rows() if not row.blank)
     for row in islice(filled, SAMPLE_ROWS):
@@ -28,7 +28,7 @@ def nested_keys(sheet: Sheet) -> dict[str, Path]:
 
 
 def nested_cells(row: Row, wanted: Mapping[str, Path]) -> dict[str, str]:
-    """The texts at these paths by their names, as far as the row has them."""
+    """The row's texts at these paths by their names; a path that the row lacks is left out."""
     objects = {path[0]: _object(row.cells.get(path[0], "")) for path in wanted.values()}
     found: dict[str, str] = {}
     for name, (column, *keys) in wanted.items():
@@ -44,7 +44,7 @@ _NOTHING = object()
 
 
 def _object(text: str) -> Mapping[str, object]:
-    """The JSON object that a cell is; an empty one where it is none."""
+    """The JSON object in a cell; an empty one if the cell holds anything else."""
     if not text.lstrip().startswith("{"):
         return {}
     try:
@@ -56,7 +56,7 @@ def _object(text: str) -> Mapping[str, object]:
 
 def _paths(path: Path, value: Mapping[str, object]) -> Iterator[Path]:
     for key, inner in value.items():
-        # A dot in a key would make its name mean two things.
+        # With a dot in a key, a dotted name could mean two paths.
         if not key.strip() or "." in key or flaw(key):
             continue
         yield (*path, key)

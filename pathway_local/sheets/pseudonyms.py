@@ -1,4 +1,4 @@
-"""Pseudonyms in place of case ids: keyed hashes, so that only who has the key can tell which case is which."""
+"""Pseudonyms in place of case ids: keyed hashes, so only somebody with the key can tell which case is which."""
 
 import base64
 import hmac
@@ -11,20 +11,20 @@ from pathway_local.errors import UsageError
 from pathway_local.system.private_file import create, exposed_to
 
 KEY_BYTES = 32
-_NO_KEY = "A key is 64 hex digits; name a new file to have one made."
+_NO_KEY = "A key is 64 hex digits. Name a file that does not exist yet to create a key in it."
 _CHARACTERS = 26
 """130 bits of the hash, in base32: letters and digits, which every file and service takes."""
 
 
 class Pseudonyms:
-    """Pseudonyms by one key; the same id always gets the same one."""
+    """The pseudonyms that one key gives; the same id always gets the same one."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     @classmethod
     def of_file(cls, path: Path) -> Self:
-        """Those by the key in a file of 64 hex digits. UsageError where it is none, or others can read it."""
+        """Read the key from a file of 64 hex digits. UsageError if it holds no key, or other users can read it."""
         try:
             if others := exposed_to(path):
                 raise UsageError(f"the key in {path} can be read by {others}", f"Run: chmod 600 {path}")
@@ -41,12 +41,12 @@ class Pseudonyms:
 
     @classmethod
     def at(cls, path: Path, *, make: bool) -> Self:
-        """Those by the key in that file; where there is none, and `make` says so, with a new key. UsageError."""
+        """Read the key from that file, or create it if it does not exist and `make` is set. UsageError as `of_file`."""
         return cls.made(path) if make and not path.exists() else cls.of_file(path)
 
     @classmethod
     def made(cls, path: Path) -> Self:
-        """Make a key and keep it in a new file, 0600."""
+        """Create a key in a new file of mode 0600. UsageError if it can't be written."""
         try:
             create(path, f"{secrets.token_hex(KEY_BYTES)}\n".encode())
         except OSError as error:
@@ -56,7 +56,7 @@ class Pseudonyms:
 
     @property
     def mark(self) -> str:
-        """What tells this key from another without giving it away, 32 hex digits."""
+        """32 hex digits that tell this key from another without revealing it."""
         return self._hash("pathway-local: which key").hex()[:32]
 
     def of(self, case_id: str) -> str:

@@ -1,38 +1,38 @@
-"""A row of a sheet, with its cells as text, and what every sheet's cells and columns must hold to."""
+"""A row of a sheet, with its cells as text, and the rules for all sheets' cells and column names."""
 
 import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
 
 from msgspec import Struct
 
-from pathway_local.errors import CasesError
+from pathway_local.errors import CasesError, UsageError
 
 CELL_LIMIT = 16 * 2**20
-"""Characters in one cell; more is taken for damage, not for a text that someone wants judged."""
+"""Characters in one cell; a longer one is taken for damage, not for a text that someone wants judged."""
 
 ROW_LIMIT = 2 * CELL_LIMIT
-"""Characters in one row of a text file: what a quote that never closes can cost in memory."""
+"""Characters in one row of a text file; it bounds the memory that a quote which never closes can take."""
 
 COLUMN_LIMIT = 2_000
 
 NAME_LENGTH, NAME_WORDS = 40, 3
 _SENTENCE = re.compile(r"""[.,;:!?…](?=["')\]”’»]*(\s|$))|[。，、；：！？“”„«»"@\n]|\w['’]\w""")
-"""Punctuation that stands in texts, and not in names such as score_rubric.criteria or Answer (bot)."""
+"""Punctuation found in texts, but not in names such as score_rubric.criteria or Answer (bot)."""
 
 
 class Row(Struct, frozen=True):
     """One row below the header.
 
-    `number` counts rows that hold anything, from 1 (0 where `blank`); `line` is where a person finds it: the
-    line of a text file, the row of a workbook or of a Parquet file. `cells` has every cell that could be read,
-    by column: a column that is not there is missing, an empty text is not. `problem` says why the row as a
-    whole can't be read, `bad_cells` why one cell can't. `raw` is a text file's own text of the row (None where
-    it is too long to keep) and `width` its number of fields (None where they can't be told apart).
+    `number` counts rows that hold anything, from 1 (0 if `blank`); `line` is where a person finds the row: the line of
+    a text file, the row of a workbook or a Parquet file. `cells` has every cell that could be read, by column; a cell
+    that is missing differs from an empty one. `problem` says why the whole row can't be read, `bad_cells` why one cell
+    can't. `raw` is the row's text as it stands in a text file (None if it is too long to keep), and `width` its number
+    of fields (None if they can't be told apart).
     """
 
     number: int
@@ -45,38 +45,45 @@ class Row(Struct, frozen=True):
 
     @property
     def blank(self) -> bool:
-        """Whether the row holds nothing at all, as the rows below a sheet's last one often do."""
+        """Whether the row holds nothing, as rows below the last one of a sheet often do."""
         return self.number == 0
 
 
 def column_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
-    """The columns of a header: an unnamed one becomes "column 3". CasesError where they can't serve as names."""
+    """The columns of a header; an unnamed one becomes "column 3". CasesError if they can't be used as names."""
     if not any(name.strip() for name in names):
-        raise CasesError(f"{path.name} has no header", "Give the columns names in the first row.")
+        raise CasesError(f"{path.name} has no header", "Name the columns in the first row.")
     if len(names) > COLUMN_LIMIT:
         raise CasesError(
             f"{path.name} has {len(names):,} columns, over the limit of {COLUMN_LIMIT:,}",
-            "Keep the columns that the cases need.",
+            "Keep only the columns that the cases need.",
         )
     if any(flaw(name) for name in names):
-        raise CasesError(f"{path.name} has a header that is no text", "Save it anew, as UTF-8.")
+        raise CasesError(f"{path.name} has a header that is not text", "Save it again, as UTF-8.")
     named = tuple(name if name.strip() else f"column {place}" for place, name in enumerate(names, 1))
     twice = [shown(name) for name, times in Counter(named).items() if times > 1]
     if twice:
-        called = f"called {twice[0]}" if all(map(is_like_a_name, named)) else "of one name: is the header missing?"
+        called = f"called {twice[0]}" if all(map(is_like_a_name, named)) else "of the same name: is the header missing?"
         raise CasesError(f"{path.name} has several columns {called}", "Give each column its own name.")
     return named
 
 
+def refuse_columns(source: Path, new: Sequence[str], present: Collection[str]) -> None:
+    """Raise UsageError if the sheet `source` has one of the new columns already."""
+    for column in new:
+        if column in present:
+            raise UsageError(f"{source.name} already has a column {shown(column)}", "Rename or remove that column.")
+
+
 def shown(name: str) -> str:
-    """A column's name for a message. What looks like a text is left out: without a header, it would be a case's."""
+    """A column's name for a message. One that looks like a text is hidden: without a header, it is a case's text."""
     if not is_like_a_name(name):
         return f"(a name of {len(name):,} characters)"
     return name if name == name.strip() else repr(name)
 
 
 def is_like_a_name(name: str) -> bool:
-    """Whether what stands in a header is short, of few words and no sentence, number or address."""
+    """Whether a header's text is a short name of few words, not a sentence, number or address."""
     return (
         name.isprintable()
         and len(name) <= NAME_LENGTH
@@ -87,7 +94,7 @@ def is_like_a_name(name: str) -> bool:
 
 
 def flaw(text: str) -> str:
-    """Why a text can't be a cell, or nothing."""
+    """Why a text can't be a cell; "" if it can."""
     if len(text) > CELL_LIMIT:
         return f"more than {CELL_LIMIT:,} characters"
     if "\0" in text:
@@ -107,9 +114,9 @@ def has_surrogates(text: str) -> bool:
 
 
 def plain_text(value: object) -> str:
-    """A typed cell as text: 5 for 5.0, ISO dates, compact JSON for lists; ValueError for bytes that are no text.
+    """A typed cell as text: 5 for 5.0, ISO dates, compact JSON for lists. ValueError for bytes that are not text.
 
-    A float that is not a number is how data frames write an empty cell.
+    NaN becomes an empty text: data frames write it for an empty cell.
     """
     match value:
         case None:
@@ -118,8 +125,10 @@ def plain_text(value: object) -> str:
             return value
         case bool():
             return "true" if value else "false"
-        case float():
-            return _number_text(value)
+        case float() if math.isnan(value):
+            return ""
+        case float() if value.is_integer() and abs(value) < 2**53:
+            return str(int(value))
         case datetime() if value.tzinfo is None and value.time() == time():
             return value.date().isoformat()
         case date() | time():
@@ -129,9 +138,3 @@ def plain_text(value: object) -> str:
         case list() | tuple() | dict():
             return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=plain_text)
     return str(value)
-
-
-def _number_text(value: float) -> str:
-    if math.isnan(value):
-        return ""
-    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)

@@ -1,95 +1,107 @@
 """XLSX workbooks as rows."""
 
-import re
 import warnings
-import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import repeat
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pathway_local.errors import CasesError
+import openpyxl
+from openpyxl.cell import WriteOnlyCell
+from openpyxl.cell.cell import Cell
+
+from pathway_local.errors import CasesError, UsageError
+from pathway_local.sheets.cells import workbook_cell
+from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
 from pathway_local.sheets.row import Row, column_names, plain_text
+from pathway_local.sheets.workbook_archive import check_archive, check_copyable, damaged, has_formulas
+from pathway_local.verdict import Value
 
-PART_LIMIT = 16 * 2**20
-"""Bytes of a workbook's part, unpacked, below which nothing about it can do harm."""
-
-KEPT_LIMIT = 512 * 2**20
-"""Bytes, unpacked, of the parts that stay in memory: the shared texts, the styles and all that is no sheet."""
-
-SHEETS_LIMIT = 4 * 2**30
-"""Bytes, unpacked, of the sheets themselves, which are read row by row."""
-
-RATIO_LIMIT = 200
-"""How many times smaller than its content a part over PART_LIMIT may be; a sheet full of text is 10 times smaller."""
-
-LAST_ROW = 1_048_576
-OLD_OFFICE = b"\xd0\xcf\x11\xe0"
-FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
+LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
 
 Cells = Sequence[Any]
 
 
-class WorkbookSheet:
-    """The first visible sheet of an XLSX workbook, or the one with that title, below its first row that holds anything.
+class WorkbookSheet(Sheet):
+    """A visible sheet of an XLSX workbook: the one called `title`, else the first.
 
-    `titles` has those of all visible sheets in their order.
-    A formula counts as the value that the workbook has stored for it.
+    Its header is its first row that holds anything. A formula counts as the value that the workbook stores for it.
     """
 
     unit = "row"
 
     def __init__(self, path: Path, title: str = "") -> None:
         self.path = path
-        _check_archive(path)
-        with _sheet(path, title) as sheet:
-            self.titles = tuple(each.title for each in sheet.parent.worksheets if each.sheet_state == "visible")
-            self.title: str = sheet.title
-            sheets = len(sheet.parent.worksheets)
-            self._last_row: int | None = sheet.max_row
-            self.header_row, header = _header(sheet)
-            self._formulas = _has_formulas(path)
-        self.notes: tuple[str, ...] = (f"reads its sheet {self.title!r}, one of {sheets}",) if sheets > 1 else ()
+        check_archive(path)
+        with _open(path, title) as page:
+            self._titles = [each.title for each in page.parent.worksheets if each.sheet_state == "visible"]
+            self.title: str = page.title
+            pages = len(page.parent.worksheets)
+            self._last_row: int | None = page.max_row
+            self._header_row, header = _header(page)
+            self._formulas = has_formulas(path)
+        self.notes = (f"reads its sheet {self.title!r}, one of {pages}",) if pages > 1 else ()
         self.columns = column_names(path, header)
 
     def rows(self) -> Iterator[Row]:
         """Every row below the header."""
         number = 0
         with ExitStack() as stack:
-            values = _rows(stack.enter_context(_sheet(self.path, self.title)))
+            values = _rows(stack.enter_context(_open(self.path, self.title)))
+            # Read for its values, a formula without a stored result looks like an empty cell. Only a second reading,
+            # for the formulas themselves, tells them apart; it doubles the time, so sheets without formulas skip it.
             written: Iterator[Cells] = repeat(())
             if self._formulas:
-                written = _rows(stack.enter_context(_sheet(self.path, self.title, formulas=True)))
+                written = _rows(stack.enter_context(_open(self.path, self.title, formulas=True)))
             for line, (cells, sources) in enumerate(zip(values, written, strict=False), 1):
-                if line > self.header_row:
+                if line > self._header_row:
                     row = self._row(number + 1, line, cells, sources)
                     number += not row.blank
                     yield row
 
     def count(self) -> int | None:
-        """The rows below the header, as far as the workbook states its size."""
-        return max(self._last_row - self.header_row, 0) if self._last_row else None
+        """The rows below the header, if the workbook states its size."""
+        return max(self._last_row - self._header_row, 0) if self._last_row else None
 
-    def book(self) -> Any:
-        """The whole workbook with all its sheets, to be changed. CasesError where it is too large for that."""
-        with zipfile.ZipFile(self.path) as archive:
-            if sum(part.file_size for part in archive.infolist()) > KEPT_LIMIT:
-                raise CasesError(f"{self.path.name} is too large to be copied", "Save it as CSV, and copy that.")
+    def others(self) -> Iterator[Sheet]:
+        """The other visible sheets of the workbook that have a header."""
+        for title in self._titles:
+            if title != self.title:
+                try:
+                    sheet = WorkbookSheet(self.path, title)
+                except CasesError:  # without a header, a sheet has no rows to read
+                    continue
+                yield sheet
+
+    def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
+        """Write the whole workbook, with the new cells right of everything that is in this sheet."""
+        check_copyable(self.path)
         try:
-            import openpyxl  # slow to import, and most commands read no workbook
+            book = openpyxl.load_workbook(self.path, rich_text=True)
+        except Exception as error:  # noqa: BLE001  see `_open`
+            raise damaged(self.path, error) from None
+        page: Any = book[self.title]
+        new = [(row, cells) for row, cells in rows if cells is not None]
+        # Stray cells and merged areas may reach beyond the header, and must not be written over.
+        filled = [row.width or 0 for row, _ in new]
+        merged = [area.max_col for area in page.merged_cells.ranges]
+        first = max(len(self.columns), *filled, *merged) + 1
+        if first + len(columns) > LAST_COLUMN:
+            raise UsageError(f"{self.path.name} has no room for {len(columns)} more columns", "Save it as CSV.")
+        cut = 0
+        for line, cells in [(self._header_row, list[Value](columns)), *((row.line, cells) for row, cells in new)]:
+            for column, value in enumerate(cells, first):
+                cut += fill_cell(page.cell(line, column), value)
+        self._save(book, file)
+        return cut
 
-            return openpyxl.load_workbook(self.path, rich_text=True)
-        except Exception as error:  # noqa: BLE001  see `_sheet`
-            raise _damaged(self.path, error) from None
-
-    def save(self, book: Any, file: BinaryIO) -> None:
-        """Write the workbook that `book` gave, changed, to `file`. CasesError where it holds what can't be written."""
+    def _save(self, book: Any, file: BinaryIO) -> None:
         try:
             book.save(file)
         except OSError:
             raise
-        except Exception as error:  # noqa: BLE001  see `_sheet`
+        except Exception as error:  # noqa: BLE001  see `_open`
             raise CasesError(
                 f"{self.path.name} can't be copied ({type(error).__name__})", "Save it as CSV, and copy that."
             ) from None
@@ -101,63 +113,25 @@ class WorkbookSheet:
             if cell.data_type == "e":
                 bad_cells[column] = "an error value of the spreadsheet"
             elif cell.value is None and _is_uncalculated(cell, sources[place : place + 1]):
-                bad_cells[column] = "a formula without its result (open and save it in a spreadsheet once)"
+                bad_cells[column] = "a formula without its result (open the file in a spreadsheet and save it)"
             else:
                 texts[column] = plain_text(cell.value)
         filled = [place for place, cell in enumerate(cells, 1) if cell.value not in (None, "")]
         width = max((len(self.columns), *filled))
         if width > len(self.columns):
-            return Row(number, line, problem="it has cells beyond the header's last", width=width)
+            return Row(number, line, problem="it has cells to the right of the last column", width=width)
         if not bad_cells and not any(texts.values()):
             return Row(0, line)
         cells_read = {column: text for column, text in texts.items() if column not in bad_cells}
         return Row(number, line, cells_read, bad_cells=bad_cells, width=width)
 
 
-def _check_archive(path: Path) -> None:
-    """Refuse, before any of it is unpacked, what is no workbook or would unpack to far more than it should."""
-    with path.open("rb") as file:
-        if file.read(4) == OLD_OFFICE:
-            raise CasesError(
-                f"{path.name} is an old .xls, or has a password", "Save it as .xlsx without a password, or as CSV."
-            )
-    try:
-        with zipfile.ZipFile(path) as archive:
-            parts = archive.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise _damaged(path, error) from None
-    sheets = sum(part.file_size for part in parts if _is_sheet(part))
-    kept = sum(part.file_size for part in parts if not _is_sheet(part))
-    packed_tight = any(p.file_size > max(PART_LIMIT, p.compress_size * RATIO_LIMIT) for p in parts)
-    if sheets > SHEETS_LIMIT or kept > KEPT_LIMIT or packed_tight:
-        raise CasesError(f"{path.name} would unpack to far too much", "Save it as CSV or Parquet.")
-
-
-def _is_sheet(part: zipfile.ZipInfo) -> bool:
-    return part.filename.lstrip("/").startswith("xl/worksheets/")
-
-
-def _has_formulas(path: Path) -> bool:
-    """Whether any sheet has a formula: only then is it worth reading the sheet twice, for values and formulas."""
-    with zipfile.ZipFile(path) as archive:
-        for part in filter(_is_sheet, archive.infolist()):
-            tail = b""
-            with archive.open(part) as file:
-                while chunk := file.read(2**20):
-                    if FORMULA.search(tail + chunk):
-                        return True
-                    tail = chunk[-64:]
-    return False
-
-
 @contextmanager
-def _sheet(path: Path, title: str = "", *, formulas: bool = False) -> Iterator[Any]:
-    """The sheet with that title, else the first visible one, read-only.
+def _open(path: Path, title: str = "", *, formulas: bool = False) -> Iterator[Any]:
+    """Open the visible sheet with that title, else the first one, to be read as a stream.
 
-    CasesError for whatever goes wrong in it, now or while it is read.
+    Raises CasesError for whatever goes wrong in it, now or while it is read.
     """
-    import openpyxl
-
     # The library's warnings quote cells.
     warnings.filterwarnings("ignore", module=r"openpyxl\b")
     book = None
@@ -171,21 +145,14 @@ def _sheet(path: Path, title: str = "", *, formulas: bool = False) -> Iterator[A
     except CasesError:
         raise
     except Exception as error:  # noqa: BLE001  a damaged workbook raises whatever its parts lead the library to
-        raise _damaged(path, error) from None
+        raise damaged(path, error) from None
     finally:
         if book is not None:
             book.close()
 
 
-def _damaged(path: Path, error: Exception) -> CasesError:
-    return CasesError(
-        f"{path.name} is no XLSX workbook, or a damaged one ({type(error).__name__})",
-        "Open it in a spreadsheet and save it anew.",
-    )
-
-
 def _rows(sheet: Any) -> Iterator[Cells]:
-    """The rows of cells from the first; a stated size that is too small would hide rows."""
+    """The rows of cells from the first; the size that the sheet states is ignored, as too small a one hides rows."""
     sheet.reset_dimensions()
     rows: Iterator[Cells] = sheet.iter_rows(max_row=LAST_ROW)
     return rows
@@ -205,3 +172,41 @@ def _header(sheet: Any) -> tuple[int, list[str]]:
 def _is_uncalculated(cell: Any, source: Cells) -> bool:
     # A formula whose result is the empty text is stored as a text; one without a result has no type.
     return bool(source) and source[0].data_type == "f" and cell.data_type == "n"
+
+
+def fill_cell(cell: Cell, value: Value) -> bool:
+    """Put a value into a workbook's cell, a text always as a text. Returns whether it was cut."""
+    cell.value, cut = workbook_cell(value)
+    # The library takes "#REF!" for an error and "=1" for a formula.
+    if isinstance(cell.value, str):
+        cell.data_type = "s"
+    return cut
+
+
+def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("verdicts")
+    cut = 0
+
+    def append(values: Iterable[Value]) -> None:
+        nonlocal cut
+        cells = [WriteOnlyCell(sheet) for _ in columns]
+        cut += sum(fill_cell(cell, value) for cell, value in zip(cells, values, strict=True))
+        sheet.append(cells)
+
+    try:
+        append(columns)
+        for number, row in enumerate(rows, 1):
+            if number == LAST_ROW:
+                raise UsageError(
+                    f"a workbook holds no more than {LAST_ROW - 1:,} rows below its header", "Write .csv or .parquet."
+                )
+            append(row.get(column) for column in columns)
+    except BaseException:
+        sheet.close()  # left open, it would complain on stderr when it is collected
+        raise
+    book.save(file)
+    return cut
+
+
+WORKBOOK = SheetKind(WorkbookSheet, _write, WorkbookSheet.copy)

@@ -18,7 +18,7 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.launch import give_up_sockets
-from pathway_local.sheets import open_sheet
+from pathway_local.sheets.kinds import open_sheet
 from pathway_local.system.output_file import left_parts
 from pathway_local.system.private_file import exposed_to, replaceable_by
 

@@ -1,0 +1,100 @@
+"""The kinds of file that hold tables: one register for reading, writing and copying them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from shlex import quote
+from typing import Any, BinaryIO, ClassVar, Generic, TypeVar
+
+from pathway_local.errors import CasesError
+from pathway_local.sheets.row import Row
+from pathway_local.verdict import Value
+
+KINDS = {
+    ".csv": "pathway_local.sheets.delimited.CSV",
+    ".tsv": "pathway_local.sheets.delimited.TSV",
+    ".jsonl": "pathway_local.sheets.json_lines.JSON_LINES",
+    ".ndjson": "pathway_local.sheets.json_lines.JSON_LINES",
+    ".parquet": "pathway_local.sheets.parquet.PARQUET",
+    ".xlsx": "pathway_local.sheets.workbook.WORKBOOK",
+}
+"""Where the SheetKind of each ending lies. Names, not objects: a module that loads a large library is imported only
+when a file of its kind is opened or written."""
+
+Writer = Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, Value]]], int]
+"""Writes rows below the named columns to a file; returns how many texts were cut to fit their cells."""
+
+NewCells = Iterable[tuple[Row, Sequence[Value] | None]]
+"""Every row of a sheet with the cells to add to it; None for a blank row."""
+
+
+class Sheet(ABC):
+    """A file of rows below named columns, read as a stream; each kind of file has its own subclass.
+
+    `notes` tell people which choices were made in reading it; `unit` is what `Row.line` counts, "line" or "row";
+    `title` names it among the sheets of its file.
+    """
+
+    unit: ClassVar[str]
+    path: Path
+    columns: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    title = ""
+
+    @abstractmethod
+    def rows(self) -> Iterator[Row]:
+        """Every row below the header, blank ones too, from the start at each call. CasesError if it is damaged."""
+
+    def count(self) -> int | None:
+        """About how many rows there are; None if counting them would take long."""
+        return None
+
+    def others(self) -> Iterator["Sheet"]:
+        """The other sheets of the same file."""
+        return iter(())
+
+
+S = TypeVar("S", bound=Sheet)
+
+
+@dataclass(frozen=True, slots=True)
+class SheetKind(Generic[S]):
+    """What can be done with a kind of file. Reading is required; a kind without `write` or `copy` refuses that.
+
+    `copy` writes the sheet to a file with columns added to its right, and returns how many texts were cut.
+    """
+
+    read: Callable[[Path], S]
+    write: Writer | None = None
+    copy: Callable[[S, BinaryIO, Sequence[str], NewCells], int] | None = None
+
+
+def kind_of(path: Path) -> SheetKind[Any] | None:
+    """The kind of a file by its ending; None if no kind has that ending."""
+    module, _, name = KINDS.get(path.suffix.lower(), "").rpartition(".")
+    kind: SheetKind[Any] | None = getattr(import_module(module), name) if module else None
+    return kind
+
+
+def open_sheet(path: Path) -> Sheet:
+    """Open the file as a sheet. Raises CasesError if it can't be read as one."""
+    kind = kind_of(path)
+    if kind is None:
+        hint = f"Name a file that ends in one of these: {', '.join(KINDS)}."
+        if path.suffix.lower() == ".json":
+            lines = path.with_suffix(".jsonl")
+            hint = f"Write each of its objects on its own line: jq -c '.[]' {quote(str(path))} > {quote(str(lines))}"
+        raise CasesError(f"{path.name} is not a kind of file that can be read", hint)
+    try:
+        if not path.exists():
+            raise CasesError(f"{path} does not exist")
+        if not path.is_file():
+            raise CasesError(f"{path} is not a file", "Name a file, not a folder or a device.")
+        if not path.stat().st_size:
+            raise CasesError(f"{path.name} is empty")
+        sheet: Sheet = kind.read(path)
+        return sheet
+    except OSError as error:
+        raise CasesError(f"{path} can't be read: {error.strerror}") from None
