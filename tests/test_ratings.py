@@ -12,7 +12,8 @@ from rated_run import IDS, TINY, TWO, cases, judged_run, scores_of, write_lines
 from pathway_local.case import Case
 from pathway_local.errors import PathwayError, RaterChanged, RatingsError, RunFileError, UnknownName, UsageError
 from pathway_local.ratings.handouts import hand_out, store_handouts
-from pathway_local.ratings.import_ratings import Imported, RatingsFile, import_ratings
+from pathway_local.ratings.import_ratings import Imported, import_ratings
+from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
@@ -198,7 +199,7 @@ def test_a_file_can_be_imported_again_but_not_changed(run: RunFile, tmp_path: Pa
     error = refused(run, table(tmp_path, [["id", "score"], ["s-4", 1], ["s-1", 5]], "changed.csv"))
     assert isinstance(error, RatingsError)
     assert error.problems == (
-        "line 3: Ann has rated its case otherwise in the run (a correction needs a --rater of its own)",
+        "line 3: Ann gave this case another rating in the run (import corrections under a new --rater)",
     )
 
 

@@ -12,7 +12,8 @@ from rated_run import TINY, cases, judged_run, scores_of
 
 from pathway_local.errors import OutputExists, RatingsError, RunFileError, UnknownName, UsageError
 from pathway_local.ratings.cases_given import Given
-from pathway_local.ratings.import_ratings import RatingsFile, import_ratings
+from pathway_local.ratings.import_ratings import import_ratings
+from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.ratings.samples import inclusions, samples
 from pathway_local.ratings.sampling import Drawn, SamplePlan, sample
 from pathway_local.runs.audit import AuditTrail, file_facts

@@ -15,7 +15,6 @@ from pathway_local.verdict import Score as Given
 BREAK = "format:"
 """Begins each mark that says how a reply breaks its format."""
 
-SPACING = f"{BREAK}spacing"
 REST = "rest"
 """The field with what a reply holds beside its format."""
 

@@ -9,6 +9,9 @@ from pathway_local.rubrics.fields import Score
 from pathway_local.rubrics.output_format import Slot
 from pathway_local.verdict import Value
 
+SPACING = "spacing"
+"""The break of a reply that differs from its format only in blanks and line ends."""
+
 _FENCE = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```", re.DOTALL)
 
 
@@ -57,5 +60,5 @@ class LooseReading:
         if not any(slot.name in self.values for slot in slots if isinstance(slot.field, Score)):
             raise ReplyError(self._reason or "it holds no score that can be read")
         if not self.breaks:
-            self.mark("spacing")
+            self.mark(SPACING)
         return self
