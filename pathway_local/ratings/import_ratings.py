@@ -225,9 +225,6 @@ def _with_model(run: RunFile, rater: Rater, counts: ImportedRater) -> Rater:
 
 
 def _facts(file: RatingsFile, raters: Sequence[Rater]) -> dict[str, Value]:
-    models: list[Value] = sorted({str(rater.spec["model"]) for rater in raters if rater.spec.get("model")})
-    said: dict[str, Value] = {**file_facts(file.path), "kind": file.kind}
-    return {
-        "pathway_local": __version__,
-        "import": said | {"raters": [rater.name for rater in raters], "models": models},
-    }
+    models = {str(rater.spec["model"]) for rater in raters if rater.spec.get("model")}
+    said: dict[str, Value] = {"raters": [rater.name for rater in raters], "models": [*sorted(models)]}
+    return {"pathway_local": __version__, "import": {**file_facts(file.path), "kind": file.kind, **said}}
