@@ -133,8 +133,8 @@ def test_columns_are_never_guessed(run: RunFile, two: RunFile, tmp_path: Path) -
     assert isinstance(refused(run, path, scores=["Bob"]), UnknownName)
     assert isinstance(refused(run, path, scores=["Ann"], id_column="nr"), UnknownName)
     unclear = table(tmp_path, [["id", "Ann", "Bob"], ["s-1", 4, 1]], "unclear.csv")
-    assert "which score" in str(refused(two, unclear, scores=["Ann", "Bob"]))
-    assert "whose" in str(refused(two, unclear, scores=["clear=Ann", "clear=Bob"]))
+    assert "unclear which score" in str(refused(two, unclear, scores=["Ann", "Bob"]))
+    assert "unclear whose score" in str(refused(two, unclear, scores=["clear=Ann", "clear=Bob"]))
     both = table(tmp_path, [["id", "rater", "Ann", "Bob"], ["s-1", "x", 4, 1]], "both.csv")
     assert isinstance(refused(run, both, scores=["Ann", "Bob"]), UsageError)
     nobody = table(tmp_path, [["id", "score"], ["s-1", 4]], "nobody.csv")
@@ -153,7 +153,7 @@ def test_everything_that_is_wrong_is_named_with_its_line(run: RunFile, tmp_path:
         "line 5: the rater's score: the score can be read in more than one way",
         "line 6: Ann rated the same case in line 2",
         "line 7: it has no id",
-        "line 8: the rater's score: there is no score where one belongs",
+        "line 8: the rater's score: this is not a score",
     )
     assert "and 1 more" in str(error)
     assert error.exit_code == 3
@@ -167,7 +167,7 @@ def test_texts_in_the_file_are_checked(run: RunFile, tmp_path: Path) -> None:
     texts[2][2] = "another answer"
     error = refused(run, table(tmp_path, [header, *([*text, 4] for text in texts)], "other.csv"), "Bob")
     assert isinstance(error, RatingsError)
-    assert error.problems == ("line 4: its texts are not those of the run's case with its id",)
+    assert error.problems == ("line 4: its texts differ from those of the run's case with this id",)
     ids_only = load(run, table(tmp_path, [["id", "score"], ["s-3", 4]], "ids.csv"), "Bob")
     assert any("ids alone" in notice for notice in ids_only.notices)
 

@@ -1,4 +1,4 @@
-"""The ratings in a sheet, row by row: what each evaluator says of each case, or why a row can't be read."""
+"""Reads the ratings in a sheet row by row: each evaluator's rating of a case, or why a row can't be read."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ from pathway_local.verdict import NO_TOKENS, Outcome, Score, Tokens, Value, Verd
 
 NAME_LIMIT = 100
 NO_SCORE = "no-score"
-"""Marks notes that came without a score."""
+"""Mark of notes without a score."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """An outcome that someone outside the run gave, and all that the file says of which case it is about.
+    """An outcome from a file, and everything the file says about which case it rates.
 
-    `where` names the place in the file, `id` and `number` the case, `text_hash` its texts (None where the file
-    lacks them), `rater` the evaluator (empty where the file names none). `replied` says that it was read from
-    a raw reply; `judge` names the service and the model that gave it.
+    `where` is the place in the file, `id` and `number` name the case, `text_hash` its texts (None if the file lacks
+    them), `rater` the evaluator (empty if the file names none). `replied`: it was read from a raw reply; `judge`
+    is the service and the model that gave it.
     """
 
     where: str
@@ -41,7 +41,7 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong at a place of the file; neither quotes a text of a case."""
+    """A place in the file and what is wrong there; never quotes a case's text."""
 
     where: str
     reason: str
@@ -51,13 +51,13 @@ class Problem:
 
     @property
     def place(self) -> tuple[str, int]:
-        """For putting problems in the order of the file."""
+        """Sort key: the order of the file."""
         before, _, number = self.where.rpartition(" ")
         return before, int(number)
 
 
 class RatingRows:
-    """Reads the rows of one sheet under a rubric; `key` is the run's. `blanks` counts cells without a rating."""
+    """Reads the rows of one sheet under a rubric; `key` is the run's. `blanks` counts cells left empty."""
 
     def __init__(self, layout: RatingLayout, rubric: Rubric, key: bytes, unit: str, title: str = "") -> None:
         self.layout, self.rubric, self.key = layout, rubric, key
@@ -69,7 +69,7 @@ class RatingRows:
         self._used = {column for column in named if column is not None}
 
     def read(self, row: Row) -> Iterator[Rating | Problem]:
-        """What one row says: a rating for each evaluator who gave one, or its problems."""
+        """One row's ratings, one for each evaluator who gave one, or its problems."""
         where = f"{self._title}{self._unit} {row.line}"
         reason = row.problem or self._flaw(row)
         if reason:
@@ -94,7 +94,7 @@ class RatingRows:
         return bad[0] if bad else ""
 
     def _rating(self, row: Row, evaluator: Evaluator, where: str) -> Rating | None:
-        """One evaluator's rating; None where there is none. Raises ReplyError."""
+        """One evaluator's rating; None if the cell is empty. Raises ReplyError."""
         cells, layout = row.cells, self.layout
         replied = layout.reply_column is not None
         if layout.reply_column is not None:
@@ -106,9 +106,9 @@ class RatingRows:
             return None
         rater = cells.get(layout.rater_column, "").strip() if layout.rater_column else evaluator.name
         if layout.rater_column and not rater:
-            raise ReplyError("it names no rater")
+            raise ReplyError("its rater is missing")
         if len(rater) > NAME_LIMIT or not rater.isprintable():
-            raise ReplyError("its rater's name can't be one")
+            raise ReplyError("its rater's name is too long or has unprintable characters")
         case_id = cells.get(layout.id_column, "") if layout.id_column else ""
         if layout.id_column and not case_id.strip():
             raise ReplyError("it has no id")
@@ -143,12 +143,12 @@ class RatingRows:
 
 
 def result_rating(row: Row, rubric: Rubric, key: bytes, unit: str, handout: Handout | None) -> Rating | Problem:
-    """The rating in one line of a batch service's results; `handout` is what its custom_id stands for."""
+    """The rating in one line of a batch service's results; `handout` is the case behind its custom_id."""
     where = f"{unit} {row.line}"
     try:
         result = read_result(row) if not row.problem else None
     except (ValueError, RecursionError) as error:
-        return Problem(where, str(error) if type(error) is ValueError else "it has another shape")
+        return Problem(where, str(error) if type(error) is ValueError else "it is not a batch result")
     if result is None:
         return Problem(where, row.problem)
     judge = (result.service, result.model)

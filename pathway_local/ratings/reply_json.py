@@ -161,7 +161,7 @@ def _score(field: Score, value: Any) -> tuple[Value, str]:
         number, how = read_score(value, field)
         return number, how or ("" if field.written else "type")
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ReplyError("there is no score where one belongs")
+        raise ReplyError("this is not a score")
     if value not in field.values:
         shown = f"{value:g}" if abs(value) < MOST_SHOWN else "its number"
         raise ReplyError(f"{shown} is off the scale")
