@@ -150,7 +150,7 @@ def test_a_larger_sample_adds_to_the_smaller(run: Path, sheet: Path, tmp_path: P
     with RunFile.read(run) as opened:
         (kept,) = samples(opened, "tiny")
         assert sum(each.drawn for each in inclusions(opened, kept.id)) == 15
-    with pytest.raises(UsageError, match="15 cases were drawn already"):
+    with pytest.raises(UsageError, match="15 cases were already drawn"):
         drawn(run, sheet, 10, "less.xlsx")
     assert drawn(run, sheet, 15, "lost.xlsx").in_sheet == 15
 
@@ -177,9 +177,9 @@ def test_what_can_not_be_drawn_changes_nothing(run: Path, sheet: Path, tmp_path:
         drawn(run, sheet, strata="id")
     with pytest.raises(UsageError, match="answer is an input of the rubric 'tiny'"):
         drawn(run, sheet, strata="answer")
-    with pytest.raises(UsageError, match="no XLSX"):
+    with pytest.raises(UsageError, match="not an XLSX"):
         drawn(run, sheet, out="rate.csv")
-    with pytest.raises(UsageError, match="named twice"):
+    with pytest.raises(UsageError, match="same name"):
         drawn(run, sheet, raters=["Ann", "Ann"])
     (tmp_path / "rate.xlsx").write_text("mine")
     with pytest.raises(OutputExists):
