@@ -87,7 +87,7 @@ def _rank(case_id: str, seed: int) -> bytes:
 
 
 def store_sample(run: RunFile, job_id: int, sample: Sample, inclusions: Sequence[Inclusion]) -> int:
-    """Store a sample with every case's inclusion in place of one with the same rubric, seed and strata; returns its id."""
+    """Store a sample with all inclusions in place of one with the same rubric, seed and strata; returns its id."""
     rubric = "(SELECT id FROM rubrics WHERE name = ?)"
     same = f"SELECT id FROM samples WHERE rubric_id = {rubric} AND seed = ? AND strata = ?"
     key = (sample.rubric, sample.seed, storable(sample.strata))
