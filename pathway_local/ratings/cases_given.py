@@ -1,10 +1,9 @@
 """The run, rubric and cases file of a command that hands out cases to people or to a hosted judge."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from pathway_local.case import Case
@@ -39,26 +38,20 @@ class CasesGiven:
     adds the rubric to it: a command that is refused before changes nothing.
     """
 
-    def __init__(self, given: Given) -> None:
-        self._given = given
-        self._stack = ExitStack()
+    def __init__(self, given: Given, stack: ExitStack) -> None:
+        self._given, self._stack = given, stack
         self.left_out = 0
-        try:
-            self._run = self._stack.enter_context(RunFile.open(given.run)) if given.run.exists() else None
-            self.rubric = self._rubric()
-            key = Pseudonyms.at(given.pseudonyms, make=self._run is None) if given.pseudonyms else None
-            self.file: CasesFile = cases_of(given.cases, [self.rubric], self._run, given.id_column, given.mapping, key)
-        except BaseException:
-            self._stack.close()
-            raise
+        self._run = stack.enter_context(RunFile.open(given.run)) if given.run.exists() else None
+        self.rubric = self._rubric()
+        key = Pseudonyms.at(given.pseudonyms, make=self._run is None) if given.pseudonyms else None
+        self.file: CasesFile = cases_of(given.cases, [self.rubric], self._run, given.id_column, given.mapping, key)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
+    @classmethod
+    @contextmanager
+    def open(cls, given: Given) -> Iterator[Self]:
+        """The cases, with the run open until the block ends."""
+        with ExitStack() as stack:
+            yield cls(given, stack)
 
     def __iter__(self) -> Iterator[Case]:
         self.left_out = 0

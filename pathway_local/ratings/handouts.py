@@ -48,17 +48,8 @@ def hand_out(key: bytes, rubric: Rubric, case: Case, recipient: str) -> Handout:
     """A handout of the case with a new random id; `key` is the run's. Raises MissingInput."""
     texts = rubric.inputs_of(case)
     echoes = {name: fingerprint(key, {"": texts[asked]}) for name, asked in rubric.format.echoes.items()}
-    return Handout(
-        secrets.token_hex(ID_BYTES),
-        rubric.name,
-        rubric.sha256,
-        case.id,
-        case.row,
-        case.numbered,
-        fingerprint(key, rubric.texts_of(case)),
-        recipient,
-        echoes,
-    )
+    place = (case.id, case.row, case.numbered, fingerprint(key, rubric.texts_of(case)))
+    return Handout(secrets.token_hex(ID_BYTES), rubric.name, rubric.sha256, *place, recipient, echoes)
 
 
 def store_handouts(run: RunFile, job_id: int, handouts: Iterable[Handout]) -> None:

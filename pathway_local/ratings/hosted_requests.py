@@ -3,9 +3,10 @@
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pathway_local import __version__
 from pathway_local.case import Case
@@ -59,32 +60,21 @@ class Leaving:
 
 
 class HostedRequests:
-    """The requests of a plan: `leaving` describes their content, `write` writes them.
+    """The requests of a plan: `leaving` describes their content, `write` writes them."""
 
-    Use it as a context manager, since it holds the run open. Raises UsageError, CasesError and OutputExists.
-    """
+    def __init__(self, plan: RequestPlan, given: CasesGiven, *, force: bool) -> None:
+        self.plan, self._given, self._force = plan, given, force
+        _check_turns(given.rubric, plan.service)
+        self._drawn = self._draw()
+        self.leaving = self._leaving()
 
-    def __init__(self, plan: RequestPlan, *, force: bool = False) -> None:
+    @classmethod
+    @contextmanager
+    def open(cls, plan: RequestPlan, *, force: bool = False) -> Iterator[Self]:
+        """The requests, with the run open until the block ends. Raises UsageError, CasesError and OutputExists."""
         check_output(plan.out, force=force)
-        self.plan, self._force = plan, force
-        self._given = CasesGiven(plan.given)
-        try:
-            _check_turns(self._given.rubric, plan.service)
-            self._drawn = self._draw()
-            self.leaving = self._leaving()
-        except BaseException:
-            self.close()
-            raise
-
-    def __enter__(self) -> "HostedRequests":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the run."""
-        self._given.__exit__(None, None, None)
+        with CasesGiven.open(plan.given) as given:
+            yield cls(plan, given, force=force)
 
     def write(self, command: Sequence[str]) -> None:
         """Write the file with mode 0600, and store in the run which case is behind each id."""
@@ -102,9 +92,8 @@ class HostedRequests:
                 written.update(line)
                 file.write(line)
             if len(handouts) != self.leaving.cases:
-                raise CasesError(
-                    f"{self._given.file.path.name} changed while it was being read", "Run the command again."
-                )
+                said = f"{self._given.file.path.name} changed while it was being read"
+                raise CasesError(said, "Run the command again.")
             store_handouts(run, job, handouts)
             run.learn(job, {WRITTEN: {"file": self.plan.out.name, "sha256": written.hexdigest()}})
             run.end_job(job, "done", {"cases": len(handouts), "characters": self.leaving.characters})

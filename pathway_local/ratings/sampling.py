@@ -68,7 +68,7 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
         raise UsageError(f"{plan.out.name} is not an XLSX file", "Give --out a name that ends in .xlsx.")
     if len(set(plan.raters)) != len(plan.raters):
         raise UsageError("two evaluators have the same name", "Give each --rater another name.")
-    with CasesGiven(plan.given) as given:
+    with CasesGiven.open(plan.given) as given:
         _check_strata(given, plan.strata)
         ids, strata = _ids_and_strata(given, plan.strata)
         drawn, chances = draw(ids, strata, plan.size, plan.seed)
