@@ -2,7 +2,7 @@
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,18 +49,6 @@ class Drawn:
     cut: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Draw:
-    """Every case's inclusion, and the drawn cases with their texts."""
-
-    inclusions: Sequence[Inclusion]
-    drawn: Sequence[Case]
-
-    def hashes(self) -> dict[str, str]:
-        """Text hash by drawn case."""
-        return {each.case_id: each.case_hash for each in self.inclusions if each.drawn}
-
-
 def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> Drawn:
     """Draw the sample, store it and write the sheet. Raises UsageError, CasesError, OutputExists."""
     check_output(plan.out, force=force)
@@ -73,15 +61,13 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
         ids, strata = _ids_and_strata(given, plan.strata)
         drawn, chances = draw(ids, strata, plan.size, plan.seed)
         run = given.begin()
-        made = _draw(run, given, ids, [*zip(strata, drawn, chances, strict=True)])
-        before = _given_before(run, given, plan, made)
-        new = [case for case in made.drawn if case.id not in before]
+        every, chosen = _read_again(run, given, ids, [*zip(strata, drawn, chances, strict=True)])
+        before = _handed_out_before(run, given.rubric.name, plan, _hashes(every))
+        new = [case for case in chosen if case.id not in before]
         # The sheet gets its name last: a sheet with ids that the run does not know would be useless.
         with output_file(plan.out, force=force) as file, run.together():
             job = run.begin_job(command, _facts(plan, given))
-            store_sample(
-                run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), made.inclusions
-            )
+            store_sample(run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), every)
             sheets = {rater: _rows(run, given, plan, rater, new, job) for rater in plan.raters or ("",)}
             with temporary_files_in(plan.out.parent):
                 cut = write_rating_sheet(file, given.rubric, sheets)
@@ -112,11 +98,16 @@ def _ids_and_strata(given: CasesGiven, column: str) -> tuple[list[str], list[str
     return ids, strata
 
 
-def _draw(run: RunFile, given: CasesGiven, ids: Sequence[str], fates: Sequence[tuple[str, bool, float]]) -> _Draw:
-    """Read the cases again for hashes and the drawn texts; `fates` holds stratum, drawn and probability of each."""
+def _read_again(
+    run: RunFile, given: CasesGiven, ids: Sequence[str], fates: Sequence[tuple[str, bool, float]]
+) -> tuple[list[Inclusion], list[Case]]:
+    """Every case's inclusion, and the drawn cases; `fates` holds stratum, drawn and probability of each case.
+
+    A second reading finds hashes and texts, so that the texts of a large file are never all in memory.
+    """
     numbers: dict[str, int] = {}
-    inclusions: list[Inclusion] = []
-    kept: list[Case] = []
+    every: list[Inclusion] = []
+    chosen: list[Case] = []
     changed = CasesError(f"{given.file.path.name} changed while it was being read", "Run the command again.")
     for place, case in enumerate(given):
         if place >= len(ids) or case.id != ids[place]:
@@ -124,25 +115,28 @@ def _draw(run: RunFile, given: CasesGiven, ids: Sequence[str], fates: Sequence[t
         stratum, is_drawn, chance = fates[place]
         case_hash = fingerprint(run.key, given.rubric.texts_of(case))
         number = numbers.setdefault(stratum, len(numbers))
-        inclusions.append(Inclusion(case.id, case_hash, case.row, case.numbered, number, chance, is_drawn))
-        kept += [case] if is_drawn else []
-    if len(inclusions) != len(ids):
+        every.append(Inclusion(case.id, case_hash, case.row, case.numbered, number, chance, is_drawn))
+        chosen += [case] if is_drawn else []
+    if len(every) != len(ids):
         raise changed
-    return _Draw(inclusions, kept)
+    return every, chosen
 
 
-def _given_before(run: RunFile, given: CasesGiven, plan: SamplePlan, made: _Draw) -> dict[str, str]:
+def _hashes(every: Iterable[Inclusion]) -> dict[str, str]:
+    """Text hash by drawn case."""
+    return {each.case_id: each.case_hash for each in every if each.drawn}
+
+
+def _handed_out_before(run: RunFile, rubric: str, plan: SamplePlan, drawn: Mapping[str, str]) -> dict[str, str]:
     """Cases that a smaller sample with the same seed handed out, if this one only adds to it."""
-    same = [s for s in samples(run, given.rubric.name) if (s.seed, s.strata) == (plan.seed, plan.strata)]
+    same = [s for s in samples(run, rubric) if (s.seed, s.strata) == (plan.seed, plan.strata)]
     if not same:
         return {}
     if same[-1].drawn > plan.size:
-        raise UsageError(
-            f"{same[-1].drawn} cases were already drawn with this seed",
-            "Draw at least as many, or change --seed.",
-        )
-    earlier = {each.case_id: each.case_hash for each in inclusions(run, same[-1].id) if each.drawn}
-    return earlier if same[-1].drawn < plan.size and earlier.items() <= made.hashes().items() else {}
+        said = f"{same[-1].drawn} cases were already drawn with this seed"
+        raise UsageError(said, "Draw at least as many, or change --seed.")
+    earlier = _hashes(inclusions(run, same[-1].id))
+    return earlier if same[-1].drawn < plan.size and earlier.items() <= drawn.items() else {}
 
 
 def _rows(
