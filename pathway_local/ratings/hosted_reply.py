@@ -9,8 +9,7 @@ from pathway_local.ratings.reply_json import read_json
 from pathway_local.ratings.reply_layout import read_layout
 from pathway_local.rubrics.fields import Echo, Text
 from pathway_local.rubrics.output_format import Form, OutputFormat, Reading, Slot
-from pathway_local.verdict import Failure, Outcome, Value, Verdict
-from pathway_local.verdict import Score as Given
+from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
 
 BREAK = "format:"
 """Prefix of each mark that says how a reply breaks its format."""
@@ -31,12 +30,12 @@ class Echoes:
         """Fingerprints of a case's texts."""
         return cls(
             key,
-            {name: _print(key, inputs[asked]) for name, asked in output_format.echoes.items() if asked in inputs},
+            {name: _fingerprint(key, inputs[asked]) for name, asked in output_format.echoes.items() if asked in inputs},
         )
 
     def changed(self, name: str, text: Value) -> bool:
         """Whether the reply repeated another text; False without a fingerprint."""
-        return name in self.expected and _print(self.key, str(text)) != self.expected[name]
+        return name in self.expected and _fingerprint(self.key, str(text)) != self.expected[name]
 
 
 def read_reply(text: str, output_format: OutputFormat, echoes: Echoes, *, unfinished: bool = False) -> Outcome:
@@ -75,7 +74,7 @@ def _strict(text: str, output_format: OutputFormat) -> Reading:
 
 
 def _verdict(values: Mapping[str, Value], output_format: OutputFormat, rest: list[str], marks: list[str]) -> Verdict:
-    scores = {name: Given(value) for name in output_format.scores if isinstance(value := values.get(name), int)}
+    scores = {name: Score(value) for name in output_format.scores if isinstance(value := values.get(name), int)}
     fields = {name: _clean(values[name]) for name in output_format.fields if name in values}
     if rest:
         fields[output_format.apart(REST)] = "\n\n".join(rest)
@@ -86,5 +85,5 @@ def _clean(value: Value) -> Value:
     return value.strip() if isinstance(value, str) else value
 
 
-def _print(key: bytes, text: str) -> str:
+def _fingerprint(key: bytes, text: str) -> str:
     return fingerprint(key, {"": text})

@@ -66,7 +66,7 @@ class RatingRows:
         named = [layout.id_column, layout.rater_column, layout.reply_column, *layout.inputs.values()]
         for each in layout.evaluators:
             named += [*each.scores.values(), *each.notes.values()]
-        self._used = {column for column in named if column is not None}
+        self._used = [column for column in dict.fromkeys(named) if column is not None]
 
     def read(self, row: Row) -> Iterator[Rating | Problem]:
         """One row's ratings, one for each evaluator who gave one, or its problems."""
@@ -87,17 +87,15 @@ class RatingRows:
                 yield rating
 
     def _flaw(self, row: Row) -> str:
-        for column in self._used & row.cells.keys():
-            if found := flaw(row.cells[column]):
+        for column in self._used:
+            if found := flaw(row.cells.get(column, "")) or row.bad_cells.get(column):
                 return f"its {shown(column)} holds {found}"
-        bad = [f"its {shown(column)} holds {row.bad_cells[column]}" for column in self._used & row.bad_cells.keys()]
-        return bad[0] if bad else ""
+        return ""
 
     def _rating(self, row: Row, evaluator: Evaluator, where: str) -> Rating | None:
         """One evaluator's rating; None if the cell is empty. Raises ReplyError."""
         cells, layout = row.cells, self.layout
-        replied = layout.reply_column is not None
-        if layout.reply_column is not None:
+        if layout.reply_column:
             reply = cells.get(layout.reply_column, "")
             outcome = self._reply(reply, row) if reply.strip() else None
         else:
@@ -112,7 +110,7 @@ class RatingRows:
         case_id = cells.get(layout.id_column, "") if layout.id_column else ""
         if layout.id_column and not case_id.strip():
             raise ReplyError("it has no id")
-        return Rating(where, case_id, str(row.number), self._text_hash(row), rater, outcome, replied)
+        return Rating(where, case_id, str(row.number), self._text_hash(row), rater, outcome, bool(layout.reply_column))
 
     def _scored(self, row: Row, evaluator: Evaluator) -> Verdict | None:
         scores: dict[str, Score] = {}
@@ -134,12 +132,14 @@ class RatingRows:
             raise ReplyError(f"{evaluator.name or 'the rater'}'s {name}: {error}") from None
 
     def _reply(self, reply: str, row: Row) -> Outcome:
-        inputs = {name: row.cells[column] for name, column in self.layout.inputs.items() if column in row.cells}
-        return read_reply(reply, self.rubric.format, Echoes.of(self.key, self.rubric.format, inputs))
+        return read_reply(reply, self.rubric.format, Echoes.of(self.key, self.rubric.format, self._texts(row)))
 
     def _text_hash(self, row: Row) -> str | None:
-        texts = {name: row.cells[column] for name, column in self.layout.inputs.items() if column in row.cells}
+        texts = self._texts(row)
         return fingerprint(self.key, texts) if texts and len(texts) == len(self.layout.inputs) else None
+
+    def _texts(self, row: Row) -> dict[str, str]:
+        return {name: row.cells[column] for name, column in self.layout.inputs.items() if column in row.cells}
 
 
 def result_rating(row: Row, rubric: Rubric, key: bytes, unit: str, handout: Handout | None) -> Rating | Problem:
