@@ -1,4 +1,4 @@
-"""Batch files for hosted judges: the rubric's very prompts, no id that names a case, and replies that find back."""
+"""Batch files for hosted judges hold the rubric's prompts and no case id, and replies return to the right cases."""
 
 import csv
 import hashlib

@@ -1,4 +1,4 @@
-"""Which case a rating belongs to, and cases that were given away under random ids."""
+"""Finding a rating's case, and cases handed out under random ids."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which column of a sheet of ratings is what."""
+"""The columns of a sheet of ratings are found by their names."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Ratings from files: long and wide, people's and hosted judges', joined with the right cases or refused as a whole."""
+"""Imports of ratings, long and wide, of people and hosted judges: matched with the right cases, or refused as a whole."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Rating sheets: what people see, what they don't, and that what they fill in comes back to the right cases."""
+"""Rating sheets show people the texts and nothing else, and their ratings return to the right cases."""
 
 import csv
 import stat

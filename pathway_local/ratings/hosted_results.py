@@ -47,8 +47,8 @@ def _openai(row: Row, custom_id: str, response: dict[str, Any]) -> HostedResult:
     status = response.get("status_code")
     error = _loaded(row, "error") or _object(body, "error")
     if error or status not in (200, None) or not body:
-        told = _object(error, "error") or error
-        code = _word(told, "code") or _word(told, "type") or "no reply"
+        details = _object(error, "error") or error
+        code = _word(details, "code") or _word(details, "type") or "no reply"
         return HostedResult(
             custom_id, service, model, failure=Failure("hosted-error", f"status {_status(status)}: {code}")
         )
@@ -56,10 +56,10 @@ def _openai(row: Row, custom_id: str, response: dict[str, Any]) -> HostedResult:
     if refusal or ending in REFUSED:
         return HostedResult(custom_id, service, model, failure=Failure("refused", "the hosted judge refused"))
     usage = _object(body, "usage")
-    details = _object(usage, "prompt_tokens_details") or _object(usage, "input_tokens_details")
+    shares = _object(usage, "prompt_tokens_details") or _object(usage, "input_tokens_details")
     tokens = Tokens(
         _count(usage, "prompt_tokens") or _count(usage, "input_tokens"),
-        _count(details, "cached_tokens"),
+        _count(shares, "cached_tokens"),
         _count(usage, "completion_tokens") or _count(usage, "output_tokens"),
     )
     return HostedResult(custom_id, service, model, text, ending in UNFINISHED, tokens=tokens)

@@ -56,7 +56,7 @@ class LooseReading:
             self.mark(how)
 
     def checked(self, slots: Sequence[Slot]) -> "LooseReading":
-        """This reading if it has a score; otherwise raises ReplyError."""
+        """This reading if it has a score. Raises ReplyError if not."""
         if not any(slot.name in self.values for slot in slots if isinstance(slot.field, Score)):
             raise ReplyError(self._reason or "it has no readable score")
         if not self.breaks:
