@@ -1,4 +1,4 @@
-"""Imports of ratings, long and wide, of people and hosted judges: matched with the right cases, or refused as a whole."""
+"""Imported ratings of people and hosted judges, long or wide, meet the right cases or are refused as a whole."""
 
 import csv
 import json

@@ -64,6 +64,7 @@ def read_layout(text: str, output_format: OutputFormat, *, unfinished: bool = Fa
 
 
 def _anchors(text: str, parts: Sequence[Part]) -> Iterator[_Anchor]:
+    """Every place in the text that looks like a field's heading or closing tag."""
     for at, part in enumerate(parts):
         if isinstance(part, Slot):
             before, after = (parts[at - 1] if at else ""), (parts[at + 1] if at + 1 < len(parts) else "")
