@@ -166,14 +166,8 @@ class HostedRequests:
 
     def _facts(self) -> dict[str, Value]:
         plan, leaving, file = self.plan, self.leaving, self._given.file
-        said: dict[str, Value] = {
-            "service": plan.service,
-            "model": plan.model,
-            "rubric": leaving.rubric,
-            "cases": leaving.cases,
-            "characters": leaving.characters,
-            "temperature": leaving.temperature,
-        }
+        said: dict[str, Value] = {"service": plan.service, "model": plan.model, "rubric": leaving.rubric}
+        said |= {"cases": leaving.cases, "characters": leaving.characters, "temperature": leaving.temperature}
         cases: dict[str, Value] = {"file": file.path.name, "sha256": file.sha256()}
         return {"pathway_local": __version__, "hosted_export": said, "cases": cases}
 

@@ -6,8 +6,8 @@ or named by the user, never guessed from their content.
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pathway_local.errors import ColumnsError, UnknownName, UsageError
 from pathway_local.rubrics.rubric import Rubric
@@ -33,7 +33,12 @@ class Evaluator:
 
     name: str
     scores: Mapping[str, str]
-    notes: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, str]
+
+    @property
+    def columns(self) -> list[str]:
+        """All of the evaluator's columns."""
+        return [*self.scores.values(), *self.notes.values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +84,16 @@ def find_layout(
     reply_column = _first(REPLIES, columns) if hosted and not scores else None
     header = _Header(columns, rubric, source)
     if reply_column:
-        named = {"": dict[str, str]()}
-    elif scores:
-        named = header.scores_by_evaluator(scores)
+        scored = {"": dict[str, str]()}
     else:
-        named = {"": header.own_scores(hosted=hosted)}
-    if len(named) > 1 and rater_column:
+        scored = header.scores_by_evaluator(scores) if scores else {"": header.own_scores(hosted=hosted)}
+    if len(scored) == 1 and one_rater:
+        scored = {"": next(iter(scored.values()))}
+    elif len(scored) > 1 and rater_column:
         said = f"{source} has a column of raters and columns of several evaluators"
         raise UsageError(said, "Name one column with --score.")
-    if len(named) == 1 and one_rater:
-        named = {"": next(iter(named.values()))}
-    taken = {column for own in named.values() for column in own.values()}
-    evaluators = tuple(Evaluator(name, own, header.notes(name, taken)) for name, own in named.items())
-    used = {id_column, rater_column, reply_column, *taken}.union(*(each.notes.values() for each in evaluators))
+    evaluators = header.evaluators(scored)
+    used = {id_column, rater_column, reply_column, *(column for each in evaluators for column in each.columns)}
     handed_out = id_column is not None and _is_handout(id_column)
     inputs = {} if handed_out else _inputs(rubric, [name for name in columns if name not in used])
     asked = set(inputs.values()) | (set(rubric.inputs) if handed_out else set())
@@ -169,13 +171,17 @@ class _Header:
             )
         return owner
 
-    def notes(self, evaluator: str, taken: Collection[str]) -> dict[str, str]:
-        """An evaluator's own columns of notes, and those that name no evaluator; `taken` columns hold scores."""
-        notes: dict[str, str] = {}
-        for column in self.columns:
-            if column not in taken and (kept := self._note(column, evaluator)):
-                notes[column if kept in notes else kept] = column
-        return notes
+    def evaluators(self, scored: Mapping[str, Mapping[str, str]]) -> tuple[Evaluator, ...]:
+        """The evaluators with these columns of scores, and with their notes and those that name no evaluator."""
+        taken = {column for own in scored.values() for column in own.values()}
+        found = []
+        for name, own in scored.items():
+            notes: dict[str, str] = {}
+            for column in self.columns:
+                if column not in taken and (kept := self._note(column, name)):
+                    notes[column if kept in notes else kept] = column
+            found.append(Evaluator(name, own, notes))
+        return tuple(found)
 
     def _note(self, column: str, owner: str) -> str:
         """The name under which an evaluator's verdicts keep this column; empty if it is not a note of theirs."""

@@ -64,8 +64,7 @@ class RatingRows:
         self.blanks = 0
         self._unit, self._title = unit, title
         named = [layout.id_column, layout.rater_column, layout.reply_column, *layout.inputs.values()]
-        for each in layout.evaluators:
-            named += [*each.scores.values(), *each.notes.values()]
+        named += [column for each in layout.evaluators for column in each.columns]
         self._used = [column for column in dict.fromkeys(named) if column is not None]
 
     def read(self, row: Row) -> Iterator[Rating | Problem]:
