@@ -1,4 +1,4 @@
-"""A small run for the tests of what people and hosted judges say: four cases under one rubric, or under two scores."""
+"""A small run for tests of people's and hosted judges' ratings: four cases, with one score or with two."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Raw replies of hosted judges: the exact layout has no mark, every departure is marked, nothing is guessed."""
+"""Raw replies of hosted judges: the exact layout has no mark, each departure has one, and no score is a guess."""
 
 import json
 import re

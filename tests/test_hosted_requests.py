@@ -1,4 +1,4 @@
-"""Batch files for hosted judges: the rubric's very prompts, no id that names a case, and replies that find back."""
+"""Batch files for hosted judges hold the rubric's prompts and no case id, and replies return to the right cases."""
 
 import csv
 import hashlib
@@ -13,7 +13,8 @@ from rated_run import TINY, TWO, cases, judged_run, scores_of, write_lines
 from pathway_local.errors import CasesError, OutputExists, UnknownName, UsageError
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, Leaving, RequestPlan
-from pathway_local.ratings.import_ratings import RatingsFile, import_ratings
+from pathway_local.ratings.import_ratings import import_ratings
+from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.ratings.sampling import SamplePlan, sample
 from pathway_local.ratings.service_schema import strict_schema
 from pathway_local.rubrics.output_format import OutputFormat
@@ -51,7 +52,7 @@ def plan(
 
 def write(run: Path, *arguments: Any, **options: Any) -> tuple[Leaving, list[dict[str, Any]]]:
     made = plan(run, *arguments, **options)
-    with HostedRequests(made) as requests:
+    with HostedRequests.open(made) as requests:
         requests.write(["hosted", "export"])
         lines = made.out.read_text(encoding="utf-8").splitlines()
         return requests.leaving, [json.loads(line) for line in lines]
@@ -135,8 +136,8 @@ def test_only_a_sample_or_a_filter(run: Path) -> None:
         ("audience=nobody", UsageError),
         ("99", UsageError),
     ):
-        with pytest.raises(error):
-            HostedRequests(plan(run, only=only, out="none.jsonl"))
+        with pytest.raises(error), HostedRequests.open(plan(run, only=only, out="none.jsonl")):
+            pass
 
 
 def test_a_filter_by_id_finds_the_case_by_its_pseudonym(tmp_path: Path) -> None:
@@ -145,7 +146,7 @@ def test_a_filter_by_id_finds_the_case_by_its_pseudonym(tmp_path: Path) -> None:
     key = tmp_path / "key"
     rubric = str(tmp_path / "tiny.prompty")
     given = Given(tmp_path / "new.run", tmp_path / "tiny.csv", rubric, pseudonyms=key)
-    with HostedRequests(RequestPlan(given, "openai", "m", tmp_path / "out.jsonl", "id=student-3")) as requests:
+    with HostedRequests.open(RequestPlan(given, "openai", "m", tmp_path / "out.jsonl", "id=student-3")) as requests:
         assert requests.leaving.cases == 1
         requests.write([])
     assert "the answer of student-3" in (tmp_path / "out.jsonl").read_text()
@@ -153,7 +154,7 @@ def test_a_filter_by_id_finds_the_case_by_its_pseudonym(tmp_path: Path) -> None:
         assert read.database.rows("SELECT case_id FROM handouts") == [(Pseudonyms.of_file(key).of("student-3"),)]
 
 
-def test_no_id_leaves_the_house_and_the_map_stays(run: Path) -> None:
+def test_the_file_holds_no_case_id_and_the_run_keeps_the_map(run: Path) -> None:
     _, lines = write(run)
     sent = json.dumps([{key: value for key, value in line.items() if key != "body"} for line in lines])
     assert "student" not in sent
@@ -196,19 +197,19 @@ def test_replies_find_back(run: Path, service: str) -> None:
 
 def test_nothing_is_written_without_need(run: Path) -> None:
     before = run.read_bytes()
-    with HostedRequests(plan(run)) as requests:
+    with HostedRequests.open(plan(run)) as requests:
         assert requests.leaving.cases == 12
     assert run.read_bytes() == before
     (run.parent / "requests.jsonl").write_text("mine")
-    with pytest.raises(OutputExists):
-        HostedRequests(plan(run))
+    with pytest.raises(OutputExists), HostedRequests.open(plan(run)):
+        pass
 
 
 def test_a_cases_file_that_changes_meanwhile(run: Path) -> None:
-    with HostedRequests(plan(run)) as requests:
+    with HostedRequests.open(plan(run)) as requests:
         with (run.parent / "tiny.csv").open("a") as file:
             file.write("student-99,what,that,staff\n")
-        with pytest.raises(CasesError, match="has changed"):
+        with pytest.raises(CasesError, match="changed while"):
             requests.write([])
     assert not (run.parent / "requests.jsonl").exists()
     with RunFile.read(run) as read:
@@ -248,7 +249,7 @@ def test_an_input_with_a_default_may_lack_its_column(tmp_path: Path) -> None:
     (tmp_path / "lax.prompty").write_text(text.replace("name: tiny", "name: lax"))
     (tmp_path / "lax.csv").write_text("id,question\na,why\nb,how\n")
     given = Given(tmp_path / "lax.run", tmp_path / "lax.csv", str(tmp_path / "lax.prompty"))
-    with HostedRequests(RequestPlan(given, "openai", "m", tmp_path / "out.jsonl")) as requests:
+    with HostedRequests.open(RequestPlan(given, "openai", "m", tmp_path / "out.jsonl")) as requests:
         requests.write([])
     assert "none given" in (tmp_path / "out.jsonl").read_text()
     sample(SamplePlan(Given(given.run, given.cases), 2, 1, tmp_path / "rate.xlsx"), [])

@@ -1,4 +1,4 @@
-"""Which case a rating belongs to, and cases that were given away under random ids."""
+"""Finding a rating's case, and cases handed out under random ids."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -51,6 +51,6 @@ def test_handouts_come_back_whole(run: RunFile) -> None:
 def test_an_id_that_lost_its_zeros_is_told(tmp_path: Path) -> None:
     with judged_run(tmp_path / "may.run", rows=cases(ids=["0042", "43"])) as run:
         known = KnownCases(run, "tiny")
-        assert "zeros in front" in str(known.by_id("42", None))
+        assert "leading zeros" in str(known.by_id("42", None))
         assert known.by_id("7", None) == "its id matches no case of the run"
         assert not isinstance(known.by_id("0042", None), str)

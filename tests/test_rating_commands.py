@@ -1,4 +1,4 @@
-"""The commands around people's and hosted judges' ratings, as a user types them."""
+"""The commands for ratings of people and hosted judges, as a user types them."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Which column of a sheet of ratings is what."""
+"""The columns of a sheet of ratings are found by their names."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -66,5 +66,5 @@ def test_several_scores_belong_to_whom_the_headers_say() -> None:
     assert (ann.scores, bob.scores) == ({"clear": "Ann clear", "right": "Ann right"}, {"right": "right (Bob)"})
     (own,) = layout(["id", "a", "b"], TWO, scores=["clear=a", "right=b"]).evaluators
     assert (own.name, own.scores) == ("", {"clear": "a", "right": "b"})
-    with pytest.raises(UsageError, match="whose the columns"):
+    with pytest.raises(UsageError, match="unclear whose scores"):
         layout(["id", "clear", "Clear"], TWO, scores=["clear", "Clear"])

@@ -1,4 +1,4 @@
-"""Ratings from files: long and wide, people's and hosted judges', joined with the right cases or refused as a whole."""
+"""Imported ratings of people and hosted judges, long or wide, meet the right cases or are refused as a whole."""
 
 import csv
 import json
@@ -12,7 +12,8 @@ from rated_run import IDS, TINY, TWO, cases, judged_run, scores_of, write_lines
 from pathway_local.case import Case
 from pathway_local.errors import PathwayError, RaterChanged, RatingsError, RunFileError, UnknownName, UsageError
 from pathway_local.ratings.handouts import hand_out, store_handouts
-from pathway_local.ratings.import_ratings import Imported, RatingsFile, import_ratings
+from pathway_local.ratings.import_ratings import Imported, import_ratings
+from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
@@ -132,8 +133,8 @@ def test_columns_are_never_guessed(run: RunFile, two: RunFile, tmp_path: Path) -
     assert isinstance(refused(run, path, scores=["Bob"]), UnknownName)
     assert isinstance(refused(run, path, scores=["Ann"], id_column="nr"), UnknownName)
     unclear = table(tmp_path, [["id", "Ann", "Bob"], ["s-1", 4, 1]], "unclear.csv")
-    assert "which score" in str(refused(two, unclear, scores=["Ann", "Bob"]))
-    assert "whose" in str(refused(two, unclear, scores=["clear=Ann", "clear=Bob"]))
+    assert "unclear which score" in str(refused(two, unclear, scores=["Ann", "Bob"]))
+    assert "unclear whose score" in str(refused(two, unclear, scores=["clear=Ann", "clear=Bob"]))
     both = table(tmp_path, [["id", "rater", "Ann", "Bob"], ["s-1", "x", 4, 1]], "both.csv")
     assert isinstance(refused(run, both, scores=["Ann", "Bob"]), UsageError)
     nobody = table(tmp_path, [["id", "score"], ["s-1", 4]], "nobody.csv")
@@ -152,7 +153,7 @@ def test_everything_that_is_wrong_is_named_with_its_line(run: RunFile, tmp_path:
         "line 5: the rater's score: the score can be read in more than one way",
         "line 6: Ann rated the same case in line 2",
         "line 7: it has no id",
-        "line 8: the rater's score: there is no score where one belongs",
+        "line 8: the rater's score: this is not a score",
     )
     assert "and 1 more" in str(error)
     assert error.exit_code == 3
@@ -166,7 +167,7 @@ def test_texts_in_the_file_are_checked(run: RunFile, tmp_path: Path) -> None:
     texts[2][2] = "another answer"
     error = refused(run, table(tmp_path, [header, *([*text, 4] for text in texts)], "other.csv"), "Bob")
     assert isinstance(error, RatingsError)
-    assert error.problems == ("line 4: its texts are not those of the run's case with its id",)
+    assert error.problems == ("line 4: its texts differ from those of the run's case with this id",)
     ids_only = load(run, table(tmp_path, [["id", "score"], ["s-3", 4]], "ids.csv"), "Bob")
     assert any("ids alone" in notice for notice in ids_only.notices)
 
@@ -198,7 +199,7 @@ def test_a_file_can_be_imported_again_but_not_changed(run: RunFile, tmp_path: Pa
     error = refused(run, table(tmp_path, [["id", "score"], ["s-4", 1], ["s-1", 5]], "changed.csv"))
     assert isinstance(error, RatingsError)
     assert error.problems == (
-        "line 3: Ann has rated its case otherwise in the run (a correction needs a --rater of its own)",
+        "line 3: Ann gave this case another rating in the run (import corrections under a new --rater)",
     )
 
 

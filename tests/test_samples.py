@@ -1,4 +1,4 @@
-"""Draws: exact sizes, honest probabilities, the same whatever the order, and a larger one holds the smaller."""
+"""Samples have the exact size and true probabilities, ignore the file's order, and contain smaller samples."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Rating sheets: what people see, what they don't, and that what they fill in comes back to the right cases."""
+"""Rating sheets show people the texts and nothing else, and their ratings return to the right cases."""
 
 import csv
 import stat
@@ -12,7 +12,8 @@ from rated_run import TINY, cases, judged_run, scores_of
 
 from pathway_local.errors import OutputExists, RatingsError, RunFileError, UnknownName, UsageError
 from pathway_local.ratings.cases_given import Given
-from pathway_local.ratings.import_ratings import RatingsFile, import_ratings
+from pathway_local.ratings.import_ratings import import_ratings
+from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.ratings.samples import inclusions, samples
 from pathway_local.ratings.sampling import Drawn, SamplePlan, sample
 from pathway_local.runs.audit import AuditTrail, file_facts
@@ -149,7 +150,7 @@ def test_a_larger_sample_adds_to_the_smaller(run: Path, sheet: Path, tmp_path: P
     with RunFile.read(run) as opened:
         (kept,) = samples(opened, "tiny")
         assert sum(each.drawn for each in inclusions(opened, kept.id)) == 15
-    with pytest.raises(UsageError, match="15 cases were drawn already"):
+    with pytest.raises(UsageError, match="15 cases were already drawn"):
         drawn(run, sheet, 10, "less.xlsx")
     assert drawn(run, sheet, 15, "lost.xlsx").in_sheet == 15
 
@@ -178,7 +179,7 @@ def test_what_can_not_be_drawn_changes_nothing(run: Path, sheet: Path, tmp_path:
         drawn(run, sheet, strata="answer")
     with pytest.raises(UsageError, match="not an XLSX"):
         drawn(run, sheet, out="rate.csv")
-    with pytest.raises(UsageError, match="named twice"):
+    with pytest.raises(UsageError, match="same name"):
         drawn(run, sheet, raters=["Ann", "Ann"])
     (tmp_path / "rate.xlsx").write_text("mine")
     with pytest.raises(OutputExists):

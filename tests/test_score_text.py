@@ -1,4 +1,4 @@
-"""Scores as people write them: read where they are beyond doubt, refused where they could be read in two ways."""
+"""Scores as people write them: read if they are clear, refused if they are ambiguous."""
 
 import pytest
 from hypothesis import given, settings

@@ -45,7 +45,7 @@ def export(
     """
     read_privately(cases, run)
     given = Given(run, cases, rubric, id_column, pairs(mapping, "--map"), pseudonyms)
-    with HostedRequests(RequestPlan(given, service, model, out, only), force=force) as requests:
+    with HostedRequests.open(RequestPlan(given, service, model, out, only), force=force) as requests:
         _warn(requests, service)
         if not yes:
             question = "May these texts be written to a file that is meant to leave?"

@@ -12,7 +12,8 @@ from pathway_local.cli.options import IdColumn, KeyFile, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import data, notice, table, talk
 from pathway_local.errors import RatingsError
-from pathway_local.ratings.import_ratings import Imported, ImportedRater, RatingsFile, import_ratings
+from pathway_local.ratings.import_ratings import Imported, ImportedRater, import_ratings
+from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
 

@@ -1,1 +1,1 @@
-"""Verdicts of people and hosted judges: handed out, sampled, imported."""
+"""Ratings of people and hosted judges: sampled, handed out, imported."""

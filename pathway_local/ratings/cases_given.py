@@ -1,10 +1,9 @@
-"""Cases that a command gives away, to people or to a hosted judge: the run, its rubric and the cases file."""
+"""The run, rubric and cases file of a command that hands out cases to people or to a hosted judge."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from pathway_local.case import Case
@@ -19,9 +18,9 @@ from pathway_local.sheets.pseudonyms import Pseudonyms
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a user says of them. The run is made if there is none yet; its rubric then has to be named.
+    """What a user says about the cases. A run that does not exist is created and needs a named rubric.
 
-    `pseudonyms` is the file with the key of the run's pseudonyms, made with a new run where there is none.
+    `pseudonyms` is the key file of the run's pseudonyms; a new run creates it if it is missing.
     """
 
     run: Path
@@ -33,43 +32,37 @@ class Given:
 
 
 class CasesGiven:
-    """The cases of a file that can be judged under a rubric, read from the start as often as needed.
+    """The cases of a file that can be judged under a rubric; each iteration reads the file from the start.
 
-    `left_out` counts, after each reading, the rows that are no cases and the cases that lack an input. The run
-    is made, or gets the rubric, only when `begin` is called: until then a refused command changes nothing.
+    After an iteration, `left_out` counts invalid rows and cases that lack an input. Only `begin` creates the run or
+    adds the rubric to it: a command that is refused before changes nothing.
     """
 
-    def __init__(self, given: Given) -> None:
-        self._given = given
-        self._stack = ExitStack()
+    def __init__(self, given: Given, stack: ExitStack) -> None:
+        self._given, self._stack = given, stack
         self.left_out = 0
-        try:
-            self._run = self._stack.enter_context(RunFile.open(given.run)) if given.run.exists() else None
-            self.rubric = self._rubric()
-            key = Pseudonyms.at(given.pseudonyms, make=self._run is None) if given.pseudonyms else None
-            self.file: CasesFile = cases_of(given.cases, [self.rubric], self._run, given.id_column, given.mapping, key)
-        except BaseException:
-            self._stack.close()
-            raise
+        self._run = stack.enter_context(RunFile.open(given.run)) if given.run.exists() else None
+        self.rubric = self._rubric()
+        key = Pseudonyms.at(given.pseudonyms, make=self._run is None) if given.pseudonyms else None
+        self.file: CasesFile = cases_of(given.cases, [self.rubric], self._run, given.id_column, given.mapping, key)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
+    @classmethod
+    @contextmanager
+    def open(cls, given: Given) -> Iterator[Self]:
+        """The cases, with the run open until the block ends."""
+        with ExitStack() as stack:
+            yield cls(given, stack)
 
     def __iter__(self) -> Iterator[Case]:
         self.left_out = 0
         for item in self.file:
-            if isinstance(item, Case) and self._whole(item):
+            if isinstance(item, Case) and self._is_complete(item):
                 yield item
             else:
                 self.left_out += 1
 
     def begin(self) -> RunFile:
-        """The run, open for writing, with the rubric in it."""
+        """The run, open for writing, with the rubric added."""
         if self._run is None:
             self._run = self._stack.enter_context(RunFile.create(self._given.run))
         self._run.add_rubric(self.rubric.name, self.rubric.text)
@@ -81,10 +74,10 @@ class CasesGiven:
         if self._run is not None and (name is None or name in self._run.rubrics()):
             return rubric_of(self._run, name)
         if name is None:
-            raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows ours.")
+            raise UsageError("a new run needs a rubric", "Give --rubric NAME; see `pathway-local rubrics list`.")
         return load_rubric(name)
 
-    def _whole(self, case: Case) -> bool:
+    def _is_complete(self, case: Case) -> bool:
         try:
             self.rubric.inputs_of(case)
         except CaseError:

@@ -1,6 +1,6 @@
-"""Cases that were given away under random ids made for them: to a hosted judge, or on a rating sheet.
+"""Cases handed out under new random ids: to a hosted judge, or on a rating sheet.
 
-What leaves the house names no case; the run alone knows which id stood for which case with which texts.
+Files that leave the institution hold no case id; only the run knows the case and the texts behind each random id.
 """
 
 import json
@@ -17,7 +17,7 @@ from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import storable
 
 ID_BYTES = 12
-"""24 hex digits: letters and digits are all that every service takes in a custom_id."""
+"""24 hex digits: letters and digits are the only characters that every service accepts in a custom_id."""
 
 _ADD = "INSERT INTO handouts VALUES (?, ?, (SELECT id FROM rubrics WHERE name = ?), ?, ?, ?, ?, ?, ?, ?)"
 _FIND = """
@@ -28,9 +28,9 @@ _FIND = """
 
 @dataclass(frozen=True, slots=True)
 class Handout:
-    """One case under one rubric, given to `recipient` (a service's model, or an evaluator).
+    """One case under one rubric, handed out to `recipient` (a service's model, or an evaluator).
 
-    `echoes` has a keyed fingerprint of each text that a reply must give back, by the name of its field.
+    `echoes` holds a keyed fingerprint of each text that a reply must repeat, by field.
     """
 
     custom_id: str
@@ -45,24 +45,15 @@ class Handout:
 
 
 def hand_out(key: bytes, rubric: Rubric, case: Case, recipient: str) -> Handout:
-    """A handout of the case under a new random id; `key` is the run's. Raises MissingInput."""
+    """A handout of the case with a new random id; `key` is the run's. Raises MissingInput."""
     texts = rubric.inputs_of(case)
     echoes = {name: fingerprint(key, {"": texts[asked]}) for name, asked in rubric.format.echoes.items()}
-    return Handout(
-        secrets.token_hex(ID_BYTES),
-        rubric.name,
-        rubric.sha256,
-        case.id,
-        case.row,
-        case.numbered,
-        fingerprint(key, rubric.texts_of(case)),
-        recipient,
-        echoes,
-    )
+    place = (case.id, case.row, case.numbered, fingerprint(key, rubric.texts_of(case)))
+    return Handout(secrets.token_hex(ID_BYTES), rubric.name, rubric.sha256, *place, recipient, echoes)
 
 
 def store_handouts(run: RunFile, job_id: int, handouts: Iterable[Handout]) -> None:
-    """Keep the map from random ids to cases, all of it or nothing. UnknownName for a rubric that was not added."""
+    """Store which case is behind each random id, all or nothing. Raises UnknownName if a rubric was not added."""
     known = run.rubrics()
     with run.database.writing(commit=True):
         for item in handouts:
@@ -74,7 +65,7 @@ def store_handouts(run: RunFile, job_id: int, handouts: Iterable[Handout]) -> No
 
 
 def find_handouts(run: RunFile, custom_ids: Iterable[str]) -> dict[str, Handout]:
-    """The handouts with these ids; an id that this run did not make is left out."""
+    """The handouts with these ids; ids that this run did not make are left out."""
     asked = list(dict.fromkeys(map(storable, custom_ids)))
     found: dict[str, Handout] = {}
     rows = run.database.rows_among(_FIND, asked)

@@ -1,4 +1,4 @@
-"""A hosted judge's raw reply as an outcome: read strictly first, then as far as it can be, every break marked."""
+"""Turns a hosted judge's raw reply into an outcome: read strictly first, then leniently, with a mark for each break."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,43 +9,41 @@ from pathway_local.ratings.reply_json import read_json
 from pathway_local.ratings.reply_layout import read_layout
 from pathway_local.rubrics.fields import Echo, Text
 from pathway_local.rubrics.output_format import Form, OutputFormat, Reading, Slot
-from pathway_local.verdict import Failure, Outcome, Value, Verdict
-from pathway_local.verdict import Score as Given
+from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
 
 BREAK = "format:"
-"""Begins each mark that says how a reply breaks its format."""
+"""Prefix of each mark that says how a reply breaks its format."""
 
-SPACING = f"{BREAK}spacing"
 REST = "rest"
-"""The field with what a reply holds beside its format."""
+"""The field for text outside the format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Echoes:
-    """What a reply has to give back of its case: a keyed fingerprint of the text by echo field."""
+    """The texts that a reply must repeat: a keyed fingerprint by echo field."""
 
     key: bytes
     expected: Mapping[str, str]
 
     @classmethod
     def of(cls, key: bytes, output_format: OutputFormat, inputs: Mapping[str, str]) -> "Echoes":
-        """The fingerprints of a case's own texts."""
+        """Fingerprints of a case's texts."""
         return cls(
             key,
-            {name: _print(key, inputs[asked]) for name, asked in output_format.echoes.items() if asked in inputs},
+            {name: _fingerprint(key, inputs[asked]) for name, asked in output_format.echoes.items() if asked in inputs},
         )
 
     def changed(self, name: str, text: Value) -> bool:
-        """Whether the reply gave back something else. Without a fingerprint, no."""
-        return name in self.expected and _print(self.key, str(text)) != self.expected[name]
+        """Whether the reply repeated another text; False without a fingerprint."""
+        return name in self.expected and _fingerprint(self.key, str(text)) != self.expected[name]
 
 
 def read_reply(text: str, output_format: OutputFormat, echoes: Echoes, *, unfinished: bool = False) -> Outcome:
-    """The verdict in a whole reply, with the start that a local judge would have had filled in.
+    """The verdict in a whole reply, including the fixed start that a local judge's prompt would hold.
 
-    Marks say how it breaks the format: `format:spacing`, `format:case`, `format:missing:FIELD` and so on; there
-    is none where the format is kept to the letter. What has no place in a field is kept as the field "rest". A
-    reply in which no score can be read, or one in two ways, is a Failure. `unfinished`: the service cut it off.
+    Marks say how it breaks the format: `format:spacing`, `format:case`, `format:missing:FIELD` and so on; a reply
+    that keeps the format to the letter has none. Text outside all fields is kept as the field "rest". A reply
+    without a readable score, or with an ambiguous one, is a Failure. `unfinished`: the service cut it off.
     """
     marks = [f"{BREAK}unfinished"] if unfinished else []
     rest: list[str] = []
@@ -67,7 +65,7 @@ def read_reply(text: str, output_format: OutputFormat, echoes: Echoes, *, unfini
 
 
 def _strict(text: str, output_format: OutputFormat) -> Reading:
-    """The values of a reply that has the layout to the letter; echoes may hold any text."""
+    """The values of a reply that keeps the layout to the letter; echoes may hold any text."""
     parts = tuple(
         Slot(part.name, Text()) if isinstance(part, Slot) and isinstance(part.field, Echo) else part
         for part in output_format.parts
@@ -76,7 +74,7 @@ def _strict(text: str, output_format: OutputFormat) -> Reading:
 
 
 def _verdict(values: Mapping[str, Value], output_format: OutputFormat, rest: list[str], marks: list[str]) -> Verdict:
-    scores = {name: Given(value) for name in output_format.scores if isinstance(value := values.get(name), int)}
+    scores = {name: Score(value) for name in output_format.scores if isinstance(value := values.get(name), int)}
     fields = {name: _clean(values[name]) for name in output_format.fields if name in values}
     if rest:
         fields[output_format.apart(REST)] = "\n\n".join(rest)
@@ -87,5 +85,5 @@ def _clean(value: Value) -> Value:
     return value.strip() if isinstance(value, str) else value
 
 
-def _print(key: bytes, text: str) -> str:
+def _fingerprint(key: bytes, text: str) -> str:
     return fingerprint(key, {"": text})

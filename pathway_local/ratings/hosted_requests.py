@@ -1,11 +1,12 @@
-"""Batch files for hosted judges: the very prompts of a rubric, under random ids. Nothing here opens a connection."""
+"""Writes batch files for hosted judges: a rubric's prompts under random ids. Opens no connection."""
 
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pathway_local import __version__
 from pathway_local.case import Case
@@ -24,10 +25,10 @@ from pathway_local.verdict import Value
 CHAT_URL = "/v1/chat/completions"
 LEAST_TOKENS = 4096
 ONLY_SEED = 0
-"""The seed of `--only N`: the cases that `sample --seed 0 --n N` draws."""
+"""The seed of `--only N`: it draws the same cases as `sample --seed 0 --n N`."""
 
-# Families that take a temperature, and names with a slash, which are open models on servers of one's own. Newer
-# hosted models refuse a request that sets one, so no other gets it.
+# Model families that accept a temperature. A name with a slash is an open model on one's own server. All others get
+# none: newer hosted models refuse a request that sets one.
 _TAKES_TEMPERATURE: Mapping[Service, re.Pattern[str]] = {
     "openai": re.compile(r"(ft:)?(gpt-3\.5|gpt-4|chatgpt-4o)|.*/"),
     "anthropic": re.compile(r"claude-3|claude-(opus|sonnet|haiku)-4(-[0-6])?(-\d{8}|-latest)?$"),
@@ -36,7 +37,7 @@ _TAKES_TEMPERATURE: Mapping[Service, re.Pattern[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RequestPlan:
-    """What to write for which service's model. `only` is a number of cases to draw, or COLUMN=VALUE."""
+    """Cases, service, model and file to write. `only` is a number of cases to draw, or COLUMN=VALUE."""
 
     given: Given
     service: Service
@@ -47,7 +48,7 @@ class RequestPlan:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """What would leave the house, for the person who decides: cases, their inputs and characters."""
+    """What the file would take out of the institution, for the person who decides about it."""
 
     rubric: str
     cases: int
@@ -59,37 +60,26 @@ class Leaving:
 
 
 class HostedRequests:
-    """The requests of a plan: `leaving` says what they would hold, `write` writes them.
+    """The requests of a plan: `leaving` describes their content, `write` writes them."""
 
-    Raises UsageError, CasesError and OutputExists. Used as a context, since it holds the run open.
-    """
+    def __init__(self, plan: RequestPlan, given: CasesGiven, *, force: bool) -> None:
+        self.plan, self._given, self._force = plan, given, force
+        _check_turns(given.rubric, plan.service)
+        self._drawn = self._draw()
+        self.leaving = self._leaving()
 
-    def __init__(self, plan: RequestPlan, *, force: bool = False) -> None:
+    @classmethod
+    @contextmanager
+    def open(cls, plan: RequestPlan, *, force: bool = False) -> Iterator[Self]:
+        """The requests, with the run open until the block ends. Raises UsageError, CasesError and OutputExists."""
         check_output(plan.out, force=force)
-        self.plan, self._force = plan, force
-        self._given = CasesGiven(plan.given)
-        try:
-            _check_turns(self._given.rubric, plan.service)
-            self._chosen = self._choose()
-            self.leaving = self._leaving()
-        except BaseException:
-            self.close()
-            raise
-
-    def __enter__(self) -> "HostedRequests":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let the run go."""
-        self._given.__exit__(None, None, None)
+        with CasesGiven.open(plan.given) as given:
+            yield cls(plan, given, force=force)
 
     def write(self, command: Sequence[str]) -> None:
-        """Write the file, 0600, and keep in the run which id stands for which case."""
+        """Write the file with mode 0600, and store in the run which case is behind each id."""
         run = self._given.begin()
-        # The file gets its name last: one whose ids the run does not know would be worth nothing.
+        # The file gets its name last: a file with ids that the run does not know would be useless.
         with output_file(self.plan.out, force=self._force) as file, run.together():
             job = run.begin_job(command, self._facts())
             handouts: list[Handout] = []
@@ -102,15 +92,14 @@ class HostedRequests:
                 written.update(line)
                 file.write(line)
             if len(handouts) != self.leaving.cases:
-                raise CasesError(
-                    f"{self._given.file.path.name} has changed while it was read", "Give the command again."
-                )
+                said = f"{self._given.file.path.name} changed while it was being read"
+                raise CasesError(said, "Run the command again.")
             store_handouts(run, job, handouts)
             run.learn(job, {WRITTEN: {"file": self.plan.out.name, "sha256": written.hexdigest()}})
             run.end_job(job, "done", {"cases": len(handouts), "characters": self.leaving.characters})
 
-    def _choose(self) -> frozenset[str] | None:
-        """The ids that `only` draws; None where it draws none."""
+    def _draw(self) -> frozenset[str] | None:
+        """The ids that `only` draws; None if it is a filter or empty."""
         if not self.plan.only.isdecimal():
             self._filter()
             return None
@@ -119,18 +108,18 @@ class HostedRequests:
         return frozenset(case_id for case_id, is_drawn in zip(ids, drawn, strict=True) if is_drawn)
 
     def _filter(self) -> tuple[str, str]:
-        """Column and value of a filter, an id as the cases have it. Raises UsageError."""
+        """Column and value of the filter; an id becomes its pseudonym. Raises UsageError."""
         column, sign, value = self.plan.only.partition("=")
         if self.plan.only and not sign:
-            raise UsageError(f"--only {self.plan.only} is no number and no COLUMN=VALUE", "Such as --only 200.")
+            raise UsageError(f"--only {self.plan.only} is neither a number nor COLUMN=VALUE", "For example --only 200.")
         if sign and column not in self._given.file.columns:
             raise no_column(column, self._given.file.columns, self._given.file.path.name)
         pseudonyms = self._given.file.pseudonyms
         return column, pseudonyms.of(value) if pseudonyms and column == self._given.file.id_column else value
 
     def _cases(self) -> Iterator[Case]:
-        if self._chosen is not None:
-            yield from (case for case in self._given if case.id in self._chosen)
+        if self._drawn is not None:
+            yield from (case for case in self._given if case.id in self._drawn)
             return
         column, value = self._filter()
         for case in self._given:
@@ -150,7 +139,7 @@ class HostedRequests:
             count += 1
             characters += sum(map(len, rubric.texts_of(case).values()))
         if not count:
-            raise UsageError(f"no case of {self._given.file.path.name} is chosen", "Check --only and the cases file.")
+            raise UsageError(f"no case of {self._given.file.path.name} is selected", "Check --only and the cases file.")
         echoed = tuple(rubric.format.echoes.values()) if rubric.format.quoted else ()
         return Leaving(
             rubric.name, count, self._given.left_out, tuple(rubric.inputs), characters, echoed, self._temperature()
@@ -177,26 +166,20 @@ class HostedRequests:
 
     def _facts(self) -> dict[str, Value]:
         plan, leaving, file = self.plan, self.leaving, self._given.file
-        said: dict[str, Value] = {
-            "service": plan.service,
-            "model": plan.model,
-            "rubric": leaving.rubric,
-            "cases": leaving.cases,
-            "characters": leaving.characters,
-            "temperature": leaving.temperature,
-        }
+        said: dict[str, Value] = {"service": plan.service, "model": plan.model, "rubric": leaving.rubric}
+        said |= {"cases": leaving.cases, "characters": leaving.characters, "temperature": leaving.temperature}
         cases: dict[str, Value] = {"file": file.path.name, "sha256": file.sha256()}
         return {"pathway_local": __version__, "hosted_export": said, "cases": cases}
 
 
 def _check_turns(rubric: Rubric, service: Service) -> None:
-    """Anthropic's messages have no system turn among them."""
+    """Raise UsageError if the service is Anthropic's and the rubric has a system turn behind the first other turn."""
     roles = [turn.role for turn in rubric.turns]
     later = roles[next((at for at, role in enumerate(roles) if role != "system"), len(roles)) :]
     if service == "anthropic" and ("system" in later or not later):
         raise UsageError(
-            f"the rubric {rubric.name!r} has a system turn behind another turn, or no other turn",
-            "Anthropic's service takes the system text first and a user turn behind it.",
+            f"the rubric {rubric.name!r} has a system turn after another turn, or only system turns",
+            "Put the system turn first and a user turn after it: Anthropic's service accepts nothing else.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Result files of batch services, told by their shape: OpenAI's, `vllm run-batch`'s and Anthropic's."""
+"""Reads result files of batch services, recognised by their keys: OpenAI's, `vllm run-batch`'s and Anthropic's."""
 
 import json
 from collections.abc import Collection
@@ -14,7 +14,7 @@ REFUSED = ("content_filter", "refusal")
 
 @dataclass(frozen=True, slots=True)
 class HostedResult:
-    """What a service gave back for one request: the reply's text, or the failure that stands in its place."""
+    """A service's result for one request: the reply's text or a failure."""
 
     custom_id: str
     service: str
@@ -31,7 +31,7 @@ def is_result_file(columns: Collection[str]) -> bool:
 
 
 def read_result(row: Row) -> HostedResult:
-    """The result on one line. ValueError, with a reason that quotes none of it, where it has another shape."""
+    """The result on one line. Raises ValueError, with a reason that quotes nothing, if it is not a result."""
     custom_id = row.cells.get("custom_id", "")
     if not custom_id:
         raise ValueError("it has no custom_id")
@@ -47,8 +47,8 @@ def _openai(row: Row, custom_id: str, response: dict[str, Any]) -> HostedResult:
     status = response.get("status_code")
     error = _loaded(row, "error") or _object(body, "error")
     if error or status not in (200, None) or not body:
-        told = _object(error, "error") or error
-        code = _word(told, "code") or _word(told, "type") or "no reply"
+        details = _object(error, "error") or error
+        code = _word(details, "code") or _word(details, "type") or "no reply"
         return HostedResult(
             custom_id, service, model, failure=Failure("hosted-error", f"status {_status(status)}: {code}")
         )
@@ -56,10 +56,10 @@ def _openai(row: Row, custom_id: str, response: dict[str, Any]) -> HostedResult:
     if refusal or ending in REFUSED:
         return HostedResult(custom_id, service, model, failure=Failure("refused", "the hosted judge refused"))
     usage = _object(body, "usage")
-    details = _object(usage, "prompt_tokens_details") or _object(usage, "input_tokens_details")
+    shares = _object(usage, "prompt_tokens_details") or _object(usage, "input_tokens_details")
     tokens = Tokens(
         _count(usage, "prompt_tokens") or _count(usage, "input_tokens"),
-        _count(details, "cached_tokens"),
+        _count(shares, "cached_tokens"),
         _count(usage, "completion_tokens") or _count(usage, "output_tokens"),
     )
     return HostedResult(custom_id, service, model, text, ending in UNFINISHED, tokens=tokens)
@@ -69,7 +69,7 @@ def _chat_text(body: dict[str, Any]) -> tuple[str, str, bool]:
     """Text, ending and refusal of a chat completion."""
     choices = body.get("choices")
     if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
-        raise ValueError("it has not exactly one reply")
+        raise ValueError("it does not hold exactly one reply")
     message = _object(choices[0], "message")
     content = message.get("content")
     text = content if isinstance(content, str) else _joined(content, "text")
@@ -80,7 +80,7 @@ def _response_text(body: dict[str, Any]) -> tuple[str, str, bool]:
     """Text, ending and refusal of a reply of the responses API."""
     messages = [item for item in _list(body.get("output")) if item.get("type") == "message"]
     if len(messages) != 1:
-        raise ValueError("it has not exactly one reply")
+        raise ValueError("it does not hold exactly one reply")
     content = messages[0].get("content")
     refused = any(part.get("type") == "refusal" for part in _list(content))
     ending = _text(_object(body, "incomplete_details"), "reason") or _text(body, "status")
@@ -107,7 +107,7 @@ def _anthropic(custom_id: str, result: dict[str, Any]) -> HostedResult:
 
 
 def _loaded(row: Row, key: str) -> dict[str, Any]:
-    """The object under a key of the line, which the sheet keeps as JSON text."""
+    """The object under a key of the line; the sheet holds it as JSON text."""
     text = row.cells.get(key, "")
     value = json.loads(text) if text.startswith("{") else {}
     return value if isinstance(value, dict) else {}
@@ -128,7 +128,7 @@ def _text(value: dict[str, Any], key: str) -> str:
 
 
 def _word(value: dict[str, Any], key: str) -> str:
-    """A code such as rate_limit_exceeded; anything longer might be a message that quotes the case."""
+    """A code such as rate_limit_exceeded; empty for anything else, which might be a message that quotes the case."""
     found = _text(value, key)
     return found if len(found) <= 60 and found.replace("_", "").replace("-", "").isalnum() else ""
 
@@ -143,5 +143,5 @@ def _status(value: object) -> int:
 
 
 def _joined(content: object, kind: str) -> str:
-    """The text of a reply in parts; its thinking is left out."""
+    """The text of a reply in parts, without its thinking."""
     return "".join(_text(part, "text") for part in _list(content) if part.get("type") == kind)

@@ -1,55 +1,34 @@
-"""Ratings from outside, people's or a hosted judge's, joined with a run's cases: all of a file or none of it."""
+"""Imports ratings of people or of a hosted judge into a run: the whole file or nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import assert_never
 
 from pathway_local import __version__
 from pathway_local.errors import RatingsError, UsageError
-from pathway_local.rater import GROUP, Rater
-from pathway_local.ratings.handouts import Handout, find_handouts
-from pathway_local.ratings.hosted_reply import BREAK, SPACING
-from pathway_local.ratings.hosted_results import is_result_file
+from pathway_local.rater import Rater
+from pathway_local.ratings.handouts import Handout
+from pathway_local.ratings.hosted_reply import BREAK
 from pathway_local.ratings.known_cases import Joined, KnownCases
-from pathway_local.ratings.rating_layout import HANDOUT_IDS, RatingLayout, find_layout
-from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows, result_rating
+from pathway_local.ratings.loose_reading import SPACING
+from pathway_local.ratings.rating_rows import Problem, Rating
+from pathway_local.ratings.ratings_file import RatingsFile, RatingsReading
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts
-from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubric_of
-from pathway_local.sheets.kinds import Sheet, open_sheet
-from pathway_local.sheets.pseudonyms import Pseudonyms
-from pathway_local.sheets.row import shown
 from pathway_local.verdict import Failure, Outcome, Value, Verdict
 
 SHOWN_PROBLEMS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class RatingsFile:
-    """What a user says of a file of ratings. `scores` are columns, each COLUMN or SCORE=COLUMN.
-
-    With `pseudonyms`, its ids are those that the run's pseudonyms stand for.
-    """
-
-    path: Path
-    kind: Literal["human", "hosted"]
-    rater: str | None = None
-    rubric: str | None = None
-    id_column: str | None = None
-    scores: Sequence[str] = ()
-    pseudonyms: Pseudonyms | None = None
-
-
 @dataclass(slots=True)
 class ImportedRater:
-    """What came of one rater's ratings.
+    """Counts of one rater's ratings.
 
-    `unchanged` were in the run already. Of the raw `replies`, `exact` have the format to the letter, and
-    `spaced` depart from it in spacing alone; `breaks` counts the others' departures by kind.
+    `unchanged` were in the run already. Of the raw `replies`, `exact` keep the format to the letter and `spaced`
+    differ from it only in spacing; `breaks` counts the other departures by kind.
     """
 
     name: str
@@ -63,13 +42,30 @@ class ImportedRater:
 
     @property
     def broken(self) -> int:
-        """Replies that break the format in more than spacing, unreadable ones among them."""
+        """Replies that break the format in more than spacing, including unreadable ones."""
         return self.replies - self.exact - self.spaced
+
+    def add(self, rating: Rating) -> None:
+        """Count one rating, and how well its reply keeps to the format if it was read from one."""
+        match rating.outcome:
+            case Failure(kind=kind):
+                self.failures[kind] += 1
+                breaks = ["unreadable"]
+            case Verdict(marks=marks):
+                self.verdicts += 1
+                breaks = [mark.removeprefix(BREAK) for mark in marks if mark.startswith(BREAK)]
+            case unknown:
+                assert_never(unknown)
+        if rating.replied:
+            self.replies += 1
+            self.exact += not breaks
+            self.spaced += breaks == [SPACING]
+            self.breaks.update(breaks if breaks != [SPACING] else ())
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import stored, by rater; `blanks` counts places without a rating, `notices` are for people."""
+    """Result of an import, by rater. `blanks` counts cells left empty, `notices` holds remarks for the user."""
 
     rubric: str
     raters: tuple[ImportedRater, ...]
@@ -77,270 +73,158 @@ class Imported:
     notices: tuple[str, ...]
 
 
-def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> Imported:
-    """Join the file's ratings with the run's cases and store them.
-
-    RatingsError, naming each line, where a rating belongs to no case, is off the scale, or is a rater's second
-    of a case; UsageError where columns or raters can't be told; CasesError where the file can't be read. Then
-    nothing is stored.
-    """
-    reading = _Reading(run, file)
-    ratings = reading.ratings()
-    named = [(reading.rater_of(rating), rating) for rating in ratings]
-    known = KnownCases(run, reading.rubric.name, file.pseudonyms)
-    if not known and not reading.handouts:
-        raise UsageError(f"{run.path.name} has no cases yet", "Judge them, or draw a sample of them, first.")
-    joined = _joined(known, reading, named)
-    raters = _raters(file, reading, named)
-    return _Storing(run, file, reading, raters).store(joined, command)
-
-
-class _Reading:
-    """A file's ratings, and what is wrong with it."""
-
-    def __init__(self, run: RunFile, file: RatingsFile) -> None:
-        self.run, self.file = run, file
-        self.problems: list[Problem] = []
-        self.notices: list[str] = []
-        self.blanks = 0
-        self.sheets = _sheets(file.path, self.notices)
-        self.results = is_result_file(self.sheets[0].columns)
-        if self.results and file.kind != "hosted":
-            raise UsageError(f"{file.path.name} holds a batch service's results", "Import it with --kind hosted.")
-        self.handouts = self._handouts()
-        self.rubric = self._rubric()
-
-    def ratings(self) -> list[Rating]:
-        """Every rating of the file; rows that can't be read become problems."""
-        found = [item for sheet in self.sheets for item in self._items(sheet)]
-        self.problems += [item for item in found if isinstance(item, Problem)]
-        return [item for item in found if isinstance(item, Rating)]
-
-    def rater_of(self, rating: Rating) -> str:
-        """The name under which the run keeps who gave the rating. UsageError where there is none."""
-        own = rating.rater or (self._evaluator(rating) if self.file.kind == "human" else "")
-        if own and self.file.rater:
-            return f"{self.file.rater}{GROUP}{own}"
-        name = own or self.file.rater or rating.judge[1]
-        if not name:
-            raise UsageError(f"{self.file.path.name} does not say who rated", "Give --rater NAME.")
-        return name
-
-    def _evaluator(self, rating: Rating) -> str:
-        handout = self.handouts.get(rating.id)
-        return handout.recipient if handout else ""
-
-    def _items(self, sheet: Sheet) -> Iterator[Rating | Problem]:
-        if self.results:
-            for row in sheet.rows():
-                if not row.blank:
-                    handout = self.handouts.get(row.cells.get("custom_id", ""))
-                    yield result_rating(row, self.rubric, self.run.key, sheet.unit, handout)
-            return
-        layout = self._layout(sheet)
-        title = f"{sheet.title}, " if len(self.sheets) > 1 else ""
-        rows = RatingRows(layout, self.rubric, self.run.key, sheet.unit, title)
-        for row in sheet.rows():
-            if not row.blank:
-                yield from rows.read(row)
-        self.blanks += rows.blanks
-
-    def _layout(self, sheet: Sheet) -> RatingLayout:
-        layout = find_layout(
-            sheet.columns,
-            self.rubric,
-            self.file.path.name,
-            scores=self.file.scores,
-            id_column=self.file.id_column,
-            own_id=remembered_columns(self.run)[1],
-            hosted=self.file.kind == "hosted",
-            one_rater=self.file.rater is not None,
-        )
-        if layout.unread:
-            self.notices.append(f"not read: {', '.join(map(shown, layout.unread[:20]))}")
-        missing = set(self.rubric.format.scores) - {name for each in layout.evaluators for name in each.scores}
-        if missing and not layout.reply_column:
-            self.notices.append(f"without a column: {', '.join(sorted(missing))}")
-        if not layout.handed_out and not layout.inputs:
-            self.notices.append("the texts are not in the file: its ids alone say which case is which")
-        return layout
-
-    def _handouts(self) -> dict[str, Handout]:
-        """What the random ids in the file stand for."""
-        found: dict[str, Handout] = {}
-        for sheet in self.sheets:
-            columns = [name for name in sheet.columns if name in HANDOUT_IDS]
-            if columns:
-                ids = [row.cells[name] for row in sheet.rows() for name in columns if row.cells.get(name)]
-                found |= find_handouts(self.run, ids)
-        return found
-
-    def _rubric(self) -> Rubric:
-        handed = {handout.rubric for handout in self.handouts.values()}
-        if len(handed) > 1 or (self.file.rubric and handed - {self.file.rubric}):
-            raise UsageError(
-                f"{self.file.path.name} holds replies under {', '.join(sorted(handed))}", "Import each by itself."
-            )
-        rubric = rubric_of(self.run, next(iter(handed), self.file.rubric))
-        if any(handout.rubric_sha256 != rubric.sha256 for handout in self.handouts.values()):
-            raise UsageError(f"the rubric {rubric.name!r} has changed since these cases were given away")
-        return rubric
-
-
-def _sheets(path: Path, notices: list[str]) -> list[Sheet]:
-    """The file as sheets: several only if it is a workbook of ours with one for each evaluator."""
-    first = open_sheet(path)
-    if not _is_handed_out(first):
-        notices += first.notes
-        return [first]
-    return [first, *filter(_is_handed_out, first.others())]
-
-
-def _is_handed_out(sheet: Sheet) -> bool:
-    return bool(set(sheet.columns) & set(HANDOUT_IDS))
-
-
-def _refuse(path: Path, problems: Sequence[Problem]) -> None:
-    if problems:
-        problems = sorted(problems, key=lambda problem: problem.place)
-        # In a wide sheet one row's fault is the fault of every evaluator's rating in it.
-        said = list(dict.fromkeys(map(str, problems)))
-        first = "; ".join(said[:SHOWN_PROBLEMS])
-        more = f"; and {len(said) - SHOWN_PROBLEMS} more" if len(said) > SHOWN_PROBLEMS else ""
-        raise RatingsError(
-            f"{path.name}: nothing is imported, {len(problems)} of its ratings can't be: {first}{more}",
-            "Mend these lines and import the file again.",
-            map(str, problems),
-        )
-
-
 @dataclass(frozen=True, slots=True)
-class _Placed:
-    rater: str
+class _Matched:
+    """A rating and the case that it belongs to."""
+
     rating: Rating
     place: Joined
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Rater and case: a rater rates each case once."""
+        return self.rating.rater, self.place.case.id
 
-def _joined(known: KnownCases, reading: _Reading, named: Iterable[tuple[str, Rating]]) -> list[_Placed]:
-    """Each rating with its case; those without one, and a rater's second of a case, become problems."""
-    placed: list[_Placed] = []
+
+def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> Imported:
+    """Match the file's ratings with the run's cases and store them.
+
+    Nothing is stored if an error is raised. RatingsError names each line with an unknown case, a score off the
+    scale, or a rater's second rating of a case; UsageError: columns or raters are ambiguous; CasesError: the file
+    can't be read.
+    """
+    reading = RatingsReading(run, file)
+    ratings = reading.ratings()
+    known = KnownCases(run, reading.rubric.name, file.pseudonyms)
+    if not known and not reading.handouts:
+        raise UsageError(f"{run.path.name} has no cases yet", "Judge them, or draw a sample of them, first.")
+    matched = _match(ratings, known, reading.handouts, reading.problems)
+    raters = _raters(ratings, file, reading.rubric)
+    new = _new_ones(matched, _stored(run, raters), reading.problems)
+    _refuse(file.path, reading.problems)
+    counts = _count(raters, matched, new)
+    with run.together():
+        job = run.begin_job(command, _facts(file, raters))
+        ids = {rater.name: run.add_rater(_with_model(run, rater, counts[rater.name])) for rater in raters}
+        for item in new:
+            rating, place = item.rating, item.place
+            run.put(ids[rating.rater], place.case, place.case_hash, rating.outcome, tokens=rating.tokens)
+        run.end_job(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
+    notices = tuple(dict.fromkeys(reading.notices))
+    return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices)
+
+
+def _match(
+    ratings: Iterable[Rating], known: KnownCases, handouts: Mapping[str, Handout], problems: list[Problem]
+) -> list[_Matched]:
+    """Each rating with its case; an unknown case or a rater's second rating of a case is added to `problems`."""
+    matched: list[_Matched] = []
     first: dict[tuple[str, str], str] = {}
-    for name, rating in named:
-        found = _place(known, reading, rating)
+    for rating in ratings:
+        found = _case_of(rating, known, handouts)
         if isinstance(found, str):
-            reading.problems.append(Problem(rating.where, found))
+            problems.append(Problem(rating.where, found))
             continue
-        before = first.setdefault((name, found.case.id), rating.where)
+        item = _Matched(rating, found)
+        before = first.setdefault(item.key, rating.where)
         if before != rating.where:
-            reading.problems.append(Problem(rating.where, f"{name} rated the same case in {before}"))
-        placed.append(_Placed(name, rating, found))
-    return placed
+            problems.append(Problem(rating.where, f"{rating.rater} rated the same case in {before}"))
+        matched.append(item)
+    return matched
 
 
-def _place(known: KnownCases, reading: _Reading, rating: Rating) -> Joined | str:
-    if handout := reading.handouts.get(rating.id):
+def _case_of(rating: Rating, known: KnownCases, handouts: Mapping[str, Handout]) -> Joined | str:
+    if handout := handouts.get(rating.id):
         return known.by_handout(handout)
+    # A row number says only where a case stood in one file. Rows may have moved since, so texts must confirm it.
     if known.numbered or not rating.id:
         if rating.text_hash is None:
-            kind = "its case has no id but its row number" if known.numbered else "it has no id"
+            kind = "its case has a row number instead of an id" if known.numbered else "it has no id"
             return f"{kind}, and the file does not hold its texts"
         return known.by_texts(rating.text_hash, rating.id or rating.number)
     return known.by_id(rating.id, rating.text_hash)
 
 
-def _raters(file: RatingsFile, reading: _Reading, named: Iterable[tuple[str, Rating]]) -> dict[str, Rater]:
+def _raters(ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> list[Rater]:
     judges: dict[str, set[tuple[str, str]]] = {}
-    for name, rating in named:
-        if rating.judge[1] or name not in judges:
-            judges.setdefault(name, set()).add(rating.judge)
-    return {name: _rater(file, reading.rubric, name, seen - {("", "")}) for name, seen in judges.items()}
+    for rating in ratings:
+        judges.setdefault(rating.rater, set()).add(rating.judge)
+    return [_rater(name, file, rubric, seen) for name, seen in judges.items()]
 
 
-def _rater(file: RatingsFile, rubric: Rubric, name: str, judges: Iterable[tuple[str, str]]) -> Rater:
+def _rater(name: str, file: RatingsFile, rubric: Rubric, judges: Iterable[tuple[str, str]]) -> Rater:
     models = {judge for judge in judges if judge[1]}
     if len(models) > 1:
         shown_models = ", ".join(sorted(model for _, model in models))
-        raise UsageError(f"{file.path.name} holds replies of several models: {shown_models}", "Import each by itself.")
+        raise UsageError(
+            f"{file.path.name} holds replies of several models: {shown_models}", "Split the file by model."
+        )
     service, model = next(iter(models), ("", ""))
-    spec: dict[str, Value] = {"rubric": rubric.sha256}
-    if file.kind == "hosted":
-        spec |= {"service": service, "model": model}
-    return Rater(name, file.kind, rubric.name, spec)
+    hosted: dict[str, Value] = {"service": service, "model": model} if file.kind == "hosted" else {}
+    return Rater(name, file.kind, rubric.name, {"rubric": rubric.sha256, **hosted})
 
 
-class _Storing:
-    """Stores what was joined, in one piece, beside what the run holds of these raters."""
+def _stored(run: RunFile, raters: Sequence[Rater]) -> dict[tuple[str, str], tuple[str, Outcome]]:
+    """Text hash and outcome that the run already holds, by rater and case."""
+    known = {(rater.name, rater.rubric) for _, rater in run.raters()}
+    found: dict[tuple[str, str], tuple[str, Outcome]] = {}
+    for rater in raters:
+        if (rater.name, rater.rubric) in known:
+            for record in run.records(rater.name, rater.rubric):
+                found[rater.name, record.case_id] = record.case_hash, record.outcome
+    return found
 
-    def __init__(self, run: RunFile, file: RatingsFile, reading: _Reading, raters: Mapping[str, Rater]) -> None:
-        self.run, self.file, self.reading, self.raters = run, file, reading, raters
-        self.counts = {name: ImportedRater(name) for name in raters}
 
-    def store(self, placed: Sequence[_Placed], command: Sequence[str]) -> Imported:
-        """Put every rating that is new; a run that has another of the same rater and texts refuses them all."""
-        before = {name: self._before(name) for name in self.raters}
-        new = [item for item in placed if self._is_new(item, before[item.rater].get(item.place.case.id))]
-        _refuse(self.file.path, self.reading.problems)
-        with self.run.together():
-            job = self.run.begin_job(command, self._facts())
-            ids = {name: self.run.add_rater(self._named(rater)) for name, rater in self.raters.items()}
-            for item in new:
-                self.run.put(
-                    ids[item.rater],
-                    item.place.case,
-                    item.place.case_hash,
-                    item.rating.outcome,
-                    tokens=item.rating.tokens,
-                )
-            self.run.end_job(job, "done", {"imported": len(new), "unchanged": len(placed) - len(new)})
-        raters = tuple(self.counts.values())
-        return Imported(
-            self.reading.rubric.name, raters, self.reading.blanks, tuple(dict.fromkeys(self.reading.notices))
+def _new_ones(
+    matched: Iterable[_Matched], stored: Mapping[tuple[str, str], tuple[str, Outcome]], problems: list[Problem]
+) -> list[_Matched]:
+    """The ratings to store; one that contradicts the rater's verdict in the run is added to `problems`."""
+    new: list[_Matched] = []
+    for item in matched:
+        rating = item.rating
+        case_hash, before = stored.get(item.key, ("", None))
+        # Failures are retried, and changed texts make it another question: both take the new rating.
+        if before is None or case_hash != item.place.case_hash or isinstance(before, Failure):
+            new.append(item)
+        elif isinstance(rating.outcome, Verdict) and rating.outcome != before:
+            reason = f"{rating.rater} gave this case another rating in the run (import corrections under a new --rater)"
+            problems.append(Problem(rating.where, reason))
+    return new
+
+
+def _refuse(path: Path, problems: Sequence[Problem]) -> None:
+    if problems:
+        problems = sorted(problems, key=lambda problem: problem.place)
+        # In a wide sheet one faulty row spoils the rating of every evaluator in it: name it once.
+        said = list(dict.fromkeys(map(str, problems)))
+        first = "; ".join(said[:SHOWN_PROBLEMS])
+        more = f"; and {len(said) - SHOWN_PROBLEMS} more" if len(said) > SHOWN_PROBLEMS else ""
+        raise RatingsError(
+            f"{path.name}: nothing was imported, {len(problems)} of its ratings are invalid: {first}{more}",
+            "Fix these lines and import the file again.",
+            map(str, problems),
         )
 
-    def _named(self, rater: Rater) -> Rater:
-        """The rater; where it failed throughout, with the model that the run knows it by."""
-        if self.counts[rater.name].verdicts:
-            return rater
-        same = (each for _, each in self.run.raters() if (each.name, each.rubric) == (rater.name, rater.rubric))
-        return rater.completed(next(same, rater))
 
-    def _before(self, name: str) -> dict[str, tuple[str, Outcome]]:
-        known = {(rater.name, rater.rubric) for _, rater in self.run.raters()}
-        rubric = self.reading.rubric.name
-        if (name, rubric) not in known:
-            return {}
-        return {record.case_id: (record.case_hash, record.outcome) for record in self.run.records(name, rubric)}
-
-    def _is_new(self, item: _Placed, before: tuple[str, Outcome] | None) -> bool:
-        outcome, counts = item.rating.outcome, self.counts[item.rater]
-        _count(counts, item.rating)
-        if before is None or before[0] != item.place.case_hash or isinstance(before[1], Failure):
-            return True
-        if isinstance(outcome, Verdict) and outcome != before[1]:
-            reason = f"{item.rater} has rated its case otherwise in the run (a correction needs a --rater of its own)"
-            self.reading.problems.append(Problem(item.rating.where, reason))
-        counts.unchanged += 1
-        return False
-
-    def _facts(self) -> dict[str, Value]:
-        models = sorted({str(rater.spec["model"]) for rater in self.raters.values() if rater.spec.get("model")})
-        said: dict[str, Value] = {**file_facts(self.file.path), "kind": self.file.kind}
-        return {"pathway_local": __version__, "import": said | {"raters": list(self.raters), "models": list(models)}}
+def _count(raters: Iterable[Rater], matched: Iterable[_Matched], new: Iterable[_Matched]) -> dict[str, ImportedRater]:
+    counts = {rater.name: ImportedRater(rater.name) for rater in raters}
+    for item in matched:
+        counts[item.rating.rater].add(item.rating)
+        counts[item.rating.rater].unchanged += 1
+    for item in new:
+        counts[item.rating.rater].unchanged -= 1
+    return counts
 
 
-def _count(counts: ImportedRater, rating: Rating) -> None:
-    if isinstance(rating.outcome, Failure):
-        counts.failures[rating.outcome.kind] += 1
-    else:
-        counts.verdicts += 1
-    if not rating.replied:
-        return
-    counts.replies += 1
-    if isinstance(rating.outcome, Failure):
-        counts.breaks["unreadable"] += 1
-        return
-    marks = [mark for mark in rating.outcome.marks if mark.startswith(BREAK)]
-    counts.exact += not marks
-    counts.spaced += marks == [SPACING]
-    if marks != [SPACING]:
-        counts.breaks.update(mark.removeprefix(BREAK) for mark in marks)
+def _with_model(run: RunFile, rater: Rater, counts: ImportedRater) -> Rater:
+    """The rater; if all its requests failed, with the model that the run already knows for it."""
+    if counts.verdicts:
+        return rater
+    same = (each for _, each in run.raters() if (each.name, each.rubric) == (rater.name, rater.rubric))
+    return rater.completed(next(same, rater))
+
+
+def _facts(file: RatingsFile, raters: Sequence[Rater]) -> dict[str, Value]:
+    models = {str(rater.spec["model"]) for rater in raters if rater.spec.get("model")}
+    said: dict[str, Value] = {"raters": [rater.name for rater in raters], "models": [*sorted(models)]}
+    return {"pathway_local": __version__, "import": {**file_facts(file.path), "kind": file.kind, **said}}

@@ -1,4 +1,4 @@
-"""The cases that a run knows under one rubric, and which of them a rating from outside belongs to."""
+"""Finds the case of a run that an imported rating belongs to."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ _SAMPLED = """
 
 @dataclass(slots=True)
 class KnownCase:
-    """A case of the run; `hashes` are those of the texts that raters or samples saw under the rubric."""
+    """A case of the run; `hashes` are of the texts that raters or samples saw under the rubric."""
 
     id: str
     row: int
@@ -33,23 +33,23 @@ class KnownCase:
 
     @property
     def case(self) -> Case:
-        """The case without its texts and metadata, which the run may not have."""
+        """The case without texts and metadata, which the run may not hold."""
         return Case(self.id, {}, row=self.row, numbered=self.numbered)
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The case that a rating belongs to, and the hash of the texts that were rated."""
+    """A rating's case, and the hash of the texts that were rated."""
 
     case: Case
     case_hash: str
 
 
 class KnownCases:
-    """Finds the run's case for an id or for texts. Where it can't be told, a text says why.
+    """Finds the run's case by id or by texts; each method returns the reason as a text if it finds none.
 
-    `numbered` says that the cases are known by their row numbers alone. With `pseudonyms`, ids are looked for by
-    the ones that stand for them.
+    `numbered`: the cases have row numbers instead of ids. With `pseudonyms`, ids are replaced by their pseudonyms
+    before the search.
     """
 
     def __init__(self, run: RunFile, rubric: str, pseudonyms: Pseudonyms | None = None) -> None:
@@ -71,19 +71,19 @@ class KnownCases:
         return len(self._by_id)
 
     def by_handout(self, handout: Handout) -> Joined:
-        """The case that was handed out, with the texts it had then."""
+        """The case that was handed out, with the hash of its texts at that time."""
         case = Case(handout.case_id, {}, row=handout.row, numbered=handout.numbered)
         known = self._by_id.get(handout.case_id)
         return Joined(known.case if known else case, handout.case_hash)
 
     def by_id(self, case_id: str, text_hash: str | None) -> Joined | str:
-        """The case with that id, whose texts must be those in the file, where the file has them."""
+        """The case with this id; if the file holds texts, they must be the case's."""
         known = self._by_id.get(self._pseudonyms.of(case_id) if self._pseudonyms else case_id)
         if known is None:
             return self._unknown(case_id)
         if text_hash is not None:
             if known.hashes and text_hash not in known.hashes:
-                return "its texts are not those of the run's case with its id"
+                return "its texts differ from those of the run's case with this id"
             return Joined(known.case, text_hash)
         if len(known.hashes) == 1:
             return Joined(known.case, next(iter(known.hashes)))
@@ -92,28 +92,27 @@ class KnownCases:
         return "raters saw different texts of its case, and the file does not hold its texts"
 
     def _unknown(self, case_id: str) -> str:
-        """Why no case has that id. Spreadsheets take 0042 for the number 42, which is too common to leave untold."""
+        """Why no case has this id. Spreadsheets often turn the id 0042 into the number 42, so look for that too."""
         if self._without_zeros is None:
             self._without_zeros = {own.lstrip("0") for own in self._by_id if own.startswith("0")}
         if case_id.isdigit() and case_id in self._without_zeros:
-            return "its id matches no case of the run, but would with zeros in front: keep the ids as text"
+            return "its id matches no case of the run, but would with leading zeros: format the id column as text"
         return "its id matches no case of the run"
 
     def by_texts(self, text_hash: str, number: str) -> Joined | str:
-        """The one case with these texts; of several, the one with that row number."""
+        """The only case with these texts; of several, the one with this row number."""
         same = self._by_hash.get(text_hash, [])
         if not same:
-            return "its texts are those of no case of the run"
+            return "no case of the run has its texts"
         if len(same) > 1:
             same = [known for known in same if known.numbered and known.id == number]
         return Joined(same[0].case, text_hash) if same else "several cases of the run have its texts"
 
 
 def hash_by_case(run: RunFile, rubric: str) -> Mapping[str, str]:
-    """For each case under a rubric the hash of its present texts: those of the latest judge's outcome, else of any.
+    """The hash of each case's current texts under a rubric: of a judge's latest outcome, else of any rater's.
 
-    Judges read the cases as they are now, while people's and hosted judges' ratings may come back about texts
-    that have changed since.
+    Judges read the cases as they are now; ratings of people and hosted judges may return after the texts changed.
     """
     query = """
         SELECT case_id, case_hash FROM outcomes JOIN cases ON key = case_key JOIN raters ON raters.id = rater_id

@@ -1,4 +1,4 @@
-"""What could be read of a reply that breaks its format, with a mark for each way in which it does."""
+"""Values read from a reply that breaks its format, and a mark for each kind of break."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -9,12 +9,15 @@ from pathway_local.rubrics.fields import Score
 from pathway_local.rubrics.output_format import Slot
 from pathway_local.verdict import Value
 
+SPACING = "spacing"
+"""The break of a reply that differs from its format only in blanks and line ends."""
+
 _FENCE = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```", re.DOTALL)
 
 
 @dataclass(slots=True)
 class LooseReading:
-    """Values by field, the `breaks` of the format, and the `rest`: what has no place in any field."""
+    """Values by field, the `breaks` of the format, and the `rest`: text that belongs to no field."""
 
     values: dict[str, Value] = field(default_factory=dict)
     breaks: dict[str, None] = field(default_factory=dict)
@@ -26,23 +29,23 @@ class LooseReading:
         self.breaks[name] = None
 
     def unfenced(self, text: str) -> str:
-        """The text inside the reply's code fence; what stands outside it is kept as rest."""
+        """The text inside the reply's only code fence; text outside it is kept as rest."""
         found = _FENCE.search(text)
         if not found or len(_FENCE.findall(text)) > 1:
             return text
         self.mark("code-fence")
-        self.around(text[: found.start()], text[found.end() :])
+        self.keep_outside(text[: found.start()], text[found.end() :])
         return found.group(1)
 
-    def around(self, *texts: str) -> None:
-        """Keep what stands around the format."""
+    def keep_outside(self, *texts: str) -> None:
+        """Keep texts that stand outside the format as rest."""
         kept = [text.strip() for text in texts if text.strip()]
         if kept:
             self.mark("text-around")
             self.rest += kept
 
     def take(self, slot: Slot, read: Callable[[], tuple[Value, str]]) -> None:
-        """Fill a field with what `read` gives: a value and how it departs; a ReplyError leaves it empty, and marked."""
+        """Fill a field with the value that `read` returns and mark its departure; on ReplyError mark it unreadable."""
         try:
             self.values[slot.name], how = read()
         except ReplyError as error:
@@ -53,9 +56,9 @@ class LooseReading:
             self.mark(how)
 
     def checked(self, slots: Sequence[Slot]) -> "LooseReading":
-        """This reading, if it has a score. Raises ReplyError."""
+        """This reading if it has a score. Raises ReplyError if not."""
         if not any(slot.name in self.values for slot in slots if isinstance(slot.field, Score)):
-            raise ReplyError(self._reason or "it holds no score that can be read")
+            raise ReplyError(self._reason or "it has no readable score")
         if not self.breaks:
-            self.mark("spacing")
+            self.mark(SPACING)
         return self

@@ -1,12 +1,13 @@
-"""How a sheet of ratings is laid out: which columns hold ids, raters, scores, notes, texts or raw replies.
+"""Finds the columns of a sheet of ratings: ids, raters, scores, notes, texts and raw replies.
 
-Long sheets have a row for each rating, wide ones a column for each evaluator. Columns are known by their names
-or are named by the user; none is chosen by what stands in it.
+Long sheets have a row for each rating, wide ones a column for each evaluator. Columns are found by their names
+or named by the user, never guessed from their content.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pathway_local.errors import ColumnsError, UnknownName, UsageError
 from pathway_local.rubrics.rubric import Rubric
@@ -25,19 +26,24 @@ _SEPARATOR = r"[\s._:/\-]+"
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """One evaluator's columns: those of scores and notes by the name under which they are kept.
+    """One evaluator's columns: scores and notes, by the name under which the run keeps them.
 
-    `name` is empty where the sheet has a column of raters, or is one rater's alone.
+    `name` is empty if the sheet has a column of raters or belongs to a single rater.
     """
 
     name: str
     scores: Mapping[str, str]
-    notes: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, str]
+
+    @property
+    def columns(self) -> list[str]:
+        """All of the evaluator's columns."""
+        return [*self.scores.values(), *self.notes.values()]
 
 
 @dataclass(frozen=True, slots=True)
 class RatingLayout:
-    """The columns of a sheet of ratings. `inputs` is empty where the sheet lacks a text that the rubric reads."""
+    """The columns of a sheet of ratings. `inputs` is empty if the sheet lacks a text that the rubric reads."""
 
     id_column: str | None
     rater_column: str | None
@@ -48,7 +54,7 @@ class RatingLayout:
 
     @property
     def handed_out(self) -> bool:
-        """Whether its ids are those that a run made."""
+        """Whether the ids are random ids that a run made."""
         return self.id_column is not None and _is_handout(self.id_column)
 
 
@@ -63,25 +69,31 @@ def find_layout(
     hosted: bool = False,
     one_rater: bool = False,
 ) -> RatingLayout:
-    """The layout of a sheet with these columns; `source` names it in errors.
+    """The layout of a sheet with these columns; `source` is the sheet's name for errors.
 
-    `scores` are columns of scores, each COLUMN or SCORE=COLUMN; `id_column` that of the ids, `own_id` the one
-    that the run's cases had theirs in. `one_rater` says that a single column is the import's own rater's.
-    Raises UsageError where a score can't be found or it can't be told whose it is.
+    `scores` are columns of scores, each COLUMN or SCORE=COLUMN; `id_column` holds the ids, `own_id` is the id column
+    of the run's cases file. With `one_rater`, a single column belongs to the rater whom the import names.
+    Raises UsageError if a score is missing or its evaluator is ambiguous.
     """
     if id_column is not None and id_column not in columns:
         raise no_column(id_column, columns, source)
+    # Random ids come first: each stands for one case with one text, whatever other ids the sheet has.
     ids = (*HANDOUT_IDS, *((own_id,) if own_id else ()), *CASE_IDS)
     id_column = id_column or _first(ids, columns)
-    rater_column = None if scores and _raters_in(scores) else _first(RATERS, columns)
+    rater_column = None if any(folded(name) in RATERS for name in scores) else _first(RATERS, columns)
     reply_column = _first(REPLIES, columns) if hosted and not scores else None
-    evaluators = _evaluators(columns, rubric, source, scores, one_rater=one_rater, hosted=hosted, reply=reply_column)
-    if rater_column and len(evaluators) > 1:
-        raise UsageError(f"{source} has a column of raters and several evaluators' columns", "Name one with --score.")
-    evaluators = tuple(_with_notes(each, columns, rubric, evaluators) for each in evaluators)
-    used = {id_column, rater_column, reply_column}
-    for each in evaluators:
-        used |= {*each.scores.values(), *each.notes.values()}
+    header = _Header(columns, rubric, source)
+    if reply_column:
+        scored = {"": dict[str, str]()}
+    else:
+        scored = header.scores_by_evaluator(scores) if scores else {"": header.own_scores(hosted=hosted)}
+    if len(scored) == 1 and one_rater:
+        scored = {"": next(iter(scored.values()))}
+    elif len(scored) > 1 and rater_column:
+        said = f"{source} has a column of raters and columns of several evaluators"
+        raise UsageError(said, "Name one column with --score.")
+    evaluators = header.evaluators(scored)
+    used = {id_column, rater_column, reply_column, *(column for each in evaluators for column in each.columns)}
     handed_out = id_column is not None and _is_handout(id_column)
     inputs = {} if handed_out else _inputs(rubric, [name for name in columns if name not in used])
     asked = set(inputs.values()) | (set(rubric.inputs) if handed_out else set())
@@ -89,119 +101,107 @@ def find_layout(
     return RatingLayout(id_column, rater_column, reply_column, evaluators, inputs, unread)
 
 
-def _raters_in(scores: Sequence[str]) -> bool:
-    return any(folded(name) in RATERS for name in scores)
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """The column names of a sheet, and the rubric whose scores and notes they may hold."""
 
+    columns: Sequence[str]
+    rubric: Rubric
+    source: str
 
-def _evaluators(
-    columns: Sequence[str],
-    rubric: Rubric,
-    source: str,
-    scores: Sequence[str],
-    *,
-    one_rater: bool,
-    hosted: bool,
-    reply: str | None,
-) -> tuple[Evaluator, ...]:
-    if reply:
-        return (Evaluator("", {}),)
-    if not scores:
-        return (Evaluator("", _own_scores(columns, rubric, source, hosted=hosted)),)
-    named = [_named(item, columns, rubric, source) for item in scores]
-    owners: dict[str, dict[str, str]] = {}
-    for score, column, explicit in named:
-        alone = sum(other == score for other, _, _ in named) == 1
-        owner = "" if explicit and alone else _owner_of(column, score, rubric)
-        own = owners.setdefault(owner, {})
-        if score in own:
+    def own_scores(self, *, hosted: bool) -> dict[str, str]:
+        """The columns that have the scores' own names. Raises UsageError if no column has one."""
+        known = self.rubric.format.scores
+        found = {score: column for score in known if (column := _first((score,), self.columns))}
+        if not found and len(known) == 1 and (column := _first(ONLY_SCORE, self.columns)):
+            found = dict.fromkeys(known, column)
+        if not found:
+            replies = f", and no column of raw replies called {REPLIES[0]}" if hosted else ""
             raise UsageError(
-                f"it can't be told whose the columns {shown(own[score])} and {shown(column)} are",
-                f'Call them EVALUATOR and the score\'s name, such as "Ann {score}".',
+                f"{self.source} has no column called {' or '.join(known)}{replies}",
+                f"Name each evaluator's column with --score. The columns are {', '.join(listed(self.columns))}.",
             )
-        own[score] = column
-    if one_rater and len(owners) == 1:
-        return (Evaluator("", next(iter(owners.values()))),)
-    return tuple(Evaluator(name, own) for name, own in owners.items())
+        return found
 
+    def scores_by_evaluator(self, scores: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Each evaluator's columns of scores, as the user named them. Raises UsageError if one is ambiguous."""
+        named = [self._named(item) for item in scores]
+        found: dict[str, dict[str, str]] = {}
+        for score, column, explicit in named:
+            # SCORE=COLUMN given once says all: the column is the rater's own, whatever its header looks like.
+            alone = sum(other == score for other, _, _ in named) == 1
+            own = found.setdefault("" if explicit and alone else self._evaluator(column, score), {})
+            if score in own:
+                raise UsageError(
+                    f"it is unclear whose scores the columns {shown(own[score])} and {shown(column)} hold",
+                    f'Rename each to evaluator and score, for example "Ann {score}".',
+                )
+            own[score] = column
+        return found
 
-def _named(item: str, columns: Sequence[str], rubric: Rubric, source: str) -> tuple[str, str, bool]:
-    """The score and the column that a --score names, and whether it names the score."""
-    known = list(rubric.format.scores)
-    score, sign, column = item.partition("=")
-    if item in columns:
-        fits = [name for name in known if folded(name) == folded(item) or _owner(item, name)]
-        if len(fits) == 1 or len(known) == 1:
-            return (fits or known)[0], item, False
-        raise UsageError(
-            f"it can't be told which score the column {shown(item)} holds",
-            f"Give --score SCORE={shown(item)}; the scores are {', '.join(known)}.",
-        )
-    if sign and column in columns:
-        if score not in known:
-            raise UnknownName("score", score, known)
-        return score, column, True
-    raise no_column(column if sign else item, columns, source)
+    def _named(self, item: str) -> tuple[str, str, bool]:
+        """Score and column of one --score, and whether the user named the score."""
+        known = list(self.rubric.format.scores)
+        score, sign, column = item.partition("=")
+        if item in self.columns:
+            fits = [name for name in known if folded(name) == folded(item) or _owner(item, name)]
+            if len(fits) == 1 or len(known) == 1:
+                return (fits or known)[0], item, False
+            raise UsageError(
+                f"it is unclear which score the column {shown(item)} holds",
+                f"Give --score SCORE={shlex.quote(item)}, where SCORE is one of {', '.join(known)}.",
+            )
+        if sign and column in self.columns:
+            if score not in known:
+                raise UnknownName("score", score, known)
+            return score, column, True
+        raise no_column(column if sign else item, self.columns, self.source)
 
+    def _evaluator(self, column: str, score: str) -> str:
+        """The column's evaluator: its header without the score. With a single score, a header may be just a name."""
+        if folded(column) == folded(score):
+            return ""
+        alone = len(self.rubric.format.scores) == 1
+        owners = (_owner(column, word) for word in ((score, *ONLY_SCORE) if alone else (score,)))
+        owner = next(filter(None, owners), column.strip() if alone else "")
+        if not owner:
+            raise UsageError(
+                f"it is unclear whose score the column {shown(column)} holds",
+                f'Rename it to evaluator and score, for example "Ann {score}".',
+            )
+        return owner
 
-def _owner_of(column: str, score: str, rubric: Rubric) -> str:
-    """Whose the column is: what its header says beside the score's name; with one score, all that it says."""
-    if folded(column) == folded(score):
-        return ""
-    words = (score, *ONLY_SCORE) if len(rubric.format.scores) == 1 else (score,)
-    owner = next((found for word in words if (found := _owner(column, word))), "")
-    if not owner and len(rubric.format.scores) > 1:
-        raise UsageError(
-            f"it can't be told whose the column {shown(column)} is",
-            f'Call it EVALUATOR and the score\'s name, such as "Ann {score}".',
-        )
-    return owner or column.strip()
+    def evaluators(self, scored: Mapping[str, Mapping[str, str]]) -> tuple[Evaluator, ...]:
+        """The evaluators with these columns of scores, and with their notes and those that name no evaluator."""
+        taken = {column for own in scored.values() for column in own.values()}
+        found = []
+        for name, own in scored.items():
+            notes: dict[str, str] = {}
+            for column in self.columns:
+                if column not in taken and (kept := self._note(column, name)):
+                    notes[column if kept in notes else kept] = column
+            found.append(Evaluator(name, own, notes))
+        return tuple(found)
+
+    def _note(self, column: str, owner: str) -> str:
+        """The name under which an evaluator's verdicts keep this column; empty if it is not a note of theirs."""
+        if owner and any(folded(_owner(column, word)) == folded(owner) for word in NOTES):
+            return "notes"
+        own = next((name for name in self.rubric.format.fields if folded(name) == folded(column)), "")
+        if own or folded(column) not in NOTES:
+            return own
+        return "shared_notes" if owner else "notes"
 
 
 def _owner(column: str, word: str) -> str:
-    """What a header says beside a word: Ann of "Ann score", "Ann_score" or "score (Ann)"."""
+    """The rest of a header beside a word: Ann for "Ann score", "Ann_score" or "score (Ann)"; empty if it lacks it."""
     w = r"[\s_\-]*".join(re.escape(part) for part in re.split(r"[\s_\-]+", word))
     found = re.fullmatch(rf"{w}\s*\((.+)\)|(.+?){_SEPARATOR}{w}|{w}{_SEPARATOR}(.+?)", column.strip(), re.IGNORECASE)
     return next((part.strip() for part in found.groups() if part), "") if found else ""
 
 
-def _own_scores(columns: Sequence[str], rubric: Rubric, source: str, *, hosted: bool) -> dict[str, str]:
-    known = rubric.format.scores
-    found = {score: column for score in known if (column := _first((score,), columns))}
-    if not found and len(known) == 1 and (column := _first(ONLY_SCORE, columns)):
-        found = dict.fromkeys(known, column)
-    if not found:
-        replies = f", or one of raw replies called {REPLIES[0]}" if hosted else ""
-        raise UsageError(
-            f"{source} has no column called {' or '.join(known)}{replies}",
-            f"Name the columns of scores with --score, once for each evaluator. It has {', '.join(listed(columns))}.",
-        )
-    return found
-
-
-def _with_notes(
-    evaluator: Evaluator, columns: Sequence[str], rubric: Rubric, evaluators: Collection[Evaluator]
-) -> Evaluator:
-    """The evaluator with the columns of notes: of their own, and those that belong to nobody in particular."""
-    taken = {column for each in evaluators for column in each.scores.values()}
-    notes: dict[str, str] = {}
-    for column in columns:
-        if column not in taken and (kept := _note(column, evaluator.name, rubric)):
-            notes[column if kept in notes else kept] = column
-    return Evaluator(evaluator.name, evaluator.scores, notes)
-
-
-def _note(column: str, owner: str, rubric: Rubric) -> str:
-    """Under which name an evaluator's verdicts keep what the column holds; empty for none of their notes."""
-    if owner and any(folded(_owner(column, word)) == folded(owner) for word in NOTES):
-        return "notes"
-    own = next((name for name in rubric.format.fields if folded(name) == folded(column)), "")
-    if own or folded(column) not in NOTES:
-        return own
-    return "shared_notes" if owner else "notes"
-
-
 def _inputs(rubric: Rubric, columns: Sequence[str]) -> Mapping[str, str]:
-    """The column of each text that the rubric reads, if all it needs are there and each is beyond doubt."""
+    """The column of each text that the rubric reads; empty if one is missing or ambiguous."""
     asked = [name for name, wanted in rubric.inputs.items() if wanted.default is None or has_column(name, columns)]
     try:
         return match_columns({rubric.name: asked}, columns, {}, "").columns
@@ -210,7 +210,7 @@ def _inputs(rubric: Rubric, columns: Sequence[str]) -> Mapping[str, str]:
 
 
 def _first(names: Iterable[str], columns: Sequence[str]) -> str | None:
-    """The column with the first of these names that there is, in whatever spelling."""
+    """The column with the first of these names that the sheet has, in any spelling."""
     for name in names:
         if name in columns:
             return name

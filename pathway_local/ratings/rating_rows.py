@@ -1,4 +1,4 @@
-"""The ratings in a sheet, row by row: what each evaluator says of each case, or why a row can't be read."""
+"""Reads the ratings in a sheet row by row: each evaluator's rating of a case, or why a row can't be read."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ from pathway_local.verdict import NO_TOKENS, Outcome, Score, Tokens, Value, Verd
 
 NAME_LIMIT = 100
 NO_SCORE = "no-score"
-"""Marks notes that came without a score."""
+"""Mark of notes without a score."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """An outcome that someone outside the run gave, and all that the file says of which case it is about.
+    """An outcome from a file, and everything the file says about which case it rates.
 
-    `where` names the place in the file, `id` and `number` the case, `text_hash` its texts (None where the file
-    lacks them), `rater` the evaluator (empty where the file names none). `replied` says that it was read from
-    a raw reply; `judge` names the service and the model that gave it.
+    `where` is the place in the file, `id` and `number` name the case, `text_hash` its texts (None if the file lacks
+    them), `rater` the evaluator (empty if the file names none). `replied`: it was read from a raw reply; `judge`
+    is the service and the model that gave it.
     """
 
     where: str
@@ -41,7 +41,7 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong at a place of the file; neither quotes a text of a case."""
+    """A place in the file and what is wrong there; never quotes a case's text."""
 
     where: str
     reason: str
@@ -51,25 +51,24 @@ class Problem:
 
     @property
     def place(self) -> tuple[str, int]:
-        """For putting problems in the order of the file."""
+        """Sort key: the order of the file."""
         before, _, number = self.where.rpartition(" ")
         return before, int(number)
 
 
 class RatingRows:
-    """Reads the rows of one sheet under a rubric; `key` is the run's. `blanks` counts cells without a rating."""
+    """Reads the rows of one sheet under a rubric; `key` is the run's. `blanks` counts cells left empty."""
 
     def __init__(self, layout: RatingLayout, rubric: Rubric, key: bytes, unit: str, title: str = "") -> None:
         self.layout, self.rubric, self.key = layout, rubric, key
         self.blanks = 0
         self._unit, self._title = unit, title
         named = [layout.id_column, layout.rater_column, layout.reply_column, *layout.inputs.values()]
-        for each in layout.evaluators:
-            named += [*each.scores.values(), *each.notes.values()]
-        self._used = {column for column in named if column is not None}
+        named += [column for each in layout.evaluators for column in each.columns]
+        self._used = [column for column in dict.fromkeys(named) if column is not None]
 
     def read(self, row: Row) -> Iterator[Rating | Problem]:
-        """What one row says: a rating for each evaluator who gave one, or its problems."""
+        """One row's ratings, one for each evaluator who gave one, or its problems."""
         where = f"{self._title}{self._unit} {row.line}"
         reason = row.problem or self._flaw(row)
         if reason:
@@ -87,17 +86,15 @@ class RatingRows:
                 yield rating
 
     def _flaw(self, row: Row) -> str:
-        for column in self._used & row.cells.keys():
-            if found := flaw(row.cells[column]):
+        for column in self._used:
+            if found := flaw(row.cells.get(column, "")) or row.bad_cells.get(column):
                 return f"its {shown(column)} holds {found}"
-        bad = [f"its {shown(column)} holds {row.bad_cells[column]}" for column in self._used & row.bad_cells.keys()]
-        return bad[0] if bad else ""
+        return ""
 
     def _rating(self, row: Row, evaluator: Evaluator, where: str) -> Rating | None:
-        """One evaluator's rating; None where there is none. Raises ReplyError."""
+        """One evaluator's rating; None if the cell is empty. Raises ReplyError."""
         cells, layout = row.cells, self.layout
-        replied = layout.reply_column is not None
-        if layout.reply_column is not None:
+        if layout.reply_column:
             reply = cells.get(layout.reply_column, "")
             outcome = self._reply(reply, row) if reply.strip() else None
         else:
@@ -106,13 +103,13 @@ class RatingRows:
             return None
         rater = cells.get(layout.rater_column, "").strip() if layout.rater_column else evaluator.name
         if layout.rater_column and not rater:
-            raise ReplyError("it names no rater")
+            raise ReplyError("its rater is missing")
         if len(rater) > NAME_LIMIT or not rater.isprintable():
-            raise ReplyError("its rater's name can't be one")
+            raise ReplyError("its rater's name is too long or has unprintable characters")
         case_id = cells.get(layout.id_column, "") if layout.id_column else ""
         if layout.id_column and not case_id.strip():
             raise ReplyError("it has no id")
-        return Rating(where, case_id, str(row.number), self._text_hash(row), rater, outcome, replied)
+        return Rating(where, case_id, str(row.number), self._text_hash(row), rater, outcome, bool(layout.reply_column))
 
     def _scored(self, row: Row, evaluator: Evaluator) -> Verdict | None:
         scores: dict[str, Score] = {}
@@ -134,21 +131,23 @@ class RatingRows:
             raise ReplyError(f"{evaluator.name or 'the rater'}'s {name}: {error}") from None
 
     def _reply(self, reply: str, row: Row) -> Outcome:
-        inputs = {name: row.cells[column] for name, column in self.layout.inputs.items() if column in row.cells}
-        return read_reply(reply, self.rubric.format, Echoes.of(self.key, self.rubric.format, inputs))
+        return read_reply(reply, self.rubric.format, Echoes.of(self.key, self.rubric.format, self._texts(row)))
 
     def _text_hash(self, row: Row) -> str | None:
-        texts = {name: row.cells[column] for name, column in self.layout.inputs.items() if column in row.cells}
+        texts = self._texts(row)
         return fingerprint(self.key, texts) if texts and len(texts) == len(self.layout.inputs) else None
+
+    def _texts(self, row: Row) -> dict[str, str]:
+        return {name: row.cells[column] for name, column in self.layout.inputs.items() if column in row.cells}
 
 
 def result_rating(row: Row, rubric: Rubric, key: bytes, unit: str, handout: Handout | None) -> Rating | Problem:
-    """The rating in one line of a batch service's results; `handout` is what its custom_id stands for."""
+    """The rating in one line of a batch service's results; `handout` is the case behind its custom_id."""
     where = f"{unit} {row.line}"
     try:
         result = read_result(row) if not row.problem else None
     except (ValueError, RecursionError) as error:
-        return Problem(where, str(error) if type(error) is ValueError else "it has another shape")
+        return Problem(where, str(error) if type(error) is ValueError else "it is not a batch result")
     if result is None:
         return Problem(where, row.problem)
     judge = (result.service, result.model)

@@ -1,4 +1,4 @@
-"""The workbook that people rate in: a sheet for each evaluator with the texts, a drop-down of levels and notes."""
+"""Writes the workbook that people rate in: a sheet for each evaluator with texts, a list of levels and notes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,23 +19,23 @@ NOTES = "notes"
 SCALE = "scale"
 TEXT_WIDTH, SCORE_WIDTH, NOTES_WIDTH = 60, 24, 40
 TITLE_LIMIT = 31
-"""Characters in a sheet's title."""
+"""Excel's limit for the characters of a sheet's title."""
 
 _NOT_IN_TITLES = str.maketrans(dict.fromkeys("[]:*?/\\'", "_"))
 
 
 @dataclass(frozen=True, slots=True)
 class RatingRow:
-    """One case to rate: the random id that stands for it, and its texts by input."""
+    """One case to rate: its random id, and its texts by input."""
 
     rating_id: str
     texts: Mapping[str, str]
 
 
 def write_rating_sheet(file: BinaryIO, rubric: Rubric, sheets: Mapping[str, Sequence[RatingRow]]) -> int:
-    """Write a workbook with a sheet for each evaluator by name; how many texts had to be cut to fit their cells.
+    """Write a workbook with a sheet for each evaluator by name; returns how many texts were cut to fit their cells.
 
-    It holds no score of anyone, no case id and no metadata.
+    The workbook holds no scores, case ids or metadata.
     """
     book = openpyxl.Workbook()
     scale = book.worksheets[0]
@@ -56,7 +56,7 @@ def _title(evaluator: str, place: int, count: int) -> str:
 
 
 def _fill(page: Any, rubric: Rubric, rows: Sequence[RatingRow]) -> int:
-    """Write a header and the cases; how many texts were cut."""
+    """Write a header and the cases; returns how many texts were cut."""
     scores = list(rubric.format.scores)
     inputs = [name if name not in (RATING_ID, NOTES, *scores) else f"{name} (text)" for name in rubric.inputs]
     columns = [RATING_ID, *inputs, *scores, NOTES]
@@ -80,7 +80,7 @@ def _fill(page: Any, rubric: Rubric, rows: Sequence[RatingRow]) -> int:
 
 
 def _add_levels(page: Any, score: Score, place: int, column: str, last: int) -> None:
-    """A drop-down with the score's levels; a plain number may be typed as well, and the import checks it."""
+    """Add a drop-down list of the score's levels. Raters may also type a number, which the import checks."""
     of = get_column_letter(place + 1)
     levels = DataValidation(
         type="list",
@@ -94,7 +94,7 @@ def _add_levels(page: Any, score: Score, place: int, column: str, last: int) -> 
 
 
 def _fill_scale(page: Any, rubric: Rubric) -> None:
-    """A column of levels for each score, from the highest to the lowest."""
+    """Write each score's levels in a column, highest first."""
     for column, (name, score) in enumerate(rubric.format.scores.items(), 1):
         page.column_dimensions[get_column_letter(column)].width = TEXT_WIDTH
         fill_cell(page.cell(1, column), name)
@@ -103,6 +103,6 @@ def _fill_scale(page: Any, rubric: Rubric) -> None:
 
 
 def level_text(score: Score, value: int) -> str:
-    """A level as a person chooses it: its value and its name."""
+    """A level as raters see it: its value and its name."""
     label = score.levels.get(value, "")
     return f"{value} – {label}" if label else str(value)

@@ -1,10 +1,13 @@
-"""A JSON reply that does not keep to its rubric's layout, read as far as its meaning is beyond doubt."""
+"""Reads a JSON reply that breaks its rubric's layout, where its meaning is beyond doubt.
+
+No library repairs the JSON: a repair picks one reading of an ambiguous text, and the score would be a guess.
+"""
 
 import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, assert_never
 
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.loose_reading import LooseReading
@@ -15,43 +18,43 @@ from pathway_local.sheets.columns import folded
 from pathway_local.verdict import Value, is_nested_deep
 
 TRIES = 100
-"""Braces at which an object is looked for."""
+"""Opening braces to try: a failed try may read the rest of the reply, so 20,000 braces would take seconds."""
 
 MOST_SHOWN = 10**6
-"""A number from here on is not told: a whole one of hundreds of digits is no float."""
+"""Larger numbers are not shown in messages: formatting an integer of hundreds of digits as a float fails."""
 
 _ABSENT = object()
 
 
 def read_json(text: str, output_format: OutputFormat, *, unfinished: bool = False) -> LooseReading:
-    """The values in a reply that holds the layout's JSON object somewhere, in some form.
+    """The values of a reply that holds the layout's JSON object somewhere, in some form.
 
-    Objects that contradict each other, a key given twice with different values, and a reply without any score
-    that can be read raise ReplyError. `unfinished` says that the reply was cut off.
+    Raises ReplyError if objects contradict each other, a key has two different values, or no score can be read.
+    `unfinished` says that the reply was cut off.
     """
     reading = LooseReading()
     body = reading.unfenced(text)
     slots = [part for part in output_format.parts if isinstance(part, Slot)]
-    found = [item for item in _objects(body, reading) if _knows(item[0], slots)]
+    found = [item for item in _objects(body, reading) if _has_field(item[0], slots)]
     if not found:
         _salvage(body, slots, reading, unfinished)
     else:
         first, start, end = found[0]
-        _refuse_other(first, [other for other, _, _ in found[1:]], slots)
-        reading.around(body[:start], body[end:])
+        _refuse_contradiction(first, [other for other, _, _ in found[1:]], slots)
+        reading.keep_outside(body[:start], body[end:])
         _fill(first, slots, reading)
     return reading.checked(slots)
 
 
 def _objects(text: str, reading: LooseReading) -> Iterator[tuple[dict[str, Any], int, int]]:
-    """The JSON objects in the text, each with where it stands."""
+    """Each JSON object in the text, with its start and end."""
     at, tries = text.find("{"), 0
     while at >= 0 and tries < TRIES:
         tries += 1
         end = at + 1
-        for strict in (True, False):
+        for strict in (True, False):  # not strict: a line break inside a string is allowed
             try:
-                value, end = json.JSONDecoder(strict=strict, object_pairs_hook=_pairs).raw_decode(text, at)
+                value, end = json.JSONDecoder(strict=strict, object_pairs_hook=_unique).raw_decode(text, at)
             except (ValueError, RecursionError):
                 continue
             if not strict:
@@ -61,19 +64,20 @@ def _objects(text: str, reading: LooseReading) -> Iterator[tuple[dict[str, Any],
         at = text.find("{", end)
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
+    # Python's parser would keep the last value of a duplicate key, so the reply's first score would vanish.
     if any(made[key] is not value and made[key] != value for key, value in pairs):
-        raise ReplyError("a key stands in the reply twice, with different values")
+        raise ReplyError("the reply has a key twice, with different values")
     return made
 
 
-def _knows(made: Mapping[str, Any], slots: list[Slot]) -> bool:
+def _has_field(made: Mapping[str, Any], slots: list[Slot]) -> bool:
     return any(_look_up(made, slot.name)[0] is not _ABSENT for slot in slots)
 
 
 def _look_up(made: Any, name: str) -> tuple[Any, bool]:
-    """The value under the name, whose dots lead into objects, and whether all its keys are spelled right."""
+    """The value under a name (dots lead into objects), and whether all its keys are spelled exactly."""
     exact = True
     for key in name.split("."):
         if not isinstance(made, dict):
@@ -87,7 +91,7 @@ def _look_up(made: Any, name: str) -> tuple[Any, bool]:
     return made, exact
 
 
-def _refuse_other(first: Mapping[str, Any], others: list[dict[str, Any]], slots: list[Slot]) -> None:
+def _refuse_contradiction(first: Mapping[str, Any], others: list[dict[str, Any]], slots: list[Slot]) -> None:
     for name in (slot.name for slot in slots if isinstance(slot.field, Score)):
         if any(_look_up(other, name)[0] not in (_ABSENT, _look_up(first, name)[0]) for other in others):
             raise ReplyError("the reply holds several objects with different scores")
@@ -113,7 +117,7 @@ def _fill(made: Mapping[str, Any], slots: list[Slot], reading: LooseReading) -> 
 
 
 def _value(field: AnyField, value: Any) -> tuple[Value, str]:
-    """The field's value, and how it departs from the declared type. Raises ReplyError."""
+    """The field's value, and how it departs from the declared type (empty if it does not). Raises ReplyError."""
     match field:
         case Score():
             return _score(field, value)
@@ -128,18 +132,27 @@ def _value(field: AnyField, value: Any) -> tuple[Value, str]:
             return [value], "type"
         case TextList():
             return _kept(value), _list_flaw(field, value)
-        case Number() | Boolean() | Choice() | Json():
-            return _kept(value), "" if _fits(field, value) else "type"
+        case Number():
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            return _kept(value), "" if number and field.min <= value <= field.max else "type"
+        case Boolean():
+            return _kept(value), "" if isinstance(value, bool) else "type"
+        case Choice():
+            return _kept(value), "type"
+        case Json():
+            return _kept(value), ""
+        case unknown:
+            assert_never(unknown)
 
 
 def _kept(value: Value) -> Value:
-    """The value, if a run can hold it. Raises ReplyError."""
+    """The value if a run can store it. Raises ReplyError."""
     if is_nested_deep(value):
         raise ReplyError("it is nested too deep")
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:
-        raise ReplyError("it holds a number that is not finite") from None
+        raise ReplyError("it holds NaN or an infinite number") from None
     return value
 
 
@@ -148,7 +161,7 @@ def _score(field: Score, value: Any) -> tuple[Value, str]:
         number, how = read_score(value, field)
         return number, how or ("" if field.written else "type")
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ReplyError("there is no score where one belongs")
+        raise ReplyError("this is not a score")
     if value not in field.values:
         shown = f"{value:g}" if abs(value) < MOST_SHOWN else "its number"
         raise ReplyError(f"{shown} is off the scale")
@@ -161,18 +174,13 @@ def _list_flaw(field: TextList, value: Any) -> str:
     return "list-length" if len(value) > field.items else ""
 
 
-def _fits(field: Number | Boolean | Choice | Json, value: Any) -> bool:
-    if isinstance(field, Number):
-        return isinstance(value, int | float) and not isinstance(value, bool) and field.min <= value <= field.max
-    return isinstance(field, Json) or (isinstance(field, Boolean) and isinstance(value, bool))
-
-
 def _salvage(text: str, slots: list[Slot], reading: LooseReading, unfinished: bool) -> None:
-    """Scores out of JSON that is broken: each from the one place where its key stands before a whole number."""
+    """Take scores from broken JSON: a score counts if its key stands exactly once before a whole number."""
     reading.mark("broken-json")
     for slot in slots:
         key = re.escape(json.dumps(slot.name.split(".")[-1], ensure_ascii=False))
         found = list(re.finditer(rf'{key}\s*:\s*("?)(-?\d{{1,6}})\1\s*(?=[,}}\s]|$)', text))
+        # "score": 1 at a cut may be the start of 10: a number that ends a cut-off reply does not count.
         cut = unfinished and len(found) == 1 and not text[found[0].end() :].strip()
         if isinstance(slot.field, Score) and len(found) == 1 and not cut:
             reading.take(slot, partial(_salvaged, slot.field, found[0].group(2)))

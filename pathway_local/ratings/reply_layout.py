@@ -1,17 +1,20 @@
-"""A text reply that does not keep to its rubric's layout, read by the headings and tags that it does have."""
+"""Reads a text reply that breaks its rubric's layout, by the headings and tags that it has."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import assert_never
 
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.loose_reading import LooseReading
 from pathway_local.ratings.score_text import read_score
-from pathway_local.rubrics.fields import Boolean, Choice, Number, Score
+from pathway_local.rubrics.fields import Boolean, Choice, Echo, Json, Number, Score, Text, TextList
 from pathway_local.rubrics.output_format import OutputFormat, Part, Slot
 from pathway_local.verdict import Value
 
+# Judges put headings in lists, quotes and bold: "- **Score**: 4", "## Score", "3) Score – 4". Runs of markup have a
+# bound: without one, a line of 20,000 asterisks and blanks takes half a minute instead of a millisecond.
 _TOKENS = re.compile(r"<\s*/?\s*[\w:.-]+\s*>|\w+")
 _TAG = re.compile(r"<\s*(/?)\s*([\w:.-]+)\s*>")
 _MARKUP = r"[ \t>*_#`\-•]{0,20}"
@@ -22,7 +25,7 @@ _CLOSING = " \t\r\n*_`"
 
 @dataclass(frozen=True, slots=True)
 class _Anchor:
-    """Where a field's heading was found (`start` to `end`), or where a closing tag ends it (no slot)."""
+    """A field's heading, found from `start` to `end`; without a slot, the closing tag that ends a field."""
 
     slot: Slot | None
     start: int
@@ -31,24 +34,25 @@ class _Anchor:
 
 
 def read_layout(text: str, output_format: OutputFormat, *, unfinished: bool = False) -> LooseReading:
-    """The values in a reply whose headings or tags can still be told, in whatever case, markdown or spacing.
+    """The values of a reply whose headings or tags can be recognised, in any case, markdown or spacing.
 
-    A score that is given twice with different values, and a reply without any score that can be read, raise
-    ReplyError. `unfinished` says that the reply was cut off.
+    Raises ReplyError if no score can be read, for example because it has two different values. `unfinished`
+    says that the reply was cut off.
     """
     reading = LooseReading()
     body = reading.unfenced(text)
     parts = output_format.parts
     slots = [part for part in parts if isinstance(part, Slot)]
     anchors = sorted(_anchors(body, parts), key=lambda anchor: (anchor.start, -anchor.end))
-    if slots and len(slots) == 1 and not anchors:
+    if len(slots) == 1 and not anchors:
         anchors = [_Anchor(slots[0], 0, 0)]
     _mark_order(anchors, slots, reading)
     first = anchors[0].start if anchors else len(body)
+    # A layout may begin with a field without a heading: it then owns the text before the first heading.
     if isinstance(parts[0], Slot) and not any(anchor.slot is parts[0] for anchor in anchors):
         anchors.insert(0, _Anchor(parts[0], 0, 0))
     else:
-        reading.around(body[:first])
+        reading.keep_outside(body[:first])
     sections = list(_sections(body, anchors, reading))
     for slot in slots:
         own = [(anchor, section) for anchor, section in sections if anchor.slot is slot]
@@ -60,6 +64,7 @@ def read_layout(text: str, output_format: OutputFormat, *, unfinished: bool = Fa
 
 
 def _anchors(text: str, parts: Sequence[Part]) -> Iterator[_Anchor]:
+    """Every place in the text that looks like a field's heading or closing tag."""
     for at, part in enumerate(parts):
         if isinstance(part, Slot):
             before, after = (parts[at - 1] if at else ""), (parts[at + 1] if at + 1 < len(parts) else "")
@@ -75,12 +80,12 @@ def _anchors(text: str, parts: Sequence[Part]) -> Iterator[_Anchor]:
 
 
 def _heading(literal: str) -> str:
-    """The last line of the literal that says anything."""
+    """The last line of the literal that has words or tags."""
     return next((line.strip() for line in reversed(literal.split("\n")) if _TOKENS.search(line)), "")
 
 
 def _pattern(heading: str, at_line_start: bool) -> str:
-    """A pattern for the heading in any markdown: a tag must stand, words behind a tag may be missing."""
+    """A pattern for the heading in any markdown; a tag is required, words behind a tag are optional."""
     tokens = _TOKENS.findall(heading)
     tags = [rf"<\s*{slash}\s*{re.escape(name)}\s*>" for slash, name in _TAG.findall(heading)]
     words = [re.escape(token) for token in tokens if not token.startswith("<")]
@@ -90,6 +95,7 @@ def _pattern(heading: str, at_line_start: bool) -> str:
         return tags[-1] + (rf"(?:{_BETWEEN}{spoken})?" if spoken else "")
     if not spoken:
         return ""
+    # Words count as a heading only where the layout puts them: "the score of 4" inside a sentence is no heading.
     return rf"^{_MARKUP}(?:\d+[.)][ \t]*)?{_MARKUP}{spoken}" if at_line_start else rf"\b{spoken}"
 
 
@@ -100,12 +106,12 @@ def _mark_order(anchors: Sequence[_Anchor], slots: Sequence[Slot], reading: Loos
 
 
 def _sections(text: str, anchors: Sequence[_Anchor], reading: LooseReading) -> Iterator[tuple[_Anchor, str]]:
-    """Each heading with the text up to the next heading or tag; what follows a closing tag has no place."""
+    """Each heading with the text up to the next heading or tag; text behind a closing tag belongs to no field."""
     for at, anchor in enumerate(anchors):
         end = anchors[at + 1].start if at + 1 < len(anchors) else len(text)
         section = text[anchor.end : max(end, anchor.end)]
         if anchor.slot is None:
-            reading.around(section)
+            reading.keep_outside(section)
             continue
         how = _departure(text[anchor.start : anchor.end], anchor.exact)
         if how:
@@ -114,7 +120,7 @@ def _sections(text: str, anchors: Sequence[_Anchor], reading: LooseReading) -> I
 
 
 def _departure(found: str, exact: str) -> str:
-    """How a heading departs from the layout's own."""
+    """How a heading departs from the layout's: "spacing", "case", "heading", or empty."""
     bare, wanted = "".join(found.split()), "".join(exact.split())
     if bare == wanted:
         return "" if found.strip() == exact else "spacing"
@@ -132,18 +138,18 @@ def _take(slot: Slot, own: Sequence[tuple[_Anchor, str]], reading: LooseReading,
 
 
 def _score(field: Score, sections: Sequence[str], reading: LooseReading, cut: bool) -> tuple[Value, str]:
-    """The score on the first line of its section; the lines below it are kept as rest."""
+    """The score on the first line of its section; lines below it are kept as rest."""
     values, departures = set(), ""
     for section in sections:
         line, _, below = section.strip().partition("\n")
         if cut and not below.strip():
-            raise ReplyError("the reply was cut off where its score stands")
+            raise ReplyError("the reply was cut off at its score")
         value, how = read_score(line, field)
         values.add(value)
         departures = departures or how
-        reading.around(below.strip(_CLOSING))
+        reading.keep_outside(below.strip(_CLOSING))
     if len(values) > 1:
-        raise ReplyError("the reply gives the score several times, with different values")
+        raise ReplyError("the reply gives several different values for the score")
     return values.pop(), departures
 
 
@@ -155,10 +161,13 @@ def _plain(slot: Slot, section: str) -> tuple[Value, str]:
             bare = text.strip(_CLOSING + ".")
             same = [value for name, value in texts.items() if name.casefold() == bare.casefold()]
             if len(same) != 1:
-                raise ReplyError("there is none of its choices")
+                raise ReplyError("it is not one of the choices")
             return same[0], "" if bare in texts else "case"
         case Number():
             bare = text.strip(_CLOSING)
             value, end = slot.field.read(bare, 0, "", False)
             return value, "" if end == len(bare) else "text-behind"
-    return text, ""
+        case Score() | Text() | TextList() | Echo() | Json():
+            return text, ""
+        case unknown:
+            assert_never(unknown)

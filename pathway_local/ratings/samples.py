@@ -1,7 +1,7 @@
-"""Probability samples of a run's cases, each case with its chance of being drawn.
+"""Draws and stores probability samples: every case has a known probability of being drawn.
 
-A case's place in the draw is a keyed hash of its id (permanent random numbers, Ohlsson 1995): the same seed
-draws the same cases whatever their order in the file, and a larger sample holds the smaller one.
+Cases are ranked by a keyed hash of their ids (permanent random numbers, Ohlsson 1995), and the first n are drawn.
+So a seed draws the same cases in any order of the file, and a larger sample contains the smaller one.
 """
 
 import hashlib
@@ -13,14 +13,14 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import storable
 
 LEAST = 2
-"""Cases drawn from each stratum that has them: one alone would not show how far its cases differ."""
+"""Least number of cases drawn from a stratum: a variance within it can't be estimated from one case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inclusion:
-    """A case that could have been drawn, with the probability that it would be, and whether it was.
+    """A case of the population, its probability of being drawn, and whether it was drawn.
 
-    `stratum` is a number: the run keeps which cases were drawn from together, not the column's words.
+    `stratum` is a number: the run stores which cases share a stratum, but not the column's words.
     """
 
     case_id: str
@@ -34,7 +34,7 @@ class Inclusion:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A draw of `drawn` out of `cases` under a rubric; `strata` is the column that made them, or empty."""
+    """A sample of `drawn` out of `cases` under a rubric; `strata` names the column of the strata, or is empty."""
 
     id: int
     rubric: str
@@ -45,10 +45,10 @@ class Sample:
 
 
 def draw(ids: Sequence[str], strata: Sequence[str], size: int, seed: int) -> tuple[list[bool], list[float]]:
-    """Which of the cases are drawn, and each one's probability: n_h/N_h in its stratum.
+    """Whether each case is drawn, and its probability n_h/N_h (n_h of the N_h cases in its stratum h are drawn).
 
-    Strata share `size` by their sizes (Sainte-Laguë's divisors, so that no share shrinks when `size` grows),
-    `LEAST` at the least. UsageError where there are fewer cases, or more strata than that allows.
+    Each stratum gets a share of `size` in proportion to its cases, and at least `LEAST`. Raises UsageError if there
+    are fewer than `size` cases, or too many strata for it.
     """
     members: dict[str, list[int]] = {}
     for place, stratum in enumerate(strata):
@@ -67,12 +67,14 @@ def _shares(sizes: dict[str, int], size: int) -> dict[str, int]:
     total = sum(sizes.values())
     shares = {stratum: min(LEAST, count) if len(sizes) > 1 else 0 for stratum, count in sizes.items()}
     if size > total:
-        raise UsageError(f"{size} cases can't be drawn: there are {total}", "Draw fewer.")
+        raise UsageError(f"{size} cases can't be drawn: there are {total}", "Draw fewer cases.")
     if sum(shares.values()) > size:
         raise UsageError(
-            f"{size} cases are too few for {len(sizes)} strata, which take {sum(shares.values())}",
-            "Draw more, or name a column with fewer values.",
+            f"{size} cases are too few for {len(sizes)} strata, which need {sum(shares.values())}",
+            "Draw more cases, or name a column with fewer values.",
         )
+    # Sainte-Laguë: the next case goes to the stratum with the largest N_h / (2 n_h + 1). Unlike rounded proportions, a
+    # share never shrinks when `size` grows, so a larger sample only adds cases to sheets that people have already.
     for _ in range(size - sum(shares.values())):
         open_strata = [stratum for stratum in sizes if shares[stratum] < sizes[stratum]]
         chosen = max(open_strata, key=lambda stratum: (sizes[stratum] / (2 * shares[stratum] + 1), stratum))
@@ -85,7 +87,7 @@ def _rank(case_id: str, seed: int) -> bytes:
 
 
 def store_sample(run: RunFile, job_id: int, sample: Sample, inclusions: Sequence[Inclusion]) -> int:
-    """Keep a sample with every case's inclusion, in place of one with the same rubric, seed and strata; its id."""
+    """Store a sample with all inclusions in place of one with the same rubric, seed and strata; returns its id."""
     rubric = "(SELECT id FROM rubrics WHERE name = ?)"
     same = f"SELECT id FROM samples WHERE rubric_id = {rubric} AND seed = ? AND strata = ?"
     key = (sample.rubric, sample.seed, storable(sample.strata))

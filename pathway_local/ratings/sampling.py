@@ -1,8 +1,8 @@
-"""Draw cases for people to rate: into a shuffled rating sheet, with each case's chance kept in the run."""
+"""Draws cases for people to rate: writes a shuffled rating sheet and stores each case's probability in the run."""
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from pathway_local.verdict import Value
 
 @dataclass(frozen=True, slots=True)
 class SamplePlan:
-    """What to draw and for whom. `strata` is a column of the cases file, within whose values is drawn."""
+    """Sample size, seed, sheet and raters. `strata` is a column of the cases file; each of its values is a stratum."""
 
     given: Given
     size: int
@@ -37,10 +37,9 @@ class SamplePlan:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What was drawn: out of how many `cases`, and how many are in the sheet.
+    """Counts of a sample: `drawn` out of `cases`, of which `in_sheet` are in the sheet.
 
-    `before` counts those that an earlier, smaller sample of the same seed gave out already, `cut` the texts
-    that a cell could not hold.
+    `before` were handed out by an earlier, smaller sample with the same seed; `cut` texts were too long for a cell.
     """
 
     cases: int
@@ -52,39 +51,25 @@ class Drawn:
     cut: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Draw:
-    """What was drawn: each case's inclusion, and the drawn cases with their texts."""
-
-    inclusions: Sequence[Inclusion]
-    drawn: Sequence[Case]
-
-    def hashes(self) -> dict[str, str]:
-        """The text hash of each drawn case."""
-        return {each.case_id: each.case_hash for each in self.inclusions if each.drawn}
-
-
 def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> Drawn:
     """Draw the sample, store it and write the sheet. Raises UsageError, CasesError, OutputExists."""
     check_output(plan.out, force=force)
     if kind_of(plan.out) is not WORKBOOK:
-        raise UsageError(f"{plan.out.name} is not an XLSX file", "A rating sheet is a workbook: name a .xlsx file.")
+        raise UsageError(f"{plan.out.name} is not an XLSX file", "Give --out a name that ends in .xlsx.")
     if len(set(plan.raters)) != len(plan.raters):
-        raise UsageError("an evaluator is named twice", "Give each one a name of their own.")
-    with CasesGiven(plan.given) as given:
+        raise UsageError("two evaluators have the same name", "Give each --rater another name.")
+    with CasesGiven.open(plan.given) as given:
         _check_strata(given, plan.strata)
         ids, strata = _ids_and_strata(given, plan.strata)
         drawn, chances = draw(ids, strata, plan.size, plan.seed)
         run = given.begin()
-        made = _draw(run, given, ids, [*zip(strata, drawn, chances, strict=True)])
-        before = _given_before(run, given, plan, made)
-        new = [case for case in made.drawn if case.id not in before]
-        # The sheet gets its name last: one whose ids the run does not know would be worth nothing.
+        every, chosen = _read_again(run, given, ids, [*zip(strata, drawn, chances, strict=True)])
+        before = _handed_out_before(run, given.rubric.name, plan, _hashes(every))
+        new = [case for case in chosen if case.id not in before]
+        # The sheet gets its name last: a sheet with ids that the run does not know would be useless.
         with output_file(plan.out, force=force) as file, run.together():
             job = run.begin_job(command, _facts(plan, given))
-            store_sample(
-                run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), made.inclusions
-            )
+            store_sample(run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), every)
             sheets = {rater: _rows(run, given, plan, rater, new, job) for rater in plan.raters or ("",)}
             with temporary_files_in(plan.out.parent):
                 cut = write_rating_sheet(file, given.rubric, sheets)
@@ -99,11 +84,11 @@ def _check_strata(given: CasesGiven, column: str) -> None:
     if column and column not in given.file.columns:
         raise no_column(column, given.file.columns, given.file.path.name)
     if column and column == given.file.id_column:
-        raise UsageError(f"{shown(column)} is the column of the ids", "Draw within the values of another one.")
+        raise UsageError(f"{shown(column)} is the column of the ids", "Name another column with --strata.")
     if column in given.file.inputs.values():
         raise UsageError(
             f"{shown(column)} is an input of the rubric {given.rubric.name!r}, a text to judge",
-            "Draw within the values of a column such as language or chatbot.",
+            "Name a column such as language or chatbot with --strata.",
         )
 
 
@@ -115,42 +100,51 @@ def _ids_and_strata(given: CasesGiven, column: str) -> tuple[list[str], list[str
     return ids, strata
 
 
-def _draw(run: RunFile, given: CasesGiven, ids: Sequence[str], fates: Sequence[tuple[str, bool, float]]) -> _Draw:
-    """Read the cases once more for their hashes and the drawn ones' texts; `fates` are stratum, drawn and chance."""
+def _read_again(
+    run: RunFile, given: CasesGiven, ids: Sequence[str], fates: Sequence[tuple[str, bool, float]]
+) -> tuple[list[Inclusion], list[Case]]:
+    """Every case's inclusion, and the drawn cases; `fates` holds stratum, drawn and probability of each case.
+
+    A second reading finds hashes and texts, so that the texts of a large file are never all in memory.
+    """
     numbers: dict[str, int] = {}
-    inclusions: list[Inclusion] = []
-    kept: list[Case] = []
-    changed = CasesError(f"{given.file.path.name} has changed while it was read", "Give the command again.")
+    every: list[Inclusion] = []
+    chosen: list[Case] = []
+    changed = CasesError(f"{given.file.path.name} changed while it was being read", "Run the command again.")
     for place, case in enumerate(given):
         if place >= len(ids) or case.id != ids[place]:
             raise changed
         stratum, is_drawn, chance = fates[place]
         case_hash = fingerprint(run.key, given.rubric.texts_of(case))
         number = numbers.setdefault(stratum, len(numbers))
-        inclusions.append(Inclusion(case.id, case_hash, case.row, case.numbered, number, chance, is_drawn))
-        kept += [case] if is_drawn else []
-    if len(inclusions) != len(ids):
+        every.append(Inclusion(case.id, case_hash, case.row, case.numbered, number, chance, is_drawn))
+        chosen += [case] if is_drawn else []
+    if len(every) != len(ids):
         raise changed
-    return _Draw(inclusions, kept)
+    return every, chosen
 
 
-def _given_before(run: RunFile, given: CasesGiven, plan: SamplePlan, made: _Draw) -> dict[str, str]:
-    """The cases that a smaller sample of the same seed gave out, if this one only adds to it."""
-    same = [s for s in samples(run, given.rubric.name) if (s.seed, s.strata) == (plan.seed, plan.strata)]
+def _hashes(every: Iterable[Inclusion]) -> dict[str, str]:
+    """Text hash by drawn case."""
+    return {each.case_id: each.case_hash for each in every if each.drawn}
+
+
+def _handed_out_before(run: RunFile, rubric: str, plan: SamplePlan, drawn: Mapping[str, str]) -> dict[str, str]:
+    """Cases that a smaller sample with the same seed handed out, if this one only adds to it."""
+    same = [s for s in samples(run, rubric) if (s.seed, s.strata) == (plan.seed, plan.strata)]
     if not same:
         return {}
     if same[-1].drawn > plan.size:
-        raise UsageError(
-            f"with this seed {same[-1].drawn} cases were drawn already", "Draw as many or more, or take another --seed."
-        )
-    earlier = {each.case_id: each.case_hash for each in inclusions(run, same[-1].id) if each.drawn}
-    return earlier if same[-1].drawn < plan.size and earlier.items() <= made.hashes().items() else {}
+        said = f"{same[-1].drawn} cases were already drawn with this seed"
+        raise UsageError(said, "Draw at least as many, or change --seed.")
+    earlier = _hashes(inclusions(run, same[-1].id))
+    return earlier if same[-1].drawn < plan.size and earlier.items() <= drawn.items() else {}
 
 
 def _rows(
     run: RunFile, given: CasesGiven, plan: SamplePlan, rater: str, cases: Sequence[Case], job: int
 ) -> list[RatingRow]:
-    """An evaluator's rows in an order of their own, under random ids that the run keeps."""
+    """An evaluator's rows in an order of their own, under new random ids that the run stores."""
     order = list(cases)
     random.Random(f"{plan.seed} {rater}").shuffle(order)
     handouts = [hand_out(run.key, given.rubric, case, rater) for case in order]

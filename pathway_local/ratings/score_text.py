@@ -1,4 +1,4 @@
-"""A score as people and unconstrained judges write it: 4, **4**, 4/5, "4 (Good)", "Good"."""
+"""Reads a score as people and unconstrained judges write it: 4, **4**, 4/5, "4 (Good)", "Good"."""
 
 import re
 
@@ -11,11 +11,11 @@ _JOINTS = " \t\r\n*_`\"'().,;:–—-"
 
 
 def read_score(text: str, field: Score) -> tuple[int, str]:
-    """The value that `text` stands for, and how it departs from the way the field is written.
+    """The value in `text`, and how it departs from the field's own spelling.
 
-    The second is empty, "case", "markdown", "label" (the level's name in place of its value) or "score-form"
-    (something around the value). Raises ReplyError where it is off the scale or could be read in two ways;
-    the message holds nothing of the text but a number.
+    The departure is empty, "case", "markdown", "label" (the level's name instead of its value) or "score-form"
+    (something around the value). Raises ReplyError if the value is off the scale or ambiguous; the message quotes
+    nothing of the text but a number.
     """
     written = field.values_by_text(False)
     bare = text.strip()
@@ -42,10 +42,10 @@ def scale_text(field: Score) -> str:
 
 
 def _numbered(plain: str, field: Score) -> int:
-    """The number that the text begins with; behind it may stand its level or the scale's end, but no other number."""
+    """The number that the text begins with; its level or the end of the scale may follow, but no other number."""
     found = _NUMBER.fullmatch(plain)
     if not found:
-        raise ReplyError("there is no score where one belongs")
+        raise ReplyError("this is not a score")
     value, end, rest = int(found.group(1)), found.group(2), found.group(3)
     if value not in field.values:
         raise ReplyError(f"{value} is off the scale {scale_text(field)}")

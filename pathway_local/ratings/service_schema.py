@@ -1,4 +1,4 @@
-"""A rubric's JSON layout as the strict schema that a hosted service takes."""
+"""Turns a rubric's JSON layout into the strict schema that a hosted service accepts."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -8,7 +8,7 @@ from pathway_local.rubrics.output_format import OutputFormat, Slot
 
 Service = Literal["openai", "anthropic"]
 
-# What each service refuses in a strict schema; the reader checks these bounds all the same.
+# Keywords that each service refuses in a strict schema. Our reader checks these bounds when results come back.
 _REFUSED: Mapping[Service, frozenset[str]] = {
     "openai": frozenset(("minLength", "maxLength", "uniqueItems", "default", "$schema", "title")),
     "anthropic": frozenset(
@@ -39,7 +39,7 @@ def strict_schema(output_format: OutputFormat, inputs: Mapping[str, str], servic
 
 
 def _strict(schema: Mapping[str, Any], refused: frozenset[str]) -> dict[str, Any]:
-    """The schema without what the service refuses, and with every object closed and all its keys required."""
+    """The schema without refused keywords; every object is closed and requires all its keys."""
     kept = {key: value for key, value in schema.items() if key not in refused}
     for key in ("items", "not"):
         if isinstance(kept.get(key), Mapping):

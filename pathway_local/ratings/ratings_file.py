@@ -1,0 +1,142 @@
+"""A file of ratings: what the user says about it, its sheets and rubric, and its ratings row by row."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from pathway_local.errors import UsageError
+from pathway_local.rater import GROUP
+from pathway_local.ratings.handouts import Handout, find_handouts
+from pathway_local.ratings.hosted_results import is_result_file
+from pathway_local.ratings.rating_layout import HANDOUT_IDS, RatingLayout, find_layout
+from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows, result_rating
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.run_cases import remembered_columns
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubric_of
+from pathway_local.sheets.kinds import Sheet, open_sheet
+from pathway_local.sheets.pseudonyms import Pseudonyms
+from pathway_local.sheets.row import shown
+
+
+@dataclass(frozen=True, slots=True)
+class RatingsFile:
+    """What a user says about a file of ratings. `scores` are columns, each COLUMN or SCORE=COLUMN.
+
+    With `pseudonyms`, the file's ids are the original ones, and the run knows their pseudonyms.
+    """
+
+    path: Path
+    kind: Literal["human", "hosted"]
+    rater: str | None = None
+    rubric: str | None = None
+    id_column: str | None = None
+    scores: Sequence[str] = ()
+    pseudonyms: Pseudonyms | None = None
+
+
+class RatingsReading:
+    """Reads a file's ratings. `problems` lists its errors by line, `notices` holds remarks for the user.
+
+    `handouts` holds the cases behind the random ids in the file; `blanks` counts cells left empty.
+    """
+
+    def __init__(self, run: RunFile, file: RatingsFile) -> None:
+        self.run, self.file = run, file
+        self.problems: list[Problem] = []
+        self.notices: list[str] = []
+        self.blanks = 0
+        self._sheets = _sheets(file.path, self.notices)
+        self._results = is_result_file(self._sheets[0].columns)
+        if self._results and file.kind != "hosted":
+            raise UsageError(f"{file.path.name} holds a batch service's results", "Import it with --kind hosted.")
+        self.handouts = self._find_handouts()
+        self.rubric = self._rubric()
+
+    def ratings(self) -> list[Rating]:
+        """Every rating of the file with its rater's name in the run; unreadable rows become problems."""
+        found = [item for sheet in self._sheets for item in self._items(sheet)]
+        self.problems += [item for item in found if isinstance(item, Problem)]
+        return [replace(item, rater=self._rater_of(item)) for item in found if isinstance(item, Rating)]
+
+    def _rater_of(self, rating: Rating) -> str:
+        own = rating.rater
+        if not own and self.file.kind == "human" and rating.id in self.handouts:
+            own = self.handouts[rating.id].recipient
+        if own and self.file.rater:
+            return f"{self.file.rater}{GROUP}{own}"
+        name = own or self.file.rater or rating.judge[1]
+        if not name:
+            raise UsageError(f"{self.file.path.name} does not say who rated", "Give --rater NAME.")
+        return name
+
+    def _items(self, sheet: Sheet) -> Iterator[Rating | Problem]:
+        if self._results:
+            for row in sheet.rows():
+                if not row.blank:
+                    handout = self.handouts.get(row.cells.get("custom_id", ""))
+                    yield result_rating(row, self.rubric, self.run.key, sheet.unit, handout)
+            return
+        layout = self._layout(sheet)
+        title = f"{sheet.title}, " if len(self._sheets) > 1 else ""
+        rows = RatingRows(layout, self.rubric, self.run.key, sheet.unit, title)
+        for row in sheet.rows():
+            if not row.blank:
+                yield from rows.read(row)
+        self.blanks += rows.blanks
+
+    def _layout(self, sheet: Sheet) -> RatingLayout:
+        layout = find_layout(
+            sheet.columns,
+            self.rubric,
+            self.file.path.name,
+            scores=self.file.scores,
+            id_column=self.file.id_column,
+            own_id=remembered_columns(self.run)[1],
+            hosted=self.file.kind == "hosted",
+            one_rater=self.file.rater is not None,
+        )
+        if layout.unread:
+            self.notices.append(f"columns ignored: {', '.join(map(shown, layout.unread[:20]))}")
+        missing = set(self.rubric.format.scores) - {name for each in layout.evaluators for name in each.scores}
+        if missing and not layout.reply_column:
+            self.notices.append(f"no column holds the score {', '.join(sorted(missing))}")
+        if not layout.handed_out and not layout.inputs:
+            self.notices.append("the file holds no texts, so cases are matched by their ids alone")
+        return layout
+
+    def _find_handouts(self) -> dict[str, Handout]:
+        """The handouts behind the random ids in the file."""
+        found: dict[str, Handout] = {}
+        for sheet in self._sheets:
+            columns = [name for name in sheet.columns if name in HANDOUT_IDS]
+            if columns:
+                ids = [row.cells[name] for row in sheet.rows() for name in columns if row.cells.get(name)]
+                found |= find_handouts(self.run, ids)
+        return found
+
+    def _rubric(self) -> Rubric:
+        handed = {handout.rubric for handout in self.handouts.values()}
+        if len(handed) > 1 or (self.file.rubric and handed - {self.file.rubric}):
+            raise UsageError(
+                f"{self.file.path.name} holds ratings under {', '.join(sorted(handed))}",
+                "Split the file by rubric, and correct or omit --rubric.",
+            )
+        rubric = rubric_of(self.run, next(iter(handed), self.file.rubric))
+        if any(handout.rubric_sha256 != rubric.sha256 for handout in self.handouts.values()):
+            raise UsageError(f"the rubric {rubric.name!r} has changed since these cases were handed out")
+        return rubric
+
+
+def _sheets(path: Path, notices: list[str]) -> list[Sheet]:
+    """The file's sheet; every evaluator's sheet if the file is a rating workbook that `sample` wrote."""
+    first = open_sheet(path)
+    if not _is_handed_out(first):
+        notices += first.notes
+        return [first]
+    return [first, *filter(_is_handed_out, first.others())]
+
+
+def _is_handed_out(sheet: Sheet) -> bool:
+    return bool(set(sheet.columns) & set(HANDOUT_IDS))
