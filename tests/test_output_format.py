@@ -63,13 +63,13 @@ def _value(slot: Slot, reply: Reply) -> st.SearchStrategy[Value]:
     if field.type == "text":
         after = reply.form.after(slot.name)
         plain = free.filter(lambda text: not after or (text + after).find(after) == len(text))
-        return free if reply.form.quoted else plain
+        return free if reply.form.in_json else plain
     if field.type == "list":
         return st.lists(free, max_size=field.items)
     if field.type == "number":
         number = st.integers(field.min * 10**field.decimals, field.max * 10**field.decimals)
         return number.map(lambda scaled: scaled / 10**field.decimals if field.decimals else scaled)
-    return st.sampled_from(list(field.texts(reply.form.quoted).values()))
+    return st.sampled_from(list(field.texts(reply.form.in_json).values()))
 
 
 @settings(max_examples=150, deadline=None)

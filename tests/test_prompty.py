@@ -12,7 +12,7 @@ from pathway_local.errors import FormatError, MissingInput, RubricError
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.fields import Text
+from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.rubric import Rubric, load_rubric, parse_rubric
 
 OWN = Path(__file__).parent / "rubric_files"
@@ -66,15 +66,15 @@ def test_a_limit_that_can_not_hold_the_format_is_raised_with_a_notice() -> None:
     assert rubric.format.scores["stars"].values == (1, 2, 3, 4, 5)
     assert any("max_tokens 1 can't hold the output format: raised to" in said for said in rubric.notices)
     tags = parse_rubric((OWN / "tags.prompty").read_text().replace("max_tokens: 800", "max_tokens: 1"), "mine.prompty")
-    assert f"max_tokens 1 can't hold the output format: raised to {tags.format.reply({}).plan}" in tags.notices
-    assert [field.tokens for field in tags.format.fields.values() if isinstance(field, Text)] == [300, 120]
+    assert f"max_tokens 1 can't hold the output format: raised to {tags.format.reply({}).reserve}" in tags.notices
+    assert [field.tokens for field in tags.format.fields.values() if isinstance(field, TextField)] == [300, 120]
 
 
 def test_a_limit_that_holds_the_format_shortens_its_texts() -> None:
     text = (OWN / "tags.prompty").read_text()
     short = parse_rubric(text.replace("max_tokens: 800", "max_tokens: 200"), "mine.prompty")
-    assert short.format.reply({}).plan <= 200
-    assert all(field.tokens >= 32 for field in short.format.fields.values() if isinstance(field, Text))
+    assert short.format.reply({}).reserve <= 200
+    assert all(field.tokens >= 32 for field in short.format.fields.values() if isinstance(field, TextField))
     assert not any("max_tokens" in said for said in short.notices)
 
 

@@ -109,7 +109,7 @@ def test_check_refuses_what_does_not_fit_the_context(judge_folder: Path) -> None
     rubric = load_rubric("groundedness")
     lengths = inspect(rubric, spec).lengths
     assert lengths is not None
-    needed = lengths.own + rubric.format.reply({}).plan
+    needed = lengths.own + rubric.format.reply({}).reserve
     tight = JudgeUse(spec.tokenizer, spec.chat, needed + LITTLE_ROOM - 1)
     assert any(f"only {LITTLE_ROOM - 1} of" in said for said in inspect(rubric, tight).advice)
     with pytest.raises(EngineError, match=f"context of {needed:,} tokens is too short for the rubric groundedness"):

@@ -40,8 +40,8 @@ class Declared:
     row: int = -1
 
 
-def declare(place: Place, scales: Scales, inputs: Collection[str], *, quoted: bool) -> Declared:
-    """The field that this value is; `quoted` inside JSON."""
+def declare(place: Place, scales: Scales, inputs: Collection[str], *, in_json: bool) -> Declared:
+    """The field that this value is; `in_json` inside JSON."""
     if place.name in inputs and place.kind in ("text", ""):
         doubt = "" if _ECHO.search(place.said) else "it may be the input given back, or a text that the judge writes"
         return Declared({"type": "echo", "input": place.name}, "the input, given back", doubt)
@@ -52,7 +52,7 @@ def declare(place: Place, scales: Scales, inputs: Collection[str], *, quoted: bo
         return Declared({"type": "choice", "choices": choices}, " or ".join(choices))
     if place.kind == "boolean" or re.search(r"^<?(?:true or false|true/false|boolean)", place.said, re.IGNORECASE):
         return Declared({"type": "boolean"}, "true or false")
-    if quoted and (place.kind == "objects" or _NULLABLE.search(place.said) or place.kind == "null"):
+    if in_json and (place.kind == "objects" or _NULLABLE.search(place.said) or place.kind == "null"):
         return _structured(place)
     if place.kind == "list":
         return Declared({"type": "list", "items": 5, "tokens": 40}, "up to 5 texts")

@@ -99,8 +99,8 @@ def find_format(source: Source, inputs: Collection[str], extra: Sequence[Candida
 
 
 def _declared(candidate: Candidate, scales: Scales, inputs: Collection[str]) -> dict[str, Declared]:
-    quoted = candidate.layout == "json"
-    fields = {place.name: declare(place, scales, inputs, quoted=quoted) for place in candidate.places}
+    in_json = candidate.layout == "json"
+    fields = {place.name: declare(place, scales, inputs, in_json=in_json) for place in candidate.places}
     if not any(declared.field["type"] == "score" for declared in fields.values()):
         verdict = promoted(candidate.places, fields)
         if verdict:

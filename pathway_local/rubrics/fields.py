@@ -1,7 +1,7 @@
 """The kinds of field that an output format is made of.
 
 Each kind knows how it is written as a grammar, how long it can get, how it is read back and how it is
-written, in plain text and inside JSON (`quoted`). One class holds all of it so that the four can't drift.
+written, in plain text and inside JSON (`in_json`). One class holds all of it so that the four can't drift.
 """
 
 import json
@@ -32,23 +32,23 @@ class _Field(BaseModel):
 
     description: str = ""
 
-    def rules(self, name: str, after: str, quoted: bool) -> str:
+    def rules(self, name: str, after: str, in_json: bool) -> str:
         """Lark rules, the first called `name`, for this field followed by the literal `after`."""
         raise NotImplementedError
 
-    def budget(self, quoted: bool) -> int:
+    def budget(self, in_json: bool) -> int:
         """The most tokens that the field can take under its rules."""
         raise NotImplementedError
 
-    def plan(self, quoted: bool) -> int:
+    def reserve(self, in_json: bool) -> int:
         """The tokens to keep free for the field: less than `budget` only for texts full of escapes."""
-        return self.budget(quoted)
+        return self.budget(in_json)
 
-    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
+    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
         """The value that stands at `text[at:]`, and where it ends. Raises ReplyError."""
         raise NotImplementedError
 
-    def write(self, value: Value, quoted: bool) -> str:
+    def write(self, value: Value, in_json: bool) -> str:
         """`value` as a judge would write it."""
         raise NotImplementedError
 
@@ -60,36 +60,36 @@ class _Field(BaseModel):
 class _Listed(_Field):
     """A field that takes one of a few fixed texts."""
 
-    def texts(self, quoted: bool) -> Mapping[str, Value]:
+    def texts(self, in_json: bool) -> Mapping[str, Value]:
         """What may be written, and the value that each text stands for."""
         raise NotImplementedError
 
-    def rules(self, name: str, after: str, quoted: bool) -> str:
-        return f"{name}: {name.upper()}\n{name.upper()}: {terminal(list(self.texts(quoted)))}\n"
+    def rules(self, name: str, after: str, in_json: bool) -> str:
+        return f"{name}: {name.upper()}\n{name.upper()}: {terminal(list(self.texts(in_json)))}\n"
 
-    def budget(self, quoted: bool) -> int:
-        return max(len(text.encode()) for text in self.texts(quoted))
+    def budget(self, in_json: bool) -> int:
+        return max(len(text.encode()) for text in self.texts(in_json))
 
     @cached_property
     def _readers(self) -> dict[bool, tuple[Mapping[str, Value], re.Pattern[str]]]:
-        known = {quoted: self.texts(quoted) for quoted in (False, True)}
-        return {quoted: (texts, re.compile(alternatives(list(texts)))) for quoted, texts in known.items()}
+        known = {in_json: self.texts(in_json) for in_json in (False, True)}
+        return {in_json: (texts, re.compile(alternatives(list(texts)))) for in_json, texts in known.items()}
 
-    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
-        texts, pattern = self._readers[quoted]
+    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+        texts, pattern = self._readers[in_json]
         found = pattern.match(text, at)
         if not found:
             raise ReplyError(f"there is none of {', '.join(list(texts)[:12])} where one belongs")
         return texts[found.group()], found.end()
 
-    def write(self, value: Value, quoted: bool) -> str:
-        for text, meaning in self.texts(quoted).items():
+    def write(self, value: Value, in_json: bool) -> str:
+        for text, meaning in self.texts(in_json).items():
             if meaning == value and type(meaning) is type(value):
                 return text
         raise ReplyError(f"{value!r} is not one of the values of this field")
 
 
-class Score(_Listed):
+class ScoreField(_Listed):
     """A whole number on a scale. `levels` names its values; `special` ones have no place on the scale.
 
     `written` tells how a value stands in the text where that is not its digits, such as Pass for 1.
@@ -104,7 +104,7 @@ class Score(_Listed):
     written: Mapping[int, str] = {}
 
     @model_validator(mode="after")
-    def _whole(self) -> "Score":
+    def _whole(self) -> "ScoreField":
         if (self.min is None) != (self.max is None) or (self.min is None and not self.levels):
             raise ValueError("a score needs levels, or min and max")
         if self.min is not None and self.max is not None and not 1 <= self.max - self.min <= 1000:
@@ -126,51 +126,51 @@ class Score(_Listed):
             return tuple(range(self.min, self.max + 1))
         return tuple(sorted(self.levels))
 
-    def texts(self, quoted: bool) -> Mapping[str, Value]:
-        return dict(self.values_by_text(quoted))
+    def texts(self, in_json: bool) -> Mapping[str, Value]:
+        return dict(self.values_by_text(in_json))
 
-    def values_by_text(self, quoted: bool) -> dict[str, int]:
+    def values_by_text(self, in_json: bool) -> dict[str, int]:
         """How each value is written → the value."""
         bare = not self.written or set(self.written.values()) == {"true", "false"}
-        mark = '"' if quoted and not bare else ""
+        mark = '"' if in_json and not bare else ""
         return {f"{mark}{self.written.get(value, str(value))}{mark}": value for value in self.values}
 
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "integer", "enum": list(self.values)}
 
 
-class Choice(_Listed):
+class ChoiceField(_Listed):
     """One of a few texts that is no score."""
 
     type: Literal["choice"] = "choice"
     choices: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=2)
 
     @model_validator(mode="after")
-    def _distinct(self) -> "Choice":
+    def _distinct(self) -> "ChoiceField":
         if len(set(self.choices)) != len(self.choices):
             raise ValueError("two choices are alike")
         return self
 
-    def texts(self, quoted: bool) -> Mapping[str, Value]:
-        return {literal(choice) if quoted else choice: choice for choice in self.choices}
+    def texts(self, in_json: bool) -> Mapping[str, Value]:
+        return {literal(choice) if in_json else choice: choice for choice in self.choices}
 
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "string", "enum": list(self.choices)}
 
 
-class Boolean(_Listed):
+class BooleanField(_Listed):
     """True or false, in lower case as JSON writes them."""
 
     type: Literal["boolean"] = "boolean"
 
-    def texts(self, quoted: bool) -> Mapping[str, Value]:
+    def texts(self, in_json: bool) -> Mapping[str, Value]:
         return {"true": True, "false": False}
 
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "boolean"}
 
 
-class Number(_Field):
+class NumberField(_Field):
     """A number from `min` to `max` with at most `decimals` digits behind the point."""
 
     type: Literal["number"] = "number"
@@ -179,7 +179,7 @@ class Number(_Field):
     decimals: int = Field(default=0, ge=0, le=6)
 
     @model_validator(mode="after")
-    def _bounded(self) -> "Number":
+    def _bounded(self) -> "NumberField":
         if not 1 <= self.max - self.min <= 10_000:
             raise ValueError("max must lie 1 to 10000 above min")
         return self
@@ -199,20 +199,20 @@ class Number(_Field):
         inner = [f"({'|'.join(map(str, range(high - 1, low - 1, -1)))}){fraction}"] if high > low else []
         return "|".join(f"{sign}{part}" for part in [f"{high}{zeros}", *inner])
 
-    def rules(self, name: str, after: str, quoted: bool) -> str:
+    def rules(self, name: str, after: str, in_json: bool) -> str:
         return f"{name}: {name.upper()}\n{name.upper()}: /{self._pattern()}/\n"
 
-    def budget(self, quoted: bool) -> int:
+    def budget(self, in_json: bool) -> int:
         return max(len(str(self.min)), len(str(self.max))) + self.decimals + 2
 
-    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
+    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
         # Digits are taken greedily, as the grammar's lexer does, and only then held against the range.
         found = re.compile(r"-?[0-9]+(\.[0-9]+)?").match(text, at)
         if not found or not re.fullmatch(self._pattern(), found.group()):
             raise ReplyError(f"there is no number from {self.min} to {self.max} where one belongs")
         return (float if self.decimals else int)(found.group()), found.end()
 
-    def write(self, value: Value, quoted: bool) -> str:
+    def write(self, value: Value, in_json: bool) -> str:
         if isinstance(value, bool) or not isinstance(value, int | float) or not self.min <= value <= self.max:
             raise ReplyError(f"{value!r} is no number from {self.min} to {self.max}")
         return f"{value:.{self.decimals}f}"
@@ -222,7 +222,7 @@ class Number(_Field):
         return {"type": kind, "minimum": self.min, "maximum": self.max}
 
 
-class Text(_Field):
+class TextField(_Field):
     """Free text that a budget of `tokens` closes, so that the rest of the format always comes.
 
     In plain text it ends at the first place where the literal behind it stands. Inside JSON the budget holds
@@ -233,8 +233,8 @@ class Text(_Field):
     tokens: int = Field(default=300, ge=8, le=8000)
     lines: Literal["many", "one"] = "many"
 
-    def rules(self, name: str, after: str, quoted: bool) -> str:
-        if quoted:
+    def rules(self, name: str, after: str, in_json: bool) -> str:
+        if in_json:
             return _string_rules(name, self.tokens)
         if not after:
             body = "(?s:.+)" if self.lines == "many" else "[^\\n]+"
@@ -257,62 +257,62 @@ class Text(_Field):
         loop = f" ({pairs[3:]})*" if pairs else ""
         return f"start: S0{loop}\nS0: /[^{character_class(barred)}]+/\n{terminals}"
 
-    def budget(self, quoted: bool) -> int:
-        return (_string_budget(self.tokens) if quoted else self.tokens) + SLACK
+    def budget(self, in_json: bool) -> int:
+        return (_string_budget(self.tokens) if in_json else self.tokens) + SLACK
 
-    def plan(self, quoted: bool) -> int:
-        return self.tokens + SLACK + (ESCAPES if quoted else 0)
+    def reserve(self, in_json: bool) -> int:
+        return self.tokens + SLACK + (ESCAPES if in_json else 0)
 
-    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
-        if quoted:
+    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+        if in_json:
             return _read_json(text, at, str, "text in quotes")
         end = text.find(after, at) if after else len(text)
         if end < 0:
             raise ReplyError(f"{after.strip()!r} is missing")
         return text[at:end], end
 
-    def write(self, value: Value, quoted: bool) -> str:
-        return literal(str(value)) if quoted else str(value)
+    def write(self, value: Value, in_json: bool) -> str:
+        return literal(str(value)) if in_json else str(value)
 
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "string"}
 
 
-class TextList(_Field):
+class TextListField(_Field):
     """A JSON list of up to `items` texts of `tokens` each."""
 
     type: Literal["list"] = "list"
     items: int = Field(default=5, ge=1, le=50)
     tokens: int = Field(default=40, ge=4, le=1000)
 
-    def rules(self, name: str, after: str, quoted: bool) -> str:
-        _json_only(self.type, quoted)
+    def rules(self, name: str, after: str, in_json: bool) -> str:
+        _json_only(self.type, in_json)
         item = f"{name}_item"
         more = f' (", " {item}){{0,{self.items - 1}}}' if self.items > 1 else ""
         return f'{name}: "[" ({item}{more})? "]"\n' + _string_rules(item, self.tokens)
 
-    def budget(self, quoted: bool) -> int:
+    def budget(self, in_json: bool) -> int:
         return 2 + self.items * (_string_budget(self.tokens) + 4)
 
-    def plan(self, quoted: bool) -> int:
+    def reserve(self, in_json: bool) -> int:
         return 2 + self.items * (self.tokens + 4)
 
-    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
-        _json_only(self.type, quoted)
+    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+        _json_only(self.type, in_json)
         value, end = _read_json(text, at, list, "a list")
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value) or len(value) > self.items:
             raise ReplyError(f"there is no list of at most {self.items} texts where one belongs")
         return value, end
 
-    def write(self, value: Value, quoted: bool) -> str:
-        _json_only(self.type, quoted)
+    def write(self, value: Value, in_json: bool) -> str:
+        _json_only(self.type, in_json)
         return json.dumps(value, ensure_ascii=False)
 
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "array", "items": {"type": "string"}, "maxItems": self.items}
 
 
-class Echo(_Field):
+class EchoField(_Field):
     """An input that the judge's output gives back unchanged; it is filled in, never generated."""
 
     type: Literal["echo"] = "echo"
@@ -322,38 +322,41 @@ class Echo(_Field):
         return {"type": "string"}
 
 
-class Json(_Field):
+class JsonField(_Field):
     """Any JSON value that `schema` allows; what has no bound there gets one, or it might never end."""
 
     type: Literal["json"] = "json"
     json_schema: Mapping[str, JsonValue] = Field(alias="schema")
     tokens: int = Field(default=600, ge=8, le=8000)
 
-    def rules(self, name: str, after: str, quoted: bool) -> str:
-        _json_only(self.type, quoted)
+    def rules(self, name: str, after: str, in_json: bool) -> str:
+        _json_only(self.type, in_json)
         spaced = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
         return f"{name}: %json {json.dumps({**bounded(self.json_schema), 'x-guidance': spaced})}\n"
 
-    def budget(self, quoted: bool) -> int:
+    def budget(self, in_json: bool) -> int:
         return self.tokens
 
-    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
-        _json_only(self.type, quoted)
+    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+        _json_only(self.type, in_json)
         return _read_json(text, at, object, "a JSON value")
 
-    def write(self, value: Value, quoted: bool) -> str:
-        _json_only(self.type, quoted)
+    def write(self, value: Value, in_json: bool) -> str:
+        _json_only(self.type, in_json)
         return json.dumps(value, ensure_ascii=False)
 
     def as_schema(self) -> dict[str, JsonValue]:
         return dict(self.json_schema)
 
 
-AnyField = Annotated[Text | Score | Echo | Choice | Boolean | Number | TextList | Json, Field(discriminator="type")]
+AnyField = Annotated[
+    TextField | ScoreField | EchoField | ChoiceField | BooleanField | NumberField | TextListField | JsonField,
+    Field(discriminator="type"),
+]
 
 
-def _json_only(kind: str, quoted: bool) -> None:
-    if not quoted:
+def _json_only(kind: str, in_json: bool) -> None:
+    if not in_json:
         raise FormatError(f"a field of type {kind} needs a JSON layout", "Use layout: json, or another type.")
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from pathway_local.errors import FormatError, ReplyError
-from pathway_local.rubrics.fields import AnyField, Echo, Score
+from pathway_local.rubrics.fields import AnyField, EchoField, ScoreField
 from pathway_local.rubrics.lark import literal
 from pathway_local.system.yaml_places import first_complaint
 from pathway_local.verdict import Value, storable
@@ -45,7 +45,7 @@ class Form:
     """What is generated of a reply. All cases share one where the case's own texts stand in the start alone."""
 
     parts: tuple[Part, ...]
-    quoted: bool
+    in_json: bool
     _grammars: dict[tuple[int, ...], str] = field(default_factory=dict, init=False, repr=False)
     _texts: dict[tuple[str, str], Mapping[int, str]] = field(default_factory=dict, init=False, repr=False)
 
@@ -53,13 +53,13 @@ class Form:
     def limit(self) -> int:
         """The most tokens that the reply can take, its end token included."""
         literals = sum(len(part.encode()) for part in self.parts if isinstance(part, str))
-        return literals + sum(slot.field.budget(self.quoted) for slot in self.slots) + 2
+        return literals + sum(slot.field.budget(self.in_json) for slot in self.slots) + 2
 
     @cached_property
-    def plan(self) -> int:
+    def reserve(self) -> int:
         """The tokens to keep free for the reply."""
         literals = sum(len(part.encode()) for part in self.parts if isinstance(part, str))
-        return literals + sum(slot.field.plan(self.quoted) for slot in self.slots) + 2
+        return literals + sum(slot.field.reserve(self.in_json) for slot in self.slots) + 2
 
     @cached_property
     def slots(self) -> list[Slot]:
@@ -80,9 +80,9 @@ class Form:
 
     def score_texts(self, slot: Slot, gap: str) -> Mapping[int, str]:
         """For each value of a score, the text from `gap` before it to the end of the literal behind it."""
-        assert isinstance(slot.field, Score)
+        assert isinstance(slot.field, ScoreField)
         if (slot.name, gap) not in self._texts:
-            after, written = self.after(slot.name), slot.field.values_by_text(self.quoted)
+            after, written = self.after(slot.name), slot.field.values_by_text(self.in_json)
             self._texts[slot.name, gap] = {value: f"{gap}{text}{after}" for text, value in written.items()}
         return self._texts[slot.name, gap]
 
@@ -103,7 +103,7 @@ class Form:
                 body.append(literal(part))
                 continue
             body.append(f"f{at}")
-            rules.append(part.field.rules(f"f{at}", _text_at(self.parts, at + 1), self.quoted))
+            rules.append(part.field.rules(f"f{at}", _text_at(self.parts, at + 1), self.in_json))
         end = f" ({' | '.join(f'<[{i}]>' for i in end_ids)})?" if end_ids else ""
         return f"start: {' '.join(body)}{end}\n{''.join(rules)}"
 
@@ -116,7 +116,7 @@ class Form:
                     raise ReplyError(f"{part.strip()!r} is missing")
                 at += len(part)
                 continue
-            values[part.name], end = part.field.read(text, at, _text_at(self.parts, index + 1), self.quoted)
+            values[part.name], end = part.field.read(text, at, _text_at(self.parts, index + 1), self.in_json)
             spans[part.name] = (at, end)
             at = end
         if at != len(text):
@@ -126,7 +126,7 @@ class Form:
     def write(self, values: Mapping[str, Value]) -> str:
         """What a judge would generate for these values."""
         return "".join(
-            part if isinstance(part, str) else part.field.write(values[part.name], self.quoted) for part in self.parts
+            part if isinstance(part, str) else part.field.write(values[part.name], self.in_json) for part in self.parts
         )
 
 
@@ -141,9 +141,9 @@ class Reply(Struct, frozen=True):
     form: Form
 
     @property
-    def plan(self) -> int:
+    def reserve(self) -> int:
         """The tokens to keep free for the reply."""
-        return self.form.plan
+        return self.form.reserve
 
     @property
     def limit(self) -> int:
@@ -180,7 +180,7 @@ class OutputFormat:
 
     def __init__(self, outputs: Outputs) -> None:
         self.outputs = outputs
-        self.quoted = outputs.layout.strip() == "json"
+        self.in_json = outputs.layout.strip() == "json"
         self.parts = self._layout(list(outputs.fields))
         self._cuts: dict[Detail, tuple[tuple[Part, ...], Form]] = {}
         self._check()
@@ -196,14 +196,14 @@ class OutputFormat:
             raise FormatError(f"{'.'.join(map(str, ('outputs', *keys)))}: {said}") from None
 
     @cached_property
-    def scores(self) -> dict[str, Score]:
+    def scores(self) -> dict[str, ScoreField]:
         """The score fields by name, in order."""
-        return {slot.name: slot.field for slot in self._slots() if isinstance(slot.field, Score)}
+        return {slot.name: slot.field for slot in self._slots() if isinstance(slot.field, ScoreField)}
 
     @cached_property
     def fields(self) -> dict[str, AnyField]:
         """The generated fields that are no scores, by name, in order."""
-        return {s.name: s.field for s in self._slots() if not isinstance(s.field, Score | Echo)}
+        return {s.name: s.field for s in self._slots() if not isinstance(s.field, ScoreField | EchoField)}
 
     @cached_property
     def thinking(self) -> str:
@@ -219,18 +219,18 @@ class OutputFormat:
     @property
     def echoes(self) -> dict[str, str]:
         """Echo field name → the input that it gives back."""
-        return {slot.name: slot.field.input for slot in self._slots() if isinstance(slot.field, Echo)}
+        return {slot.name: slot.field.input for slot in self._slots() if isinstance(slot.field, EchoField)}
 
     def reply(self, inputs: Mapping[str, str], detail: Detail = "full") -> Reply:
         """What is asked for in a case with these inputs."""
         if detail not in self._cuts:
             lead, rest = _cut(self._parts_at(detail))
-            self._cuts[detail] = lead, Form(rest, self.quoted)
+            self._cuts[detail] = lead, Form(rest, self.in_json)
         lead, form = self._cuts[detail]
-        start = tuple((_said(part, inputs, self.quoted), _is_echo(part)) for part in lead)
-        if any(isinstance(slot.field, Echo) for slot in form.slots):
-            said = [_said(part, inputs, self.quoted) if _is_echo(part) else part for part in form.parts]
-            form = Form(_merged(said), self.quoted)
+        start = tuple((_said(part, inputs, self.in_json), _is_echo(part)) for part in lead)
+        if any(isinstance(slot.field, EchoField) for slot in form.slots):
+            said = [_said(part, inputs, self.in_json) if _is_echo(part) else part for part in form.parts]
+            form = Form(_merged(said), self.in_json)
         return Reply(start, form)
 
     def schema(self) -> dict[str, JsonValue]:
@@ -241,7 +241,7 @@ class OutputFormat:
         return [part for part in self.parts if isinstance(part, Slot)]
 
     def _layout(self, names: Sequence[str]) -> tuple[Part, ...]:
-        if self.quoted:
+        if self.in_json:
             return _merged(_json_parts([(name.split("."), name) for name in names], self.outputs.fields))
         return _merged(_text_parts(self.outputs.layout, self.outputs.fields))
 
@@ -249,17 +249,17 @@ class OutputFormat:
         if detail == "full":
             return self.parts
         parts = self.parts if detail == "through-score" else self._scores_alone()
-        last = max(i for i, part in enumerate(parts) if isinstance(part, Slot) and isinstance(part.field, Score))
+        last = max(i for i, part in enumerate(parts) if isinstance(part, Slot) and isinstance(part.field, ScoreField))
         return parts[: last + 1]
 
     def _scores_alone(self) -> tuple[Part, ...]:
         """The format without its texts: of the literal before a score, the line that labels it is left."""
-        if self.quoted:
-            kept = [slot.name for slot in self._slots() if isinstance(slot.field, Score | Echo)]
+        if self.in_json:
+            kept = [slot.name for slot in self._slots() if isinstance(slot.field, ScoreField | EchoField)]
             return self._layout(kept)
         parts: list[Part] = []
         for at, part in enumerate(self.parts):
-            if isinstance(part, Slot) and isinstance(part.field, Score):
+            if isinstance(part, Slot) and isinstance(part.field, ScoreField):
                 label = re.search(r"[^\n]*\S[^\n]*\s*\Z|\s*\Z", _text_at(self.parts, at - 1))
                 parts += ["\n" * bool(parts) + (label.group() if label else ""), part]
         return _merged(parts)
@@ -290,15 +290,15 @@ def _cut(parts: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
 
 
 def _is_echo(part: Part) -> bool:
-    return isinstance(part, Slot) and isinstance(part.field, Echo)
+    return isinstance(part, Slot) and isinstance(part.field, EchoField)
 
 
-def _said(part: Part, inputs: Mapping[str, str], quoted: bool) -> str:
+def _said(part: Part, inputs: Mapping[str, str], in_json: bool) -> str:
     if isinstance(part, str):
         return part
-    assert isinstance(part.field, Echo)
+    assert isinstance(part.field, EchoField)
     text = storable(inputs[part.field.input])
-    return literal(text) if quoted else text
+    return literal(text) if in_json else text
 
 
 def _text_at(parts: Sequence[Part], at: int) -> str:

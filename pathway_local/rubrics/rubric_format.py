@@ -7,7 +7,7 @@ from pathway_local.adopt.formats import FoundFormat, find_format
 from pathway_local.adopt.schemas import schema_candidates
 from pathway_local.errors import FormatError, RubricError
 from pathway_local.prompty.prompty_file import Prompty
-from pathway_local.rubrics.fields import Text
+from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.output_format import OutputFormat
 
 LEAST_TOKENS = 32
@@ -62,7 +62,7 @@ def _load_format(outputs: object, prompty: Prompty) -> OutputFormat:
 
 def _fitted(output_format: OutputFormat, found: FoundFormat, limit: int) -> OutputFormat:
     """The format with shorter texts, so that a reply keeps the prompt's own limit, where that leaves them sense."""
-    texts = {name: slot.tokens for name, slot in output_format.fields.items() if isinstance(slot, Text)}
+    texts = {name: slot.tokens for name, slot in output_format.fields.items() if isinstance(slot, TextField)}
     fixed = _plan(output_format) - sum(texts.values())
     if not texts or not limit or _plan(output_format) <= limit or limit - fixed < LEAST_TOKENS * len(texts):
         return output_format
@@ -75,7 +75,7 @@ def _fitted(output_format: OutputFormat, found: FoundFormat, limit: int) -> Outp
 
 
 def _plan(output_format: OutputFormat) -> int:
-    return output_format.reply(dict.fromkeys(output_format.echoes.values(), "x")).plan
+    return output_format.reply(dict.fromkeys(output_format.echoes.values(), "x")).reserve
 
 
 def _length_notices(output_format: OutputFormat, limit: int) -> Iterator[str]:
