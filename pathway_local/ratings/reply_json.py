@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, assert_never
 
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.loose_reading import LooseReading
@@ -140,6 +140,8 @@ def _value(field: AnyField, value: Any) -> tuple[Value, str]:
             return _kept(value), _list_flaw(field, value)
         case NumberField() | BooleanField() | ChoiceField() | JsonField():
             return _kept(value), "" if _fits(field, value) else "type"
+        case _:
+            assert_never(field)
 
 
 def _kept(value: Value) -> Value:

@@ -4,11 +4,21 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import assert_never
 
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.loose_reading import LooseReading
 from pathway_local.ratings.score_text import read_score
-from pathway_local.rubrics.fields import BooleanField, ChoiceField, NumberField, ScoreField
+from pathway_local.rubrics.fields import (
+    BooleanField,
+    ChoiceField,
+    EchoField,
+    JsonField,
+    NumberField,
+    ScoreField,
+    TextField,
+    TextListField,
+)
 from pathway_local.rubrics.output_format import OutputFormat, Part, Slot
 from pathway_local.verdict import Value
 
@@ -161,4 +171,7 @@ def _plain(slot: Slot, section: str) -> tuple[Value, str]:
             bare = text.strip(_CLOSING)
             value, end = slot.field.read(bare, 0, "", False)
             return value, "" if end == len(bare) else "text-behind"
-    return text, ""
+        case TextField() | EchoField() | ScoreField() | TextListField() | JsonField():
+            return text, ""
+        case unknown:
+            assert_never(unknown)
