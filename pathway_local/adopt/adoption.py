@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from pathway_local.adopt.finding import Finding, Source
-from pathway_local.adopt.formats import FoundFormat, find_format
+from pathway_local.adopt.formats import FoundFormat, closing, find_format, score_line
 from pathway_local.adopt.front_matter import MARK, FrontMatterEntry, write_front
 from pathway_local.adopt.inputs import FoundInput, find_inputs, findings
 from pathway_local.adopt.placeholders import Placeholders, find_placeholders, shown
 from pathway_local.adopt.questions import Ask, asked_format, asked_inputs
 from pathway_local.adopt.schemas import schema_candidates
-from pathway_local.adopt.score_line import closing, score_line
 from pathway_local.errors import RubricError, UsageError
 from pathway_local.prompty.prompty_file import MOST_INPUTS, ROLE, SYNTAXES, split_front_matter, text_of
 from pathway_local.system.safe_yaml import load_yaml

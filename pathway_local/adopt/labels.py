@@ -8,9 +8,6 @@ from pathway_local.adopt.finding import Candidate, Place, Source
 from pathway_local.adopt.inputs import identifier
 from pathway_local.adopt.scales import SCORE_WORDS, range_in
 
-MOST = 60
-"""Labels of one format; more of them are a table of something else."""
-
 _SLOT = r"\[{1,2}[^\[\]\n]{1,400}\]{1,2}|<[^<>\n/]{1,400}>|\([^()\n]{3,400}\)|_{3,}|\.{3}|…|\d+\s*[-–]\s*\d+"
 _LABEL = r"(?P<label>[ \t]*(?:[#>]+[ \t]*)?[*_]*[A-Z][\w /'-]{0,40}?[*_]*[ \t]*:[*_]*)"
 _ON_LINE = re.compile(rf"^{_LABEL}(?P<gap>[ \t]*)(?P<slot>{_SLOT})[*_]*\.?[ \t]*$")
@@ -31,8 +28,6 @@ class _Part:
 def label_candidates(source: Source) -> Iterator[Candidate]:
     """Each block of labelled slots, one of which is a score's."""
     for block in _blocks(source, list(_parts(source))):
-        if len(block) > MOST:
-            continue
         said = [source.text[slice(*part.slot)] for part in block]
         scored = [bool(SCORE_WORDS.search(part.label)) for part in block]
         if not any(scored) and not any(range_in(text) for text in said):
