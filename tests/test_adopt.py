@@ -268,7 +268,7 @@ def test_what_is_not_certain_is_marked_and_refused_until_it_is_settled() -> None
     made = adopt(text.encode(), "mine.txt")
     assert made.unsettled == 1
     front = made.data.decode()
-    with pytest.raises(RubricError, match=r"mine\.prompty line 11: not settled: the prompt does not tell the scale"):
+    with pytest.raises(RubricError, match=r"mine\.prompty line 11: not settled: the prompt does not state the scale"):
         parse_rubric(front, "mine.prompty")
     settled = re.sub(r" *# UNSETTLED[^\n]*\n", "", front).replace("max: 5", "max: 3")
     assert parse_rubric(settled, "mine.prompty").format.scores["clarity_score"].values == (1, 2, 3)
@@ -381,7 +381,7 @@ def test_feedback_without_its_label_and_the_better_of_two() -> None:
     assert rubric.format.scores["score"].values == (1, 2, 3, 4, 5)
     made = adopt((PROMETHEUS % 'either "A" or "B"').encode(), "mine.txt")
     assert made.unsettled == 1
-    assert b"# UNSETTLED: A counts as 0 and B as 1: which of them is good?" in made.data
+    assert b"# UNSETTLED: the prompt does not say which is better; A counts as 0 and B as 1" in made.data
 
 
 TOO_DEEP = {

@@ -1,4 +1,4 @@
-"""The format that a prompt asks for, chosen among all that could be meant."""
+"""Chooses the format that a prompt asks for among all candidates, or gives it the standard one."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from pathway_local.adopt.skeletons import skeleton_candidates
 from pathway_local.adopt.tags import tag_candidates
 
 MOST = 60
-"""Fields of a format; what has more is something else."""
+"""Fields of a format at most: a candidate with more is something else, such as a table."""
 
 RANKS = {
     "schema": 6,
@@ -29,7 +29,7 @@ RANKS = {
     "last": 1,
     "number": 0,
 }
-"""How plainly a kind of candidate tells the format: what is shown counts more than what is said."""
+"""How plainly a kind of candidate shows the format. The highest rank wins: an example to fill in beats a sentence."""
 
 KINDS = {
     "schema": "JSON, from the front matter's own schema",
@@ -52,7 +52,7 @@ SCORE_LINE = "**Analysis:**\n{analysis}\n\n**Score:** {score}\n\n**Justification
 
 @dataclass(frozen=True, slots=True)
 class FoundFormat:
-    """The parts of an `outputs:` block, and why each field, or the layout, is not certain."""
+    """The parts of an `outputs:` block, and why the layout or a field is not certain."""
 
     layout: str
     fields: Mapping[str, Declared]
@@ -67,12 +67,12 @@ class FoundFormat:
 
     @property
     def doubt(self) -> str:
-        """The first reason why it is not certain; empty where it is."""
+        """The first reason why the format is not certain; empty if it is."""
         return next((said for said in (*self.doubts, *(field.doubt for field in self.fields.values())) if said), "")
 
     @property
     def rules(self) -> list[dict[str, object]]:
-        """A rule for verdicts that say that nothing was judged: such a score means nothing."""
+        """A rule that marks verdicts whose status is "skipped": their score means nothing."""
         return [
             {"name": "skipped", "expect": [{"field": name, "equals": "completed"}]}
             for name, declared in self.fields.items()
@@ -81,7 +81,7 @@ class FoundFormat:
 
 
 def find_format(source: Source, inputs: Collection[str], extra: Sequence[Candidate] = ()) -> FoundFormat | None:
-    """The format, or None where the prompt asks for none that holds a score."""
+    """The format; None if the prompt asks for no format with a score."""
     scales = Scales(source)
     found = [
         *extra,
@@ -112,7 +112,7 @@ def _declared(candidate: Candidate, scales: Scales, inputs: Collection[str]) -> 
 
 
 def _rivals(chosen: Candidate, found: Sequence[Candidate], source: Source) -> Iterator[str]:
-    """Another format that the prompt shows as plainly."""
+    """A doubt for each other format that the prompt shows just as plainly."""
     for other in found:
         if other.kind != chosen.kind and RANKS[other.kind] == RANKS[chosen.kind] == 5:
             yield f"line {source.line(other.row)} shows another format ({KINDS[other.kind]})"
@@ -132,7 +132,7 @@ def _findings(
 
 
 def score_line(source: Source) -> FoundFormat:
-    """The layout with the scale of the text, whose levels become the score's labels."""
+    """The standard format. Its scale and the names of its levels come from the text."""
     scales = Scales(source)
     found = scales.range_of("score")
     (low, high), row = found or (GUESS, -1)
@@ -140,7 +140,7 @@ def score_line(source: Source) -> FoundFormat:
     score: dict[str, object] = {"type": "score", "scale": "ordinal"}
     score |= {"levels": dict(levels.labels)} if levels else {"min": low, "max": high}
     row = levels.row if levels else row
-    doubt = "" if found else f"the text does not tell the scale; {low} to {high} is a guess"
+    doubt = "" if found else f"the text does not state the scale; {low} to {high} is a guess"
     fields = {
         "analysis": Declared({"type": "text", "tokens": 300}, "text"),
         "score": Declared(score, f"{low} to {high}", doubt, row),
@@ -148,14 +148,14 @@ def score_line(source: Source) -> FoundFormat:
     }
     named = f", {', '.join(levels.labels.values())}" if levels else ""
     table = (
-        Finding("format", "none in the text: the score line was asked for"),
+        Finding("format", "the standard one (--layout score-line)"),
         Finding("score", f"score: {low} to {high}{named}", source.line(row) if row >= 0 else 0, doubt),
     )
     return FoundFormat(SCORE_LINE, fields, table)
 
 
 def closing(found: FoundFormat) -> str:
-    """What the user turn says at its end, as the prompt itself tells the judge of no layout."""
+    """The end of the user turn, which tells the judge the layout, since the prompt itself does not."""
     field = found.fields["score"].field
     levels = field.get("levels")
     numbers = list(levels) if isinstance(levels, Mapping) else [field["min"], field["max"]]

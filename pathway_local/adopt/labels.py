@@ -1,4 +1,4 @@
-"""Formats of labelled parts: lines such as **Score:** [1-5], each label with what belongs behind it."""
+"""Formats of labelled parts: lines such as **Score:** [1-5], a label and a slot to fill in."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ _ALONE = re.compile(rf"^[ \t]*(?P<slot>{_SLOT})[ \t]*$")
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A label with its slot: offsets of both, and the rows that they take."""
+    """A label and its slot: where each stands in the text, and their rows."""
 
     label: str
     start: int
@@ -26,7 +26,7 @@ class _Part:
 
 
 def label_candidates(source: Source) -> Iterator[Candidate]:
-    """Each block of labelled slots, one of which is a score's."""
+    """Each block of labelled slots with a score among them."""
     for block in _blocks(source, list(_parts(source))):
         said = [source.text[slice(*part.slot)] for part in block]
         scored = [bool(SCORE_WORDS.search(part.label)) for part in block]
@@ -76,7 +76,7 @@ def _names(block: Sequence[_Part]) -> list[str]:
 
 
 def _layout(text: str, block: Sequence[_Part], names: Sequence[str]) -> str:
-    """The block's own text with each slot's name in its place; [[…]] keeps its brackets."""
+    """The block's text with a field's name in place of each slot; [[…]] keeps its brackets."""
     layout, at = "", block[0].start
     for part, name in zip(block, names, strict=True):
         start, end = part.slot
