@@ -193,9 +193,9 @@ def test_adopt_overwrites_nothing_unless_told(run: Run, tmp_path: Path) -> None:
         (("adopt", OWN / "levels.yaml"), "is a rubric already"),
         (("adopt", OWN / "labels.txt", "--layout", "xml"), "no layout 'xml'"),
         (("adopt", OWN / "labels.txt", "-o", "nowhere/x.prompty"), "there is no folder nowhere"),
-        (("adopt", "/dev/zero"), "are too many for a prompt"),
+        (("adopt", "/dev/zero"), "are too long for a prompt"),
         (("check", "/dev/null"), "no rubric is called"),
-        (("adopt", "/dev/null"), "there is no text in it"),
+        (("adopt", "/dev/null"), "the file is empty"),
         (("show", "gold-anser"), "gold-answer"),
     ],
 )

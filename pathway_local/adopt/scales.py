@@ -114,7 +114,7 @@ class Scales:
         return (named[-1].range, named[-1].row) if named else None
 
     def levels_of(self, name: str, scale: Range) -> LevelSet | None:
-        """The levels of the score called `name`, if all have names. Earlier lists stand in examples: the last one counts."""
+        """The levels of the score called `name`, if all have names. The last list counts: examples come earlier."""
         fitting = [found for found in self._own_sets(name) if found.range == scale and all(found.labels.values())]
         return fitting[-1] if fitting else None
 
