@@ -39,7 +39,7 @@ def _found_format(prompty: Prompty, source: Source) -> FoundFormat:
     found = find_format(source, list(prompty.inputs), list(schema_candidates(declared)))
     if prompty.outputs is not None and (found is None or found.kind != "schema"):
         said = f"{prompty.places.of('outputs')}: outputs has neither a layout with fields nor properties with a score"
-        raise FormatError(said, 'See "The front matter of your own" in docs/rubrics.md.')
+        raise FormatError(said, 'See "Write your own front matter" in docs/rubrics.md.')
     if found is None:
         said = f"{where}: the file has no outputs: block, and its prompt asks for no format with a score"
         raise RubricError(said, f"Declare a format, or add the standard one: {adopt[:-1]} --layout score-line`.")
