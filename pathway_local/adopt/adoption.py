@@ -98,16 +98,12 @@ def _read(data: bytes, where: str) -> _Prompt:
         head = text[: len(text) - len(body)]
         read = load_yaml(matter, where, RubricError, first_line=2)
         if not isinstance(read, Mapping):
-            raise RubricError(
-                f"{where}: the front matter has no keys", "Remove its two --- lines, or write keys between them."
-            )
+            raise RubricError(f"{where}: the front matter has no keys", "Remove its two --- lines, or add keys.")
         front = {str(key): value for key, value in read.items()}
     source = Source(body.replace("\r\n", "\n"), first_line)
     found = find_placeholders(source)
     if len(found.rows) > MOST_INPUTS:
-        raise RubricError(
-            f"{where}: {len(found.rows)} names stand in braces", f"A prompt has {MOST_INPUTS} inputs at most."
-        )
+        raise RubricError(f"{where}: {len(found.rows)} names stand in braces", f"The limit is {MOST_INPUTS} inputs.")
     declared = front.get("template")
     named = str(declared.get("format", "")) if isinstance(declared, Mapping) else str(declared or "")
     if named in SYNTAXES:

@@ -14,9 +14,7 @@ SCORED = re.compile(r"(?:^|[._ ])(?:\w*score|\w*rating|grade|stars|level|mark)s?
 VERDICTS = re.compile(r"verdict|result|label|grade|pass|decision|outcome|judg|correct|answer|status", re.IGNORECASE)
 GUESS: Range = (1, 5)
 
-_ECHO = re.compile(
-    r"provided|given|as is|unchanged|evaluated|same|copy|copied|repeat|original|from the input", re.IGNORECASE
-)
+_ECHO = re.compile(r"(?i)provided|given|as is|unchanged|evaluated|same|copy|copied|repeat|original|from the input")
 _COUNT = re.compile(r"\b(?:number|count|total|how many)\b", re.IGNORECASE)
 _SHARE = re.compile(r"between 0(?:\.0)? and 1(?:\.0)?\b|0\.0\s*[-–]\s*1\.0|\bprobability\b", re.IGNORECASE)
 _NULLABLE = re.compile(r"\bor null\b|\bnull (?:if|when)\b|\bnull\b.*\bif\b", re.IGNORECASE)
@@ -43,11 +41,7 @@ class Declared:
 def declare(place: Place, scales: Scales, inputs: Collection[str], *, in_json: bool) -> Declared:
     """The field for this value; `in_json` says whether the format is JSON."""
     if place.name in inputs and place.kind in ("text", ""):
-        doubt = (
-            ""
-            if _ECHO.search(place.said)
-            else "it has an input's name, but the prompt does not say whether to repeat the input"
-        )
+        doubt = "" if _ECHO.search(place.said) else "the prompt does not say whether to repeat this input"
         return Declared({"type": "echo", "input": place.name}, "the input, repeated", doubt)
     if _is_score(place):
         return _score(place, scales)
@@ -84,11 +78,8 @@ def promoted(places: Sequence[Place], declared: Mapping[str, Declared]) -> tuple
         words = _words_of(field)
         if len(words) == 2 and (VERDICTS.search(place.name) or len(places) == 1):
             written = polarity(words)
-            doubt = (
-                ""
-                if written
-                else f"the prompt does not say which is better; {words[0]} counts as 0 and {words[1]} as 1"
-            )
+            guess = f"the prompt does not say which is better; {words[0]} counts as 0 and {words[1]} as 1"
+            doubt = "" if written else guess
             written = written or dict(enumerate(words))
             score: Field = {"type": "score", "levels": dict(written), "written": dict(written)}
             return place.name, Declared(

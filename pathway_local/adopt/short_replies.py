@@ -10,12 +10,8 @@ from pathway_local.adopt.scales import SCORE_WORDS, range_in
 _RESULT = re.compile(r"(Feedback:|\()[^\n\[\]]{0,200}\[RESULT\]\s*([^\n]{0,200})")
 _EITHER = re.compile(r"either\s+[\"“'`]?(\w{1,15})[\"”'`]?\s+or\s+[\"“'`]?(\w{1,15})\b", re.IGNORECASE)
 _DOUBLED = re.compile(r"[\"“'`]?([A-Z][A-Za-z ]{2,30}:)?\s*\[\[\s*(\d+|[A-Za-z ]{3,20})\s*\]\]")
-_ONLY = re.compile(
-    r"\bonly\b|nothing else|\bjust\b|\bsingle\b|without (?:any )?(?:other|further|explanation)", re.IGNORECASE
-)
-_ASKS = re.compile(
-    r"\b(?:respond|reply|answer|output|return|give|provide|write|print|say|end|produce)\b", re.IGNORECASE
-)
+_ONLY = re.compile(r"(?i)\bonly\b|nothing else|\bjust\b|\bsingle\b|without (?:any )?(?:other|further|explanation)")
+_ASKS = re.compile(r"(?i)\b(?:respond|reply|answer|output|return|give|provide|write|print|say|end|produce)\b")
 _NUMBER = re.compile(
     r"\b(?:only|just|single|nothing (?:but|except))\b[^.\n]{0,40}\b(?:number|integer|digit|score|rating)\b"
     r"|\b(?:number|integer|digit|score|rating)\b[^.\n]{0,40}(?:\bonly\b|\balone\b|nothing else|no other)",

@@ -82,9 +82,7 @@ def parse_prompty(text: str, where: str) -> Prompty:
     matter, body, first_line = split_front_matter(text, where)
     front = load_yaml(matter, where, RubricError, first_line=2)
     if not isinstance(front, Mapping) or not all(isinstance(key, str) for key in front):
-        raise RubricError(
-            f"{where}: the front matter has no keys", "Write name:, inputs: and outputs: between the --- lines."
-        )
+        raise RubricError(f"{where}: the front matter has no keys", "Write inputs: and outputs: between the --- lines.")
     places = Places(matter, where, first_line=2)
     _check_front(front, matter, places)
     inputs = _inputs(front, places)
@@ -115,10 +113,8 @@ def split_front_matter(text: str, where: str) -> tuple[str, str, int]:
     _check_length(text, where)
     found = re.match(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", text, re.DOTALL | re.MULTILINE)
     if not found:
-        raise RubricError(
-            f"{where}: the file has no front matter between two --- lines",
-            "Turn a plain prompt into a rubric: `pathway-local rubrics adopt FILE -o NEW.prompty`.",
-        )
+        hint = "Turn a plain prompt into a rubric: `pathway-local rubrics adopt FILE -o NEW.prompty`."
+        raise RubricError(f"{where}: the file has no front matter between two --- lines", hint)
     return found.group(1), text[found.end() :].removeprefix("\ufeff"), found.group().count("\n") + 1
 
 
@@ -155,10 +151,8 @@ def _split_roles(body: str, where: str, first_line: int) -> Iterator[tuple[str, 
         yield "user", body, first_line
         return
     if body[: marks[0].start()].strip():
-        raise RubricError(
-            f"{where} line {first_line}: text stands before the first role marker",
-            "Begin the prompt with system: or user:",
-        )
+        said = f"{where} line {first_line}: text stands before the first role marker"
+        raise RubricError(said, "Begin the prompt with system: or user:")
     ends = [mark.start() for mark in marks[1:]] + [len(body)]
     for mark, end in zip(marks, ends, strict=True):
         role = mark.group(1).lower()
@@ -213,10 +207,8 @@ def _check_front(front: Mapping[str, object], matter: str, places: Places) -> No
         if isinstance(value, str) and keys[:1] + keys[1:2] not in [("model", key) for key in SERVERS]:
             found = REFERENCE.search(value)
             if found:
-                raise RubricError(
-                    f"{places.of(*keys)}: {found.group()} is not looked up",
-                    "Write the value itself, or add --allow-references if you trust the file.",
-                )
+                hint = "Write the value itself, or add --allow-references if you trust the file."
+                raise RubricError(f"{places.of(*keys)}: {found.group()} is not looked up", hint)
 
 
 def _values(keys: tuple[str | int, ...], value: object) -> Iterator[tuple[tuple[str | int, ...], object]]:

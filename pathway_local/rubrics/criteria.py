@@ -44,10 +44,7 @@ def criteria_prompty(text: str, where: str) -> Prompty:
     """The standard prompt for these criteria. Raises RubricError."""
     block = load_yaml(text, where, RubricError)
     if not isinstance(block, Mapping) or not all(isinstance(key, str) for key in block):
-        raise RubricError(
-            f"{where}: a criteria file must be keys and values",
-            "Write criteria: and levels:, one rubric to a file.",
-        )
+        raise RubricError(f"{where}: a criteria file must be keys and values", "Write criteria: and levels: in it.")
     places = Places(text, where)
     inner = block.get("score_rubric")
     read = _read({**block, **inner} if isinstance(inner, Mapping) else block, places)
@@ -69,7 +66,7 @@ def _read(block: Mapping[str, object], places: Places) -> _Criteria:
     strange = sorted(key for key in block if key not in KEYS | FLOW_KEYS and not _SCORE.fullmatch(key))
     if strange:
         known = (
-            "Known are criteria, levels (or score1_description …, or rubric), inputs, name, description, notes, rules."
+            "Known are criteria, levels (or score1_description … or rubric), inputs, name, description, notes, rules."
         )
         raise RubricError(f"{places.of(strange[0])}: unknown key {strange[0]!r}", known)
     criteria = block.get("criteria")

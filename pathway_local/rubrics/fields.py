@@ -326,14 +326,12 @@ class TextListField(_Field):
         return self.tokens // 2
 
     def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
-        _json_only(self.type, in_json)
         value, end = read_value(text, at, list, "a list")
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value) or len(value) > self.items:
             raise ReplyError(f"expected a list of at most {self.items} texts")
         return value, end
 
     def write(self, value: Value, in_json: bool) -> str:
-        _json_only(self.type, in_json)
         return json.dumps(value, ensure_ascii=False)
 
     def as_schema(self) -> dict[str, JsonValue]:
@@ -367,11 +365,9 @@ class JsonField(_Field):
         return self.tokens
 
     def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
-        _json_only(self.type, in_json)
         return read_value(text, at, object, "a JSON value")
 
     def write(self, value: Value, in_json: bool) -> str:
-        _json_only(self.type, in_json)
         return json.dumps(value, ensure_ascii=False)
 
     def as_schema(self) -> dict[str, JsonValue]:

@@ -337,9 +337,7 @@ def _text_parts(layout: str, fields: Mapping[str, AnyField]) -> Iterator[Part]:
     try:
         pieces = list(Formatter().parse(layout.rstrip("\n")))
     except ValueError as error:
-        raise FormatError(
-            f"outputs.layout: {error}", "Write {{ and }} for braces that don't hold a field's name."
-        ) from None
+        raise FormatError(f"outputs.layout: {error}", "Write {{ and }} for braces without a field's name.") from None
     for text, name, spec, conversion in pieces:
         yield text
         if name is None:

@@ -56,9 +56,7 @@ def _text(found: re.Match[str], path: Path) -> str:
         return str(_file(name, path))
     said = os.environ.get(name, default)
     if said is None:
-        raise RubricError(
-            f"{path}: the environment variable {name} is not set", f"Set it, or write ${{env:{name}:DEFAULT}}."
-        )
+        raise RubricError(f"{path}: the variable {name} is not set", f"Set it, or write ${{env:{name}:DEFAULT}}.")
     return said
 
 
@@ -76,6 +74,4 @@ def _file(name: str, path: Path) -> object:
         value: object = json.loads(text) if wanted.suffix == ".json" else text
         return value
     except (OSError, ValueError) as error:
-        raise RubricError(
-            f"{path}: {name} can't be read ({type(error).__name__})", "Check its path and content."
-        ) from None
+        raise RubricError(f"{path}: {name} can't be read ({type(error).__name__})", "Check its path.") from None

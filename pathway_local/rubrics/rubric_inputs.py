@@ -77,9 +77,7 @@ def _settled(
     for name in unused:
         if inputs[name].default is None:
             at = prompty.places.of("inputs", name) if prompty.declared else where
-            raise RubricError(
-                f"{at}: inputs declares {name!r}, which the prompt never uses", "Use it in the prompt, or remove it."
-            )
+            raise RubricError(f"{at}: inputs declares {name!r}, which the prompt never uses", "Use it or remove it.")
         notices.append(f"the optional input {name!r} is ignored: the prompt never uses it")
     return {name: wanted for name, wanted in inputs.items() if name in used}
 
