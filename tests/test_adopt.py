@@ -131,6 +131,14 @@ def test_inputs_are_found_in_a_sentence() -> None:
     assert rubric.format.scores["score"].levels == {1: "Against it", 2: "Part of it", 3: "Same in substance"}
 
 
+def test_inputs_are_found_under_a_heading() -> None:
+    _, rubric = adopted("# Inputs\n- Question: what was asked\n- Answer: the reply\n\nAnswer only with Yes or No.\n")
+    assert {name: wanted.description for name, wanted in rubric.inputs.items()} == {
+        "question": "what was asked",
+        "answer": "the reply",
+    }
+
+
 def test_a_rubric_for_people_is_recognised() -> None:
     with pytest.raises(RubricError, match="no output format"):
         of_file(OWN / "people.md")
@@ -183,6 +191,11 @@ JSON_CASES: dict[str, tuple[str, dict[str, tuple[str, int]]]] = {
     "a verdict that is true or false": (
         'Judge {answer}. Return JSON: {"reason": "<why>", "correct": true or false}',
         {"reason": ("text", 0), "correct": ("score", 2)},
+    ),
+    "a status that two examples show": (
+        'Give {answer} a score from 1 to 5. Return JSON:\n{"status": "completed", "score": 4}\n'
+        'or {"status": "skipped", "score": null}',
+        {"status": ("choice", 0), "score": ("score", 5)},
     ),
     "a list of objects": (
         'Judge {answer}. Return JSON: {"findings": [{"quote": "<words>", "count": <number of times>}], "score": <1-5>}',
@@ -268,7 +281,7 @@ def test_what_is_not_certain_is_marked_and_refused_until_it_is_settled() -> None
     made = adopt(text.encode(), "mine.txt")
     assert made.unsettled == 1
     front = made.data.decode()
-    with pytest.raises(RubricError, match=r"mine\.prompty line 11: not settled: the prompt does not tell the scale"):
+    with pytest.raises(RubricError, match=r"mine\.prompty line 11: not settled: the prompt does not state the scale"):
         parse_rubric(front, "mine.prompty")
     settled = re.sub(r" *# UNSETTLED[^\n]*\n", "", front).replace("max: 5", "max: 3")
     assert parse_rubric(settled, "mine.prompty").format.scores["clarity_score"].values == (1, 2, 3)
@@ -381,7 +394,7 @@ def test_feedback_without_its_label_and_the_better_of_two() -> None:
     assert rubric.format.scores["score"].values == (1, 2, 3, 4, 5)
     made = adopt((PROMETHEUS % 'either "A" or "B"').encode(), "mine.txt")
     assert made.unsettled == 1
-    assert b"# UNSETTLED: A counts as 0 and B as 1: which of them is good?" in made.data
+    assert b"# UNSETTLED: the prompt does not say which is better; A counts as 0 and B as 1" in made.data
 
 
 TOO_DEEP = {

@@ -63,13 +63,13 @@ def _value(slot: Slot, reply: Reply) -> st.SearchStrategy[Value]:
     if field.type == "text":
         after = reply.form.after(slot.name)
         plain = free.filter(lambda text: not after or (text + after).find(after) == len(text))
-        return free if reply.form.quoted else plain
+        return free if reply.form.in_json else plain
     if field.type == "list":
         return st.lists(free, max_size=field.items)
     if field.type == "number":
         number = st.integers(field.min * 10**field.decimals, field.max * 10**field.decimals)
         return number.map(lambda scaled: scaled / 10**field.decimals if field.decimals else scaled)
-    return st.sampled_from(list(field.texts(reply.form.quoted).values()))
+    return st.sampled_from(list(field.texts(reply.form.in_json).values()))
 
 
 @settings(max_examples=150, deadline=None)
@@ -182,9 +182,9 @@ def test_details_leave_out_what_they_say() -> None:
 @pytest.mark.parametrize(
     ("text", "missing"),
     [
-        ("no sections at all", "Score"),
-        ("fine\n\n**Score:** 7\n\n**Justification:**\nx", "none of"),
-        ("fine\n\n**Score:** 4", "Justification"),
+        ("no sections at all", "analysis: nothing ends the text"),
+        ("fine\n\n**Score:** 7\n\n**Justification:**\nx", "score: expected one of 1, 2"),
+        ("fine\n\n**Score:** 4", "the layout's text behind score is missing"),
     ],
 )
 def test_text_without_the_format_is_refused(text: str, missing: str) -> None:
@@ -195,8 +195,8 @@ def test_text_without_the_format_is_refused(text: str, missing: str) -> None:
 @pytest.mark.parametrize(
     ("block", "said"),
     [
-        ({"layout": "{a}", "fields": {"a": {"type": "text"}}}, "no field of type score"),
-        ({"layout": "{a}{b}", "fields": {"a": SCORE, "b": SCORE}}, "nothing stands between"),
+        ({"layout": "{a}", "fields": {"a": {"type": "text"}}}, "no field has the type score"),
+        ({"layout": "{a}{b}", "fields": {"a": SCORE, "b": SCORE}}, "nothing separates"),
         ({"layout": "{a} {c}", "fields": {"a": SCORE}}, "does not declare"),
         ({"layout": "{a}", "fields": {"a": SCORE, "b": SCORE}}, r"\{b\} 0 times"),
         ({"layout": "{a} {b}", "fields": {"a": SCORE, "b": {"type": "list"}}}, "needs a JSON layout"),

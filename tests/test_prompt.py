@@ -142,7 +142,7 @@ def test_a_long_prompt_fails_with_both_numbers_or_is_cut_and_marked(judge: tuple
     assert "4096" in str(error)
     cut = written(writer_for(judge, rubric, context=4096, truncate="retrieved_content"), inputs)
     assert cut.marks == ("truncated:retrieved_content",)
-    assert len(cut.ids) + cut.reply.plan == 4096
+    assert len(cut.ids) + cut.reply.reserve == 4096
     whole = written(writer_for(judge, rubric), {**inputs, "retrieved_content": "fine"})
     assert cut.ids[-20:] == whole.ids[-20:]
 
@@ -166,7 +166,7 @@ def test_a_text_far_beyond_the_context_is_never_encoded_whole(
     cutting = writer_for(judge, rubric, truncate="retrieved_content")
     cut = written(cutting, inputs)
     assert cut.marks == ("truncated:retrieved_content",)
-    assert len(cut.ids) + cut.reply.plan == 20_000
+    assert len(cut.ids) + cut.reply.reserve == 20_000
     [error] = cutting.write([Case("1", {**inputs, "question": far})])
     assert isinstance(error, PromptTooLong)
     assert longest < 1_000_000

@@ -12,7 +12,7 @@ from pathway_local.errors import FormatError, MissingInput, RubricError
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.fields import Text
+from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.rubric import Rubric, load_rubric, parse_rubric
 
 OWN = Path(__file__).parent / "rubric_files"
@@ -66,15 +66,15 @@ def test_a_limit_that_can_not_hold_the_format_is_raised_with_a_notice() -> None:
     assert rubric.format.scores["stars"].values == (1, 2, 3, 4, 5)
     assert any("max_tokens 1 can't hold the output format: raised to" in said for said in rubric.notices)
     tags = parse_rubric((OWN / "tags.prompty").read_text().replace("max_tokens: 800", "max_tokens: 1"), "mine.prompty")
-    assert f"max_tokens 1 can't hold the output format: raised to {tags.format.reply({}).plan}" in tags.notices
-    assert [field.tokens for field in tags.format.fields.values() if isinstance(field, Text)] == [300, 120]
+    assert f"max_tokens 1 can't hold the output format: raised to {tags.format.reply({}).reserve}" in tags.notices
+    assert [field.tokens for field in tags.format.fields.values() if isinstance(field, TextField)] == [300, 120]
 
 
 def test_a_limit_that_holds_the_format_shortens_its_texts() -> None:
     text = (OWN / "tags.prompty").read_text()
     short = parse_rubric(text.replace("max_tokens: 800", "max_tokens: 200"), "mine.prompty")
-    assert short.format.reply({}).plan <= 200
-    assert all(field.tokens >= 32 for field in short.format.fields.values() if isinstance(field, Text))
+    assert short.format.reply({}).reserve <= 200
+    assert all(field.tokens >= 32 for field in short.format.fields.values() if isinstance(field, TextField))
     assert not any("max_tokens" in said for said in short.notices)
 
 
@@ -100,7 +100,7 @@ def test_names_used_and_declared_must_match() -> None:
 def test_an_optional_input_that_is_never_used_is_left_out_with_a_notice() -> None:
     rubric = load_rubric(str(OWN / "keys.prompty"))
     assert list(rubric.inputs) == ["query", "response"]
-    assert any("'tool_definitions' is left out" in said for said in rubric.notices)
+    assert any("'tool_definitions' is ignored" in said for said in rubric.notices)
 
 
 def test_an_input_that_the_case_lacks_takes_its_default() -> None:
@@ -122,7 +122,7 @@ def test_inputs_that_nobody_declares_are_read_from_the_prompt() -> None:
 
 @pytest.mark.parametrize("outputs", ["outputs: 5\n", "outputs: {layot: json, fieldz: {}}\n", "outputs: []\n"])
 def test_outputs_that_declare_nothing_are_refused_though_the_prompt_asks_for_a_format(outputs: str) -> None:
-    with pytest.raises(FormatError, match="line 3, column 1: outputs has neither layout and fields"):
+    with pytest.raises(FormatError, match="line 3, column 1: outputs has neither a layout with fields"):
         rubric_of("inputs: {answer: {}}\n", "user:\n{{answer}} Reply only with Yes or No.", outputs=outputs)
 
 
@@ -132,15 +132,15 @@ def test_outputs_that_declare_nothing_are_refused_though_the_prompt_asks_for_a_f
         ("name: x\ninputz: {answer: {}}\n", r"line 3, column 1: unknown key 'inputz'"),
         ("inputs: [answer]\n", r"line 2, column 1: inputs must map"),
         ("inputs: {answer: {type: string, emtpy: judge}}\n", r"line 2, column 33: inputs.answer has an unknown key"),
-        ("inputs: {answer: {empty: maybe}}\n", r"line 2, column 19: .* neither judge nor fail"),
+        ("inputs: {answer: {empty: maybe}}\n", r"line 2, column 19: .* must be judge or fail"),
         ("model: {parameters: {temperature: hot}}\n", r"line 2, column 22: model.parameters.temperature"),
         ("model: {options: {topP: 2}}\n", r"line 2, column 19: model.options.topP must be a number from 0 to 1"),
-        ("template: {format: erb}\n", r"line 2, column 12: template 'erb' is not known"),
+        ("template: {format: erb}\n", r"line 2, column 12: unknown template 'erb'"),
         ("template: {form: jinja2}\n", r"line 2, column 12: unknown key 'form'"),
         ("a: [\n", r"line 3, column"),
         ("name: a\nname: b\n", r"line 3, column 1: 'name' stands twice"),
         ('description: "\\ud83d"\n', r"line 2, column 14: .* is half of a character"),
-        ("- a\n", "holds no keys"),
+        ("- a\n", "has no keys"),
         ("rules: {a: b}\n", r"line 2, column 1: rules must be a list"),
     ],
 )  # fmt: skip

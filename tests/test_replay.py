@@ -9,7 +9,7 @@ from walks import Walker, legal_ids
 
 from pathway_local.judging.replay import Replay
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.fields import Text
+from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.rubric import load_rubric
 
 
@@ -17,7 +17,7 @@ from pathway_local.rubrics.rubric import load_rubric
 def test_cut_fields_are_those_where_the_mask_let_no_letter_through(walker: Walker, tiny_judge: Path, name: str) -> None:
     tokenizer, rubric = JudgeTokenizer(tiny_judge), load_rubric(name)
     reply = rubric.format.reply(dict.fromkeys(rubric.inputs, "x"))
-    texts = [slot.name for slot in reply.form.slots if isinstance(slot.field, Text)]
+    texts = [slot.name for slot in reply.form.slots if isinstance(slot.field, TextField)]
     seen = []
     for seed in range(24):
         _, ids, _ = walker.walk(reply.grammar(), seed, awkward=seed % 2 == 0, limit=3000)

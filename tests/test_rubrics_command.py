@@ -109,7 +109,7 @@ def test_check_refuses_what_does_not_fit_the_context(judge_folder: Path) -> None
     rubric = load_rubric("groundedness")
     lengths = inspect(rubric, spec).lengths
     assert lengths is not None
-    needed = lengths.own + rubric.format.reply({}).plan
+    needed = lengths.own + rubric.format.reply({}).reserve
     tight = JudgeUse(spec.tokenizer, spec.chat, needed + LITTLE_ROOM - 1)
     assert any(f"only {LITTLE_ROOM - 1} of" in said for said in inspect(rubric, tight).advice)
     with pytest.raises(EngineError, match=f"context of {needed:,} tokens is too short for the rubric groundedness"):
@@ -193,9 +193,9 @@ def test_adopt_overwrites_nothing_unless_told(run: Run, tmp_path: Path) -> None:
         (("adopt", OWN / "levels.yaml"), "is a rubric already"),
         (("adopt", OWN / "labels.txt", "--layout", "xml"), "no layout 'xml'"),
         (("adopt", OWN / "labels.txt", "-o", "nowhere/x.prompty"), "there is no folder nowhere"),
-        (("adopt", "/dev/zero"), "are too many for a prompt"),
+        (("adopt", "/dev/zero"), "are too long for a prompt"),
         (("check", "/dev/null"), "no rubric is called"),
-        (("adopt", "/dev/null"), "there is no text in it"),
+        (("adopt", "/dev/null"), "the file is empty"),
         (("show", "gold-anser"), "gold-answer"),
     ],
 )

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.score_text import read_score, scale_text
-from pathway_local.rubrics.fields import Score
+from pathway_local.rubrics.fields import ScoreField
 
-FIVE = Score(levels={1: "Bad", 2: "Poor", 3: "Fair", 4: "Good", 5: "Level 5, the best"})
-PLAIN = Score(min=0, max=10)
-PASS = Score(levels={0: "bad", 1: "good"}, written={0: "Fail", 1: "Pass"})
+FIVE = ScoreField(levels={1: "Bad", 2: "Poor", 3: "Fair", 4: "Good", 5: "Level 5, the best"})
+PLAIN = ScoreField(min=0, max=10)
+PASS = ScoreField(levels={0: "bad", 1: "good"}, written={0: "Fail", 1: "Pass"})
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_other_scales() -> None:
     assert read_score("pass", PASS) == (1, "case")
     assert read_score("Fail.", PASS) == (0, "score-form")
     assert read_score("1", PASS) == (1, "score-form")
-    assert (scale_text(FIVE), scale_text(Score(levels={1: "a", 3: "b"}))) == ("1 to 5", "1, 3")
+    assert (scale_text(FIVE), scale_text(ScoreField(levels={1: "a", 3: "b"}))) == ("1 to 5", "1, 3")
 
 
 @settings(max_examples=300, deadline=None)

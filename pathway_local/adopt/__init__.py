@@ -1,1 +1,1 @@
-"""Reads what a prompt says of itself: where its inputs go, which scale it has and which format it asks for."""
+"""Finds out of a prompt where its inputs go, which scale it uses and which format it asks for."""

@@ -1,4 +1,4 @@
-"""Makes a rubric of a prompt: front matter from what was found in it, then the prompt itself, byte for byte."""
+"""Turns a prompt into a rubric: writes front matter from what it finds, and keeps the prompt byte for byte."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from pathway_local.adopt.finding import Finding, Source
-from pathway_local.adopt.formats import FoundFormat, find_format
+from pathway_local.adopt.formats import FoundFormat, closing, find_format, score_line
 from pathway_local.adopt.front_matter import MARK, FrontMatterEntry, write_front
 from pathway_local.adopt.inputs import FoundInput, find_inputs, findings
 from pathway_local.adopt.placeholders import Placeholders, find_placeholders, shown
 from pathway_local.adopt.questions import Ask, asked_format, asked_inputs
 from pathway_local.adopt.schemas import schema_candidates
-from pathway_local.adopt.score_line import closing, score_line
 from pathway_local.errors import RubricError, UsageError
 from pathway_local.prompty.prompty_file import MOST_INPUTS, ROLE, SYNTAXES, split_front_matter, text_of
 from pathway_local.system.safe_yaml import load_yaml
@@ -31,7 +30,7 @@ PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """The new rubric's bytes, what was found, and how many points are left open in it."""
+    """The new rubric's bytes, the findings, and the number of open points in it."""
 
     data: bytes
     findings: tuple[Finding, ...]
@@ -39,10 +38,10 @@ class Adoption:
 
 
 def adopt(data: bytes, where: str, *, layout: str = "", ask: Ask | None = None) -> Adoption:
-    """The rubric that the prompt in `data` stands for; `where` is its path. Raises RubricError.
+    """Makes a rubric of the prompt in `data`; `where` is its path. Raises RubricError.
 
-    `layout` is `score-line` for a prompt that asks for no format. What is not certain is put to `ask`; without
-    it, or without an answer, it stays as a marked line.
+    `layout` is `score-line` for a prompt that asks for no format. `ask` puts uncertain points to the user. A point that
+    nobody settles gets a marked line in the rubric.
     """
     prompt = _read(data, where)
     inputs = prompt.inputs()
@@ -62,7 +61,7 @@ def adopt(data: bytes, where: str, *, layout: str = "", ask: Ask | None = None) 
 
 @dataclass(frozen=True)
 class _Prompt:
-    """A prompt's text in its parts: front matter as it stands and as read, and the body."""
+    """A prompt in parts: its front matter as text and as values, and its body."""
 
     head: str
     body: str
@@ -72,18 +71,18 @@ class _Prompt:
 
     @property
     def roles(self) -> bool:
-        """Whether the text begins with a role marker: in other texts such a line is a part of an example."""
+        """Whether the text begins with a role marker: further down, such a line belongs to an example."""
         first = next((line for line in self.body.splitlines() if line.strip()), "")
         return bool(self.head) or bool(ROLE.match(first))
 
     def inputs(self) -> list[FoundInput]:
-        """The inputs that the front matter declares, or those of the text."""
+        """The inputs that the front matter declares, or else those found in the text."""
         declared = self.front.get("inputs", self.front.get("inputSchema"))
         names = [str(name) for name in declared] if isinstance(declared, Mapping) else []
         return find_inputs(self.source, self.placeholders, names)
 
     def with_front(self, written: str) -> str:
-        """The new file: the keys that were written go in front of the closing line of what is there."""
+        """The new file: `written` goes at the end of the front matter that is there, or becomes the front matter."""
         if not self.head:
             return f"---\n{written}---\n{self.body}"
         end = re.search(r"^---[ \t]*\r?\n?\Z", self.head, re.MULTILINE)
@@ -99,12 +98,12 @@ def _read(data: bytes, where: str) -> _Prompt:
         head = text[: len(text) - len(body)]
         read = load_yaml(matter, where, RubricError, first_line=2)
         if not isinstance(read, Mapping):
-            raise RubricError(f"{where}: the front matter holds no keys", "Take the two --- lines out, or fill them.")
+            raise RubricError(f"{where}: the front matter has no keys", "Remove its two --- lines, or add keys.")
         front = {str(key): value for key, value in read.items()}
     source = Source(body.replace("\r\n", "\n"), first_line)
     found = find_placeholders(source)
     if len(found.rows) > MOST_INPUTS:
-        raise RubricError(f"{where}: {len(found.rows)} places in braces are too many", f"The limit is {MOST_INPUTS}.")
+        raise RubricError(f"{where}: {len(found.rows)} names stand in braces", f"The limit is {MOST_INPUTS} inputs.")
     declared = front.get("template")
     named = str(declared.get("format", "")) if isinstance(declared, Mapping) else str(declared or "")
     if named in SYNTAXES:
@@ -113,25 +112,25 @@ def _read(data: bytes, where: str) -> _Prompt:
 
 
 def _format(prompt: _Prompt, names: Sequence[str], layout: str, where: str) -> FoundFormat | None:
-    """What the prompt asks for, or None where its front matter declares it already."""
+    """The format that the prompt asks for; None if its front matter declares one already."""
     declared = next((prompt.front[key] for key in OUTPUT_KEYS if key in prompt.front), None)
     if isinstance(declared, Mapping) and "layout" in declared:
         return None
     source = replace(prompt.source, text=shown(prompt.source.text, prompt.placeholders.syntax))
     found = find_format(source, names, list(schema_candidates(declared)))
     if layout and found:
-        said = f"{where} line {found.findings[0].line}: the prompt asks for a format of its own"
-        raise UsageError(said, "Leave --layout out: it is for prompts that ask for none.")
+        said = f"{where} line {found.findings[0].line}: the prompt already asks for a format"
+        raise UsageError(said, "Leave out --layout: it is for prompts that ask for no format.")
     if not found and not layout:
-        said = f"{where}: this asks for no output format that holds a score; it reads like a rubric for people"
-        raise RubricError(said, "Give it the usual one: --layout score-line.")
+        said = f"{where}: the text asks for no output format with a score; it looks like a rubric for people"
+        raise RubricError(said, "Use the standard format: add --layout score-line.")
     return found or score_line(source)
 
 
 def _entries(
     prompt: _Prompt, inputs: Sequence[FoundInput], found: FoundFormat | None, layout: str, where: str
 ) -> Iterator[FrontMatterEntry]:
-    """The keys that the front matter lacks."""
+    """The keys that the front matter still needs."""
     if not prompt.head:
         yield FrontMatterEntry("name", _name(where))
     if not INPUT_KEYS & prompt.front.keys():

@@ -1,4 +1,4 @@
-"""From what a prompt says of a value to the field that it is in an `outputs:` block."""
+"""Turns what a prompt says of a value into a field of an `outputs:` block."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -14,9 +14,7 @@ SCORED = re.compile(r"(?:^|[._ ])(?:\w*score|\w*rating|grade|stars|level|mark)s?
 VERDICTS = re.compile(r"verdict|result|label|grade|pass|decision|outcome|judg|correct|answer|status", re.IGNORECASE)
 GUESS: Range = (1, 5)
 
-_ECHO = re.compile(
-    r"provided|given|as is|unchanged|evaluated|same|copy|copied|repeat|original|from the input", re.IGNORECASE
-)
+_ECHO = re.compile(r"(?i)provided|given|as is|unchanged|evaluated|same|copy|copied|repeat|original|from the input")
 _COUNT = re.compile(r"\b(?:number|count|total|how many)\b", re.IGNORECASE)
 _SHARE = re.compile(r"between 0(?:\.0)? and 1(?:\.0)?\b|0\.0\s*[-–]\s*1\.0|\bprobability\b", re.IGNORECASE)
 _NULLABLE = re.compile(r"\bor null\b|\bnull (?:if|when)\b|\bnull\b.*\bif\b", re.IGNORECASE)
@@ -32,7 +30,7 @@ _NO_LEVEL = re.compile(r"^(?:nothing to|not applicable|n/?a\b|cannot be|can't be
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A field as its YAML, what the table says of it, and why it is not certain."""
+    """A field as YAML values, its description in the table of findings, and why it is not certain."""
 
     field: Field
     said: str
@@ -40,11 +38,11 @@ class Declared:
     row: int = -1
 
 
-def declare(place: Place, scales: Scales, inputs: Collection[str], *, quoted: bool) -> Declared:
-    """The field that this value is; `quoted` inside JSON."""
+def declare(place: Place, scales: Scales, inputs: Collection[str], *, in_json: bool) -> Declared:
+    """The field for this value; `in_json` says whether the format is JSON."""
     if place.name in inputs and place.kind in ("text", ""):
-        doubt = "" if _ECHO.search(place.said) else "it may be the input given back, or a text that the judge writes"
-        return Declared({"type": "echo", "input": place.name}, "the input, given back", doubt)
+        doubt = "" if _ECHO.search(place.said) else "the prompt does not say whether to repeat this input"
+        return Declared({"type": "echo", "input": place.name}, "the input, repeated", doubt)
     if _is_score(place):
         return _score(place, scales)
     choices = _choices(place)
@@ -52,19 +50,19 @@ def declare(place: Place, scales: Scales, inputs: Collection[str], *, quoted: bo
         return Declared({"type": "choice", "choices": choices}, " or ".join(choices))
     if place.kind == "boolean" or re.search(r"^<?(?:true or false|true/false|boolean)", place.said, re.IGNORECASE):
         return Declared({"type": "boolean"}, "true or false")
-    if quoted and (place.kind == "objects" or _NULLABLE.search(place.said) or place.kind == "null"):
+    if in_json and (place.kind == "objects" or _NULLABLE.search(place.said) or place.kind == "null"):
         return _structured(place)
     if place.kind == "list":
         return Declared({"type": "list", "items": 5, "tokens": 40}, "up to 5 texts")
     if place.kind in ("", "number") and (_SHARE.search(place.said) or _COUNT.search(place.said) or _is_count(place)):
         return _number(place)
     tokens = text_tokens(f"{place.name} {place.said}")
-    doubt = "" if place.kind != "number" else "a number stands there, and no scale is told"
+    doubt = "" if place.kind != "number" else "the prompt shows a number but no scale"
     return Declared({"type": "text", "tokens": tokens}, f"text of up to {tokens} tokens", doubt)
 
 
 def text_tokens(said: str) -> int:
-    """A budget for a text, by the words that its description asks for."""
+    """The budget of a text in tokens, from the length that its description asks for."""
     words = _WORDS.search(said)
     if words:
         return max(40, -(-int(words.group(2)) * 2 // 10) * 10)
@@ -74,13 +72,14 @@ def text_tokens(said: str) -> int:
 
 
 def promoted(places: Sequence[Place], declared: Mapping[str, Declared]) -> tuple[str, Declared] | None:
-    """The choice or boolean that is the verdict where nothing is a score: Pass is 1, Fail is 0."""
+    """The choice or boolean that serves as the score if nothing else does: Pass is 1, Fail is 0."""
     for place in places:
         field = declared[place.name].field
         words = _words_of(field)
         if len(words) == 2 and (VERDICTS.search(place.name) or len(places) == 1):
             written = polarity(words)
-            doubt = "" if written else f"{words[0]} counts as 0 and {words[1]} as 1: which of them is good?"
+            guess = f"the prompt does not say which is better; {words[0]} counts as 0 and {words[1]} as 1"
+            doubt = "" if written else guess
             written = written or dict(enumerate(words))
             score: Field = {"type": "score", "levels": dict(written), "written": dict(written)}
             return place.name, Declared(
@@ -110,9 +109,9 @@ def _score(place: Place, scales: Scales) -> Declared:
     told = range_in(place.said)
     found = (told, place.row) if told else scales.range_of(place.name)
     scale, row = found or (GUESS, -1)
-    doubt = "" if found else f"the prompt does not tell the scale; {GUESS[0]} to {GUESS[1]} is a guess"
+    doubt = "" if found else f"the prompt does not state the scale; {GUESS[0]} to {GUESS[1]} is a guess"
     field: Field = {"type": "score", "scale": "ordinal"}
-    never = "; never null: a case that lacks an input fails before it is judged" if "null" in place.said else ""
+    never = "; never null, since a case without its inputs fails before it is judged" if "null" in place.said else ""
     said = f"{scale[0]} to {scale[1]}"
     levels = scales.levels_of(place.name, scale)
     if levels is None:
@@ -129,7 +128,7 @@ def _choices(place: Place) -> list[str]:
     if either and place.kind in ("text", ""):
         return re.findall(r"[A-Za-z_-]{2,20}", re.sub(r"\bor\b", "|", place.said))
     words = list(dict.fromkeys(_QUOTED.findall(place.said)))
-    # `"completed" if …, or "skipped" if …`: the words come first, in quotes.
+    # As in `"completed" if …, or "skipped" if …`: the description begins with a word in quotes.
     begins = re.match(r"^[`\"'<\[(]*[\"'`]", place.said) and re.search(r"\bor\b", place.said)
     return words if begins and 2 <= len(words) <= 6 else []
 
@@ -142,7 +141,7 @@ def _is_count(place: Place) -> bool:
 
 def _number(place: Place) -> Declared:
     if _SHARE.search(place.said):
-        return Declared({"type": "number", "min": 0, "max": 1, "decimals": 2}, "0 to 1 with two digits")
+        return Declared({"type": "number", "min": 0, "max": 1, "decimals": 2}, "0 to 1 with two decimals")
     return Declared({"type": "number", "min": 0, "max": 1000}, "a whole number up to 1000")
 
 
@@ -151,7 +150,7 @@ def _structured(place: Place) -> Declared:
         schema = {"type": "array", "maxItems": 5, "items": _object_schema(place.inner)}
         return Declared({"type": "json", "schema": schema, "tokens": 1200}, "up to 5 objects")
     schema = {"type": ["string", "null"], "maxLength": 400}
-    doubt = "" if place.said else "null stands there: is it a text, a number, or nothing at all?"
+    doubt = "" if place.said else "the prompt shows only null; a text or null is a guess"
     return Declared({"type": "json", "schema": schema, "tokens": 500}, "a text or null", doubt)
 
 

@@ -1,4 +1,4 @@
-"""What was found in a prompt, and where."""
+"""Findings in a prompt, and the lines that they stand on."""
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from functools import cached_property
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a prompt says. `line` is 0 where it stands nowhere; `doubt` tells why it is not certain."""
+    """One thing that a prompt says. `line` is 0 if no line says it; `doubt` says why it is not certain."""
 
     what: str
     value: str
@@ -24,7 +24,7 @@ class Source:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The text's lines, without their ends."""
+        """The lines of the text without line ends."""
         return self.text.split("\n")
 
     @cached_property
@@ -35,7 +35,7 @@ class Source:
         return starts
 
     def row(self, offset: int) -> int:
-        """The index in `lines` of the line that holds this offset."""
+        """The index in `lines` of the line at this offset."""
         return bisect_right(self._starts, offset) - 1
 
     def start(self, row: int) -> int:
@@ -43,16 +43,16 @@ class Source:
         return self._starts[row]
 
     def line(self, row: int) -> int:
-        """The number, in the file, of the line with this index."""
+        """The number in the file of the line with this index."""
         return row + self.first_line
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A value that a format asks for: its name, what is said of it, and where.
+    """A value that a format asks for: its name, what the prompt says of it (`said`), and its line.
 
-    `kind` is what the skeleton's own syntax tells: text, number, boolean, list, objects, null, or nothing.
-    `inner` holds the members of objects in a list.
+    `kind` comes from the syntax of the format: text, number, boolean, list, objects or null; empty if that shows none.
+    `inner` holds the members of the objects in a list.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A format that the prompt may ask for: `layout` as in an `outputs:` block, and what goes into it."""
+    """A format that the prompt may ask for: `layout` as in an `outputs:` block, and the values in it."""
 
     kind: str
     layout: str

@@ -1,4 +1,4 @@
-"""Writes front matter as a person would: a key for each line, and marks above what is not certain."""
+"""Writes front matter as a person would: one key per line, and a mark above each point that is not certain."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,9 +11,9 @@ MARK = "# UNSETTLED:"
 
 @dataclass(frozen=True, slots=True)
 class FrontMatterEntry:
-    """A key and its value; `doubts` tells, by the value's own keys, what is not certain.
+    """A key and its value. `doubts` says by the value's own keys why something is not certain.
 
-    For `outputs`, `value` holds the fields, and `layout` what stands around them.
+    For `outputs`, `value` holds the fields, and `layout` is the text around them.
     """
 
     key: str
@@ -56,7 +56,7 @@ def _marks(doubt: str, indent: str) -> Iterator[str]:
 
 
 def _text(key: str, value: object, indent: str) -> Iterator[str]:
-    """A text of several lines as a block that can be read; anything else on one line."""
+    """A text of several lines as a readable block, anything else on one line."""
     if isinstance(value, str) and "\n" in value and not value[0].isspace() and value == value.rstrip():
         yield f"{indent}{_flow(key)}: |-"
         yield from (f"{indent}  {line}" if line else "" for line in value.split("\n"))

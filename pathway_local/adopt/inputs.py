@@ -1,4 +1,4 @@
-"""The inputs of a prompt: those that have a place in it, or those that it only speaks of."""
+"""The inputs of a prompt: those that it marks with braces, or those that it only mentions."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ _BLANK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FoundInput:
-    """An input's name, what the prompt says of it, and whether it may be empty."""
+    """An input: its name, what the prompt says of it, and whether it may be empty."""
 
     name: str
     said: str
@@ -38,7 +38,7 @@ class FoundInput:
 
 
 def find_inputs(source: Source, placeholders: Placeholders, declared: Iterable[str] = ()) -> list[FoundInput]:
-    """The inputs in the order of the prompt, or those that are `declared` already."""
+    """The inputs in the order of the prompt, or the `declared` ones if there are any."""
     names = list(declared)
     if names:
         return [_described(source, name, placeholders.rows.get(name, -1)) for name in names]
@@ -47,29 +47,29 @@ def find_inputs(source: Source, placeholders: Placeholders, declared: Iterable[s
     found = _under_heading(source) or _enumerated(source)
     if found:
         return [_described(source, name, row) for name, row in found]
-    doubt = "the prompt does not tell what it is given; correct the names"
+    doubt = "the prompt does not name its inputs; these names are a guess"
     return [FoundInput(name, "", -1, False, doubt) for name in GUESS]
 
 
 def findings(inputs: Iterable[FoundInput], source: Source) -> Iterator[Finding]:
-    """A line of the table for each input."""
+    """One row of the table of findings for each input."""
     for found in inputs:
         value = f"{found.name} (may be empty)" if found.empty else found.name
         yield Finding("input", value, source.line(found.row) if found.row >= 0 else 0, found.doubt)
 
 
 def identifier(text: str) -> str:
-    """A name made of the words of a phrase: AI answer → ai_answer."""
+    """A name made of the words of a phrase, such as ai_answer for "AI answer"."""
     return re.sub(r"\W+", "_", re.sub(r"['’]s?\b", "", text.strip().lower())).strip("_")
 
 
 def _doubt(name: str) -> str:
-    return f"{name} may be an input, or a place that the judge fills in" if OUTPUT_WORDS.fullmatch(name) else ""
+    return f"{name} may be an input, or a blank for the judge to fill in" if OUTPUT_WORDS.fullmatch(name) else ""
 
 
 def _described(source: Source, name: str, row: int, doubt: str = "") -> FoundInput:
     found = [said for line in source.lines if (said := _said_of(name, line))]
-    # The same label many times stands in examples: what follows it there is a case, no description.
+    # A label that comes several times stands in examples, where a case follows it and not a description.
     said = found[0] if len(found) == 1 else ""
     return FoundInput(name, said[:200], row, any(_BLANK.search(text) for text in found), doubt)
 
@@ -99,7 +99,10 @@ def _under_heading(source: Source) -> list[tuple[str, int]]:
 
 
 def _enumerated(source: Source) -> list[tuple[str, int]]:
-    """Names out of a sentence such as "read the question, the ideal answer and the AI answer"."""
+    """Names from a sentence such as "read the question, the ideal answer and the AI answer".
+
+    A name counts only if the prompt uses it elsewhere too, or any listing of things would yield inputs.
+    """
     best: list[tuple[str, int]] = []
     whole = source.text.lower()
     for row, line in enumerate(source.lines):

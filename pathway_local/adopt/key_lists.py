@@ -1,4 +1,4 @@
-"""Formats told as a list of keys, each with a description, under a sentence that asks for a JSON object."""
+"""Formats described as a list of JSON keys, each with a description, under a sentence that asks for an object."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ def key_list_candidates(source: Source) -> Iterator[Candidate]:
 
 
 def _nodes(lines: Sequence[str], first: int) -> tuple[list[_Node], int]:
-    """The bulleted keys from a line on, nested by how far they are indented, and the line that ends them."""
+    """The bulleted keys from line `first` on, nested by their indentation, and the line that ends them."""
     top: list[_Node] = []
     path: list[_Node] = []
     for row in range(first, len(lines)):
@@ -50,7 +50,7 @@ def _nodes(lines: Sequence[str], first: int) -> tuple[list[_Node], int]:
         if not found:
             if not lines[row].strip():
                 continue
-            # Text that goes on under a key belongs to it; text at the margin ends the list.
+            # Indented text under a key continues its description; text at the margin ends the list.
             if path and len(lines[row]) - len(lines[row].lstrip()) > path[0].indent:
                 path[-1].said += f" {lines[row].strip()}"
                 continue

@@ -1,4 +1,4 @@
-"""Formats of labelled parts: lines such as **Score:** [1-5], each label with what belongs behind it."""
+"""Formats of labelled parts: lines such as **Score:** [1-5], a label and a slot to fill in."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from pathway_local.adopt.finding import Candidate, Place, Source
 from pathway_local.adopt.inputs import identifier
 from pathway_local.adopt.scales import SCORE_WORDS, range_in
-
-MOST = 60
-"""Labels of one format; more of them are a table of something else."""
 
 _SLOT = r"\[{1,2}[^\[\]\n]{1,400}\]{1,2}|<[^<>\n/]{1,400}>|\([^()\n]{3,400}\)|_{3,}|\.{3}|…|\d+\s*[-–]\s*\d+"
 _LABEL = r"(?P<label>[ \t]*(?:[#>]+[ \t]*)?[*_]*[A-Z][\w /'-]{0,40}?[*_]*[ \t]*:[*_]*)"
@@ -20,7 +17,7 @@ _ALONE = re.compile(rf"^[ \t]*(?P<slot>{_SLOT})[ \t]*$")
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A label with its slot: offsets of both, and the rows that they take."""
+    """A label and its slot: where each stands in the text, and their rows."""
 
     label: str
     start: int
@@ -29,10 +26,8 @@ class _Part:
 
 
 def label_candidates(source: Source) -> Iterator[Candidate]:
-    """Each block of labelled slots, one of which is a score's."""
+    """Each block of labelled slots with a score among them."""
     for block in _blocks(source, list(_parts(source))):
-        if len(block) > MOST:
-            continue
         said = [source.text[slice(*part.slot)] for part in block]
         scored = [bool(SCORE_WORDS.search(part.label)) for part in block]
         if not any(scored) and not any(range_in(text) for text in said):
@@ -81,7 +76,7 @@ def _names(block: Sequence[_Part]) -> list[str]:
 
 
 def _layout(text: str, block: Sequence[_Part], names: Sequence[str]) -> str:
-    """The block's own text with each slot's name in its place; [[…]] keeps its brackets."""
+    """The block's text with a field's name in place of each slot; [[…]] keeps its brackets."""
     layout, at = "", block[0].start
     for part, name in zip(block, names, strict=True):
         start, end = part.slot

@@ -1,4 +1,4 @@
-"""How a prompt marks the places of its inputs, and what the inputs are called."""
+"""How a prompt marks where its inputs go, and the names of the inputs."""
 
 import re
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ _DESCRIBED = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_`\"']*\{(\w+)\}[*_`\"']
 
 @dataclass(frozen=True, slots=True)
 class Placeholders:
-    """The syntax and, for each input, the row in which it stands first."""
+    """The syntax, and the first row of each input."""
 
     syntax: Syntax
     rows: dict[str, int]
 
 
 def find_placeholders(source: Source) -> Placeholders:
-    """Where the prompt has places for inputs; none where it only describes them or says nothing."""
+    """The marks for inputs in a prompt. The syntax is "none" if it has no marks, or only describes its inputs."""
     doubled, single = _rows(source, "double-braces"), _rows(source, "single-braces")
     if doubled and not _escaped(source.text, doubled):
         return Placeholders("jinja2" if _is_jinja(source.text, set(doubled)) else "double-braces", doubled)
@@ -31,7 +31,7 @@ def find_placeholders(source: Source) -> Placeholders:
 
 
 def shown(text: str, syntax: Syntax) -> str:
-    """The text as a judge reads it: with the braces that `str.format` would leave."""
+    """The text as the judge reads it: for "braces", {{ and }} become the braces that `str.format` leaves."""
     if syntax != "braces":
         return text
     return MARKS["braces"].sub(lambda mark: mark.group()[0] if mark.group() in ("{{", "}}") else mark.group(), text)
@@ -45,7 +45,7 @@ def _rows(source: Source, syntax: Syntax) -> dict[str, int]:
 
 
 def _escaped(text: str, doubled: dict[str, int]) -> bool:
-    """Whether {{x}} is an escaped {x}: in a text for `str.format` the inputs stand in single braces."""
+    """Whether {{x}} is an escaped {x}, since the text is for `str.format` and its inputs stand in single braces."""
     single = {found.group(1) for found in MARKS["single-braces"].finditer(text)}
     return bool(single) and _is_format(text) and not doubled.keys() & single
 
@@ -59,19 +59,19 @@ def _is_format(text: str) -> bool:
 
 
 def _is_jinja(text: str, names: set[str]) -> bool:
-    """Whether a template engine would read it as it is meant: every {{ }} holds a name, every choice is by one."""
+    """Whether Jinja reads the text as its author meant it: each {{ }} holds a name, and conditions test names."""
     try:
         turn = Turn("user", text)
         flaw, _ = turn.flaw()
         tree = parsed(text)
     except TemplateSyntaxError:
         return False
-    # Jinja drops {# #} without a word, and with it a part of the prompt.
+    # Jinja would silently drop {# … #}, and with it a part of the prompt.
     comments = "{#" in text and "#}" in text
     return not flaw and not comments and turn.variables >= names and not list(tree.find_all(nodes.Call))
 
 
 def _described(source: Source, name: str) -> bool:
-    """Whether the name heads a description wherever it stands, as in `- **{answer}**: what the chatbot said`."""
+    """Whether the name always heads a description, as in `- **{answer}**: what the chatbot said`."""
     lines = [line for line in source.lines if f"{{{name}}}" in line]
     return all((found := _DESCRIBED.match(line)) and found.group(1) == name for line in lines)

@@ -1,4 +1,9 @@
-"""The scales of a prompt: between which numbers a score lies, and what each of them is called."""
+"""The scales of a prompt: the range of each score, and the names of its levels.
+
+A prompt says its scale in a phrase ("from 1 to 5", "1-5", "1, 2 or 3") or lists the levels, one to a line. Prompts are
+full of other numbers, so a range counts only if it begins at 0 or 1 (or runs from -n to n) and stands in a line with a
+word such as score; a list counts only if its numbers follow each other, and it stands under such a word or uses one.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,28 +16,34 @@ Range = tuple[int, int]
 
 SCORE_WORDS = re.compile(r"scor|scale|rating|\brate\b|grade|grading|rubric|level|\bstars?\b|\bmark\b", re.IGNORECASE)
 LABEL_LENGTH = 80
+"""Characters of a level's name at most: what is longer is a description without a name."""
 
 _NUMBERS = re.compile(r"\b(?:integer|whole number|number|digit)\b", re.IGNORECASE)
 
+# "1-5", "1 (worst) to 5", "between 0 and 10"; but not "1-2 sentences", "$1-5", "1-5%" or "1-5.5".
 _DASHED = re.compile(
     r"(?<![\w.$])(-?\d{1,3})(?:\s*\([^()\n]{1,40}\))?\s*(-|–|—|\bto\b|\bthrough\b|\.\.+|\band\b)\s*(-?\d{1,3})(?![\w%]|\.\d)"
     r"(?!\s*(?:minor|major|more|other)?\s*(?:words?|sentences?|characters?|tokens?|items?|minutes?|paragraphs?|bullet|lines?))"
 )
+# "1, 2 or 3", "1|2|3"; but not "1, 2, …", which has no end.
 _LISTED = re.compile(r"(?<![\w.])\d{1,2}(?:\s*(?:,\s*or|,|\bor\b|\||/)\s*\d{1,2}(?![\w.]\d))+(?!\s*,?\s*(?:\.\.|…))")
+# "1 if it is right, 0 if it is not"
 _EITHER = re.compile(r"(?<![\w.])([01])\s*(?:for|if|=|means|when)\b")
 
+# A level that names itself: "Score 3 - Good", "[Clarity: 3] Good".
 _EXPLICIT = re.compile(
     r"^[\s>*#_•-]*(?:(?:score|level|rating|grade|stars?)\s*[:=]?|\[[A-Z][\w ]{0,40}:)\s*"
     r"(?P<n>\d{1,2})\]?(?P<rest>[^\d].*|)$",
     re.IGNORECASE,
 )
+# A level that needs a heading to be one: "3 - Good", "**3**: Good".
 _BARE = re.compile(r"^[\s>*#_•-]*(?P<n>\d{1,2})[*_]*\s*(?P<rest>[-–—.:=)|(].*)$")
 _HEADING = re.compile(r"^(?:#+\s.*|\*\*[^*]+\*\*:?|__[^_]+__:?|[A-Z][A-Z /_()-]{3,}|.{1,60}:)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class LevelSet:
-    """Numbers with their names, as they stand together in one part of a prompt."""
+    """Levels that stand together in a prompt: numbers, their names, and the heading above them."""
 
     labels: Mapping[int, str]
     row: int
@@ -45,10 +56,11 @@ class LevelSet:
 
 
 def range_in(said: str) -> Range | None:
-    """The scale that a phrase names, such as 1-5, from 1 to 5, 0 or 1, 1 if … 0 if …"""
+    """The scale in a phrase, such as "1-5", "from 1 to 5", "0 or 1" or "1 if …, 0 if …"; None if it has none."""
     bare = re.sub(r"[`\"'“”]", "", said)
     for found in _DASHED.finditer(bare):
         low, high = int(found.group(1)), int(found.group(3))
+        # "2 and 5" is a scale only behind "between".
         between = found.group(2) != "and" or "between" in bare[: found.start()].lower()
         if between and _plausible(low, high):
             return low, high
@@ -68,7 +80,7 @@ def _plausible(low: int, high: int) -> bool:
 
 
 def stem(name: str) -> str:
-    """What a score is about: its name without words such as score."""
+    """The topic of a score: the last word of its name that is not "score" or the like; empty if there is none."""
     words = [
         word for word in re.split(r"[\W_]+", name.lower()) if word not in ("", "score", "rating", "value", "final")
     ]
@@ -76,7 +88,7 @@ def stem(name: str) -> str:
 
 
 class Scales:
-    """All that a prompt says of its scales."""
+    """All ranges and level lists of a prompt."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -84,21 +96,25 @@ class Scales:
         self.ranges = _ranges(source, SCORE_WORDS) or _ranges(source, _NUMBERS)
 
     def range_of(self, name: str) -> tuple[Range, int] | None:
-        """The scale of the score of that name, and the line that tells it."""
+        """The scale of the score called `name`, and the row that states it.
+
+        The first that exists wins: a line that names the score's topic, the levels under a heading that names it, the
+        range that the prompt states most often, the last list of levels.
+        """
         topic = stem(name)
         for row, line in enumerate(self.source.lines) if topic else ():
             if topic in line.lower() and (found := range_in(line)):
                 return found, row
         about = [found for found in self.sets if topic and topic in found.heading.lower()]
         if not about and self.ranges:
-            # A "1-2" among many "1-5" is some other number.
+            # One "1-2" among several "1-5" is some other number. Of equally frequent ranges, the first counts.
             counts = [found for found, _ in self.ranges]
             return max(self.ranges, key=lambda item: (counts.count(item[0]), -item[1]))
         named = [found for found in about or self.sets if all(found.labels.values()) or len(found.labels) > 2]
         return (named[-1].range, named[-1].row) if named else None
 
     def levels_of(self, name: str, scale: Range) -> LevelSet | None:
-        """The level names of that score; the last set is the one that holds for the prompt's own criterion."""
+        """The levels of the score called `name`, if all have names. The last list counts: examples come earlier."""
         fitting = [found for found in self._own_sets(name) if found.range == scale and all(found.labels.values())]
         return fitting[-1] if fitting else None
 
@@ -109,13 +125,14 @@ class Scales:
 
 
 def _ranges(source: Source, words: re.Pattern[str]) -> list[tuple[Range, int]]:
-    """The scales in lines with one of these words, each with its row."""
+    """The ranges in lines with one of these words, each with its row."""
     rows = [row for row, line in enumerate(source.lines) if words.search(line)]
     return [(found, row) for row in rows if (found := range_in(source.lines[row]))]
 
 
 def _level_sets(source: Source) -> Iterator[LevelSet]:
     for pattern in (_EXPLICIT, _BARE):
+        # Levels may have paragraphs between them; a number that does not go on by one begins another list.
         current: list[tuple[int, str, int]] = []
         for row, line in enumerate(source.lines):
             found = pattern.match(line)
@@ -132,6 +149,7 @@ def _level_sets(source: Source) -> Iterator[LevelSet]:
 
 
 def _whole(source: Source, found: list[tuple[int, str, int]], *, explicit: bool) -> Iterator[LevelSet]:
+    """The list as a LevelSet, unless it is some other numbered list, such as steps."""
     if len(found) < 2 or min(number for number, _, _ in found) not in (0, 1):
         return
     heading = _heading(source, found[0][2])
@@ -140,8 +158,10 @@ def _whole(source: Source, found: list[tuple[int, str, int]], *, explicit: bool)
 
 
 def _heading(source: Source, row: int) -> str:
+    """The nearest heading in the eleven lines above; empty if there is none."""
     for above in range(row - 1, max(-1, row - 12), -1):
         line = source.lines[above].strip()
+        # A line of === or --- underlines the heading above it.
         if line and set(line) <= {"=", "-"} and above:
             return source.lines[above - 1]
         if _HEADING.match(line):
@@ -150,7 +170,7 @@ def _heading(source: Source, row: int) -> str:
 
 
 def _label(rest: str) -> str | None:
-    """A level's name; empty where there is only a sentence, None where the line is no level at all."""
+    """A level's name; empty for a description without a name, None for a line that is no level, such as an example."""
     text = rest.strip().lstrip("-–—:=.)|").strip()
     if re.match(r"[\"“'*_]*(?:[\"“]|example\b)", text, re.IGNORECASE):
         return None

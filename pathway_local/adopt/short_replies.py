@@ -1,4 +1,4 @@
-"""Formats told in a sentence: a bare number, Pass or Fail, [[rating]], Feedback … [RESULT], or a last label."""
+"""Formats asked for in a sentence: a bare number, Pass or Fail, [[rating]], Feedback … [RESULT], or a last label."""
 
 import re
 from collections.abc import Iterator
@@ -10,12 +10,8 @@ from pathway_local.adopt.scales import SCORE_WORDS, range_in
 _RESULT = re.compile(r"(Feedback:|\()[^\n\[\]]{0,200}\[RESULT\]\s*([^\n]{0,200})")
 _EITHER = re.compile(r"either\s+[\"“'`]?(\w{1,15})[\"”'`]?\s+or\s+[\"“'`]?(\w{1,15})\b", re.IGNORECASE)
 _DOUBLED = re.compile(r"[\"“'`]?([A-Z][A-Za-z ]{2,30}:)?\s*\[\[\s*(\d+|[A-Za-z ]{3,20})\s*\]\]")
-_ONLY = re.compile(
-    r"\bonly\b|nothing else|\bjust\b|\bsingle\b|without (?:any )?(?:other|further|explanation)", re.IGNORECASE
-)
-_ASKS = re.compile(
-    r"\b(?:respond|reply|answer|output|return|give|provide|write|print|say|end|produce)\b", re.IGNORECASE
-)
+_ONLY = re.compile(r"(?i)\bonly\b|nothing else|\bjust\b|\bsingle\b|without (?:any )?(?:other|further|explanation)")
+_ASKS = re.compile(r"(?i)\b(?:respond|reply|answer|output|return|give|provide|write|print|say|end|produce)\b")
 _NUMBER = re.compile(
     r"\b(?:only|just|single|nothing (?:but|except))\b[^.\n]{0,40}\b(?:number|integer|digit|score|rating)\b"
     r"|\b(?:number|integer|digit|score|rating)\b[^.\n]{0,40}(?:\bonly\b|\balone\b|nothing else|no other)",
@@ -38,14 +34,14 @@ POSITIVE = frozenset(("pass", "yes", "true", "correct", "right", "grounded", "sa
 
 
 def polarity(words: tuple[str, ...]) -> dict[int, str]:
-    """The two words as 0 and 1, where it is plain which of them is the good one."""
+    """The two words as 0 and 1; empty unless it is plain which one is the good one."""
     good = [word for word in words if word.lower() in POSITIVE]
     bad = [word for word in words if word.lower() in NEGATIVE]
     return {0: bad[0], 1: good[0]} if len(words) == 2 and len(good) == len(bad) == 1 else {}
 
 
 def short_candidates(source: Source) -> Iterator[Candidate]:
-    """The last short reply that the prompt asks for, of each kind."""
+    """The last candidate of each kind of short reply."""
     for find in (_result, _doubled, _inline, _words, _number, _last_label):
         yield from list(find(source))[-1:]
 
@@ -83,7 +79,7 @@ def _inline(source: Source) -> Iterator[Candidate]:
             yield Candidate("inline", f"{label} {{{name}}}", (score,), row)
         else:
             places = (Place("reasoning", "reasoning before the score", row, "text"), score)
-            doubt = ("the text does not show whether the reasons come before the score",)
+            doubt = ("the prompt does not say whether the reasons come before the score",)
             yield Candidate("inline", f"{{reasoning}}\n\n{label} {{{name}}}", places, row, doubt)
 
 
@@ -103,7 +99,7 @@ def _number(source: Source) -> Iterator[Candidate]:
 
 
 def _last_label(source: Source) -> Iterator[Candidate]:
-    """A label on the last line, behind which the judge goes on: `stars:`."""
+    """A label on the last line that the judge completes, such as `stars:`."""
     last = max((row for row, line in enumerate(source.lines) if line.strip()), default=0)
     found = _LAST.match(source.lines[last])
     if found and (SCORE_WORDS.search(found.group(1)) or range_in(source.text)):

@@ -1,4 +1,4 @@
-"""Formats shown as JSON: a skeleton whose values are placeholders, or examples with values filled in."""
+"""Formats shown as JSON: a skeleton with placeholders for values, or examples with real values."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from pathway_local.adopt.finding import Candidate, Place, Source
 from pathway_local.adopt.scales import range_in
 
 MOST, DEPTH = 60, 6
-"""Braces that are looked at, from the end, and how deep objects nest."""
+"""How many braces are tried as the beginning of an object, from the end, and how deep objects nest."""
 
 SCORED = re.compile(r"scor|rating|grade|stars|level|verdict|result|label|pass|correct|decision|outcome", re.IGNORECASE)
 
@@ -23,12 +23,12 @@ _SKIPS = re.compile(r"skip|example|sample|e\.g\.|for instance|expected", re.IGNO
 
 
 class _Broken(Exception):
-    """What follows is no skeleton."""
+    """The text that follows is not a skeleton."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """A JSON object as it is shown: its members, where it stands, and whether its values are placeholders."""
+    """A JSON object in a prompt: its members, where it stands, and whether a value is a placeholder (`open`)."""
 
     places: tuple[Place, ...]
     start: int
@@ -37,7 +37,7 @@ class Skeleton:
 
 
 def skeleton_candidates(source: Source) -> Iterator[Candidate]:
-    """The skeleton that the prompt asks for: one with placeholders before one with values, the later first."""
+    """The object that the prompt most likely asks for: placeholders count more than an example, later ones more."""
     found = list(_skeletons(source.text, source))
     keyed = [skeleton for skeleton in found if any(_scorable(place) for place in skeleton.places)]
     if not keyed:
@@ -57,13 +57,13 @@ def _rank(source: Source, skeleton: Skeleton) -> tuple[bool, bool, bool, int]:
 
 
 def _scorable(place: Place) -> bool:
-    """Whether this could be a score: null, as for a case that is skipped, could not."""
+    """Whether this can be a score. Null can't: it stands in an example of a skipped case."""
     told = SCORED.search(place.name) or range_in(place.said) is not None
     return bool(told) and place.kind not in ("null", "objects", "list")
 
 
 def _with_alternatives(place: Place, found: Sequence[Skeleton]) -> Place:
-    """The place with the other words that the prompt shows for its key, such as completed and skipped."""
+    """The place with all words that the prompt shows for its key in several objects, such as completed and skipped."""
     if place.kind != "text" or not re.fullmatch(r"[A-Za-z_-]{2,30}", place.said):
         return place
     words = [
@@ -95,7 +95,7 @@ def _is_open(place: Place) -> bool:
 
 
 def _object(text: str, at: int, prefix: str, source: Source, depth: int) -> tuple[list[Place], int]:
-    """The members of the object that begins at `at`, nested ones by dotted names, and where it ends."""
+    """The members of the object at `at`, with dotted names for nested ones, and where it ends."""
     if depth > DEPTH:
         raise _Broken
     at += 1
@@ -125,7 +125,7 @@ def _value(text: str, at: int, name: str, source: Source, depth: int) -> tuple[l
     if text[at] in "\"'“`":
         said, end = _string(text, at)
         options = [said]
-        # "yes" | "no" and "yes" or "no" are several texts for one value.
+        # "yes" | "no" and "yes" or "no" list the texts of one value.
         while more := re.compile(r"\s*(?:\||/|\bor\b)\s*(?=[\"'“])").match(text, end):
             said, end = _string(text, more.end())
             options.append(said)
@@ -142,7 +142,7 @@ def _value(text: str, at: int, name: str, source: Source, depth: int) -> tuple[l
 
 
 def _loose(text: str, at: int, name: str, row: int) -> tuple[list[Place], int]:
-    """A value without quotes that is no JSON, such as <1-5> or 1 | 2 | 3."""
+    """A value without quotes that is not JSON, such as <1-5> or 1 | 2 | 3."""
     marked = re.compile(r"<[^<>\n]{1,400}>|\([^()\n]{1,400}\)").match(text, at)
     found = marked or re.compile(r"[^,{}\n\"]{1,200}").match(text, at)
     if not found or not found.group().strip():

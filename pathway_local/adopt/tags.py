@@ -10,7 +10,7 @@ from pathway_local.adopt.inputs import identifier
 from pathway_local.prompty.turn import MARKS
 
 MOST = 400
-"""Tags that are looked at, from the end: a prompt has a few."""
+"""How many pairs of tags are looked at, from the end; a prompt has a few."""
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]{0,40})>")
 _NUMBERED = re.compile(r"[A-Za-z]?\d+")
@@ -28,7 +28,7 @@ class _Pair:
 
 
 def tag_candidates(source: Source) -> Iterator[Candidate]:
-    """The format of the prompt's tags, if one of them holds a score."""
+    """The format that the prompt's tags make, if one of them holds a score."""
     pairs = [pair for pair in _pairs(source.text) if not _holds_input(pair.said)]
     names = list(dict.fromkeys(pair.name for pair in pairs))
     said = {name: _said(source, pairs, name) for name in names}
@@ -66,7 +66,7 @@ def _holds_input(said: str) -> bool:
 
 
 def _said(source: Source, pairs: Sequence[_Pair], name: str) -> list[str]:
-    """What the prompt says of a tag's content, the shortest first."""
+    """The prompt's descriptions of a tag's content, shortest first."""
     found = []
     for pair in pairs:
         if pair.name != name:
@@ -78,7 +78,7 @@ def _said(source: Source, pairs: Sequence[_Pair], name: str) -> list[str]:
 
 
 def _run(source: Source, pairs: Sequence[_Pair], names: Sequence[str]) -> list[_Pair]:
-    """The tags in a row, once each: where they stand on lines of their own, else where they stand last."""
+    """The longest row of different tags: preferably one with each tag on its own line, else the last one."""
     best: list[_Pair] = []
     rank = (0, False, 0)
     for first in range(len(pairs)):
@@ -96,7 +96,7 @@ def _run(source: Source, pairs: Sequence[_Pair], names: Sequence[str]) -> list[_
 
 
 def _gap(text: str, before: _Pair | None, pair: _Pair) -> str:
-    """What stands between two tags: line breaks as they are; words and commas become one."""
+    """The text between two tags: line breaks stay; words and commas become one line break."""
     if before is None:
         return ""
     gap = text[before.end : pair.start]
@@ -104,7 +104,7 @@ def _gap(text: str, before: _Pair | None, pair: _Pair) -> str:
 
 
 def _wrapped(text: str, run: Sequence[_Pair], layout: str) -> str:
-    """The layout inside the tag that stands around all of it, if one does."""
+    """The layout inside the tag that surrounds it, if the prompt shows one."""
     before = re.search(r"<([A-Za-z][\w-]{0,40})>(\s{0,8})$", text[max(0, run[0].start - 60) : run[0].start])
     if not before:
         return layout
@@ -114,7 +114,7 @@ def _wrapped(text: str, run: Sequence[_Pair], layout: str) -> str:
 
 
 def _field_names(names: Sequence[str], said: dict[str, list[str]]) -> dict[str, str]:
-    """A name for each field: the tag's own, or for numbered tags what it is said to hold."""
+    """A name for each field: the tag's own, or for numbered tags a word of its description."""
     fields: dict[str, str] = {}
     for name in names:
         wanted = _named(said[name]) if _NUMBERED.fullmatch(name) else identifier(name)
@@ -132,7 +132,7 @@ def _named(said: Sequence[str]) -> str:
 
 
 def _starts(source: Source, run: Sequence[_Pair]) -> dict[str, str]:
-    """Words that a tag's content must begin with: told inside the tag, or of the first part in general."""
+    """Words that a tag's content must begin with, as said inside the tag, or anywhere for the first tag."""
     found = {}
     for pair in run:
         told = _STARTS.search(pair.said)

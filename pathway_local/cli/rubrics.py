@@ -18,7 +18,7 @@ from pathway_local.rendering.chat import chat_of
 from pathway_local.rendering.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.criteria import is_criteria
-from pathway_local.rubrics.fields import Score
+from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.output_format import layout_text
 from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, read_prompt
 from pathway_local.system.output_file import output_file
@@ -172,7 +172,7 @@ def _show_scores(rubric: Rubric) -> None:
         data.print(table(f"{name} ({score.scale})", ["value", "level", ""], rows, left=3))
 
 
-def _note(score: Score, value: int) -> str:
+def _note(score: ScoreField, value: int) -> str:
     return "off the scale" if value in score.special else ""
 
 

@@ -12,7 +12,7 @@ from pathway_local.passes import GREEDY, Engine, Pass, PassResult, Sampling
 from pathway_local.rendering.chat import Thinking
 from pathway_local.rendering.prompt import Prompt
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.fields import Score
+from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.output_format import Reading
 from pathway_local.verdict import NO_TOKENS, Tokens
 
@@ -132,7 +132,7 @@ class Pool:
             probabilities = {}
             said = tuple(zip((*result.ids, self.tokenizer.eos_id), result.logprobs, strict=False))
             for slot in reply.form.slots:
-                if isinstance(slot.field, Score):
+                if isinstance(slot.field, ScoreField):
                     at, gap = replay.before(reading.spans[slot.name][0])
                     texts = reply.form.score_texts(slot, gap)
                     before = own + result.ids[:at]

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from pathway_local.passes import Pass, PassResult
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.fields import Score
+from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.lark import literal
 from pathway_local.rubrics.output_format import Form
 
@@ -62,7 +62,7 @@ class Probe:
 
     def _watched(self, form: Form) -> tuple[int, ...]:
         """The ids to watch while a reply is written; none where it is more than scores, and each token would cost."""
-        if not all(isinstance(slot.field, Score) for slot in form.slots):
+        if not all(isinstance(slot.field, ScoreField) for slot in form.slots):
             return ()
         befores = [(slot, form.before(slot.name)) for slot in form.slots]
         todo = [_rests(form.score_texts(slot, before[len(before.rstrip()) :])) for slot, before in befores]

@@ -7,7 +7,6 @@ from functools import cached_property
 from itertools import accumulate
 
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.fields import Text, TextList
 from pathway_local.rubrics.output_format import Form, Reading, Reply, Slot
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -42,19 +41,20 @@ class Replay:
         return tuple(slot.name for slot in form.slots if self._cut(slot, form, reading.spans[slot.name], grammar))
 
     def _cut(self, slot: Slot, form: Form, span: tuple[int, int], grammar: str) -> bool:
-        if not isinstance(slot.field, Text | TextList):
+        shortest = slot.field.shortest_cut(form.in_json)
+        if shortest is None:
             return False
         # A budget can close a field early, by as many tokens as the literal before it took: llguidance counts from
         # where the field was sure to begin.
         early = len(form.before(slot.name).encode()) + EDGES
-        least = (slot.field.tokens // 2 if form.quoted else slot.field.tokens) - early
+        least = shortest - early
         if len(self.ids) < least:
             return False
         first, last = (bisect_left(self.ends, self._bytes(offset)) for offset in span)
         if last - first < least:
             return False
         closings = [span[1]]
-        if form.quoted:
+        if form.in_json:
             closings = [span[0] + found.end() - 1 for found in _STRING.finditer(self.text[span[0] : span[1]])]
         return any(self._forced(self._bytes(offset), grammar) for offset in closings)
 

@@ -1,1 +1,1 @@
-"""Prompty files: front matter and turns, before anything is known of what they judge."""
+"""Reads Prompty files, front matter and turns, without knowing what they judge."""

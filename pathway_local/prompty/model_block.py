@@ -1,4 +1,4 @@
-"""The `model:` block of a Prompty file: how to sample, how long a reply may get, and what means nothing here."""
+"""The `model:` block of a Prompty file: sampling, the length of a reply, and settings that are ignored here."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ SAMPLING = {
     "topK": ("top_k", 0.0, 1e6),
     "seed": ("seed", 0.0, 2.0**63),
 }
-"""Key → what it sets, and between which bounds."""
+"""The setting of each key, and its bounds."""
 
 LENGTHS = ("max_tokens", "max_completion_tokens", "maxOutputTokens", "max_output_tokens")
 PENALTIES = ("presence_penalty", "frequency_penalty", "presencePenalty", "frequencyPenalty")
@@ -22,7 +22,7 @@ PENALTIES = ("presence_penalty", "frequency_penalty", "presencePenalty", "freque
 
 @dataclass(frozen=True, slots=True)
 class ModelBlock:
-    """What a rubric says of the model: `max_tokens` is 0 and `schema` None where it says nothing of them."""
+    """A rubric's settings for the model. `max_tokens` is 0 and `schema` None if the rubric does not set them."""
 
     sampling: Mapping[str, float] = field(default_factory=dict)
     max_tokens: int = 0
@@ -31,9 +31,9 @@ class ModelBlock:
 
 
 def read_model(block: object, places: Places) -> ModelBlock:
-    """The block's v1 names (`parameters`) or v2 names (`options`). Raises RubricError."""
+    """The settings by their v1 names (`parameters`) or v2 names (`options`). Raises RubricError."""
     if not isinstance(block, Mapping):
-        # A lone text, or nothing: the name of a model that is not called.
+        # No block, or only the name of a model, which is not called.
         return ModelBlock()
     key = "options" if isinstance(block.get("options"), Mapping) else "parameters"
     options = block.get(key)
@@ -54,7 +54,7 @@ def read_model(block: object, places: Places) -> ModelBlock:
 
 def _number(value: object, where: str, name: str, low: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise RubricError(f"{where}: {name} must be a number from {low:g} to {high:g}", "Correct it, or leave it out.")
+        raise RubricError(f"{where}: {name} must be a number from {low:g} to {high:g}", "Correct it, or remove it.")
     return value
 
 
@@ -70,7 +70,7 @@ def _schema(options: Mapping[str, object]) -> object:
 def _notices(options: Mapping[str, object]) -> Iterator[str]:
     for name in PENALTIES:
         if options.get(name):
-            yield f"{name} is not used: it would push the judge away from its own format"
+            yield f"{name} is ignored: it would push the judge away from its format"
     for name in ("stop", "stopSequences"):
         if options.get(name):
-            yield f"{name} is not used: the format itself says where a reply ends"
+            yield f"{name} is ignored: the format says where a reply ends"

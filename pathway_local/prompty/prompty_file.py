@@ -1,4 +1,4 @@
-"""Prompty files: YAML front matter, then a prompt whose turns begin with a role on a line of its own."""
+"""Prompty files: YAML front matter, then a prompt in turns, each below a line with its role."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,22 +16,13 @@ from pathway_local.system.yaml_places import Places
 
 ROLE = re.compile(r"^[ \t]*#?[ \t]*(system|user|assistant|developer)[ \t]*:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 UNSETTLED = re.compile(r"^[^\n]*#[ \t]*UNSETTLED\b:?[ \t]*([^\n]*)$", re.MULTILINE)
-V1_KEYS = {
-    "name",
-    "description",
-    "version",
-    "authors",
-    "tags",
-    "base",
-    "model",
-    "inputs",
-    "outputs",
-    "sample",
-    "template",
+KEYS = {
+    *("name", "description", "version", "authors", "tags", "base", "model", "inputs", "outputs", "sample", "template"),
+    *("$schema", "id", "kind", "displayName", "metadata", "inputSchema", "outputSchema", "tools"),
+    *("notes", "rules"),
 }
-V2_KEYS = {"$schema", "id", "kind", "displayName", "metadata", "inputSchema", "outputSchema", "tools"}
-OUR_KEYS = {"notes", "rules"}
-KEYS = V1_KEYS | V2_KEYS | OUR_KEYS
+"""The keys of Prompty's version 1, of version 2, and our own."""
+
 SYNTAXES: Mapping[str, Syntax] = {
     "jinja2": "jinja2",
     "jinja": "jinja2",
@@ -43,18 +34,18 @@ SYNTAXES: Mapping[str, Syntax] = {
     "none": "none",
 }
 LIMIT = 400_000
-"""Characters of a rubric's file; the longest prompts of judges have some ten thousand."""
+"""Characters of a rubric's file at most; the longest prompts for judges have about ten thousand."""
 
 MOST_INPUTS = 64
 
 REFERENCE = re.compile(r"\$\{(env|file):[^}\n]*\}", re.IGNORECASE)
 SERVERS = ("configuration", "connection")
-"""What stands under these keys of `model:` is never read: no server is called."""
+"""Keys of `model:` that are never read, since no server is called."""
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """How the prompt is read: the places of its inputs, whether it has role markers, what closes the user turn."""
+    """How to read the prompt: how it marks inputs, whether it has role markers, and the end of its user turn."""
 
     syntax: Syntax = "jinja2"
     roles: bool = True
@@ -63,10 +54,10 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Prompty:
-    """What a Prompty file holds.
+    """The parts of a Prompty file.
 
-    `outputs` and `rules` are as written, None where there are none; `declared` says whether the file names its
-    inputs. `body` is the prompt as it stands, from the file's line `first_line` on.
+    `outputs` and `rules` are as the file writes them, or None; `declared` says whether the file names its inputs.
+    `body` is the prompt as it stands; it begins at the file's line `first_line`.
     """
 
     name: str
@@ -87,13 +78,11 @@ class Prompty:
 
 
 def parse_prompty(text: str, where: str) -> Prompty:
-    """The parts of a Prompty text; `where` names it in errors. Raises RubricError."""
+    """Reads a Prompty text; errors call it `where`. Raises RubricError."""
     matter, body, first_line = split_front_matter(text, where)
     front = load_yaml(matter, where, RubricError, first_line=2)
     if not isinstance(front, Mapping) or not all(isinstance(key, str) for key in front):
-        raise RubricError(
-            f"{where}: the front matter holds no keys", "Write name:, inputs:, outputs: between the --- lines."
-        )
+        raise RubricError(f"{where}: the front matter has no keys", "Write inputs: and outputs: between the --- lines.")
     places = Places(matter, where, first_line=2)
     _check_front(front, matter, places)
     inputs = _inputs(front, places)
@@ -120,54 +109,50 @@ def parse_prompty(text: str, where: str) -> Prompty:
 
 
 def split_front_matter(text: str, where: str) -> tuple[str, str, int]:
-    """Front matter, body and the line number of the body's first line."""
-    check_length(text, where)
+    """The front matter, the body, and the line number of the body's first line."""
+    _check_length(text, where)
     found = re.match(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", text, re.DOTALL | re.MULTILINE)
     if not found:
-        raise RubricError(
-            f"{where}: there is no front matter between two --- lines",
-            "Make a rubric of a plain prompt with `pathway-local rubrics adopt FILE -o NEW.prompty`.",
-        )
+        hint = "Turn a plain prompt into a rubric: `pathway-local rubrics adopt FILE -o NEW.prompty`."
+        raise RubricError(f"{where}: the file has no front matter between two --- lines", hint)
     return found.group(1), text[found.end() :].removeprefix("\ufeff"), found.group().count("\n") + 1
 
 
 def text_of(data: bytes, where: str) -> str:
-    """The text of a prompt's file. Raises RubricError, with line and column, for what is no UTF-8 text."""
+    """The text of a prompt's file. Raises RubricError, with line and column, if it is not UTF-8."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8")
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        said = f"{where} line {line}, column {column}: byte {error.start + 1} is no UTF-8 text"
+        said = f"{where} line {line}, column {column}: byte {error.start + 1} is not UTF-8 text"
         raise RubricError(said, "Save the file as UTF-8 text.") from None
-    check_length(text, where)
+    _check_length(text, where)
     if not text.strip("\ufeff \t\r\n"):
-        raise RubricError(f"{where}: there is no text in it", "Write a prompt into it, or name another file.")
+        raise RubricError(f"{where}: the file is empty", "Write a prompt into it, or name another file.")
     return text
 
 
-def check_length(text: str, where: str) -> None:
-    """Raises RubricError for a file that is longer than any judge could read."""
+def _check_length(text: str, where: str) -> None:
+    """Raises RubricError for a file that is longer than any judge can read."""
     if len(text) > LIMIT:
-        raise RubricError(f"{where}: {len(text):,} characters are too many for a prompt", f"The limit is {LIMIT:,}.")
+        raise RubricError(f"{where}: {len(text):,} characters are too long for a prompt", f"The limit is {LIMIT:,}.")
 
 
 def split_turns(body: str, where: str, first_line: int) -> tuple[Turn, ...]:
-    """The Jinja turns of a prompt, split on role markers before anything is filled in."""
-    return tuple(_jinja_turn(role, text, where, line) for role, text, line in split_roles(body, where, first_line))
+    """The Jinja turns of a prompt. It is split on role markers before any input is filled in."""
+    return tuple(_jinja_turn(role, text, where, line) for role, text, line in _split_roles(body, where, first_line))
 
 
-def split_roles(body: str, where: str, first_line: int) -> Iterator[tuple[str, str, int]]:
-    """Each turn's role, text and first line; one user turn where there are no markers."""
+def _split_roles(body: str, where: str, first_line: int) -> Iterator[tuple[str, str, int]]:
+    """Each turn's role, text and first line; a prompt without role markers is one user turn."""
     marks = list(ROLE.finditer(body))
     if not marks:
         yield "user", body, first_line
         return
     if body[: marks[0].start()].strip():
-        raise RubricError(
-            f"{where} line {first_line}: text stands before the first role marker",
-            "Begin the prompt with system: or user:",
-        )
+        said = f"{where} line {first_line}: text stands before the first role marker"
+        raise RubricError(said, "Begin the prompt with system: or user:")
     ends = [mark.start() for mark in marks[1:]] + [len(body)]
     for mark, end in zip(marks, ends, strict=True):
         role = mark.group(1).lower()
@@ -177,7 +162,7 @@ def split_roles(body: str, where: str, first_line: int) -> Iterator[tuple[str, s
 
 def _turns(body: str, where: str, first_line: int, template: Template, names: Sequence[str]) -> tuple[Turn, ...]:
     whole = [("system" if template.syntax == "none" else "user", body, first_line)]
-    parts = list(split_roles(body, where, first_line)) if template.roles else whole
+    parts = list(_split_roles(body, where, first_line)) if template.roles else whole
     turns: list[Turn] = []
     for role, text, line in parts:
         jinja = template.syntax == "jinja2"
@@ -185,7 +170,7 @@ def _turns(body: str, where: str, first_line: int, template: Template, names: Se
     if template.syntax != "none" and not template.closing:
         return tuple(turns)
     case = labelled(names if template.syntax == "none" else (), template.closing)
-    # Two user turns in a row are more than some chat templates take.
+    # Some chat templates refuse two user turns in a row.
     return (*turns[:-1], joined(turns[-1], case)) if turns[-1].role == "user" else (*turns, case)
 
 
@@ -197,10 +182,10 @@ def _jinja_turn(role: str, text: str, where: str, line: int) -> Turn:
     except TemplateSyntaxError as error:
         raise RubricError(
             f"{where} line {line + error.lineno - 1}: {error.message}",
-            "Mend the Jinja syntax, or let `pathway-local rubrics adopt` find out how the prompt marks its inputs.",
+            "Fix the Jinja syntax, or let `pathway-local rubrics adopt` find out how the prompt marks its inputs.",
         ) from None
     if flaw:
-        hint = "Put inputs in as {{ name }}, and choose with {% if name %}."
+        hint = "Insert inputs as {{ name }}, and choose with {% if name %}."
         raise RubricError(f"{where} line {line + at - 1}: {flaw}", hint)
     return turn
 
@@ -214,18 +199,16 @@ def _check_front(front: Mapping[str, object], matter: str, places: Places) -> No
     open_point = UNSETTLED.search(matter)
     if open_point:
         line = matter[: open_point.start()].count("\n") + places.first_line
-        said = open_point.group(1).strip() or "a point is left open"
+        said = open_point.group(1).strip() or "a point is open"
         raise RubricError(
-            f"{places.where} line {line}: not settled: {said}", "Correct what follows, then delete the mark."
+            f"{places.where} line {line}: not settled: {said}", "Correct the line below, then delete this one."
         )
     for keys, value in _values((), front):
         if isinstance(value, str) and keys[:1] + keys[1:2] not in [("model", key) for key in SERVERS]:
             found = REFERENCE.search(value)
             if found:
-                raise RubricError(
-                    f"{places.of(*keys)}: {found.group()} is not looked up",
-                    "Write the value itself, or give --allow-references if you trust the file.",
-                )
+                hint = "Write the value itself, or add --allow-references if you trust the file."
+                raise RubricError(f"{places.of(*keys)}: {found.group()} is not looked up", hint)
 
 
 def _values(keys: tuple[str | int, ...], value: object) -> Iterator[tuple[tuple[str | int, ...], object]]:
@@ -240,7 +223,7 @@ def _values(keys: tuple[str | int, ...], value: object) -> Iterator[tuple[tuple[
 
 
 def _inputs(front: Mapping[str, object], places: Places) -> dict[str, object]:
-    """Inputs by name, from v1's mapping, v2's `properties` or a list of entries that hold their name."""
+    """Inputs by name, from v1's mapping, v2's `properties`, or a list of entries with names."""
     key = "inputs" if "inputs" in front else "inputSchema"
     declared = front.get(key) or {}
     if isinstance(declared, Mapping) and isinstance(declared.get("properties"), Mapping | list):
@@ -256,7 +239,7 @@ def _inputs(front: Mapping[str, object], places: Places) -> dict[str, object]:
 
 
 def _template(block: object, places: Places) -> Template:
-    """`template:` of v1 ({type, parser}), of v2 ({format, parser}, each a name or {kind: name}) or a bare name."""
+    """The `template:` of v1 ({type, parser}) or v2 ({format, parser}, each a name or {kind: name}), or a bare name."""
     parts = block if isinstance(block, Mapping) else {"format": block} if block else {}
     strange = sorted(map(str, parts.keys() - {"format", "type", "parser", "closing"}))
     if strange:
@@ -266,7 +249,7 @@ def _template(block: object, places: Places) -> Template:
     parser = _kind(parts.get("parser", "text" if wanted == "none" else "prompty"))
     if wanted not in SYNTAXES or parser not in ("prompty", "text"):
         hint = f"Formats are {', '.join(SYNTAXES)}; parsers are prompty and text."
-        raise RubricError(f"{places.of('template', 'format')}: template {wanted or parser!r} is not known", hint)
+        raise RubricError(f"{places.of('template', 'format')}: unknown template {wanted or parser!r}", hint)
     return Template(SYNTAXES[wanted], parser == "prompty", str(parts.get("closing") or ""))
 
 
@@ -275,7 +258,7 @@ def _kind(named: object) -> str:
 
 
 def _sample(block: object, inputs: Mapping[str, object]) -> dict[str, str]:
-    """An example of each input: from `sample:`, from an input's own `sample`, or v1's inputs that are examples."""
+    """An example of each input: from `sample:`, from the input's own `sample`, or from v1's example values."""
     found = {name: str(value) for name, value in block.items()} if isinstance(block, Mapping) else {}
     for name, declared in inputs.items():
         if isinstance(declared, Mapping) and "sample" in declared:

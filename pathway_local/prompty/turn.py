@@ -1,4 +1,4 @@
-"""One turn of a prompt: a role, and a text that a case's inputs are put into."""
+"""One turn of a prompt: a role, and a text with places for a case's inputs."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -12,14 +12,14 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pathway_local.errors import RubricError
 
 Syntax = Literal["jinja2", "braces", "single-braces", "double-braces", "none"]
-"""How a prompt marks the places of its inputs.
+"""How a prompt marks where its inputs go.
 
-`braces` is what `str.format` takes: {name}, with {{ and }} for braces that are none. In the next two only
-{name} or {{name}} means something, and every other brace stands for itself. `none` marks no place at all.
+`braces` is the syntax of `str.format`: {name}, with {{ and }} for plain braces. In the next two, only {name} or only
+{{name}} marks an input, and all other braces are text. `none` marks nothing.
 """
 
 DEPTH = 60
-"""Levels of a template's tree: what goes deeper, Jinja and Python can't walk through."""
+"""Levels of a template's tree at most: Jinja and Python fail on deeper ones."""
 
 JINJA = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
 
@@ -31,7 +31,7 @@ MARKS: Mapping[str, re.Pattern[str]] = {
 
 
 def parsed(template: str) -> nodes.Template:
-    """The template as a tree. Raises TemplateSyntaxError, also where it is nested deeper than can be read."""
+    """The template as a tree. Raises TemplateSyntaxError, also for a template that is nested too deeply."""
     try:
         tree = JINJA.parse(template)
     except RecursionError:
@@ -52,8 +52,8 @@ _FENCED = "fenced_"
 class Turn:
     """One turn of the prompt: a role and a Jinja template.
 
-    The template may put inputs in (`{{ x }}`) and choose by them (`{% if x %}`), and nothing else: what it
-    did to a case's text could not be told apart from the rubric's own words any more.
+    The template may insert inputs (`{{ x }}`) and choose by them (`{% if x %}`), and nothing else. If it changed a
+    case's text, the result could no longer be told apart from the rubric's own words.
     """
 
     role: str
@@ -61,14 +61,14 @@ class Turn:
 
     @cached_property
     def variables(self) -> frozenset[str]:
-        """The names that the template takes from outside."""
+        """The inputs that the template uses."""
         return frozenset(meta.find_undeclared_variables(parsed(self.template)))
 
     @cached_property
     def plain(self) -> bool:
-        """Whether inputs are only put in, or asked whether they are empty.
+        """Whether the template only inserts inputs, or asks whether they are empty.
 
-        Then what is around them depends on nothing else, and can be prepared once for all cases.
+        Then the text around them depends on nothing else, and can be tokenized once for all cases.
         """
         tree = parsed(self.template)
         free = {id(node) for output in tree.find_all(nodes.Output) for node in output.nodes}
@@ -78,23 +78,23 @@ class Turn:
         return all(id(name) in free for name in tree.find_all(nodes.Name))
 
     def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
-        """The turn's text: `values` are what conditions see, `fenced` what is put in. Raises RubricError."""
+        """The turn's text: conditions see `values`, and the text receives `fenced`. Raises RubricError."""
         named = {f"{_FENCED}{name}": text for name, text in fenced.items()}
         try:
             return self._compiled.render({**values, **named})
         except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
-            # The error's own text may quote a case: its kind is all that is told.
+            # The error's own message may quote a case, so only its kind is passed on.
             raise RubricError(f"the prompt's template failed with {type(error).__name__}") from None
 
     def flaw(self) -> tuple[str, int]:
-        """What the template may not do, and its line in the template; an empty text where it is fine."""
+        """What is forbidden in the template, and its line in it; an empty text if all is fine."""
         tree = parsed(self.template)
         for refused in tree.find_all(_REFUSED):
-            return f"{type(refused).__name__.lower()} is not taken in a rubric", refused.lineno
+            return f"{type(refused).__name__.lower()} is not allowed in a rubric", refused.lineno
         for output in tree.find_all(nodes.Output):
             for node in output.nodes:
                 if not isinstance(node, nodes.Name | nodes.TemplateData | nodes.Const):
-                    return "an input is changed while it is put in", node.lineno
+                    return "the template changes an input", node.lineno
         return "", 0
 
     @cached_property
@@ -109,61 +109,61 @@ class Turn:
 
 @dataclass(frozen=True)
 class PlacedTurn(Turn):
-    """A turn that no template engine reads: `pieces` are texts, each with whether it names an input."""
+    """A turn without a template engine: `pieces` are texts, each with whether it names an input."""
 
     pieces: tuple[tuple[str, bool], ...] = ()
 
     @cached_property
     def variables(self) -> frozenset[str]:
-        """The inputs that have a place."""
+        """The inputs that the turn names."""
         return frozenset(text for text, is_input in self.pieces if is_input)
 
     @cached_property
     def plain(self) -> bool:
-        """Always: it can't choose."""
+        """True: such a turn can't choose."""
         return True
 
     def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
-        """The pieces in their order, each input's fenced text in its place."""
+        """The pieces in order, with each input's fenced text in its place."""
         return "".join(fenced[text] if is_input else text for text, is_input in self.pieces)
 
     def flaw(self) -> tuple[str, int]:
-        """None: there is nothing that it could do."""
+        """No flaw: such a turn can't do anything forbidden."""
         return "", 0
 
 
 @dataclass(frozen=True)
 class JoinedTurn(Turn):
-    """Turns of one role that are said as one."""
+    """Several turns of one role, joined into one."""
 
     parts: tuple[Turn, ...] = ()
 
     @cached_property
     def variables(self) -> frozenset[str]:
-        """The names that one of the parts takes from outside."""
+        """The inputs that any part uses."""
         return frozenset().union(*(part.variables for part in self.parts))
 
     @cached_property
     def plain(self) -> bool:
-        """Whether all parts are."""
+        """Whether all parts are plain."""
         return all(part.plain for part in self.parts)
 
     def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
-        """The parts' texts, with an empty line between them."""
+        """The texts of the parts, with an empty line between them."""
         return "\n\n".join(part.render(values, fenced) for part in self.parts)
 
     def flaw(self) -> tuple[str, int]:
-        """The first part's that has one."""
+        """The first flaw of any part."""
         return next((flaw for part in self.parts if (flaw := part.flaw())[0]), ("", 0))
 
 
 def joined(first: Turn, second: Turn) -> JoinedTurn:
-    """Both as one turn of the first one's role."""
+    """Both turns as one, with the role of the first."""
     return JoinedTurn(first.role, f"{first.template}\n\n{second.template}", (first, second))
 
 
 def placed_turn(role: str, text: str, syntax: Syntax, names: Collection[str]) -> PlacedTurn:
-    """The turn in which the inputs called `names` have their places; what names no input is text."""
+    """The turn with places for the inputs called `names`; marks with other names are text."""
     return PlacedTurn(role, text.strip(), tuple(_pieces(text.strip(), syntax, names)))
 
 
@@ -182,7 +182,7 @@ def _pieces(text: str, syntax: Syntax, names: Collection[str]) -> Iterator[tuple
 
 
 def labelled(names: Collection[str], closing: str = "") -> PlacedTurn:
-    """A user turn that gives each input between tags of its name, then `closing`."""
+    """A user turn with each input between tags of its name, then `closing`."""
     pieces: list[tuple[str, bool]] = []
     for name in names:
         pieces += [("\n\n" * bool(pieces) + f"<{name}>\n", False), (name, True), (f"\n</{name}>", False)]

@@ -7,7 +7,7 @@ from pathway_local.case import fingerprint
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.reply_json import read_json
 from pathway_local.ratings.reply_layout import read_layout
-from pathway_local.rubrics.fields import Echo, Text
+from pathway_local.rubrics.fields import EchoField, TextField
 from pathway_local.rubrics.output_format import Form, OutputFormat, Reading, Slot
 from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
 
@@ -50,7 +50,7 @@ def read_reply(text: str, output_format: OutputFormat, echoes: Echoes, *, unfini
     try:
         values = _strict(text, output_format).values
     except ReplyError:
-        read = read_json if output_format.quoted else read_layout
+        read = read_json if output_format.in_json else read_layout
         try:
             loose = read(text, output_format, unfinished=unfinished)
         except (ReplyError, RecursionError) as error:
@@ -67,10 +67,10 @@ def read_reply(text: str, output_format: OutputFormat, echoes: Echoes, *, unfini
 def _strict(text: str, output_format: OutputFormat) -> Reading:
     """The values of a reply that keeps the layout to the letter; echoes may hold any text."""
     parts = tuple(
-        Slot(part.name, Text()) if isinstance(part, Slot) and isinstance(part.field, Echo) else part
+        Slot(part.name, TextField()) if isinstance(part, Slot) and isinstance(part.field, EchoField) else part
         for part in output_format.parts
     )
-    return Form(parts, output_format.quoted).read(text)
+    return Form(parts, output_format.in_json).read(text)
 
 
 def _verdict(values: Mapping[str, Value], output_format: OutputFormat, rest: list[str], marks: list[str]) -> Verdict:

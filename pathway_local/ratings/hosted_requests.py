@@ -140,7 +140,7 @@ class HostedRequests:
             characters += sum(map(len, rubric.texts_of(case).values()))
         if not count:
             raise UsageError(f"no case of {self._given.file.path.name} is selected", "Check --only and the cases file.")
-        echoed = tuple(rubric.format.echoes.values()) if rubric.format.quoted else ()
+        echoed = tuple(rubric.format.echoes.values()) if rubric.format.in_json else ()
         return Leaving(
             rubric.name, count, self._given.left_out, tuple(rubric.inputs), characters, echoed, self._temperature()
         )
@@ -153,7 +153,7 @@ class HostedRequests:
         rubric, plan = self._given.rubric, self.plan
         texts = rubric.inputs_of(case)
         messages = [{"role": turn.role, "content": turn.render(texts, texts)} for turn in rubric.turns]
-        schema = strict_schema(rubric.format, texts, plan.service) if rubric.format.quoted else None
+        schema = strict_schema(rubric.format, texts, plan.service) if rubric.format.in_json else None
         body: dict[str, Any] = {"model": plan.model, "messages": messages}
         if self.leaving.temperature is not None:
             body["temperature"] = self.leaving.temperature
@@ -188,7 +188,7 @@ def _anthropic(
 ) -> dict[str, Any]:
     messages = body.pop("messages")
     system = [message["content"] for message in messages if message["role"] == "system"]
-    body["max_tokens"] = max(LEAST_TOKENS, 4 * rubric.format.reply(texts).plan)
+    body["max_tokens"] = max(LEAST_TOKENS, 4 * rubric.format.reply(texts).reserve)
     if system:
         body["system"] = "\n\n".join(system)
     body["messages"] = [message for message in messages if message["role"] != "system"]

@@ -10,7 +10,7 @@ from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.datavalidation import DataValidation
 
 from pathway_local.ratings.rating_layout import HANDOUT_IDS
-from pathway_local.rubrics.fields import Score
+from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.workbook import fill_cell
 
@@ -79,7 +79,7 @@ def _fill(page: Any, rubric: Rubric, rows: Sequence[RatingRow]) -> int:
     return cut
 
 
-def _add_levels(page: Any, score: Score, place: int, column: str, last: int) -> None:
+def _add_levels(page: Any, score: ScoreField, place: int, column: str, last: int) -> None:
     """Add a drop-down list of the score's levels. Raters may also type a number, which the import checks."""
     of = get_column_letter(place + 1)
     levels = DataValidation(
@@ -102,7 +102,7 @@ def _fill_scale(page: Any, rubric: Rubric) -> None:
             fill_cell(page.cell(line, column), level_text(score, value))
 
 
-def level_text(score: Score, value: int) -> str:
+def level_text(score: ScoreField, value: int) -> str:
     """A level as raters see it: its value and its name."""
     label = score.levels.get(value, "")
     return f"{value} – {label}" if label else str(value)

@@ -12,7 +12,17 @@ from typing import Any, assert_never
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.loose_reading import LooseReading
 from pathway_local.ratings.score_text import read_score
-from pathway_local.rubrics.fields import AnyField, Boolean, Choice, Echo, Json, Number, Score, Text, TextList
+from pathway_local.rubrics.fields import (
+    AnyField,
+    BooleanField,
+    ChoiceField,
+    EchoField,
+    JsonField,
+    NumberField,
+    ScoreField,
+    TextField,
+    TextListField,
+)
 from pathway_local.rubrics.output_format import OutputFormat, Slot
 from pathway_local.sheets.columns import folded
 from pathway_local.verdict import Value, is_nested_deep
@@ -92,7 +102,7 @@ def _look_up(made: Any, name: str) -> tuple[Any, bool]:
 
 
 def _refuse_contradiction(first: Mapping[str, Any], others: list[dict[str, Any]], slots: list[Slot]) -> None:
-    for name in (slot.name for slot in slots if isinstance(slot.field, Score)):
+    for name in (slot.name for slot in slots if isinstance(slot.field, ScoreField)):
         if any(_look_up(other, name)[0] not in (_ABSENT, _look_up(first, name)[0]) for other in others):
             raise ReplyError("the reply holds several objects with different scores")
 
@@ -119,27 +129,27 @@ def _fill(made: Mapping[str, Any], slots: list[Slot], reading: LooseReading) -> 
 def _value(field: AnyField, value: Any) -> tuple[Value, str]:
     """The field's value, and how it departs from the declared type (empty if it does not). Raises ReplyError."""
     match field:
-        case Score():
+        case ScoreField():
             return _score(field, value)
-        case Choice() if isinstance(value, str):
+        case ChoiceField() if isinstance(value, str):
             same = [choice for choice in field.choices if choice.casefold() == value.strip().casefold()]
             return (same[0], "" if same[0] == value else "case") if len(same) == 1 else (value, "type")
-        case Boolean() if isinstance(value, str) and value.strip().casefold() in ("true", "false"):
+        case BooleanField() if isinstance(value, str) and value.strip().casefold() in ("true", "false"):
             return value.strip().casefold() == "true", "type"
-        case Text() | Echo():
+        case TextField() | EchoField():
             return (value, "") if isinstance(value, str) else (json.dumps(value, ensure_ascii=False), "type")
-        case TextList() if isinstance(value, str):
+        case TextListField() if isinstance(value, str):
             return [value], "type"
-        case TextList():
+        case TextListField():
             return _kept(value), _list_flaw(field, value)
-        case Number():
+        case NumberField():
             number = isinstance(value, int | float) and not isinstance(value, bool)
             return _kept(value), "" if number and field.min <= value <= field.max else "type"
-        case Boolean():
+        case BooleanField():
             return _kept(value), "" if isinstance(value, bool) else "type"
-        case Choice():
+        case ChoiceField():
             return _kept(value), "type"
-        case Json():
+        case JsonField():
             return _kept(value), ""
         case unknown:
             assert_never(unknown)
@@ -156,7 +166,7 @@ def _kept(value: Value) -> Value:
     return value
 
 
-def _score(field: Score, value: Any) -> tuple[Value, str]:
+def _score(field: ScoreField, value: Any) -> tuple[Value, str]:
     if isinstance(value, str):
         number, how = read_score(value, field)
         return number, how or ("" if field.written else "type")
@@ -168,7 +178,7 @@ def _score(field: Score, value: Any) -> tuple[Value, str]:
     return int(value), "" if isinstance(value, int) and not field.written else "type"
 
 
-def _list_flaw(field: TextList, value: Any) -> str:
+def _list_flaw(field: TextListField, value: Any) -> str:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         return "type"
     return "list-length" if len(value) > field.items else ""
@@ -182,12 +192,12 @@ def _salvage(text: str, slots: list[Slot], reading: LooseReading, unfinished: bo
         found = list(re.finditer(rf'{key}\s*:\s*("?)(-?\d{{1,6}})\1\s*(?=[,}}\s]|$)', text))
         # "score": 1 at a cut may be the start of 10: a number that ends a cut-off reply does not count.
         cut = unfinished and len(found) == 1 and not text[found[0].end() :].strip()
-        if isinstance(slot.field, Score) and len(found) == 1 and not cut:
+        if isinstance(slot.field, ScoreField) and len(found) == 1 and not cut:
             reading.take(slot, partial(_salvaged, slot.field, found[0].group(2)))
         else:
             reading.mark(f"missing:{slot.name}")
     reading.rest.append(text)
 
 
-def _salvaged(field: Score, number: str) -> tuple[Value, str]:
+def _salvaged(field: ScoreField, number: str) -> tuple[Value, str]:
     return read_score(number, field)[0], ""

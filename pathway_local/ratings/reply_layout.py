@@ -9,7 +9,16 @@ from typing import assert_never
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.loose_reading import LooseReading
 from pathway_local.ratings.score_text import read_score
-from pathway_local.rubrics.fields import Boolean, Choice, Echo, Json, Number, Score, Text, TextList
+from pathway_local.rubrics.fields import (
+    BooleanField,
+    ChoiceField,
+    EchoField,
+    JsonField,
+    NumberField,
+    ScoreField,
+    TextField,
+    TextListField,
+)
 from pathway_local.rubrics.output_format import OutputFormat, Part, Slot
 from pathway_local.verdict import Value
 
@@ -130,14 +139,14 @@ def _departure(found: str, exact: str) -> str:
 def _take(slot: Slot, own: Sequence[tuple[_Anchor, str]], reading: LooseReading, *, cut: bool) -> None:
     if len(own) > 1:
         reading.mark("repeated")
-    if isinstance(slot.field, Score):
+    if isinstance(slot.field, ScoreField):
         reading.take(slot, partial(_score, slot.field, [text for _, text in own], reading, cut))
     else:
         reading.take(slot, partial(_plain, slot, own[0][1]))
         reading.rest += [text.strip() for _, text in own[1:] if text.strip()]
 
 
-def _score(field: Score, sections: Sequence[str], reading: LooseReading, cut: bool) -> tuple[Value, str]:
+def _score(field: ScoreField, sections: Sequence[str], reading: LooseReading, cut: bool) -> tuple[Value, str]:
     """The score on the first line of its section; lines below it are kept as rest."""
     values, departures = set(), ""
     for section in sections:
@@ -156,18 +165,18 @@ def _score(field: Score, sections: Sequence[str], reading: LooseReading, cut: bo
 def _plain(slot: Slot, section: str) -> tuple[Value, str]:
     text = section.strip(_CLOSING if section.strip().startswith("*") else " \t\r\n")
     match slot.field:
-        case Choice() | Boolean():
+        case ChoiceField() | BooleanField():
             texts = slot.field.texts(False)
             bare = text.strip(_CLOSING + ".")
             same = [value for name, value in texts.items() if name.casefold() == bare.casefold()]
             if len(same) != 1:
                 raise ReplyError("it is not one of the choices")
             return same[0], "" if bare in texts else "case"
-        case Number():
+        case NumberField():
             bare = text.strip(_CLOSING)
             value, end = slot.field.read(bare, 0, "", False)
             return value, "" if end == len(bare) else "text-behind"
-        case Score() | Text() | TextList() | Echo() | Json():
+        case ScoreField() | TextField() | TextListField() | EchoField() | JsonField():
             return text, ""
         case unknown:
             assert_never(unknown)

@@ -3,14 +3,14 @@
 import re
 
 from pathway_local.errors import ReplyError
-from pathway_local.rubrics.fields import Score
+from pathway_local.rubrics.fields import ScoreField
 
 _DECORATION = "*_`()[]\"'“”‘’ \t\r\n"
 _NUMBER = re.compile(r"(-?\d{1,6})(?:\.0+)?(?!\d)(?:\s*(?:/|out of)\s*(\d{1,6})(?![\d.,]))?(.*)", re.DOTALL)
 _JOINTS = " \t\r\n*_`\"'().,;:–—-"
 
 
-def read_score(text: str, field: Score) -> tuple[int, str]:
+def read_score(text: str, field: ScoreField) -> tuple[int, str]:
     """The value in `text`, and how it departs from the field's own spelling.
 
     The departure is empty, "case", "markdown", "label" (the level's name instead of its value) or "score-form"
@@ -34,14 +34,14 @@ def read_score(text: str, field: Score) -> tuple[int, str]:
     return _numbered(plain, field), "score-form"
 
 
-def scale_text(field: Score) -> str:
+def scale_text(field: ScoreField) -> str:
     """The scale in a few words, for messages."""
     low, high = field.values[0], field.values[-1]
     whole = field.values == tuple(range(low, high + 1))
     return f"{low} to {high}" if whole else ", ".join(map(str, field.values[:20]))
 
 
-def _numbered(plain: str, field: Score) -> int:
+def _numbered(plain: str, field: ScoreField) -> int:
     """The number that the text begins with; its level or the end of the scale may follow, but no other number."""
     found = _NUMBER.fullmatch(plain)
     if not found:

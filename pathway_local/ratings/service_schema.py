@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pathway_local.rubrics.fields import Echo, Score
+from pathway_local.rubrics.fields import EchoField, ScoreField
 from pathway_local.rubrics.output_format import OutputFormat, Slot
 
 Service = Literal["openai", "anthropic"]
@@ -31,9 +31,9 @@ def strict_schema(output_format: OutputFormat, inputs: Mapping[str, str], servic
         for key in path:
             owner = owner[key]["properties"]
         described = {"description": part.field.description} if part.field.description else {}
-        if isinstance(part.field, Echo):
+        if isinstance(part.field, EchoField):
             owner[last] = {"type": "string", "const": inputs[part.field.input], **described}
-        elif isinstance(part.field, Score) and part.field.written:
+        elif isinstance(part.field, ScoreField) and part.field.written:
             owner[last] = {"type": "string", "enum": list(part.field.texts(False)), **described}
     return _strict(schema, _REFUSED[service])
 

@@ -135,13 +135,13 @@ class PromptWriter:
     ) -> Prompt | CaseError:
         length = sum(len(ids) for _, ids in pieces) + sum(len(ids) for ids in start)
         thought = self.thinking.most if self.thinking else 0
-        over = length + thought + reply.plan - self.context
+        over = length + thought + reply.reserve - self.context
         marks: tuple[str, ...] = ()
         if over > 0 and any(name == self.truncate and len(ids) > over for name, ids in pieces):
             pieces = [(name, ids[: len(ids) - over] if name == self.truncate else ids) for name, ids in pieces]
             marks = (f"truncated:{self.truncate}",)
         elif over > 0:
-            needs = f"{thought + reply.plan} for its reply" if thought else f"{reply.plan} for the reply"
+            needs = f"{thought + reply.reserve} for its reply" if thought else f"{reply.reserve} for the reply"
             # A text beyond the context may have been shortened before it was encoded.
             known = f"at least {length}" if any(len(ids) > self.context for _, ids in pieces) else str(length)
             said = f"the prompt has {known} tokens, and {needs} are needed; the judge's context is {self.context}"

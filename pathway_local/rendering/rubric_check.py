@@ -74,11 +74,11 @@ def inspect(rubric: Rubric, judge: JudgeUse | None = None) -> Inspection:
     if judge is None:
         turns = "\n\n".join(f"{turn.role}:\n{turn.render(inputs, inputs)}" for turn in rubric.turns)
         advice = tuple(_advice_by_characters(rubric))
-        return Inspection(rubric, reply.plan, reply.limit, f"{turns}\n\nassistant:\n{start}", start, None, advice)
+        return Inspection(rubric, reply.reserve, reply.limit, f"{turns}\n\nassistant:\n{start}", start, None, advice)
     writer = PromptWriter(rubric, judge.tokenizer, judge.chat, context=judge.context)
     lengths = check_room(writer)
     advice = tuple(_advice_by_tokens(lengths))
-    return Inspection(rubric, reply.plan, reply.limit, example_prompt(writer), start, lengths, advice)
+    return Inspection(rubric, reply.reserve, reply.limit, example_prompt(writer), start, lengths, advice)
 
 
 def example_inputs(rubric: Rubric) -> dict[str, str]:
@@ -118,7 +118,7 @@ def budgets(output_format: OutputFormat) -> list[tuple[str, str, int]]:
     """Each generated field with its type and the tokens that are kept free for it."""
     fields = {**output_format.scores, **output_format.fields}
     order = [name for name in output_format.outputs.fields if name in fields]
-    return [(name, fields[name].type, fields[name].plan(output_format.quoted)) for name in order]
+    return [(name, fields[name].type, fields[name].reserve(output_format.in_json)) for name in order]
 
 
 def _byte_matcher(grammar: str) -> llguidance.LLMatcher:
@@ -140,7 +140,7 @@ def _lengths(writer: PromptWriter) -> Lengths:
     reply = prompts[0].reply
     texts = [*short.values(), *(text for text, theirs in reply.start if theirs)]
     own = len(prompts[0].ids) - sum(map(len, writer.tokenizer.encode_cases(texts)))
-    kept_free = reply.plan + (thinking.most if thinking else 0)
+    kept_free = reply.reserve + (thinking.most if thinking else 0)
     return Lengths(own, _common([prompt.ids for prompt in prompts]), kept_free, writer.context)
 
 

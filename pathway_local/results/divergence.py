@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
-from pathway_local.rubrics.fields import Text
+from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.output_format import OutputFormat, Slot
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
@@ -156,6 +156,6 @@ def reason_field(output_format: OutputFormat, score: str) -> str:
     """The text field that goes with a score: the first one behind it, else the last one before it."""
     slots = [part for part in output_format.parts if isinstance(part, Slot)]
     at = next(place for place, slot in enumerate(slots) if slot.name == score)
-    behind = [slot.name for slot in slots[at:] if isinstance(slot.field, Text)]
-    before = [slot.name for slot in slots[:at] if isinstance(slot.field, Text)]
+    behind = [slot.name for slot in slots[at:] if isinstance(slot.field, TextField)]
+    before = [slot.name for slot in slots[:at] if isinstance(slot.field, TextField)]
     return behind[0] if behind else before[-1] if before else ""

@@ -6,7 +6,7 @@ from pathlib import Path
 from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.rater import Rater
-from pathway_local.rubrics.fields import Score as ScoreField
+from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail, file_facts, note
 from pathway_local.runs.command_line import recorded

@@ -11,7 +11,7 @@ from pathway_local.case import Case
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import Rater
 from pathway_local.ratings.known_cases import hash_by_case
-from pathway_local.rubrics.fields import Score as ScoreField
+from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of

@@ -14,7 +14,7 @@ from pathway_local.errors import NotKept, UnknownName
 from pathway_local.rater import Kind, Rater, raters_named
 from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
 from pathway_local.results.panel import mean_of
-from pathway_local.rubrics.fields import Score as ScoreField
+from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.database import decoding, marks
 from pathway_local.runs.run_file import RunFile

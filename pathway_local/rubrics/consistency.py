@@ -1,7 +1,7 @@
-"""Consistency rules: what a rubric says must hold between a case's inputs and its verdict.
+"""Consistency rules: a rubric's conditions on a case's inputs and its verdict.
 
-A rule speaks in a few words about inputs and fields: phrases, lengths, equality, emptiness. Nothing is judged
-here; a rule that a verdict breaks becomes a mark on it.
+A rule tests phrases, lengths, equality and emptiness of inputs and fields. A verdict that breaks a rule is kept and
+gets a mark.
 """
 
 import re
@@ -23,7 +23,7 @@ _QUOTES = str.maketrans({"‘": "'", "’": "'", "ʼ": "'", "“": '"', "”": '
 
 
 class Condition(BaseModel):
-    """One statement about an input or a field. Lengths count the words of a text or the items of a list."""
+    """One test of an input or a field. Lengths count the words of a text or the items of a list."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -43,9 +43,9 @@ class Condition(BaseModel):
     @model_validator(mode="after")
     def _whole(self) -> "Condition":
         if (self.input is None) == (self.field is None):
-            raise ValueError("name either an input or a field")
+            raise ValueError("give either input or field")
         if len(self._given()) != 1:
-            raise ValueError(f"give one of {', '.join((*TESTS, 'same_as'))}")
+            raise ValueError(f"give exactly one of {', '.join((*TESTS, 'same_as'))}")
         return self
 
     def _given(self) -> list[str]:
@@ -53,11 +53,11 @@ class Condition(BaseModel):
 
     @property
     def inputs(self) -> list[str]:
-        """The inputs that it reads."""
+        """The inputs that the condition reads."""
         return [name for name in (self.input, self.same_as) if name is not None]
 
     def holds(self, inputs: Mapping[str, str], verdict: Verdict) -> bool | None:
-        """Whether it holds; None where the verdict lacks the field or the case the input."""
+        """Whether the condition holds; None if the verdict lacks the field or the case lacks the input."""
         found = list(_found(self, inputs, verdict))
         other = inputs.get(self.same_as) if self.same_as is not None else ""
         if not found or other is None:
@@ -89,7 +89,7 @@ class Condition(BaseModel):
 
 
 class Rule(BaseModel):
-    """Where all of `when` and none of `unless` hold, all of `expect` must hold, or the rule is broken."""
+    """A rule: if all of `when` and none of `unless` hold, all of `expect` must hold."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -100,7 +100,7 @@ class Rule(BaseModel):
     expect: list[Condition] = Field(min_length=1)
 
     def broken(self, inputs: Mapping[str, str], verdict: Verdict) -> bool:
-        """Whether this verdict breaks it. What can't be decided, as a field was left out, breaks nothing."""
+        """Whether this verdict breaks the rule. A condition without its field or input never breaks it."""
         if not all(condition.holds(inputs, verdict) for condition in self.when):
             return False
         if any(condition.holds(inputs, verdict) is not False for condition in self.unless):
@@ -109,12 +109,12 @@ class Rule(BaseModel):
 
 
 def broken_rules(rules: Sequence[Rule], inputs: Mapping[str, str], verdict: Verdict) -> tuple[str, ...]:
-    """The marks, `rule:NAME`, of the rules that the verdict on a case with these inputs breaks."""
+    """A mark, `rule:NAME`, for each rule that the verdict on a case with these inputs breaks."""
     return tuple(f"rule:{rule.name}" for rule in rules if rule.broken(inputs, verdict))
 
 
 def read_rules(block: object, inputs: Collection[str], fields: Collection[str], places: Places) -> tuple[Rule, ...]:
-    """The rules of a `rules:` block, which may speak of these inputs and fields. Raises RubricError."""
+    """The rules of a `rules:` block. They may name these inputs and fields only. Raises RubricError."""
     if block is None:
         return ()
     if not isinstance(block, list):
@@ -126,14 +126,14 @@ def read_rules(block: object, inputs: Collection[str], fields: Collection[str], 
         except ValidationError as error:
             inner, _, said = first_complaint(error)
             keys = ("rules", at, *inner)
-            hint = "docs/rubrics.md lists what a rule can say."
+            hint = "docs/rubrics.md lists the tests of a rule."
             raise RubricError(f"{places.of(*keys)}: {'.'.join(map(str, keys))}: {said}", hint) from None
         _check_names(rule, inputs, fields, places.of("rules", at))
         rules.append(rule)
     names = [rule.name for rule in rules]
     for name in names:
         if names.count(name) > 1:
-            raise RubricError(f"{places.of('rules')}: two rules are called {name!r}", "Give each a name of its own.")
+            raise RubricError(f"{places.of('rules')}: two rules are called {name!r}", "Give each rule its own name.")
     return tuple(rules)
 
 
@@ -161,12 +161,12 @@ def _found(condition: Condition, inputs: Mapping[str, str], verdict: Verdict) ->
 
 
 def _normal(text: str) -> str:
-    """Text as it is compared: one kind of quotes and blanks, no case."""
+    """The text as it is compared: with plain quotes, dashes and blanks, in lower case."""
     return " ".join(unicodedata.normalize("NFKC", text).translate(_QUOTES).casefold().split())
 
 
 def _begins(text: str, phrase: str) -> bool:
-    """Whether the text begins with these words, whatever marks such as ** or quotes stand before them."""
+    """Whether the text begins with these words, ignoring marks such as ** or quotes before them."""
     bare = re.sub(r"^\W+", "", text)
     wanted = re.sub(r"^\W+", "", phrase)
     return wanted != "" and bare.startswith(wanted) and not re.match(r"\w", bare[len(wanted) :])

@@ -1,6 +1,6 @@
-"""Rubrics that are criteria without a prompt: they get a standard prompt and a standard layout.
+"""Rubrics that have criteria and no prompt: they get a standard prompt and a standard layout.
 
-Three shapes are read, as YAML or JSON: Prometheus' (`criteria` and `score1_description` …), flow-judge's
+A file is YAML or JSON, in one of three shapes: Prometheus' (`criteria` and `score1_description` …), flow-judge's
 (`criteria`, `rubric` with score and description, `required_inputs`), and our own (`criteria`, `levels`).
 """
 
@@ -34,20 +34,17 @@ class _Criteria:
 
 
 def is_criteria(text: str) -> bool:
-    """Whether the text can only be criteria: it has no front matter, and names criteria and levels as keys."""
+    """Whether the text is a criteria file: it has no front matter, and criteria and levels are among its keys."""
     bare = text.lstrip("\ufeff \t\r\n")
     begins = r"[{,\s]" if bare.startswith("{") else r"^[ \t]*"
     return not bare.startswith("---") and all(re.search(rf"{begins}{key}", bare, re.MULTILINE) for key in _KEYS)
 
 
 def criteria_prompty(text: str, where: str) -> Prompty:
-    """The rubric that the criteria stand for. Raises RubricError."""
+    """The standard prompt for these criteria. Raises RubricError."""
     block = load_yaml(text, where, RubricError)
     if not isinstance(block, Mapping) or not all(isinstance(key, str) for key in block):
-        raise RubricError(
-            f"{where}: the criteria are not keys and their values",
-            "One file holds one rubric: criteria and its levels.",
-        )
+        raise RubricError(f"{where}: a criteria file must be keys and values", "Write criteria: and levels: in it.")
     places = Places(text, where)
     inner = block.get("score_rubric")
     read = _read({**block, **inner} if isinstance(inner, Mapping) else block, places)
@@ -69,12 +66,12 @@ def _read(block: Mapping[str, object], places: Places) -> _Criteria:
     strange = sorted(key for key in block if key not in KEYS | FLOW_KEYS and not _SCORE.fullmatch(key))
     if strange:
         known = (
-            "Known are criteria, levels (or score1_description …, or rubric), inputs, name, description, notes, rules."
+            "Known are criteria, levels (or score1_description … or rubric), inputs, name, description, notes, rules."
         )
         raise RubricError(f"{places.of(strange[0])}: unknown key {strange[0]!r}", known)
     criteria = block.get("criteria")
     if not isinstance(criteria, str) or not criteria.strip():
-        raise RubricError(f"{places.of('criteria')}: criteria must be a text", "Say in it what is judged.")
+        raise RubricError(f"{places.of('criteria')}: criteria must be a text", "Write in it what to judge.")
     flow = isinstance(block.get("rubric"), Sequence)
     return _Criteria(criteria.strip(), _levels(block, places), _inputs(block, places), FLOW if flow else PROMETHEUS)
 
@@ -92,7 +89,7 @@ def _levels(block: Mapping[str, object], places: Places) -> dict[int, str]:
         plain = isinstance(item, Mapping) and set(item) == {"score", "description"} and isinstance(item["score"], int)
         if not plain or item["score"] in found:
             hint = "Such as - {score: 1, description: Wrong.}"
-            raise RubricError(f"{places.of('rubric')}: each entry needs a score of its own and a description", hint)
+            raise RubricError(f"{places.of('rubric')}: each entry needs its own score and a description", hint)
         found[item["score"]] = item["description"]
     levels = {
         number: text.strip()
@@ -101,13 +98,13 @@ def _levels(block: Mapping[str, object], places: Places) -> dict[int, str]:
     }
     numbers = sorted(levels)
     if len(levels) != len(found) or len(levels) < 2 or numbers != list(range(numbers[0], numbers[-1] + 1)):
-        hint = "Give each whole number of the scale a text, two numbers or more, none left out."
-        raise RubricError(f"{places.of('levels')}: the levels are no scale", hint)
+        hint = "Describe each whole number of the scale; it has two numbers or more."
+        raise RubricError(f"{places.of('levels')}: the levels are not a scale without gaps", hint)
     return {number: levels[number] for number in numbers}
 
 
 def _inputs(block: Mapping[str, object], places: Places) -> dict[str, object]:
-    """Inputs by name: the last is the one that is judged."""
+    """Inputs by name. The last one is judged."""
     declared = block.get("inputs")
     if isinstance(declared, Mapping):
         return {str(name): value for name, value in declared.items()}
@@ -134,5 +131,5 @@ def _turns(read: _Criteria, where: str) -> tuple[Turn, ...]:
     )
     case = "\n\n".join(f"<{name}>\n{{{{{name}}}}}\n</{name}>" for name in names)
     user = f"{case}\n\nJudge the {judged} now."
-    # A criterion's braces are text: only our own names are places.
+    # Braces in a criterion are text; only our own names mark inputs.
     return (placed_turn("system", system, "none", ()), *split_turns(user, where, 1))

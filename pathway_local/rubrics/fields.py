@@ -1,11 +1,10 @@
 """The kinds of field that an output format is made of.
 
-Each kind knows how it is written as a grammar, how long it can get, how it is read back and how it is
-written, in plain text and inside JSON (`quoted`). One class holds all of it so that the four can't drift.
+One class per kind writes its grammar, counts its tokens, reads its text and writes it, in a text layout and in a JSON
+layout (`in_json`): so the grammar and the reader can't drift apart. CONTRIBUTING.md says how to add a kind.
 """
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from functools import cached_property
@@ -14,42 +13,46 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from pathway_local.errors import FormatError, ReplyError
-from pathway_local.rubrics.json_bounds import bounded
+from pathway_local.rubrics.json_values import ESCAPES, bounded, read_value, string_budget, string_rules
 from pathway_local.rubrics.lark import alternatives, character_class, literal, terminal
-from pathway_local.verdict import Value, is_nested_deep
-
-ESCAPES = 20
-"""How many escapes (quotes, line breaks) a JSON text may hold: each opens a new piece with a budget."""
+from pathway_local.verdict import Value
 
 SLACK = 2
-"""Tokens that can straddle a field's two ends."""
+"""Tokens that can straddle a field's two ends: they belong to it and to the literal beside it."""
 
 
 class _Field(BaseModel):
-    """What all kinds share; `description` goes into the JSON Schema."""
+    """A kind of field. `description` goes into the JSON Schema.
+
+    A kind implements all of this but `reserve` and `shortest_cut`, which have answers that fit most kinds.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     description: str = ""
 
-    def rules(self, name: str, after: str, quoted: bool) -> str:
-        """Lark rules, the first called `name`, for this field followed by the literal `after`."""
+    def rules(self, name: str, after: str, in_json: bool) -> str:
+        """Lark rules, the first called `name`, for this field when the literal `after` follows it."""
         raise NotImplementedError
 
-    def budget(self, quoted: bool) -> int:
+    def budget(self, in_json: bool) -> int:
         """The most tokens that the field can take under its rules."""
         raise NotImplementedError
 
-    def plan(self, quoted: bool) -> int:
-        """The tokens to keep free for the field: less than `budget` only for texts full of escapes."""
-        return self.budget(quoted)
+    def reserve(self, in_json: bool) -> int:
+        """The tokens to keep free for the field. Only a text full of JSON escapes takes more, up to `budget`."""
+        return self.budget(in_json)
 
-    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
-        """The value that stands at `text[at:]`, and where it ends. Raises ReplyError."""
+    def shortest_cut(self, in_json: bool) -> int | None:
+        """The fewest tokens after which a budget can cut a text of this field; None if no budget can."""
+        return None
+
+    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+        """The value at `text[at:]`, and where it ends. Raises ReplyError."""
         raise NotImplementedError
 
-    def write(self, value: Value, quoted: bool) -> str:
-        """`value` as a judge would write it."""
+    def write(self, value: Value, in_json: bool) -> str:
+        """The value as a judge would write it."""
         raise NotImplementedError
 
     def as_schema(self) -> dict[str, JsonValue]:
@@ -60,39 +63,40 @@ class _Field(BaseModel):
 class _Listed(_Field):
     """A field that takes one of a few fixed texts."""
 
-    def texts(self, quoted: bool) -> Mapping[str, Value]:
-        """What may be written, and the value that each text stands for."""
+    def texts(self, in_json: bool) -> Mapping[str, Value]:
+        """Each text that a judge may write, and the value that it stands for."""
         raise NotImplementedError
 
-    def rules(self, name: str, after: str, quoted: bool) -> str:
-        return f"{name}: {name.upper()}\n{name.upper()}: {terminal(list(self.texts(quoted)))}\n"
+    def rules(self, name: str, after: str, in_json: bool) -> str:
+        return f"{name}: {name.upper()}\n{name.upper()}: {terminal(list(self.texts(in_json)))}\n"
 
-    def budget(self, quoted: bool) -> int:
-        return max(len(text.encode()) for text in self.texts(quoted))
+    def budget(self, in_json: bool) -> int:
+        # A grammar holds bytes, not tokens: at worst the judge spells the text a byte at a time.
+        return max(len(text.encode()) for text in self.texts(in_json))
 
     @cached_property
     def _readers(self) -> dict[bool, tuple[Mapping[str, Value], re.Pattern[str]]]:
-        known = {quoted: self.texts(quoted) for quoted in (False, True)}
-        return {quoted: (texts, re.compile(alternatives(list(texts)))) for quoted, texts in known.items()}
+        by_layout = {in_json: self.texts(in_json) for in_json in (False, True)}
+        return {in_json: (texts, re.compile(alternatives(list(texts)))) for in_json, texts in by_layout.items()}
 
-    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
-        texts, pattern = self._readers[quoted]
+    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+        texts, pattern = self._readers[in_json]
         found = pattern.match(text, at)
         if not found:
-            raise ReplyError(f"there is none of {', '.join(list(texts)[:12])} where one belongs")
+            raise ReplyError(f"expected one of {', '.join(list(texts)[:12])}")
         return texts[found.group()], found.end()
 
-    def write(self, value: Value, quoted: bool) -> str:
-        for text, meaning in self.texts(quoted).items():
+    def write(self, value: Value, in_json: bool) -> str:
+        for text, meaning in self.texts(in_json).items():
             if meaning == value and type(meaning) is type(value):
                 return text
         raise ReplyError(f"{value!r} is not one of the values of this field")
 
 
-class Score(_Listed):
-    """A whole number on a scale. `levels` names its values; `special` ones have no place on the scale.
+class ScoreField(_Listed):
+    """A whole number on a scale. `levels` names its values; `special` values have no place on the scale.
 
-    `written` tells how a value stands in the text where that is not its digits, such as Pass for 1.
+    `written` maps values to the words that a judge writes instead of their digits, such as Pass for 1.
     """
 
     type: Literal["score"] = "score"
@@ -104,7 +108,7 @@ class Score(_Listed):
     written: Mapping[int, str] = {}
 
     @model_validator(mode="after")
-    def _whole(self) -> "Score":
+    def _whole(self) -> "ScoreField":
         if (self.min is None) != (self.max is None) or (self.min is None and not self.levels):
             raise ValueError("a score needs levels, or min and max")
         if self.min is not None and self.max is not None and not 1 <= self.max - self.min <= 1000:
@@ -116,62 +120,63 @@ class Score(_Listed):
             if strange:
                 raise ValueError(f"{name} names {strange[0]}, which is not on the scale")
         if len(set(self.texts(False))) != len(self.values):
-            raise ValueError("two values are written alike")
+            raise ValueError("two values are written the same way")
         return self
 
     @property
     def values(self) -> tuple[int, ...]:
-        """All values, smallest first, special ones among them."""
+        """All values in ascending order, special ones included."""
         if self.min is not None and self.max is not None:
             return tuple(range(self.min, self.max + 1))
         return tuple(sorted(self.levels))
 
-    def texts(self, quoted: bool) -> Mapping[str, Value]:
-        return dict(self.values_by_text(quoted))
+    def texts(self, in_json: bool) -> Mapping[str, Value]:
+        return dict(self.values_by_text(in_json))
 
-    def values_by_text(self, quoted: bool) -> dict[str, int]:
-        """How each value is written → the value."""
+    def values_by_text(self, in_json: bool) -> dict[str, int]:
+        """The text of each value, and the value."""
+        # Digits, true and false are JSON as they stand; other words need quotes.
         bare = not self.written or set(self.written.values()) == {"true", "false"}
-        mark = '"' if quoted and not bare else ""
+        mark = '"' if in_json and not bare else ""
         return {f"{mark}{self.written.get(value, str(value))}{mark}": value for value in self.values}
 
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "integer", "enum": list(self.values)}
 
 
-class Choice(_Listed):
-    """One of a few texts that is no score."""
+class ChoiceField(_Listed):
+    """One of a few texts, which is not a score."""
 
     type: Literal["choice"] = "choice"
     choices: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=2)
 
     @model_validator(mode="after")
-    def _distinct(self) -> "Choice":
+    def _distinct(self) -> "ChoiceField":
         if len(set(self.choices)) != len(self.choices):
-            raise ValueError("two choices are alike")
+            raise ValueError("two choices are the same")
         return self
 
-    def texts(self, quoted: bool) -> Mapping[str, Value]:
-        return {literal(choice) if quoted else choice: choice for choice in self.choices}
+    def texts(self, in_json: bool) -> Mapping[str, Value]:
+        return {literal(choice) if in_json else choice: choice for choice in self.choices}
 
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "string", "enum": list(self.choices)}
 
 
-class Boolean(_Listed):
-    """True or false, in lower case as JSON writes them."""
+class BooleanField(_Listed):
+    """True or false, in lower case as in JSON."""
 
     type: Literal["boolean"] = "boolean"
 
-    def texts(self, quoted: bool) -> Mapping[str, Value]:
+    def texts(self, in_json: bool) -> Mapping[str, Value]:
         return {"true": True, "false": False}
 
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "boolean"}
 
 
-class Number(_Field):
-    """A number from `min` to `max` with at most `decimals` digits behind the point."""
+class NumberField(_Field):
+    """A number from `min` to `max` with at most `decimals` digits after the point."""
 
     type: Literal["number"] = "number"
     min: int = 0
@@ -179,13 +184,13 @@ class Number(_Field):
     decimals: int = Field(default=0, ge=0, le=6)
 
     @model_validator(mode="after")
-    def _bounded(self) -> "Number":
+    def _bounded(self) -> "NumberField":
         if not 1 <= self.max - self.min <= 10_000:
             raise ValueError("max must lie 1 to 10000 above min")
         return self
 
     def _pattern(self) -> str:
-        """A regex for exactly the numbers in range: the range is small enough to be listed."""
+        """A regex that matches exactly the numbers in range: it lists them, since there are at most 10,000."""
         parts = []
         if self.max >= 0:
             parts.append(self._magnitudes("", max(self.min, 0), self.max))
@@ -194,27 +199,28 @@ class Number(_Field):
         return "|".join(parts)
 
     def _magnitudes(self, sign: str, low: int, high: int) -> str:
+        # The number at the end of the range takes zeros alone behind its point: 5.0 is in range, 5.1 is not.
         fraction = f"(\\.[0-9]{{1,{self.decimals}}})?" if self.decimals else ""
         zeros = f"(\\.0{{1,{self.decimals}}})?" if self.decimals else ""
         inner = [f"({'|'.join(map(str, range(high - 1, low - 1, -1)))}){fraction}"] if high > low else []
         return "|".join(f"{sign}{part}" for part in [f"{high}{zeros}", *inner])
 
-    def rules(self, name: str, after: str, quoted: bool) -> str:
+    def rules(self, name: str, after: str, in_json: bool) -> str:
         return f"{name}: {name.upper()}\n{name.upper()}: /{self._pattern()}/\n"
 
-    def budget(self, quoted: bool) -> int:
+    def budget(self, in_json: bool) -> int:
         return max(len(str(self.min)), len(str(self.max))) + self.decimals + 2
 
-    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
-        # Digits are taken greedily, as the grammar's lexer does, and only then held against the range.
+    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+        # Take all digits first, as the grammar's lexer does, and compare with the range only then.
         found = re.compile(r"-?[0-9]+(\.[0-9]+)?").match(text, at)
         if not found or not re.fullmatch(self._pattern(), found.group()):
-            raise ReplyError(f"there is no number from {self.min} to {self.max} where one belongs")
+            raise ReplyError(f"expected a number from {self.min} to {self.max}")
         return (float if self.decimals else int)(found.group()), found.end()
 
-    def write(self, value: Value, quoted: bool) -> str:
+    def write(self, value: Value, in_json: bool) -> str:
         if isinstance(value, bool) or not isinstance(value, int | float) or not self.min <= value <= self.max:
-            raise ReplyError(f"{value!r} is no number from {self.min} to {self.max}")
+            raise ReplyError(f"{value!r} is not a number from {self.min} to {self.max}")
         return f"{value:.{self.decimals}f}"
 
     def as_schema(self) -> dict[str, JsonValue]:
@@ -222,32 +228,46 @@ class Number(_Field):
         return {"type": kind, "minimum": self.min, "maximum": self.max}
 
 
-class Text(_Field):
-    """Free text that a budget of `tokens` closes, so that the rest of the format always comes.
+class TextField(_Field):
+    """Free text. A budget of `tokens` closes it, so that the rest of the format always comes.
 
-    In plain text it ends at the first place where the literal behind it stands. Inside JSON the budget holds
-    for the text up to its first escape, and half of it between one escape and the next, `ESCAPES` at most.
+    In a text layout it ends where the literal behind it first stands. In JSON the budget holds for the text up to its
+    first escape; each piece behind an escape has half of it, and there are at most `ESCAPES` escapes.
     """
 
     type: Literal["text"] = "text"
     tokens: int = Field(default=300, ge=8, le=8000)
     lines: Literal["many", "one"] = "many"
 
-    def rules(self, name: str, after: str, quoted: bool) -> str:
-        if quoted:
-            return _string_rules(name, self.tokens)
+    def rules(self, name: str, after: str, in_json: bool) -> str:
+        if in_json:
+            return string_rules(name, self.tokens)
         if not after:
+            # Nothing follows: the judge's end token ends the text, or the budget does.
             body = "(?s:.+)" if self.lines == "many" else "[^\\n]+"
             return f"{name}[max_tokens={self.tokens}]: /{body}/\n"
+        # llguidance takes a budget on a terminal or on a nested grammar, and not on a rule.
         return f"{name}[max_tokens={self.tokens}]: %lark {{\n{self._segments(after)}}}\n"
 
     def _segments(self, after: str) -> str:
-        """Text that can't hold `after`, yet can end where the model wants.
+        """A nested grammar for text that can't hold `after`, yet can end where the judge wants.
 
-        The lexer is greedy and never goes back, so every proper prefix of `after` is a separator of its own,
-        and the segment behind it leaves out the character that would go on with `after`.
+        The lexer takes the longest match and never goes back. Take the single terminal /([^<]|<[^\\/])+/ before "</b>":
+        when the judge writes "<", the lexer counts it into the terminal, and can't give it back when "/" would have to
+        follow. So the judge could never write "</b>"; only the budget would end the text. Instead, the text is cut into
+        segments wherever `after` could begin:
+
+            start: S0 ("<" S1 | "</" S2 | "</b" S3)*
+            S0: /[^<]+/             text without the first character of "</b>"
+            S1: /[^<\\/][^<]*/      after "<", anything that does not go on with "/"
+            S2: /[^<b][^<]*/        after "</", anything that does not go on with "b"
+            S3: /[^<>][^<]*/
+
+        Each proper prefix of `after` is a separator of its own. Behind it, either a segment shows that it was text,
+        or the rest of `after` comes and the text has ended.
         """
-        # A prefix that, cut off and followed by the whole literal, makes it stand earlier is no separator.
+        # If the literal stood earlier in "prefix + literal" than behind the prefix, the reader would end the text too
+        # early: with "\n\n" as the literal, "\n" before it makes "\n\n\n". Such a prefix is no separator.
         ends = [i for i in range(1, len(after)) if (after[:i] + after).find(after) == i]
         barred = after[0] + ("\n" if self.lines == "one" else "")
         pairs = "".join(f" | {literal(after[:i])} S{i}" for i in ends)
@@ -257,63 +277,69 @@ class Text(_Field):
         loop = f" ({pairs[3:]})*" if pairs else ""
         return f"start: S0{loop}\nS0: /[^{character_class(barred)}]+/\n{terminals}"
 
-    def budget(self, quoted: bool) -> int:
-        return (_string_budget(self.tokens) if quoted else self.tokens) + SLACK
+    def budget(self, in_json: bool) -> int:
+        return (string_budget(self.tokens) if in_json else self.tokens) + SLACK
 
-    def plan(self, quoted: bool) -> int:
-        return self.tokens + SLACK + (ESCAPES if quoted else 0)
+    def reserve(self, in_json: bool) -> int:
+        # The budget with all escapes is eleven times `tokens`; no judge writes that, and it would fill the context.
+        return self.tokens + SLACK + (ESCAPES if in_json else 0)
 
-    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
-        if quoted:
-            return _read_json(text, at, str, "text in quotes")
+    def shortest_cut(self, in_json: bool) -> int | None:
+        return self.tokens // 2 if in_json else self.tokens
+
+    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+        if in_json:
+            return read_value(text, at, str, "text in quotes")
         end = text.find(after, at) if after else len(text)
         if end < 0:
-            raise ReplyError(f"{after.strip()!r} is missing")
+            raise ReplyError("nothing ends the text")
         return text[at:end], end
 
-    def write(self, value: Value, quoted: bool) -> str:
-        return literal(str(value)) if quoted else str(value)
+    def write(self, value: Value, in_json: bool) -> str:
+        return literal(str(value)) if in_json else str(value)
 
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "string"}
 
 
-class TextList(_Field):
+class TextListField(_Field):
     """A JSON list of up to `items` texts of `tokens` each."""
 
     type: Literal["list"] = "list"
     items: int = Field(default=5, ge=1, le=50)
     tokens: int = Field(default=40, ge=4, le=1000)
 
-    def rules(self, name: str, after: str, quoted: bool) -> str:
-        _json_only(self.type, quoted)
+    def rules(self, name: str, after: str, in_json: bool) -> str:
+        _json_only(self.type, in_json)
         item = f"{name}_item"
         more = f' (", " {item}){{0,{self.items - 1}}}' if self.items > 1 else ""
-        return f'{name}: "[" ({item}{more})? "]"\n' + _string_rules(item, self.tokens)
+        return f'{name}: "[" ({item}{more})? "]"\n' + string_rules(item, self.tokens)
 
-    def budget(self, quoted: bool) -> int:
-        return 2 + self.items * (_string_budget(self.tokens) + 4)
+    def budget(self, in_json: bool) -> int:
+        # Two brackets; two quotes, a comma and a blank for each text.
+        return 2 + self.items * (string_budget(self.tokens) + 4)
 
-    def plan(self, quoted: bool) -> int:
+    def reserve(self, in_json: bool) -> int:
         return 2 + self.items * (self.tokens + 4)
 
-    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
-        _json_only(self.type, quoted)
-        value, end = _read_json(text, at, list, "a list")
+    def shortest_cut(self, in_json: bool) -> int | None:
+        return self.tokens // 2
+
+    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+        value, end = read_value(text, at, list, "a list")
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value) or len(value) > self.items:
-            raise ReplyError(f"there is no list of at most {self.items} texts where one belongs")
+            raise ReplyError(f"expected a list of at most {self.items} texts")
         return value, end
 
-    def write(self, value: Value, quoted: bool) -> str:
-        _json_only(self.type, quoted)
+    def write(self, value: Value, in_json: bool) -> str:
         return json.dumps(value, ensure_ascii=False)
 
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "array", "items": {"type": "string"}, "maxItems": self.items}
 
 
-class Echo(_Field):
-    """An input that the judge's output gives back unchanged; it is filled in, never generated."""
+class EchoField(_Field):
+    """An input that the reply repeats unchanged. It is filled in and never generated, so it has no grammar."""
 
     type: Literal["echo"] = "echo"
     input: str
@@ -322,76 +348,38 @@ class Echo(_Field):
         return {"type": "string"}
 
 
-class Json(_Field):
-    """Any JSON value that `schema` allows; what has no bound there gets one, or it might never end."""
+class JsonField(_Field):
+    """Any JSON value that `schema` allows. Whatever has no bound there gets one, since it might never end."""
 
     type: Literal["json"] = "json"
     json_schema: Mapping[str, JsonValue] = Field(alias="schema")
     tokens: int = Field(default=600, ge=8, le=8000)
 
-    def rules(self, name: str, after: str, quoted: bool) -> str:
-        _json_only(self.type, quoted)
+    def rules(self, name: str, after: str, in_json: bool) -> str:
+        _json_only(self.type, in_json)
+        # Without this, llguidance lets blanks run on for ever between the parts of a value.
         spaced = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
         return f"{name}: %json {json.dumps({**bounded(self.json_schema), 'x-guidance': spaced})}\n"
 
-    def budget(self, quoted: bool) -> int:
+    def budget(self, in_json: bool) -> int:
         return self.tokens
 
-    def read(self, text: str, at: int, after: str, quoted: bool) -> tuple[Value, int]:
-        _json_only(self.type, quoted)
-        return _read_json(text, at, object, "a JSON value")
+    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+        return read_value(text, at, object, "a JSON value")
 
-    def write(self, value: Value, quoted: bool) -> str:
-        _json_only(self.type, quoted)
+    def write(self, value: Value, in_json: bool) -> str:
         return json.dumps(value, ensure_ascii=False)
 
     def as_schema(self) -> dict[str, JsonValue]:
         return dict(self.json_schema)
 
 
-AnyField = Annotated[Text | Score | Echo | Choice | Boolean | Number | TextList | Json, Field(discriminator="type")]
+AnyField = Annotated[
+    TextField | ScoreField | EchoField | ChoiceField | BooleanField | NumberField | TextListField | JsonField,
+    Field(discriminator="type"),
+]
 
 
-def _json_only(kind: str, quoted: bool) -> None:
-    if not quoted:
+def _json_only(kind: str, in_json: bool) -> None:
+    if not in_json:
         raise FormatError(f"a field of type {kind} needs a JSON layout", "Use layout: json, or another type.")
-
-
-def _string_rules(name: str, tokens: int) -> str:
-    """A JSON string. An escape is a terminal of its own: inside a text with a budget it could be cut in half."""
-    return (
-        f'{name}: "\\"" {name}_first ({name.upper()}_ESC {name}_next){{0,{ESCAPES}}} "\\""\n'
-        f"{name}_first[max_tokens={tokens}]: /{_PLAIN}*/\n"
-        f"{name}_next[max_tokens={max(8, tokens // 2)}]: /{_PLAIN}*/\n"
-        f"{name.upper()}_ESC: /{_ESCAPE}/\n"
-    )
-
-
-def _string_budget(tokens: int) -> int:
-    return tokens + ESCAPES * (max(8, tokens // 2) + 6) + 2
-
-
-_PLAIN = r'[^"\\\x00-\x1f]'
-# Halves of a surrogate pair are left out: alone they are no text that can be stored.
-_ESCAPE = r'\\(["\\\/bfnrt]|u([0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}))'
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError("a number that is not finite can't be stored")
-    return number
-
-
-_JSON = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
-
-
-def _read_json(text: str, at: int, kind: type, called: str) -> tuple[Value, int]:
-    try:
-        found: tuple[Value, int] = _JSON.raw_decode(text, at)
-        value, end = found
-    except (ValueError, RecursionError):
-        value, end = None, -1
-    if end < 0 or not isinstance(value, kind) or is_nested_deep(value):
-        raise ReplyError(f"there is not {called} where one belongs")
-    return value, end

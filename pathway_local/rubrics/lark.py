@@ -1,4 +1,4 @@
-"""Texts as parts of a Lark grammar, the language that constraints are written in."""
+"""Texts as parts of a Lark grammar, the language of our constraints."""
 
 import json
 import re
@@ -16,10 +16,10 @@ def character_class(characters: str) -> str:
 
 
 def alternatives(texts: Sequence[str]) -> str:
-    """A regex for one of `texts`, the longer before the shorter that begins it."""
+    """A regex for one of `texts`. Longer ones come first, since a regex takes the first that matches: 10 before 1."""
     return "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
 
 
 def terminal(texts: Sequence[str]) -> str:
-    """A terminal that is one of `texts`."""
+    """A Lark terminal for one of `texts`."""
     return " | ".join(literal(text) for text in texts)

@@ -1,4 +1,4 @@
-"""A rubric's output format: literals and typed fields, from which constraint and reader both come."""
+"""A rubric's output format: literals and typed fields. The grammar and the reader both come from them."""
 
 import json
 import re
@@ -13,13 +13,13 @@ from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from pathway_local.errors import FormatError, ReplyError
-from pathway_local.rubrics.fields import AnyField, Echo, Score
+from pathway_local.rubrics.fields import AnyField, EchoField, ScoreField
 from pathway_local.rubrics.lark import literal
 from pathway_local.system.yaml_places import first_complaint
 from pathway_local.verdict import Value, storable
 
 Detail = Literal["full", "through-score", "score"]
-"""How much of the format a judge writes: all, up to the last score, or the scores alone."""
+"""How much of the format a judge writes: everything, up to the last score, or only the scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ Part = str | Slot
 
 
 class Reading(Struct, frozen=True):
-    """What a reply says: each generated field's value, and where it stands in the text (start, end)."""
+    """What a reply says: the value of each generated field, and where it stands in the text (start, end)."""
 
     values: Mapping[str, Value]
     spans: Mapping[str, tuple[int, int]]
@@ -42,28 +42,35 @@ class Reading(Struct, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """What is generated of a reply. All cases share one where the case's own texts stand in the start alone."""
+    """The part of a reply that the judge generates.
+
+    All cases share one form, unless a case's own text (an echo) stands behind the first generated field.
+    """
 
     parts: tuple[Part, ...]
-    quoted: bool
+    in_json: bool
     _grammars: dict[tuple[int, ...], str] = field(default_factory=dict, init=False, repr=False)
     _texts: dict[tuple[str, str], Mapping[int, str]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def limit(self) -> int:
-        """The most tokens that the reply can take, its end token included."""
-        literals = sum(len(part.encode()) for part in self.parts if isinstance(part, str))
-        return literals + sum(slot.field.budget(self.quoted) for slot in self.slots) + 2
+        """The most tokens that the reply can take, including its end token."""
+        return self._fixed + sum(slot.field.budget(self.in_json) for slot in self.slots)
 
     @cached_property
-    def plan(self) -> int:
+    def reserve(self) -> int:
         """The tokens to keep free for the reply."""
-        literals = sum(len(part.encode()) for part in self.parts if isinstance(part, str))
-        return literals + sum(slot.field.plan(self.quoted) for slot in self.slots) + 2
+        return self._fixed + sum(slot.field.reserve(self.in_json) for slot in self.slots)
+
+    @cached_property
+    def _fixed(self) -> int:
+        # A judge may spell a literal byte by byte. Counted in the tokenizer's usual tokens instead, 39 of 128 replies
+        # ran into their limit. The other two are end tokens: a family's own and the tokenizer's.
+        return sum(len(part.encode()) for part in self.parts if isinstance(part, str)) + 2
 
     @cached_property
     def slots(self) -> list[Slot]:
-        """The fields that are generated, in order."""
+        """The generated fields in order."""
         return [part for part in self.parts if isinstance(part, Slot)]
 
     def before(self, name: str) -> str:
@@ -79,83 +86,91 @@ class Form:
         return {part.name: at for at, part in enumerate(self.parts) if isinstance(part, Slot)}
 
     def score_texts(self, slot: Slot, gap: str) -> Mapping[int, str]:
-        """For each value of a score, the text from `gap` before it to the end of the literal behind it."""
-        assert isinstance(slot.field, Score)
+        """For each value of a score, the text from `gap` in front of it to the end of the literal behind it."""
+        assert isinstance(slot.field, ScoreField)
         if (slot.name, gap) not in self._texts:
-            after, written = self.after(slot.name), slot.field.values_by_text(self.quoted)
+            after, written = self.after(slot.name), slot.field.values_by_text(self.in_json)
             self._texts[slot.name, gap] = {value: f"{gap}{text}{after}" for text, value in written.items()}
         return self._texts[slot.name, gap]
 
     def grammar(self, end_ids: Sequence[int] = ()) -> str:
-        """The Lark grammar of what is generated.
+        """The Lark grammar of the form.
 
-        `end_ids` are the end-of-turn tokens beside the tokenizer's own: the grammar has to let them through.
+        `end_ids` are end-of-turn tokens that the tokenizer does not name as its end. llguidance lets through only the
+        one that the tokenizer names, so without them a last free text could never end before its budget.
         """
         key = tuple(end_ids)
         if key not in self._grammars:
-            self._grammars[key] = self._written_grammar(key)
+            self._grammars[key] = self._make_grammar(key)
         return self._grammars[key]
 
-    def _written_grammar(self, end_ids: tuple[int, ...]) -> str:
+    def _make_grammar(self, end_ids: tuple[int, ...]) -> str:
         body, rules = [], []
         for at, part in enumerate(self.parts):
             if isinstance(part, str):
                 body.append(literal(part))
                 continue
             body.append(f"f{at}")
-            rules.append(part.field.rules(f"f{at}", _text_at(self.parts, at + 1), self.quoted))
+            rules.append(part.field.rules(f"f{at}", _text_at(self.parts, at + 1), self.in_json))
         end = f" ({' | '.join(f'<[{i}]>' for i in end_ids)})?" if end_ids else ""
         return f"start: {' '.join(body)}{end}\n{''.join(rules)}"
 
     def read(self, text: str) -> Reading:
-        """The values in `text`, which is what was generated behind the start. Raises ReplyError."""
-        at, values, spans = 0, {}, {}
+        """The values in `text`, which the judge generated behind the start. Raises ReplyError."""
+        at = 0
+        values: dict[str, Value] = {}
+        spans: dict[str, tuple[int, int]] = {}
         for index, part in enumerate(self.parts):
             if isinstance(part, str):
                 if not text.startswith(part, at):
-                    raise ReplyError(f"{part.strip()!r} is missing")
+                    # A literal may hold an echo, the case's own text: the message only says where it belongs.
+                    where = f"behind {next(reversed(values))}" if values else "at the start"
+                    raise ReplyError(f"the layout's text {where} is missing")
                 at += len(part)
                 continue
-            values[part.name], end = part.field.read(text, at, _text_at(self.parts, index + 1), self.quoted)
-            spans[part.name] = (at, end)
+            try:
+                value, end = part.field.read(text, at, _text_at(self.parts, index + 1), self.in_json)
+            except ReplyError as error:
+                raise ReplyError(f"{part.name}: {error}") from None
+            values[part.name], spans[part.name] = value, (at, end)
             at = end
         if at != len(text):
-            raise ReplyError("something follows behind the end of the format")
+            raise ReplyError("more text follows the end of the format")
         return Reading(values, spans)
 
     def write(self, values: Mapping[str, Value]) -> str:
         """What a judge would generate for these values."""
         return "".join(
-            part if isinstance(part, str) else part.field.write(values[part.name], self.quoted) for part in self.parts
+            part if isinstance(part, str) else part.field.write(values[part.name], self.in_json) for part in self.parts
         )
 
 
 class Reply(Struct, frozen=True):
-    """The reply that is asked for in one case: a fixed start, then what is generated.
+    """The reply to one case: a fixed start, which is filled in, then the form, which the judge generates.
 
-    `start` is a list of texts, each with whether it comes from the case. It ends before a blank: with the
-    blank in the prompt, a tokenizer that joins blank and word could no longer write the word its usual way.
+    `start` holds texts, each with whether it comes from the case. It ends before a blank: many tokenizers join a blank
+    and the word behind it, and with the blank in the prompt they could no longer write that word their usual way.
     """
 
     start: tuple[tuple[str, bool], ...]
     form: Form
 
     @property
-    def plan(self) -> int:
+    def reserve(self) -> int:
         """The tokens to keep free for the reply."""
-        return self.form.plan
+        return self.form.reserve
 
     @property
     def limit(self) -> int:
-        """The most tokens that the reply can take, its end token included."""
+        """The most tokens that the reply can take, including its end token."""
         return self.form.limit
 
     def grammar(self, end_ids: Sequence[int] = ()) -> str:
-        """The Lark grammar of what is generated; see `Form.grammar`."""
+        """The Lark grammar of the form; see `Form.grammar`."""
         return self.form.grammar(end_ids)
 
     def read(self, text: str) -> Reading:
-        """The values in `text`, which is what was generated behind the start. Raises ReplyError."""
+        """The values in `text`, which the judge generated behind the start. Raises ReplyError."""
         return self.form.read(text)
 
     def write(self, values: Mapping[str, Value]) -> str:
@@ -164,9 +179,9 @@ class Reply(Struct, frozen=True):
 
 
 class Outputs(BaseModel):
-    """The `outputs:` block of a rubric: `layout` is "json", or the text with each field's name in braces.
+    """The `outputs:` block of a rubric. `layout` is "json", or a text with each field's name in braces.
 
-    In a JSON layout the fields come in the order given; a dot in a name (`clarity.score`) makes an object.
+    A JSON layout keeps the order of the fields; a dot in a name (`clarity.score`) makes an object.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -176,19 +191,20 @@ class Outputs(BaseModel):
 
 
 class OutputFormat:
-    """Literals and fields in order. `scores` and `fields` are what a verdict holds; echoes are in neither."""
+    """Literals and fields in order. A verdict holds `scores` and `fields`; echoes belong to neither."""
 
     def __init__(self, outputs: Outputs) -> None:
         self.outputs = outputs
-        self.quoted = outputs.layout.strip() == "json"
+        self.in_json = outputs.layout.strip() == "json"
         self.parts = self._layout(list(outputs.fields))
         self._cuts: dict[Detail, tuple[tuple[Part, ...], Form]] = {}
         self._check()
+        # Fields that don't fit the layout (a list in a text) fail when their grammar is written: do it once here.
         self.reply(dict.fromkeys(self.echoes.values(), "x")).grammar()
 
     @classmethod
     def load(cls, block: object) -> "OutputFormat":
-        """The format that an `outputs:` block declares. Raises FormatError, which names the key."""
+        """The format that an `outputs:` block declares. Raises a FormatError that names the key."""
         try:
             return cls(Outputs.model_validate(block))
         except ValidationError as error:
@@ -196,41 +212,41 @@ class OutputFormat:
             raise FormatError(f"{'.'.join(map(str, ('outputs', *keys)))}: {said}") from None
 
     @cached_property
-    def scores(self) -> dict[str, Score]:
+    def scores(self) -> dict[str, ScoreField]:
         """The score fields by name, in order."""
-        return {slot.name: slot.field for slot in self._slots() if isinstance(slot.field, Score)}
+        return {slot.name: slot.field for slot in self._slots() if isinstance(slot.field, ScoreField)}
 
     @cached_property
     def fields(self) -> dict[str, AnyField]:
-        """The generated fields that are no scores, by name, in order."""
-        return {s.name: s.field for s in self._slots() if not isinstance(s.field, Score | Echo)}
+        """The generated fields other than scores, by name, in order."""
+        return {s.name: s.field for s in self._slots() if not isinstance(s.field, ScoreField | EchoField)}
 
     @cached_property
     def thinking(self) -> str:
-        """The field of a verdict for what a judge thought before its reply."""
+        """The field of a verdict that holds the judge's thinking."""
         return self.apart("thinking")
 
     def apart(self, name: str) -> str:
-        """A field for what a judge said beside the format, called like none of the format's own."""
+        """A field name for text outside of the format, such as thinking: `name`, unless the format uses it itself."""
         while name in self.scores or name in self.fields:
             name = f"judge.{name}"
         return name
 
     @property
     def echoes(self) -> dict[str, str]:
-        """Echo field name → the input that it gives back."""
-        return {slot.name: slot.field.input for slot in self._slots() if isinstance(slot.field, Echo)}
+        """The input that each echo field repeats, by the field's name."""
+        return {slot.name: slot.field.input for slot in self._slots() if isinstance(slot.field, EchoField)}
 
     def reply(self, inputs: Mapping[str, str], detail: Detail = "full") -> Reply:
-        """What is asked for in a case with these inputs."""
+        """The reply to a case with these inputs."""
         if detail not in self._cuts:
             lead, rest = _cut(self._parts_at(detail))
-            self._cuts[detail] = lead, Form(rest, self.quoted)
+            self._cuts[detail] = lead, Form(rest, self.in_json)
         lead, form = self._cuts[detail]
-        start = tuple((_said(part, inputs, self.quoted), _is_echo(part)) for part in lead)
-        if any(isinstance(slot.field, Echo) for slot in form.slots):
-            said = [_said(part, inputs, self.quoted) if _is_echo(part) else part for part in form.parts]
-            form = Form(_merged(said), self.quoted)
+        start = tuple((_said(part, inputs, self.in_json), _is_echo(part)) for part in lead)
+        if any(isinstance(slot.field, EchoField) for slot in form.slots):
+            said = [_said(part, inputs, self.in_json) if _is_echo(part) else part for part in form.parts]
+            form = Form(_merged(said), self.in_json)
         return Reply(start, form)
 
     def schema(self) -> dict[str, JsonValue]:
@@ -241,7 +257,7 @@ class OutputFormat:
         return [part for part in self.parts if isinstance(part, Slot)]
 
     def _layout(self, names: Sequence[str]) -> tuple[Part, ...]:
-        if self.quoted:
+        if self.in_json:
             return _merged(_json_parts([(name.split("."), name) for name in names], self.outputs.fields))
         return _merged(_text_parts(self.outputs.layout, self.outputs.fields))
 
@@ -249,36 +265,36 @@ class OutputFormat:
         if detail == "full":
             return self.parts
         parts = self.parts if detail == "through-score" else self._scores_alone()
-        last = max(i for i, part in enumerate(parts) if isinstance(part, Slot) and isinstance(part.field, Score))
+        last = max(i for i, part in enumerate(parts) if isinstance(part, Slot) and isinstance(part.field, ScoreField))
         return parts[: last + 1]
 
     def _scores_alone(self) -> tuple[Part, ...]:
-        """The format without its texts: of the literal before a score, the line that labels it is left."""
-        if self.quoted:
-            kept = [slot.name for slot in self._slots() if isinstance(slot.field, Score | Echo)]
+        """The format with only its scores. Of the literal before a score, only its last line stays: the label."""
+        if self.in_json:
+            kept = [slot.name for slot in self._slots() if isinstance(slot.field, ScoreField | EchoField)]
             return self._layout(kept)
         parts: list[Part] = []
         for at, part in enumerate(self.parts):
-            if isinstance(part, Slot) and isinstance(part.field, Score):
+            if isinstance(part, Slot) and isinstance(part.field, ScoreField):
                 label = re.search(r"[^\n]*\S[^\n]*\s*\Z|\s*\Z", _text_at(self.parts, at - 1))
                 parts += ["\n" * bool(parts) + (label.group() if label else ""), part]
         return _merged(parts)
 
     def _check(self) -> None:
         if not self.scores:
-            raise FormatError("outputs: there is no field of type score", "A rubric needs one score or more.")
+            raise FormatError("outputs: no field has the type score", "Declare at least one score.")
         used = [slot.name for slot in self._slots()]
         for name in self.outputs.fields:
             if used.count(name) != 1:
-                raise FormatError(f"outputs: the layout holds {{{name}}} {used.count(name)} times", "Name it once.")
+                raise FormatError(f"outputs: the layout holds {{{name}}} {used.count(name)} times", "Write it once.")
         for first, second in zip(self.parts, self.parts[1:], strict=False):
             if isinstance(first, Slot) and isinstance(second, Slot):
-                message = f"outputs: nothing stands between {{{first.name}}} and {{{second.name}}}"
+                message = f"outputs: nothing separates {{{first.name}}} and {{{second.name}}}"
                 raise FormatError(message, "Put a line break or a word between them.")
 
 
 def _cut(parts: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
-    """What stands before the first generated field, up to a blank; and the rest."""
+    """The parts before the first generated field, without a blank at their end; and the rest with that blank."""
     first = next(i for i, part in enumerate(parts) if isinstance(part, Slot) and not _is_echo(part))
     lead, rest = list(parts[:first]), list(parts[first:])
     if lead and isinstance(fixed := lead[-1], str):
@@ -290,15 +306,15 @@ def _cut(parts: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
 
 
 def _is_echo(part: Part) -> bool:
-    return isinstance(part, Slot) and isinstance(part.field, Echo)
+    return isinstance(part, Slot) and isinstance(part.field, EchoField)
 
 
-def _said(part: Part, inputs: Mapping[str, str], quoted: bool) -> str:
+def _said(part: Part, inputs: Mapping[str, str], in_json: bool) -> str:
     if isinstance(part, str):
         return part
-    assert isinstance(part.field, Echo)
+    assert isinstance(part.field, EchoField)
     text = storable(inputs[part.field.input])
-    return literal(text) if quoted else text
+    return literal(text) if in_json else text
 
 
 def _text_at(parts: Sequence[Part], at: int) -> str:
@@ -321,7 +337,7 @@ def _text_parts(layout: str, fields: Mapping[str, AnyField]) -> Iterator[Part]:
     try:
         pieces = list(Formatter().parse(layout.rstrip("\n")))
     except ValueError as error:
-        raise FormatError(f"outputs.layout: {error}", "Write {{ and }} for braces that are no field.") from None
+        raise FormatError(f"outputs.layout: {error}", "Write {{ and }} for braces without a field's name.") from None
     for text, name, spec, conversion in pieces:
         yield text
         if name is None:
@@ -356,7 +372,7 @@ def _object_schema(members: Sequence[tuple[list[str], AnyField]]) -> dict[str, J
 
 
 def layout_text(outputs: Outputs) -> str:
-    """The layout as a person would read it, each field's name in braces."""
+    """The layout as people read it, with each field's name in braces."""
     if outputs.layout.strip() != "json":
         return outputs.layout.rstrip("\n")
     return json.dumps({name: f"<{field.type}>" for name, field in outputs.fields.items()}, indent=2)

@@ -1,4 +1,4 @@
-"""References in front matter, ${env:NAME} and ${file:PATH}, looked up where the user allows it."""
+"""Replaces references in front matter, ${env:NAME} and ${file:PATH}, if the user allows it."""
 
 import json
 import os
@@ -13,16 +13,16 @@ from pathway_local.prompty.prompty_file import SERVERS, split_front_matter
 from pathway_local.system.safe_yaml import load_yaml
 
 LIMIT = 1_000_000
-"""Bytes of a file that is referred to."""
+"""Bytes that a file in a reference has at most."""
 
 _REFERENCE = re.compile(r"\$\{(env|file):([^}:\n]*)(?::([^}\n]*))?\}", re.IGNORECASE)
 
 
 def resolved(text: str, path: Path) -> str:
-    """The text of the rubric at `path` with what its references stand for.
+    """The text of the rubric at `path` with values in place of its references.
 
-    What configures a server is dropped: nobody is called, and a key to one has no place in a run. Raises
-    RubricError for a variable that is not set, and for a file outside the rubric's folder.
+    Settings of a server are dropped: no server is called, and its key must not get into a run. Raises RubricError for
+    a variable that is not set and for a file outside the rubric's folder.
     """
     if not text.lstrip("\ufeff").startswith("---"):
         return text
@@ -56,22 +56,22 @@ def _text(found: re.Match[str], path: Path) -> str:
         return str(_file(name, path))
     said = os.environ.get(name, default)
     if said is None:
-        raise RubricError(f"{path}: the environment has no {name}", f"Set it, or write ${{env:{name}:DEFAULT}}.")
+        raise RubricError(f"{path}: the variable {name} is not set", f"Set it, or write ${{env:{name}:DEFAULT}}.")
     return said
 
 
 def _file(name: str, path: Path) -> object:
-    """What a file beside the rubric holds: a value if it is JSON, else its text."""
+    """The content of a file in the rubric's folder: a value if it is JSON, else its text."""
     folder = path.resolve().parent
     wanted = (folder / name).resolve()
     if not wanted.is_relative_to(folder):
-        raise RubricError(f"{path}: {name} lies outside the rubric's folder", "Put the file beside the rubric.")
+        raise RubricError(f"{path}: {name} lies outside the rubric's folder", "Move the file beside the rubric.")
     try:
         data = wanted.read_bytes()[: LIMIT + 1]
         if len(data) > LIMIT:
-            raise RubricError(f"{path}: {name} is larger than {LIMIT} bytes", "Name a smaller file.")
+            raise RubricError(f"{path}: {name} is larger than {LIMIT} bytes", "Use a smaller file.")
         text = data.decode()
         value: object = json.loads(text) if wanted.suffix == ".json" else text
         return value
     except (OSError, ValueError) as error:
-        raise RubricError(f"{path}: {name} can't be read ({type(error).__name__})", "Check that it is there.") from None
+        raise RubricError(f"{path}: {name} can't be read ({type(error).__name__})", "Check its path.") from None

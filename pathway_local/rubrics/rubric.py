@@ -26,9 +26,9 @@ MOST_BYTES = 4 * LIMIT
 
 @dataclass(frozen=True)
 class Rubric:
-    """A rubric as its file declares it. `text` is the whole file: its hash tells rubrics apart.
+    """A rubric as its file declares it. `text` is the whole file; its hash identifies the rubric.
 
-    `notices` are what its user should know of how the file was read.
+    `notices` tell the user how the file was read.
     """
 
     name: str
@@ -45,15 +45,15 @@ class Rubric:
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of the file's text, 64 hex digits."""
+        """SHA-256 of the file's text, in 64 hex digits."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def texts_of(self, case: Case) -> dict[str, str]:
-        """The texts of `case` that this rubric reads, as far as they are there."""
+        """The texts of `case` that this rubric uses, without those that the case lacks."""
         return {name: case.inputs[name] for name in self.inputs if name in case.inputs}
 
     def inputs_of(self, case: Case) -> dict[str, str]:
-        """The texts of `case` that this rubric reads, all of them. Raises MissingInput."""
+        """The texts of `case` for all inputs of this rubric. Raises MissingInput."""
         texts = self.texts_of(case)
         for name, wanted in self.inputs.items():
             if name not in texts and wanted.default is not None:
@@ -66,7 +66,7 @@ class Rubric:
 
 
 def parse_rubric(text: str, where: str) -> Rubric:
-    """The rubric that a Prompty or criteria text declares; `where` names it in errors. Raises RubricError."""
+    """The rubric in a Prompty or criteria text; errors call it `where`. Raises RubricError."""
     prompty = criteria_prompty(text, where) if is_criteria(text) else parse_prompty(text, where)
     if not prompty.declared:
         prompty = with_inputs_used(prompty)
@@ -95,10 +95,9 @@ def builtin_names() -> list[str]:
 
 
 def load_rubric(name: str, *, references: bool = False) -> Rubric:
-    """The rubric called `name`: one of ours, or the path of a file.
+    """The rubric called `name`: a built-in one, or the path of a file. Raises UnknownName or RubricError.
 
-    With `references`, ${env:…} and ${file:…} in its front matter are looked up first; the rubric's text then
-    holds what they stood for. Raises UnknownName or RubricError.
+    With `references`, values replace ${env:…} and ${file:…} in its front matter first, also in the rubric's text.
     """
     path = rubric_path(name)
     text = read_text(path)
@@ -110,23 +109,23 @@ def rubric_path(name: str) -> Path:
     if name in builtin_names():
         return shipped("prompts") / f"{name}{SUFFIX}"
     if not Path(name).is_file():
-        hint = "A rubric of your own is named by its path, such as ./my-rubric.prompty"
+        hint = "Name a rubric of your own by its path, such as ./my-rubric.prompty"
         raise UnknownName("rubric", name, builtin_names(), hint)
     return Path(name)
 
 
 def read_text(path: Path) -> str:
-    """The text of a rubric's file, its lines ended as everywhere here. Raises RubricError."""
+    """The text of a rubric's file, with \\n as line ends. Raises RubricError."""
     return text_of(read_prompt(path), str(path)).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_prompt(path: Path) -> bytes:
-    """The bytes of a file with a prompt. Raises RubricError where it can't be read or is too large to be one."""
+    """The bytes of a prompt's file. Raises RubricError if it can't be read or is too large for a prompt."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise RubricError(f"{path} can't be read: {error.strerror}", "Check the path.") from None
     if len(data) > MOST_BYTES:
-        raise RubricError(f"{path}: more than {MOST_BYTES:,} bytes are too many for a prompt", "Name another file.")
+        raise RubricError(f"{path}: more than {MOST_BYTES:,} bytes are too long for a prompt", "Name another file.")
     return data

@@ -1,4 +1,4 @@
-"""The output format of a rubric: as its front matter declares it, or as its prompt asks for it."""
+"""The output format of a rubric: declared in its front matter, or found in its prompt."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,15 +7,15 @@ from pathway_local.adopt.formats import FoundFormat, find_format
 from pathway_local.adopt.schemas import schema_candidates
 from pathway_local.errors import FormatError, RubricError
 from pathway_local.prompty.prompty_file import Prompty
-from pathway_local.rubrics.fields import Text
+from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.output_format import OutputFormat
 
 LEAST_TOKENS = 32
-"""What a text is left with when a prompt's own limit is short."""
+"""Tokens that a text keeps at least when a prompt's own limit shortens it."""
 
 
 def read_format(prompty: Prompty, source: Source) -> tuple[OutputFormat, object, tuple[str, ...]]:
-    """The format, the `rules:` block that goes with it, and what the user should know. Raises RubricError."""
+    """The format, the `rules:` block that goes with it, and notes for the user. Raises RubricError."""
     limit = prompty.model.max_tokens
     if _is_declared(prompty.outputs):
         declared = _load_format(prompty.outputs, prompty)
@@ -28,7 +28,7 @@ def read_format(prompty: Prompty, source: Source) -> tuple[OutputFormat, object,
 
 
 def _is_declared(outputs: object) -> bool:
-    """Whether the block is one of ours: a schema has neither a layout nor fields."""
+    """Whether the block is in our form: a schema has neither a layout nor fields."""
     return isinstance(outputs, Mapping) and not {"layout", "fields"}.isdisjoint(outputs)
 
 
@@ -38,15 +38,15 @@ def _found_format(prompty: Prompty, source: Source) -> FoundFormat:
     declared = prompty.outputs if prompty.outputs is not None else prompty.model.schema
     found = find_format(source, list(prompty.inputs), list(schema_candidates(declared)))
     if prompty.outputs is not None and (found is None or found.kind != "schema"):
-        said = f"{prompty.places.of('outputs')}: outputs has neither layout and fields nor properties that hold a score"
-        raise FormatError(said, "docs/rubrics.md shows the shape.")
+        said = f"{prompty.places.of('outputs')}: outputs has neither a layout with fields nor properties with a score"
+        raise FormatError(said, 'See "Write your own front matter" in docs/rubrics.md.')
     if found is None:
-        said = f"{where}: there is no outputs: block, and the prompt asks for no format that holds a score"
-        raise RubricError(said, f"Declare one, or give the prompt one: {adopt[:-1]} --layout score-line`.")
+        said = f"{where}: the file has no outputs: block, and its prompt asks for no format with a score"
+        raise RubricError(said, f"Declare a format, or add the standard one: {adopt[:-1]} --layout score-line`.")
     if found.doubt:
         open_point = next(finding for finding in found.findings if finding.doubt)
         at = f" line {open_point.line}" if open_point.line else ""
-        hint = f"Settle it with {adopt}, which asks or marks what is open."
+        hint = f"Settle it with {adopt}."
         raise RubricError(f"{where}{at}: the output format is not certain: {found.doubt}", hint)
     return found
 
@@ -61,8 +61,8 @@ def _load_format(outputs: object, prompty: Prompty) -> OutputFormat:
 
 
 def _fitted(output_format: OutputFormat, found: FoundFormat, limit: int) -> OutputFormat:
-    """The format with shorter texts, so that a reply keeps the prompt's own limit, where that leaves them sense."""
-    texts = {name: slot.tokens for name, slot in output_format.fields.items() if isinstance(slot, Text)}
+    """The format with texts shortened to the prompt's own `limit`, unless that leaves too little of them."""
+    texts = {name: slot.tokens for name, slot in output_format.fields.items() if isinstance(slot, TextField)}
     fixed = _plan(output_format) - sum(texts.values())
     if not texts or not limit or _plan(output_format) <= limit or limit - fixed < LEAST_TOKENS * len(texts):
         return output_format
@@ -75,7 +75,7 @@ def _fitted(output_format: OutputFormat, found: FoundFormat, limit: int) -> Outp
 
 
 def _plan(output_format: OutputFormat) -> int:
-    return output_format.reply(dict.fromkeys(output_format.echoes.values(), "x")).plan
+    return output_format.reply(dict.fromkeys(output_format.echoes.values(), "x")).reserve
 
 
 def _length_notices(output_format: OutputFormat, limit: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The inputs of a rubric: as its front matter declares them, held against what its prompt uses."""
+"""The inputs of a rubric: compares those that its front matter declares with those that its prompt uses."""
 
 import re
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ KEYS = {"type", "kind", "description", "empty", "default", "sample", "optional",
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What a rubric needs of a case; `empty` says whether an empty text is judged or fails the case.
+    """A text that a rubric needs of each case. `empty` says whether an empty text is judged or fails the case.
 
-    `default` stands in where the case has no such input at all; None fails the case.
+    `default` replaces an input that the case lacks; with None, the case fails.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Input:
 def read_inputs(
     prompty: Prompty, output_format: OutputFormat, source: Source
 ) -> tuple[dict[str, Input], tuple[str, ...]]:
-    """The inputs by name, and what the user should know of them. Raises RubricError."""
+    """The inputs by name, and notes for the user. Raises RubricError."""
     notices: list[str] = []
     inputs = {name: _input(name, declared, prompty) for name, declared in prompty.inputs.items()}
     inputs = _settled(inputs, prompty, output_format, notices)
@@ -40,7 +40,7 @@ def read_inputs(
 
 
 def with_inputs_used(prompty: Prompty) -> Prompty:
-    """The prompt with the names in its template as inputs: it declares none at all."""
+    """The prompt, which declares no inputs, with the names in its template as inputs."""
     used = sorted(set().union(*(turn.variables for turn in prompty.turns)), key=prompty.body.find)
     if not used:
         return prompty
@@ -55,9 +55,9 @@ def _input(name: str, declared: object, prompty: Prompty) -> Input:
     optional = declared.get("optional") is True or False in (declared.get("required"), declared.get("is_required"))
     empty = declared.get("empty", "judge" if optional else "fail")
     if strange or empty not in ("judge", "fail"):
-        said = f"has an unknown key {strange[0]!r}" if strange else "has empty: neither judge nor fail"
+        said = f" has an unknown key {strange[0]!r}" if strange else ".empty must be judge or fail"
         where = prompty.places.of("inputs", name, strange[0] if strange else "empty")
-        raise RubricError(f"{where}: inputs.{name} {said}", "Known are type, description and empty: judge | fail.")
+        raise RubricError(f"{where}: inputs.{name}{said}", "Known keys are type, description and empty: judge | fail.")
     default = declared.get("default", "" if optional else None)
     text = None if default is None else "" if default in ({}, []) else str(default)
     return Input(name, str(declared.get("description", "")), empty, text)
@@ -66,24 +66,24 @@ def _input(name: str, declared: object, prompty: Prompty) -> Input:
 def _settled(
     inputs: Mapping[str, Input], prompty: Prompty, output_format: OutputFormat, notices: list[str]
 ) -> dict[str, Input]:
-    """The inputs that are used. Raises RubricError where declared and used ones differ."""
+    """The inputs that the rubric uses. Raises RubricError if it declares others."""
     used = set().union(*(turn.variables for turn in prompty.turns)) | set(output_format.echoes.values())
     where = prompty.places.where
     unused = [name for name in inputs if name not in used]
     for name in sorted(used - inputs.keys()):
         near = get_close_matches(name, unused, n=1) or get_close_matches(name, inputs, n=1)
-        hint = f"Is {near[0]!r} meant? Use one name in both places." if near else "Declare it there."
+        hint = f"Is {near[0]!r} meant? Use one name in both places." if near else "Declare it under inputs."
         raise RubricError(f"{_place_of(name, prompty)}: the prompt uses {name!r}, which inputs does not declare", hint)
     for name in unused:
         if inputs[name].default is None:
             at = prompty.places.of("inputs", name) if prompty.declared else where
-            raise RubricError(f"{at}: inputs declares {name!r}, which the prompt never uses", "Use it or leave it out.")
-        notices.append(f"the optional input {name!r} is left out: the prompt never uses it")
+            raise RubricError(f"{at}: inputs declares {name!r}, which the prompt never uses", "Use it or remove it.")
+        notices.append(f"the optional input {name!r} is ignored: the prompt never uses it")
     return {name: wanted for name, wanted in inputs.items() if name in used}
 
 
 def _place_of(name: str, prompty: Prompty) -> str:
-    """File, line and column of a name in the prompt's template."""
+    """The file, line and column of a name in the prompt's template."""
     found = re.search(rf"\{{[{{%][^{{}}\n]*?\b({re.escape(name)})\b", prompty.body)
     if not found:
         return prompty.places.of("outputs")
@@ -95,7 +95,7 @@ def _place_of(name: str, prompty: Prompty) -> str:
 def _with_empties(
     inputs: Mapping[str, Input], prompty: Prompty, source: Source, notices: list[str]
 ) -> dict[str, Input]:
-    """Inputs of which the prompt says that they may be empty, and the front matter nothing, are judged so."""
+    """Sets `empty: judge` for inputs that may be empty by the prompt, if the front matter does not say."""
     silent = [name for name in inputs if "empty" not in _mapping(prompty.inputs.get(name))]
     settled = dict(inputs)
     for found in find_inputs(source, Placeholders("none", {}), silent) if silent else ():

@@ -41,7 +41,7 @@ class WorkWriter:
 
     def asked(self, variant: str, detail: Detail, count: int, seed: int, lengths: Sequence[int]) -> Asked:
         """What a variant is asked; `lengths` are the tokens of the constrained replies to the same cases."""
-        plan = max(rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), detail).plan for rubric in self.rubrics)
+        plan = max(rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), detail).reserve for rubric in self.rubrics)
         if variant == "naive":
             return Asked(chats=list(self._chats(count, seed)), schema=SCHEMA, max_tokens=plan)
         if variant == "prometheus-eval":

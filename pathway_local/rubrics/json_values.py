@@ -1,0 +1,84 @@
+"""JSON values inside a reply: the grammar of a text with a budget, schemas with bounds, and how values are read."""
+
+import json
+import math
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from pathway_local.errors import ReplyError
+from pathway_local.verdict import Value, is_nested_deep
+
+ESCAPES = 20
+"""How many escapes (quotes, line breaks) a text may hold: each opens a new piece, which has a budget of its own."""
+
+_PLAIN = r'[^"\\\x00-\x1f]'
+# Halves of a surrogate pair (\ud800 to \udfff) are left out: alone they are no text that can be stored.
+_ESCAPE = r'\\(["\\\/bfnrt]|u([0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}))'
+
+
+def string_rules(name: str, tokens: int) -> str:
+    """Lark rules for a JSON string: the first piece has a budget of `tokens`, the one behind an escape half of it."""
+    # An escape is a terminal of its own. Inside a piece, the budget could end between the backslash and its letter,
+    # and the closing quote would become part of the escape: up to half of all random walks broke that way.
+    return (
+        f'{name}: "\\"" {name}_first ({name.upper()}_ESC {name}_next){{0,{ESCAPES}}} "\\""\n'
+        f"{name}_first[max_tokens={tokens}]: /{_PLAIN}*/\n"
+        f"{name}_next[max_tokens={_behind_escape(tokens)}]: /{_PLAIN}*/\n"
+        f"{name.upper()}_ESC: /{_ESCAPE}/\n"
+    )
+
+
+def string_budget(tokens: int) -> int:
+    """The most tokens that such a string can take: an escape such as \\u00e9 is six, and two quotes stand around it."""
+    return tokens + ESCAPES * (_behind_escape(tokens) + 6) + 2
+
+
+def _behind_escape(tokens: int) -> int:
+    return max(8, tokens // 2)
+
+
+def bounded(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The JSON schema with a bound on each text, list and number that has none, so that a reply always ends."""
+    result = {key: _bounded_part(value) for key, value in schema.items()}
+    kind = schema.get("type")
+    if kind == "string" and not {"maxLength", "enum", "const", "pattern", "format"} & schema.keys():
+        result["maxLength"] = 400
+    if kind == "array":
+        result.setdefault("maxItems", 10)
+    if kind == "integer":
+        result.setdefault("minimum", -1_000_000)
+        result.setdefault("maximum", 1_000_000)
+    if kind == "number" and not {"enum", "const", "multipleOf"} & schema.keys():
+        result = {"type": "number", "multipleOf": 0.001, "minimum": -1_000_000, "maximum": 1_000_000, **result}
+    if kind == "object":
+        result.setdefault("additionalProperties", False)
+    return result
+
+
+def _bounded_part(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return bounded(value)
+    return [_bounded_part(item) for item in value] if isinstance(value, list) else value
+
+
+def read_value(text: str, at: int, kind: type, called: str) -> tuple[Value, int]:
+    """The JSON value of this kind at `text[at:]`, and where it ends. Raises ReplyError, which names it `called`."""
+    try:
+        found: tuple[Value, int] = _DECODER.raw_decode(text, at)
+        value, end = found
+    except (ValueError, RecursionError):
+        value, end = None, -1
+    if end < 0 or not isinstance(value, kind) or is_nested_deep(value):
+        raise ReplyError(f"expected {called}")
+    return value, end
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("a number that is not finite can't be stored")
+    return number
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)

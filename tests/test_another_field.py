@@ -1,0 +1,107 @@
+"""Another kind of field is one class: its own methods carry it, and every other place says that it lacks the kind."""
+
+import ast
+from pathlib import Path
+from typing import Literal, get_args
+
+import pytest
+from jsonschema import Draft202012Validator
+from pydantic import JsonValue
+from walks import Walker
+
+from pathway_local.errors import ReplyError
+from pathway_local.ratings.service_schema import strict_schema
+from pathway_local.rubrics import fields
+from pathway_local.rubrics.fields import AnyField, EchoField, ScoreField, TextField
+from pathway_local.rubrics.output_format import OutputFormat, Outputs, layout_text
+from pathway_local.verdict import Value
+
+ROOT = Path(__file__).parents[1]
+KINDS: tuple[type[fields._Field], ...] = get_args(get_args(AnyField)[0])
+LAYOUTS = ["json", "Date: {date}\n\n{why}\nScore: {score}"]
+
+
+class DateField(fields._Field):
+    """A day, written as 2026-01-31: no kind that the package has."""
+
+    type: Literal["date"] = "date"
+
+    def rules(self, name: str, after: str, in_json: bool) -> str:
+        mark = '\\"' if in_json else ""
+        return f"{name}: {name.upper()}\n{name.upper()}: /{mark}20[0-9]{{2}}-(0[1-9]|1[0-2])-[0-2][0-9]{mark}/\n"
+
+    def budget(self, in_json: bool) -> int:
+        return 12
+
+    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+        end = at + 10 + 2 * in_json
+        if text[at:end].count("-") != 2:
+            raise ReplyError("expected a date")
+        return text[at:end].strip('"'), end
+
+    def write(self, value: Value, in_json: bool) -> str:
+        return f'"{value}"' if in_json else str(value)
+
+    def as_schema(self) -> dict[str, JsonValue]:
+        return {"type": "string", "format": "date"}
+
+
+def format_with_a_date(layout: str) -> OutputFormat:
+    # Without validation: a kind of the package would stand in AnyField as well.
+    declared = {"date": DateField(), "why": TextField(tokens=20), "score": ScoreField(min=1, max=5)}
+    return OutputFormat(Outputs.model_construct(layout=layout, fields=declared))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("seed", range(8))
+def test_a_further_kind_is_generated_and_read(walker: Walker, layout: str, seed: int) -> None:
+    reply = format_with_a_date(layout).reply({})
+    text, ids, ended = walker.walk(reply.grammar(), seed, awkward=bool(seed % 2), limit=reply.limit)
+    assert ended
+    values = reply.read(text.decode("utf-8", "surrogateescape")).values
+    assert str(values["date"]).startswith("20")
+    assert walker.accepts(reply.grammar(), ids)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_further_kind_is_written_and_shown(layout: str) -> None:
+    output_format = format_with_a_date(layout)
+    values: dict[str, Value] = {"date": "2026-01-31", "why": "so", "score": 3}
+    assert output_format.reply({}).read(output_format.reply({}).write(values)).values == values
+    assert list(output_format.fields) == ["date", "why"]
+    assert "date" in layout_text(output_format.outputs)
+    for schema in (output_format.schema(), strict_schema(output_format, {}, "openai")):
+        assert schema["properties"]["date"]["format"] == "date"  # type: ignore[index,call-overload]
+        Draft202012Validator(schema).validate(values)
+
+
+def test_a_kind_lacks_no_method() -> None:
+    assert set(KINDS) > {TextField, ScoreField}
+    for kind in set(KINDS) - {EchoField}:
+        for name in ("rules", "budget", "read", "write", "as_schema"):
+            assert getattr(kind, name) is not getattr(fields._Field, name), f"{kind.__name__}.{name}"
+
+
+def test_the_page_on_rubrics_names_every_kind() -> None:
+    page = (ROOT / "docs" / "rubrics.md").read_text(encoding="utf-8")
+    for kind in KINDS:
+        assert f"\n| `{kind.model_fields['type'].default}` |" in page
+
+
+def test_a_match_over_kinds_ends_in_assert_never() -> None:
+    """So mypy names each place that a further kind has to be added to."""
+    names = {kind.__name__ for kind in KINDS}
+    found = 0
+    for path in sorted((ROOT / "pathway_local").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Match) and names & set(_classes(node)):
+                found += 1
+                last = node.cases[-1]
+                closed = isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None and not last.guard
+                assert closed and "assert_never(" in ast.unparse(last.body[0]), f"{path} line {node.lineno}"
+    assert found
+
+
+def _classes(node: ast.Match) -> list[str]:
+    patterns = [inner for case in node.cases for inner in ast.walk(case.pattern)]
+    return [inner.cls.id for inner in patterns if isinstance(inner, ast.MatchClass) and isinstance(inner.cls, ast.Name)]
