@@ -50,10 +50,16 @@ class Verdict(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """Why there is no verdict: a kind to count by and a message without case text."""
+    """Why there is no verdict: a kind to count by and a message without case text.
+
+    If the row of a cases file could not be read, `source` names the file, and `row` and `reason` say which row and why.
+    """
 
     kind: str
     message: str
+    source: str = ""
+    row: int = 0
+    reason: str = ""
 
 
 Outcome = Verdict | Failure

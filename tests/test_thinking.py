@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 from families import FAMILIES, Family, write_tokenizer
 
-from pathway_local.case import Case
+from pathway_local.case import CaseRef
 from pathway_local.cli.judge import _with_budget
 from pathway_local.engines.scripted import ScriptedEngine
 from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import JudgeSpec, SamplingSpec, ThinkingSpec
-from pathway_local.judging.loop import Judging, LocalRater, own_seed
+from pathway_local.judging.loop import JudgingLoop, LocalRater, own_seed
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.judging.reply_reading import verdict_of
 from pathway_local.passes import Pass, PassResult, Sampling
@@ -51,7 +51,7 @@ def drawn(spec: JudgeSpec, tokenizer: JudgeTokenizer, thoughts: str, budget: int
     rubric = load_rubric("groundedness")
     thinking = thinking_of(spec, budget, tokenizer, Sampling())
     writer = PromptWriter(rubric, tokenizer, chat_of(spec, budget), context=20_000, thinking=thinking)
-    [prompt] = writer.write([Case("1", dict.fromkeys(rubric.inputs, "x </think> <channel|> <|end|>"))])
+    [prompt] = writer.write([dict.fromkeys(rubric.inputs, "x </think> <channel|> <|end|>")])
     assert isinstance(prompt, Prompt)
     pool = Pool(lambda: ScriptedEngine(script), tokenizer, 20_000)
     pool.submit(Request("1", prompt, Sampling(), thinking))
@@ -168,10 +168,9 @@ def test_each_sample_thinks_for_itself(judge: tuple[JudgeSpec, JudgeTokenizer]) 
     thinking = thinking_of(spec, 10, tokenizer, Sampling(1.0))
     rubric = load_rubric("groundedness")
     writer = PromptWriter(rubric, tokenizer, chat_of(spec, 10), context=20_000, thinking=thinking)
-    case = Case("1", dict.fromkeys(rubric.inputs, "text"))
-    [prompt] = writer.write([case])
+    [prompt] = writer.write([dict.fromkeys(rubric.inputs, "text")])
     asked: list[Request] = []
     rater = LocalRater(1, writer, samples=2)
-    judging = Judging(None, [rater], SimpleNamespace(submit=asked.append), source="")  # type: ignore[arg-type]
-    judging._begin(rater, case, "", prompt)
+    judging = JudgingLoop(None, [rater], SimpleNamespace(submit=asked.append), source="")  # type: ignore[arg-type]
+    judging._submit(rater, CaseRef("1"), prompt)
     assert [each.thinking.sampling.seed for each in asked] == [own_seed(0, "1", sample) for sample in (0, 1)]

@@ -14,7 +14,7 @@ from pathway_local.judges.placement import check_fits_here, sure_context
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.judging.engine_cache import EngineCache, window_of
-from pathway_local.judging.loop import Judging, LocalRater, Tally
+from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
 from pathway_local.judging.plan import Plan, PlannedRater, Settings, planned_raters, planned_rubrics
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import Engine, EngineConfig
@@ -172,7 +172,7 @@ class _Job:
         for rater in raters:
             check_room(rater.writer)
         telling = _Telling(self.run, self.watcher)
-        judging = Judging(
+        judging = JudgingLoop(
             self.run,
             raters,
             pool,

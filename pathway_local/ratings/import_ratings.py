@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Literal
 
 from pathway_local import __version__
+from pathway_local.case import CaseRef
 from pathway_local.errors import CasesError, RatingsError, UsageError
 from pathway_local.rater import GROUP, Rater
 from pathway_local.ratings.handouts import Handout, find_handouts
 from pathway_local.ratings.hosted_reply import BREAK, SPACING
 from pathway_local.ratings.hosted_results import is_result_file
-from pathway_local.ratings.known_cases import Joined, KnownCases
+from pathway_local.ratings.known_cases import KnownCases
 from pathway_local.ratings.rating_layout import HANDOUT_IDS, RatingLayout, find_layout
 from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows, result_rating
 from pathway_local.rubrics.rubric import Rubric
@@ -231,7 +232,7 @@ def _refuse(path: Path, problems: Sequence[Problem]) -> None:
 class _Placed:
     rater: str
     rating: Rating
-    place: Joined
+    place: CaseRef
 
 
 def _joined(known: KnownCases, reading: _Reading, named: Iterable[tuple[str, Rating]]) -> list[_Placed]:
@@ -243,14 +244,14 @@ def _joined(known: KnownCases, reading: _Reading, named: Iterable[tuple[str, Rat
         if isinstance(found, str):
             reading.problems.append(Problem(rating.where, found))
             continue
-        before = first.setdefault((name, found.case.id), rating.where)
+        before = first.setdefault((name, found.id), rating.where)
         if before != rating.where:
             reading.problems.append(Problem(rating.where, f"{name} rated the same case in {before}"))
         placed.append(_Placed(name, rating, found))
     return placed
 
 
-def _place(known: KnownCases, reading: _Reading, rating: Rating) -> Joined | str:
+def _place(known: KnownCases, reading: _Reading, rating: Rating) -> CaseRef | str:
     if handout := reading.handouts.get(rating.id):
         return known.by_handout(handout)
     if known.numbered or not rating.id:
@@ -291,19 +292,13 @@ class _Storing:
     def store(self, placed: Sequence[_Placed], command: Sequence[str]) -> Imported:
         """Put every rating that is new; a run that has another of the same rater and texts refuses them all."""
         before = {name: self._before(name) for name in self.raters}
-        new = [item for item in placed if self._is_new(item, before[item.rater].get(item.place.case.id))]
+        new = [item for item in placed if self._is_new(item, before[item.rater].get(item.place.id))]
         _refuse(self.file.path, self.reading.problems)
         with self.run.together():
             job = self.run.begin_job(command, self._facts())
             ids = {name: self.run.add_rater(self._named(rater)) for name, rater in self.raters.items()}
             for item in new:
-                self.run.put(
-                    ids[item.rater],
-                    item.place.case,
-                    item.place.case_hash,
-                    item.rating.outcome,
-                    tokens=item.rating.tokens,
-                )
+                self.run.put(ids[item.rater], item.place, item.rating.outcome, tokens=item.rating.tokens)
             self.run.end_job(job, "done", {"imported": len(new), "unchanged": len(placed) - len(new)})
         raters = tuple(self.counts.values())
         return Imported(
@@ -327,7 +322,7 @@ class _Storing:
     def _is_new(self, item: _Placed, before: tuple[str, Outcome] | None) -> bool:
         outcome, counts = item.rating.outcome, self.counts[item.rater]
         _count(counts, item.rating)
-        if before is None or before[0] != item.place.case_hash or isinstance(before[1], Failure):
+        if before is None or before[0] != item.place.hash or isinstance(before[1], Failure):
             return True
         if isinstance(outcome, Verdict) and outcome != before[1]:
             reason = f"{item.rater} has rated its case otherwise in the run (a correction needs a --rater of its own)"

@@ -54,7 +54,11 @@ class Rubric:
 
     def inputs_of(self, case: Case) -> dict[str, str]:
         """The texts of `case` that this rubric reads, all of them. Raises MissingInput."""
-        texts = self.texts_of(case)
+        return self.completed(self.texts_of(case))
+
+    def completed(self, given: Mapping[str, str]) -> dict[str, str]:
+        """These texts with defaults for those that are missing. Raises MissingInput."""
+        texts = dict(given)
         for name, wanted in self.inputs.items():
             if name not in texts and wanted.default is not None:
                 texts[name] = wanted.default

@@ -154,7 +154,7 @@ class Database:
     def rows_among(self, query: str, ids: Sequence[object], *before: object) -> list[tuple[Any, ...]]:
         """All rows of a query that has {} in place of the ids, however many, and `before` before them."""
         parts = [ids[start : start + IDS_PER_QUERY] for start in range(0, len(ids), IDS_PER_QUERY)]
-        return [row for part in parts for row in self.rows(query.format(marks(part)), *before, *part)]
+        return [row for part in parts for row in self.rows(query.format(placeholders(part)), *before, *part)]
 
     def stream(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
         """The rows of a query as they are asked for. They may be left before their end, and the file closed then."""
@@ -288,8 +288,8 @@ class Database:
             self.commit()
 
 
-def marks(values: Sized) -> str:
-    """SQL's place for each of these values, for `IN ({})`."""
+def placeholders(values: Sized) -> str:
+    """One question mark for each of these values, for `IN ({})`."""
     return ",".join("?" * len(values))
 
 

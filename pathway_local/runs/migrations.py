@@ -120,7 +120,26 @@ STRATA = (
     WHERE inclusions.sample_id = numbered_strata.sample_id AND inclusions.case_id = numbered_strata.case_id""",
 )
 
-MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES, AUDIT, STRATA)
+# Bad rows were once told by their message alone, "FILE line 7: REASON" or "FILE row 7: REASON". `source_row` counts
+# data rows, unlike the message. A message of any other shape leaves the columns empty.
+BAD_ROWS = (
+    "ALTER TABLE outcomes ADD COLUMN source TEXT",
+    "ALTER TABLE outcomes ADD COLUMN source_row INTEGER",
+    "ALTER TABLE outcomes ADD COLUMN reason TEXT",
+    """UPDATE outcomes SET
+        source = CASE WHEN told.file LIKE '% line ' THEN substr(told.file, 1, length(told.file) - 6)
+            WHEN told.file LIKE '% row ' THEN substr(told.file, 1, length(told.file) - 5) END,
+        source_row = told.row, reason = told.reason
+    FROM (
+        SELECT outcomes.id, row, substr(failure_message, instr(failure_message, ': ') + 2) AS reason,
+            rtrim(substr(failure_message, 1, instr(failure_message, ': ') - 1), '0123456789') AS file
+        FROM outcomes JOIN cases ON key = case_key
+        WHERE failure_kind = 'bad-row'
+    ) AS told
+    WHERE outcomes.id = told.id AND (told.file LIKE '% line ' OR told.file LIKE '% row ')""",
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES, AUDIT, STRATA, BAD_ROWS)
 
 
 def schema_version(db: sqlite3.Connection) -> int:

@@ -14,15 +14,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from pathway_local.case import Case
+from pathway_local.case import CaseRef
 from pathway_local.errors import RaterChanged, RunFileError, UnknownName
 from pathway_local.rater import Rater
 from pathway_local.runs.audit import now
-from pathway_local.runs.database import Database, damaged, decoding, explained, marks
+from pathway_local.runs.database import Database, damaged, decoding, explained, placeholders
 from pathway_local.runs.jobs import Job, Jobs
 from pathway_local.runs.migrations import migrate
 from pathway_local.runs.record import CaseOutcome, Record, record_of
-from pathway_local.runs.stored_outcome import to_columns, to_json
+from pathway_local.runs.stored_outcome import COLUMNS, to_columns, to_json
 from pathway_local.system.private_file import create
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, storable
 
@@ -42,11 +42,10 @@ _SUPERSEDE = """
     UPDATE outcomes SET superseded = 1
     WHERE case_key = ? AND rater_id = ? AND superseded = 0 AND failure_kind IS NULL AND (case_hash <> ? OR ?)
 """
-_PUT = """
+_PUT = f"""
     INSERT OR REPLACE INTO outcomes (
-        case_key, rater_id, case_hash, scores, fields, marks, failure_kind, failure_message,
-        prompt_tokens, cached_tokens, generated_tokens
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        case_key, rater_id, case_hash, {COLUMNS}, prompt_tokens, cached_tokens, generated_tokens
+    ) VALUES ({placeholders(range(14))})
 """
 _JUDGED = """
     SELECT case_id, case_hash FROM cases JOIN outcomes ON case_key = key
@@ -54,14 +53,14 @@ _JUDGED = """
 """
 _BAD_ROWS = """
     SELECT outcomes.id, case_id FROM cases JOIN outcomes ON case_key = key
-    WHERE rater_id = ? AND failure_kind = 'bad-row' AND instr(failure_message, ?) = 1
+    WHERE rater_id = ? AND source = ?
 """
 # CROSS JOIN fixes the order of the loops: rows come by an index, so nothing is sorted or held in memory.
-_RECORDS = """
-    SELECT case_id, row, numbered, metadata, rater_id, scores, fields, marks, failure_kind, failure_message,
-        case_hash, prompt_tokens, cached_tokens, generated_tokens
+_RECORDS = f"""
+    SELECT case_id, row, numbered, metadata, rater_id, case_hash, {COLUMNS},
+        prompt_tokens, cached_tokens, generated_tokens
     FROM cases CROSS JOIN outcomes ON case_key = key
-    WHERE superseded = 0 AND rater_id IN ({}) ORDER BY row, key, rater_id
+    WHERE superseded = 0 AND rater_id IN ({{}}) ORDER BY row, key, rater_id
 """
 
 
@@ -217,8 +216,7 @@ class RunFile:
     def put(
         self,
         rater_id: int,
-        case: Case,
-        case_hash: str,
+        case: CaseRef,
         outcome: Outcome,
         *,
         keep: Collection[str] | None = (),
@@ -230,7 +228,7 @@ class RunFile:
         changed or a failure takes its place. Probabilities keep seven digits, which is what float32 holds.
         RunFileError where row-number ids and explicit ids would mix; ValueError for a number that is not finite.
         """
-        self.put_all(rater_id, [CaseOutcome(case, case_hash, outcome, tokens)], keep=keep)
+        self.put_all(rater_id, [CaseOutcome(case, outcome, tokens)], keep=keep)
 
     def put_all(self, rater_id: int, outcomes: Sequence[CaseOutcome], *, keep: Collection[str] | None = ()) -> None:
         """Store the rater's outcomes of several cases, each once, in one step; see `put`."""
@@ -240,13 +238,13 @@ class RunFile:
             known = self._store_cases(cases, keep)
             keys = self._keys(cases, known, keep)
             again = [
-                (key, rater_id, each.case_hash, isinstance(each.outcome, Failure))
+                (key, rater_id, each.case.hash, isinstance(each.outcome, Failure))
                 for key, each in zip(keys, outcomes, strict=True)
                 if storable(each.case.id) in known
             ]
             self._db.execute_all(_SUPERSEDE, again)
             rows = [
-                (key, rater_id, each.case_hash, *column, each.tokens.prompt, each.tokens.cached, each.tokens.generated)
+                (key, rater_id, each.case.hash, *column, each.tokens.prompt, each.tokens.cached, each.tokens.generated)
                 for key, each, column in zip(keys, outcomes, columns, strict=True)
             ]
             self._db.execute_all(_PUT, rows)
@@ -256,13 +254,13 @@ class RunFile:
 
         A verdict that such a failure took the place of stays in the file, as superseded.
         """
-        rows = self._db.rows(_BAD_ROWS, rater_id, f"{source} ")
+        rows = self._db.rows(_BAD_ROWS, rater_id, source)
         with self._db.writing():
             for outcome_id, case_id in rows:
                 if case_id not in still_bad:
                     self._db.execute("DELETE FROM outcomes WHERE id = ?", (outcome_id,))
 
-    def keep_metadata(self, cases: Iterable[Case], keep: Collection[str] | None) -> None:
+    def keep_metadata(self, cases: Iterable[CaseRef], keep: Collection[str] | None) -> None:
         """Fill in the metadata columns named in `keep` (None: all) and the row of cases that the run has.
 
         Give only cases whose texts match: with row-number ids another case may have the id by now.
@@ -316,7 +314,7 @@ class RunFile:
             self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, to_json(value)))
 
     def _stream(self, raters: Mapping[int, Rater]) -> Iterator[Record]:
-        for row in self._db.stream(_RECORDS.format(marks(raters)), *raters):
+        for row in self._db.stream(_RECORDS.format(placeholders(raters)), *raters):
             with decoding(self.path):
                 record = record_of(raters, row)
             yield record
@@ -339,7 +337,7 @@ class RunFile:
             raise RaterChanged(f"{self.path}: it holds outcomes {what}", f"{hint} (a judge's is its --rater).")
         self._db.execute(f"DELETE FROM raters WHERE {column} = ?", (value,))
 
-    def _store_cases(self, cases: Sequence[Case], keep: Collection[str] | None) -> dict[str, int]:
+    def _store_cases(self, cases: Sequence[CaseRef], keep: Collection[str] | None) -> dict[str, int]:
         """Bring row and kept metadata of the cases that the run has up to date; the keys of these by stored id."""
         for case in cases:
             self.refuse_mix(numbered=case.numbered)
@@ -356,7 +354,7 @@ class RunFile:
         self._db.execute_all(_MOVE_CASE, moved)
         return {case_id: key for case_id, (key, *_) in known.items()}
 
-    def _keys(self, cases: Sequence[Case], known: Mapping[str, int], keep: Collection[str] | None) -> list[int]:
+    def _keys(self, cases: Sequence[CaseRef], known: Mapping[str, int], keep: Collection[str] | None) -> list[int]:
         """The key of each case, those added that are not `known`."""
         keys, new = [], []
         last = self._db.rows("SELECT COALESCE(MAX(key), 0) FROM cases")[0][0] if len(known) < len(cases) else 0
@@ -382,7 +380,7 @@ class RunFile:
         )
 
 
-def _kept(case: Case, keep: Collection[str] | None) -> dict[str, str]:
+def _kept(case: CaseRef, keep: Collection[str] | None) -> dict[str, str]:
     names = case.metadata if keep is None else keep
     return {name: case.metadata[name] for name in names if name in case.metadata}
 

@@ -113,17 +113,17 @@ class CasesFile:
 
     def _item(self, row: Row, ids: "_SeenIds") -> Case | BadRow:
         reason = self._flaw(row)
-        name, where = str(row.number), f"{self.path.name} {self.sheet.unit} {row.line}"
+        name, place = str(row.number), f"{self.sheet.unit} {row.line}"
         if self.id_column is not None:
             name = row.cells.get(self.id_column, "")
             usable = name.strip() and not flaw(name)
             if not usable or not ids.add(name):
                 reason = reason or ("its id was another row's before" if usable else "it has no id")
-                name = ids.stand_in(where)
+                name = ids.stand_in(f"{self.path.name} {place}")
             elif self.pseudonyms:
                 name = self.pseudonyms.of(name)
         if reason:
-            return BadRow(name, row.number, where, reason, numbered=self.id_column is None)
+            return BadRow(name, row.number, self.path.name, place, reason, numbered=self.id_column is None)
         inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items() if column in row.cells}
         own = {column: text for column, text in row.cells.items() if column not in self._used}
         metadata = dict.fromkeys(self.metadata, "") | own
