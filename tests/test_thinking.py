@@ -15,7 +15,7 @@ from pathway_local.judging.loop import JudgingLoop, LocalRater, own_seed
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.judging.reply_reading import verdict_of
 from pathway_local.passes import Pass, PassResult, Sampling
-from pathway_local.rendering.chat import chat_of, manner, think_budget, thinking_of, thinking_sampling
+from pathway_local.rendering.chat import chat_of, chat_settings, think_budget, thinking_of, thinking_sampling
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import OutputFormat, Reading
@@ -136,16 +136,16 @@ def test_thoughts_are_drawn_as_the_maker_says_else_as_the_reply() -> None:
 
 def test_what_changes_the_prompts_or_the_thoughts_is_told() -> None:
     first = JudgeSpec(name="t", source="/t", thinking=ThinkingSpec(end="</think>", on_by={"think": True}))
-    told = manner(first, 100, Sampling())
-    assert told == manner(first.model_copy(update={"notes": "kind", "context": 9}), 100, Sampling())
+    told = chat_settings(first, 100, Sampling())
+    assert told == chat_settings(first.model_copy(update={"notes": "kind", "context": 9}), 100, Sampling())
     others: list[dict[str, object]] = [{"system": "fold"}, {"end_of_turn": ("</s>",)}]
     others.append({"sampling": SamplingSpec(temperature=1)})
     for key, value in {"end": "[/THINK]", "close": "x", "start": "<think>", "on_by": {"think": "hard"}}.items():
         assert first.thinking
         others.append({"thinking": first.thinking.model_copy(update={key: value})})
     for change in others:
-        assert manner(first.model_copy(update=change), 100, Sampling()) != told, change
-    assert manner(first, 0, Sampling())["thinking"] == {}
+        assert chat_settings(first.model_copy(update=change), 100, Sampling()) != told, change
+    assert chat_settings(first, 0, Sampling())["thinking"] == {}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 
-from pathway_local.passes import Pass, line_up
+from pathway_local.passes import Pass, enqueue
 
 SPARE = 0.05
 """Share of the cache that stays free: what is written in it is overwritten last."""
@@ -45,7 +45,7 @@ class Admission:
 
     def add(self, item: Pass) -> None:
         """Queue a pass."""
-        line_up(self._waiting, item)
+        enqueue(self._waiting, item)
 
     def begin(self, now: float) -> Iterator[Pass]:
         """The passes that are to begin with the engine's next step.

@@ -13,7 +13,7 @@ from pathway_local.engines.vllm import has_workers
 from pathway_local.engines.wire import Died, Failed, FromEngine, Ready, Results
 from pathway_local.errors import EngineDied, EngineError, EngineUnexplained, Stopped, UnknownName
 from pathway_local.judges.weights import check_folder
-from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult, line_up
+from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult, enqueue
 from pathway_local.sealing.levels import UNFILTERED, Attempt, Wanted
 
 KINDS = ("vllm", "transformers", "scripted")
@@ -106,7 +106,7 @@ class Host:
 
     def submit(self, item: Pass) -> None:
         """Queue a pass; returns at once, except that a dead child is started again first."""
-        line_up(self._waiting, item)
+        enqueue(self._waiting, item)
         self._hand_out()
 
     def results(self) -> list[PassResult]:

@@ -1,4 +1,4 @@
-"""What goes into a run and what comes out of it: one outcome of one case, with what it took."""
+"""One outcome of one case, as it goes into a run and as it comes out."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from pathway_local.verdict import NO_TOKENS, Outcome, Tokens
 
 
 class Record(Struct, frozen=True):
-    """One stored outcome: whose, of which case, and what it took."""
+    """One stored outcome: its case, its rater, and the tokens that it took."""
 
     case_id: str
     row: int
@@ -27,7 +27,7 @@ class Record(Struct, frozen=True):
 
 
 class CaseOutcome(Struct, frozen=True):
-    """One outcome to store: of which case, and the tokens that it took."""
+    """One outcome to store: its case, and the tokens that it took."""
 
     case: CaseRef
     outcome: Outcome
@@ -35,7 +35,7 @@ class CaseOutcome(Struct, frozen=True):
 
 
 def record_of(raters: Mapping[int, Rater], row: Sequence[Any]) -> Record:
-    """The record of a row of the run's tables; `raters` are those of the run by their number there."""
+    """The record in a row of the run's tables; `raters` are the run's by their id there."""
     case_id, position, numbered, metadata, rater_id, case_hash, *rest = row
     rater = raters[rater_id]
     outcome, tokens = from_columns(rest[:-3]), Tokens(*rest[-3:])
