@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pathway_local.errors import RunFileError, TrailChanged
-from pathway_local.runs.database import Database, connect, decoding, explained
+from pathway_local.runs.database import Database, connect, decoding, run_file_errors
 from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import Value
 
@@ -93,7 +93,7 @@ def note(path: Path, event: str, facts: Mapping[str, Value]) -> bool:
     Another process may be writing to the run; the entry then goes between two of its commits.
     """
     try:
-        with explained(path), closing(connect(path, "rw")) as db:
+        with run_file_errors(path), closing(connect(path, "rw")) as db:
             db.execute("BEGIN IMMEDIATE")
             _append(lambda query: db.execute(query).fetchall(), db.execute, event, facts)
             db.execute("COMMIT")

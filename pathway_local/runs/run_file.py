@@ -1,6 +1,6 @@
-"""A run: one file with everything a scoring job produced, and no text of a case.
+"""A run: one file with everything that jobs produced, and no text of a case.
 
-Tables and values meet here; `migrations` holds the schema, `database` the file that it lives in.
+This module turns values into rows and back; `migrations` has the schema, `database` the SQLite file.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from pathway_local.case import CaseRef
 from pathway_local.errors import RaterChanged, RunFileError, UnknownName
 from pathway_local.rater import Rater
 from pathway_local.runs.audit import now
-from pathway_local.runs.database import Database, damaged, decoding, explained, placeholders
+from pathway_local.runs.database import Database, damaged, decoding, run_file_errors, placeholders
 from pathway_local.runs.jobs import Job, Jobs
 from pathway_local.runs.migrations import migrate
 from pathway_local.runs.record import CaseOutcome, Record, record_of
@@ -27,7 +27,7 @@ from pathway_local.system.private_file import create
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, storable
 
 KEY_BYTES = 32
-# A verdict with its analysis takes one to three KiB: SQLite's usual 4096 would leave up to half of each page empty.
+# A verdict with its analysis takes one to three KiB: with SQLite's usual 4096, up to half of each page stays empty.
 PAGE_BYTES = 16384
 
 _CASES = "SELECT case_id, key, row, metadata FROM cases WHERE case_id IN ({})"
@@ -67,22 +67,21 @@ _RECORDS = f"""
 class RunFile:
     """A run file, open for one writer (`create`, `open`) or a reader (`read`).
 
-    A writer commits by itself at least once a second, from a thread of its own when nothing else is put; a
-    process that is killed loses what came after the last commit and nothing else. Lone surrogates, which no
-    file can hold as UTF-8, are stored as U+FFFD.
+    A writer commits at least once a second, also while nobody puts anything; a killed process loses only what came
+    after the last commit. Lone surrogates, which UTF-8 can't hold, are stored as U+FFFD.
 
     Errors, from any method: RunLocked, RunDamaged, RunFileError (no space, no permission, a failing disk).
-    After one that undid uncommitted outcomes the writer repeats it instead of going on.
+    After an error that undid uncommitted outcomes, the writer raises it again instead of going on.
     """
 
     key: bytes
     """32 random bytes made with the file, for `case.fingerprint`."""
 
     numbered: bool | None
-    """Whether the ids of the cases that were judged, rated, sampled or given away are row numbers; None before them."""
+    """Whether the run's cases have row numbers as ids; None before the first case."""
 
     database: Database
-    """The file itself, for modules that keep tables of their own in it."""
+    """The SQLite file, for modules with tables of their own in it."""
 
     def __init__(self, db: Database) -> None:
         """Not for callers: `create`, `open` and `read` make one."""
@@ -98,9 +97,9 @@ class RunFile:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> Self:
-        """Make a new run, 0600, and open it for writing. RunFileError where something has that name already."""
+        """Make a new run, 0600, and open it for writing. RunFileError if that name is taken."""
         path = Path(path)
-        with explained(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        with run_file_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
             db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             migrate(db)
             db.execute("INSERT INTO run VALUES (?, ?)", (secrets.token_bytes(KEY_BYTES), now()))
@@ -116,7 +115,7 @@ class RunFile:
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """Open an existing run for reading, also while another process writes to it.
 
-        A run of an older schema is brought up to date first, which takes permission to write.
+        A run of an older schema is first brought up to date, which needs permission to write.
         """
         return cls(Database.reader(Path(path)))
 
@@ -129,16 +128,16 @@ class RunFile:
         self.close()
 
     def close(self) -> None:
-        """Commit what was put, close the file and let the next writer in. A second call does nothing."""
+        """Commit, close the file and let the next writer in. A second call does nothing."""
         self._db.close()
 
     def commit(self) -> None:
-        """Put what is not yet committed on the disk, now."""
+        """Commit now."""
         self._db.commit()
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """All that is put in this block, whole or not at all."""
+        """Store all changes of this block, or none."""
         numbered = self.numbered
         try:
             with self._db.together():
@@ -148,9 +147,9 @@ class RunFile:
             raise
 
     def add_rubric(self, name: str, text: str) -> str:
-        """Keep a rubric's text whole and give its SHA-256 as hex digits.
+        """Store a rubric's whole text; returns its SHA-256 as hex digits.
 
-        RaterChanged where verdicts were given under another text of that name.
+        RaterChanged if the run has outcomes under another text of that name.
         """
         sha256 = _sha256(text)
         with self._db.writing(commit=True):
@@ -171,10 +170,10 @@ class RunFile:
         return {name: text for name, text, _ in rows}
 
     def add_rater(self, rater: Rater) -> int:
-        """The id of a rater, new or as stored; see `Rater.completed` for what is then filled in.
+        """The id of a rater, which is added if new; `Rater.completed` fills in facts that the stored one lacks.
 
-        UnknownName where its rubric was not added; RaterChanged, naming what differs, where outcomes of another
-        rater of that name and rubric are stored.
+        UnknownName if its rubric was not added; RaterChanged, which names the differences, if the run has outcomes of
+        another rater with that name and rubric.
         """
         with self._db.writing(commit=True):
             rubric_id = {name: id for id, name in self._db.rows("SELECT id, name FROM rubrics")}
@@ -208,7 +207,7 @@ class RunFile:
         return found
 
     def judged(self, rater_id: int, case_ids: Sequence[str]) -> dict[str, str]:
-        """The case hash of each of these cases that has a verdict; a failure is none, it is tried again."""
+        """The hash of each of these cases that has a verdict; failures are left out, since they are tried again."""
         asked = {storable(case_id): case_id for case_id in case_ids}
         found = self._db.rows_among(_JUDGED, list(asked), rater_id)
         return {asked[case_id]: case_hash for case_id, case_hash in found}
@@ -224,9 +223,9 @@ class RunFile:
     ) -> None:
         """Store the rater's one current outcome of a case, with the metadata columns named in `keep` (None: all).
 
-        It takes the place of the one before. A verdict stays in the file as superseded where the case's texts
-        changed or a failure takes its place. Probabilities keep seven digits, which is what float32 holds.
-        RunFileError where row-number ids and explicit ids would mix; ValueError for a number that is not finite.
+        It replaces the outcome before. A replaced verdict stays in the file as superseded if the case's texts have
+        changed or a failure replaces it. Probabilities keep seven digits, as many as float32 has.
+        RunFileError if row numbers and other ids would mix; ValueError for a number that is not finite.
         """
         self.put_all(rater_id, [CaseOutcome(case, outcome, tokens)], keep=keep)
 
@@ -250,9 +249,9 @@ class RunFile:
             self._db.execute_all(_PUT, rows)
 
     def forget_bad_rows(self, rater_id: int, source: str, still_bad: Collection[str]) -> None:
-        """Drop the rater's failures on rows of the file `source` that were no cases, except `still_bad` ones.
+        """Remove the rater's failures on bad rows of the file `source`, except those of the ids in `still_bad`.
 
-        A verdict that such a failure took the place of stays in the file, as superseded.
+        A verdict that such a failure replaced stays in the file as superseded.
         """
         rows = self._db.rows(_BAD_ROWS, rater_id, source)
         with self._db.writing():
@@ -263,7 +262,7 @@ class RunFile:
     def keep_metadata(self, cases: Iterable[CaseRef], keep: Collection[str] | None) -> None:
         """Fill in the metadata columns named in `keep` (None: all) and the row of cases that the run has.
 
-        Give only cases whose texts match: with row-number ids another case may have the id by now.
+        Give only cases with the texts that were judged: a row number may be another case's id by now.
         """
         there = list(cases)
         if there:
@@ -273,8 +272,8 @@ class RunFile:
     def records(self, rater: str | None = None, rubric: str | None = None) -> Iterator[Record]:
         """The current outcomes in the order of the cases file, one case's raters in the order they came.
 
-        Streamed: a reader sees the run as it was at the first record; a writer must not put meanwhile.
-        UnknownName for a rater or a rubric that the run does not have.
+        They are streamed: a reader sees the run as it was at the first record, and a writer must not put meanwhile.
+        UnknownName for a rater or a rubric that the run lacks.
         """
         raters = dict(self.raters())
         rater_names = dict.fromkeys(each.name for each in raters.values())
@@ -286,15 +285,15 @@ class RunFile:
         return self._stream({i: r for i, r in raters.items() if rater in (None, r.name) and rubric in (None, r.rubric)})
 
     def begin_job(self, command: Sequence[str], facts: Mapping[str, Value]) -> int:
-        """Note that a command starts to write, with the facts for the manifest; gives its id for `end_job`."""
+        """Record that a command starts to write, with facts for the manifest; returns its id for `end_job`."""
         return Jobs(self._db).begin(command, facts)
 
     def learn(self, job_id: int, facts: Mapping[str, Value]) -> None:
-        """Add to a job's facts what came to be known while it ran."""
+        """Add facts that a job learned while it ran."""
         Jobs(self._db).learn(job_id, facts)
 
     def end_job(self, job_id: int, status: str, counts: Mapping[str, int]) -> None:
-        """Note how a command ended."""
+        """Record how a command ended."""
         Jobs(self._db).end(job_id, status, counts)
 
     def jobs(self) -> list[Job]:
@@ -302,14 +301,14 @@ class RunFile:
         return Jobs(self._db).all()
 
     def get_setting(self, name: str) -> Value:
-        """A stored JSON value; None where nothing is stored under that name."""
+        """A stored JSON value; None if nothing is stored under that name."""
         rows = self._db.rows("SELECT value FROM settings WHERE name = ?", name)
         with decoding(self.path):
             value: Value = json.loads(rows[0][0]) if rows else None
         return value
 
     def set_setting(self, name: str, value: Value) -> None:
-        """Store a small JSON value under a name, in place of the one before."""
+        """Store a small JSON value under a name; it replaces the one before."""
         with self._db.writing(commit=True):
             self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, to_json(value)))
 
@@ -330,15 +329,15 @@ class RunFile:
         return bool(self._db.rows(query, rater_id))
 
     def _forget_raters(self, column: str, value: int, what: str) -> None:
-        """Delete raters that gave no outcome yet, so that what changed since may take their place; else refuse."""
+        """Delete raters without outcomes, so that a changed one may replace them; raise RaterChanged for others."""
         query = f"SELECT 1 FROM raters JOIN outcomes ON rater_id = raters.id WHERE raters.{column} = ? LIMIT 1"
         if self._db.rows(query, value):
-            hint = "Undo that change, name another run file, or give what has changed a name of its own"
+            hint = "Undo that change, name another run file, or give the changed one a name of its own"
             raise RaterChanged(f"{self.path}: it holds outcomes {what}", f"{hint} (a judge's is its --rater).")
         self._db.execute(f"DELETE FROM raters WHERE {column} = ?", (value,))
 
     def _store_cases(self, cases: Sequence[CaseRef], keep: Collection[str] | None) -> dict[str, int]:
-        """Bring row and kept metadata of the cases that the run has up to date; the keys of these by stored id."""
+        """Update row and kept metadata of the cases that the run has; returns their keys by stored id."""
         for case in cases:
             self.refuse_mix(numbered=case.numbered)
         found = self._db.rows_among(_CASES, [storable(case.id) for case in cases])
@@ -355,7 +354,7 @@ class RunFile:
         return {case_id: key for case_id, (key, *_) in known.items()}
 
     def _keys(self, cases: Sequence[CaseRef], known: Mapping[str, int], keep: Collection[str] | None) -> list[int]:
-        """The key of each case, those added that are not `known`."""
+        """The key of each case; adds cases that are not `known`."""
         keys, new = [], []
         last = self._db.rows("SELECT COALESCE(MAX(key), 0) FROM cases")[0][0] if len(known) < len(cases) else 0
         for case in cases:
@@ -370,7 +369,7 @@ class RunFile:
         return keys
 
     def refuse_mix(self, *, numbered: bool) -> None:
-        """RunFileError where this run's cases have the other kind of ids."""
+        """RunFileError if this run's cases have the other kind of ids."""
         if self.numbered in (None, numbered):
             return
         kinds = ("ids of their own", "row numbers as ids")
