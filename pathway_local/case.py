@@ -1,9 +1,14 @@
-"""A case: one thing to judge."""
+"""A case: one thing to judge, and what is left of it once its texts are not needed."""
 
 import hashlib
 from collections.abc import Mapping
 
 from msgspec import Struct
+
+from pathway_local.verdict import Failure
+
+BAD_ROW = "bad-row"
+"""The kind of a failure that a row of a cases file got since it can't be read as a case."""
 
 
 class Case(Struct, frozen=True):
@@ -19,18 +24,52 @@ class Case(Struct, frozen=True):
     row: int = 0
     numbered: bool = False
 
+    def ref(self, hash: str) -> "CaseRef":
+        """The case without its texts; `hash` is their fingerprint."""
+        return CaseRef(self.id, self.row, self.numbered, self.metadata, hash)
+
+
+class CaseRef(Struct, frozen=True):
+    """A case without its texts: all that the loop and the run hold once its prompt is rendered.
+
+    `hash` is the `fingerprint` of the texts that a rubric reads; empty for a row that could not be read.
+    """
+
+    id: str
+    row: int = 0
+    numbered: bool = False
+    metadata: Mapping[str, str] = {}
+    hash: str = ""
+
 
 class BadRow(Struct, frozen=True):
-    """A row of a cases file that is no case: `where` names file and line, `reason` holds no case text.
+    """A row of a cases file that can't be read as a case; `reason` holds no case text.
 
-    Where the row's own id can't be used, `id` is one made up from file and line.
+    `source` is the file's name, `place` says where a person finds the row in it, such as "line 7". A row without a
+    usable id of its own has an `id` made up from both.
     """
 
     id: str
     row: int
-    where: str
+    source: str
+    place: str
     reason: str
     numbered: bool = False
+
+    @property
+    def where(self) -> str:
+        """File and line, for messages."""
+        return f"{self.source} {self.place}"
+
+    @property
+    def ref(self) -> CaseRef:
+        """What the run knows the row by."""
+        return CaseRef(self.id, self.row, self.numbered)
+
+    @property
+    def failure(self) -> Failure:
+        """The outcome that stands in the run for the row."""
+        return Failure(BAD_ROW, f"{self.where}: {self.reason}", self.source, self.row, self.reason)
 
 
 def fingerprint(key: bytes, inputs: Mapping[str, str]) -> str:

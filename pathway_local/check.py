@@ -1,4 +1,4 @@
-"""The outcome of one check: fine, worth knowing, or a problem with its fix."""
+"""The result of one check: fine, worth knowing, or a problem with its fix."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Status = Literal["ok", "note", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was looked at, what was found, and for a problem what to do."""
+    """The name of a check, what it found, and for a problem what to do."""
 
     name: str
     status: Status
@@ -19,11 +19,11 @@ class Check:
     fix: str = ""
 
 
-def checked(name: str, look: Callable[[], Check], mend: str = "Fetch or copy the judge's folder again.") -> Check:
-    """The outcome of `look`; an error that it raises is a problem, with its hint as the fix, or `mend` for others'."""
+def checked(name: str, look: Callable[[], Check], fix: str = "Fetch or copy the judge's folder again.") -> Check:
+    """The result of `look`; an error is a problem, with its hint as the fix, or `fix` for errors of libraries."""
     try:
         return look()
     except PathwayError as error:
         return Check(name, "problem", str(error), error.hint)
-    except Exception as error:  # noqa: BLE001  a stranger's files fail in ways of their own: that they do is the finding
-        return Check(name, "problem", f"it fails ({type(error).__name__})", mend)
+    except Exception as error:  # noqa: BLE001  files from elsewhere can raise anything, and that they do is the finding
+        return Check(name, "problem", f"it fails ({type(error).__name__})", fix)

@@ -1,35 +1,35 @@
 """Every way a command can fail, drawn as a tree.
 
-PathwayError                 one line that says what is wrong, and a hint that says what to do
+PathwayError                 a line says what is wrong, a hint says what to do
 ├── UsageError               exit 2: the command asks for something that can't be done
 │   ├── UnknownName          no rubric, judge, column or field of that name
-│   ├── NotKept              the run lacks a metadata column that is asked for
-│   └── OutputExists         a file would be overwritten
+│   ├── NotKept              the run does not keep the metadata column that the command needs
+│   └── OutputExists         the command would overwrite a file
 ├── RubricError              exit 2: a rubric file is wrong; names file and line
 │   └── FormatError          its output format can't be written as a grammar
 ├── RegistryError            exit 2: a judge registry is wrong; names file and key
 ├── CasesError               exit 3: a cases file can't be read as cases
 │   └── ColumnsError         its columns don't match what the rubrics need
-├── RatingsError             exit 3: a file of ratings can't be joined with a run; names the lines
+├── RatingsError             exit 3: a file of ratings does not fit the run; names the lines
 ├── RunFileError             exit 4: a run file can't be used
 │   ├── RunLocked            another process writes to it
-│   ├── RunDamaged           it is not a whole run file
-│   ├── TrailChanged         its audit trail is not what was recorded
-│   ├── ContentChanged       its outcomes are not what was recorded
-│   └── RaterChanged         it holds verdicts of another rater under this name
+│   ├── RunDamaged           it is damaged, or no run file
+│   ├── TrailChanged         somebody changed its audit trail
+│   ├── ContentChanged       somebody changed its outcomes
+│   └── RaterChanged         it holds verdicts of another rater with this name
 ├── EngineError              exit 5: the judge can't be run
-│   ├── WeightsMissing       its weights are not on this disk
-│   ├── EngineMissing        the engine, or the hardware it needs, is not here
-│   ├── OutOfMemory          the judge does not fit
-│   ├── SealError            the seal that was asked for can't be had
-│   ├── EngineUnexplained    it did not start, for a reason that we know no remedy for
-│   └── EngineDied           it stopped answering
-├── Stopped                  never leaves the loop: the job was asked to end, while an engine was waited for
-└── CaseError                never leaves the loop: becomes that case's failure
-    ├── MissingInput         the case lacks an input, or has an empty one that may not be empty
+│   ├── WeightsMissing       its weights are not on this machine
+│   ├── EngineMissing        this machine lacks the engine, or hardware that it needs
+│   ├── OutOfMemory          the judge does not fit into memory
+│   ├── SealError            this machine can't make the seal that the user requires
+│   ├── EngineUnexplained    the engine did not start, and we know no remedy
+│   └── EngineDied           the engine stopped answering
+├── Stopped                  never leaves the loop: the user stopped the job while it waited for an engine
+└── CaseError                never leaves the loop: becomes the failure of one case
+    ├── MissingInput         the case lacks an input, or an input is empty that may not be
     ├── PromptTooLong        its prompt does not fit the judge's context
     ├── ReplyError           a reply does not have the rubric's format
-    ├── ReplyUnfinished      a reply ran into the end of the judge's context
+    ├── ReplyUnfinished      a reply reached the end of the judge's context
     └── RequestRefused       the engine failed on this case alone
 """
 
@@ -38,7 +38,7 @@ from difflib import get_close_matches
 
 
 class PathwayError(Exception):
-    """A failure that a user can act on: `str(error)` says what is wrong, `hint` what to do.
+    """A failure that a user can act on: `str(error)` says what is wrong, `hint` says what to do.
 
     Neither ever holds the text of a case.
     """
@@ -55,7 +55,7 @@ class UsageError(PathwayError):
 
 
 class UnknownName(UsageError):
-    """No `kind` is called `name`; the hint lists those that exist, nearest first."""
+    """No `kind` is called `name`; the hint lists the known names, most similar first."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
         names = list(known)
@@ -66,7 +66,7 @@ class UnknownName(UsageError):
 
 
 class NotKept(UsageError):
-    """The run keeps a metadata column for no case."""
+    """The run does not keep the metadata column that the command needs."""
 
     def __init__(self, column: str) -> None:
         hint = f"Judge once more with --keep {column}: it fills the column in and judges nothing again."
@@ -74,7 +74,7 @@ class NotKept(UsageError):
 
 
 class OutputExists(UsageError):
-    """A file would be overwritten."""
+    """The command would overwrite a file."""
 
     def __init__(self, path: object) -> None:
         super().__init__(f"{path} exists already", "Name another file, or give --force to replace it.")
@@ -103,7 +103,7 @@ class ColumnsError(CasesError):
 
 
 class RatingsError(PathwayError):
-    """A file of ratings can't be joined with a run's cases; `problems` names each line and what is wrong there."""
+    """A file of ratings does not fit the run's cases; `problems` names each line and what is wrong there."""
 
     exit_code = 3
 
@@ -123,19 +123,19 @@ class RunLocked(RunFileError):
 
 
 class RunDamaged(RunFileError):
-    """The file is not a whole run file."""
+    """The run file is damaged, or the file is no run file."""
 
 
 class TrailChanged(RunFileError):
-    """The run's audit trail is not what was recorded."""
+    """Somebody changed the run's audit trail."""
 
 
 class ContentChanged(RunFileError):
-    """The run's outcomes, or what belongs to them, are not what its audit trail says."""
+    """Somebody changed the run's outcomes, or what belongs to them, by other means than this program."""
 
 
 class RaterChanged(RunFileError):
-    """The run holds verdicts of another rater under this name."""
+    """The run holds verdicts of another rater with this name."""
 
 
 class EngineError(PathwayError):
@@ -145,11 +145,11 @@ class EngineError(PathwayError):
 
 
 class WeightsMissing(EngineError):
-    """The judge's weights are not on this disk."""
+    """The judge's weights are not on this machine."""
 
 
 class EngineMissing(EngineError):
-    """The engine, or the hardware it needs, is not here."""
+    """This machine lacks the engine, or hardware that it needs."""
 
 
 class OutOfMemory(EngineError):
@@ -157,11 +157,11 @@ class OutOfMemory(EngineError):
 
 
 class SealError(EngineError):
-    """The seal that was asked for can't be had."""
+    """This machine can't make the seal that the user requires."""
 
 
 class EngineUnexplained(EngineError):
-    """The engine did not start, for a reason that we know no remedy for."""
+    """The engine did not start, and we know no remedy."""
 
 
 class EngineDied(EngineError):
@@ -169,17 +169,17 @@ class EngineDied(EngineError):
 
 
 class Stopped(PathwayError):
-    """The job was asked to end while its engine was waited for."""
+    """The user stopped the job while it waited for an engine."""
 
 
 class CaseError(PathwayError):
-    """Why one case gets no verdict; `kind` is the failure's kind in the run."""
+    """One case gets no verdict; `kind` is the kind of its failure in the run."""
 
     kind = "case"
 
 
 class MissingInput(CaseError):
-    """The case lacks an input, or has an empty one that may not be empty."""
+    """The case lacks an input, or an input is empty that may not be."""
 
     kind = "missing-input"
 
@@ -197,7 +197,7 @@ class ReplyError(CaseError):
 
 
 class ReplyUnfinished(CaseError):
-    """A reply ran into the end of the judge's context."""
+    """A reply reached the end of the judge's context."""
 
     kind = "unfinished-reply"
 

@@ -1,4 +1,4 @@
-"""What an engine is asked and what it answers: one pass of generation over token ids."""
+"""Passes: what we ask of an engine and what it answers, as token ids."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from pathway_local.errors import RequestRefused
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How tokens are drawn; temperature 0 takes the likeliest."""
+    """How an engine draws tokens; temperature 0 takes the likeliest."""
 
     temperature: float = 0.0
     top_p: float = 1.0
@@ -20,7 +20,7 @@ class Sampling:
     seed: int = 0
 
     def seeded(self, seed: int) -> "Sampling":
-        """The same with another seed; at temperature 0 no seed and no bound to what is drawn matters."""
+        """The same with another seed; at temperature 0 GREEDY, since neither seed nor top-p nor top-k matters."""
         return replace(self, seed=seed) if self.temperature > 0 else GREEDY
 
 
@@ -28,15 +28,15 @@ GREEDY = Sampling()
 
 
 class Pass(Struct, frozen=True):
-    """One generation. Its prompt is `ids`: `shared`, then `own`, with the start of the reply where it is pre-filled.
+    """One generation. Its prompt is `shared`, then `own`, which ends with the pre-filled start of the reply, if any.
 
-    `shared` is one tuple for many passes, such as a rubric's text: an engine's process is told it where it changes.
-    `grammar` is an llguidance Lark grammar for what is generated; None leaves it free. `stop_ids` end the
-    generation beside the tokenizer's own end token. With `logprob_ids`, the result holds the natural-log
+    Many passes have one tuple as `shared`, such as a rubric's text: it is sent to an engine's process only when it
+    changes. `grammar` is an llguidance Lark grammar for the reply; None leaves the reply free. `stop_ids` end the
+    generation, and so does the tokenizer's own end token. With `logprob_ids`, the result holds the natural-log
     probabilities of these ids at each generated token, after the grammar's mask, before temperature.
 
-    A pass that `continues` an earlier one of its request goes on from what is still in the prefix cache, and soon would
-    not be: vLLM takes it before those that begin one.
+    A pass that `continues` a request finds the ids of the request's earlier pass in the prefix cache, which soon drops
+    them: so vLLM takes it before passes that begin a request.
     """
 
     id: str
@@ -51,11 +51,11 @@ class Pass(Struct, frozen=True):
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The whole prompt, joined anew each time."""
+        """The whole prompt, joined at each call."""
         return self.shared + self.own
 
     def excess(self, context: int) -> str:
-        """Why the prompt does not fit into a context of so many tokens; empty where it does."""
+        """Why the prompt does not fit into a context of this many tokens; empty if it fits."""
         length = len(self.shared) + len(self.own)
         return f"the prompt has {length} tokens, and the judge's context holds {context}" if length >= context else ""
 
@@ -69,12 +69,12 @@ def enqueue(waiting: deque[Pass], item: Pass) -> None:
 
 
 class PassResult(Struct, frozen=True):
-    """What came back for the pass of that id: the generated ids without the end token.
+    """The result of the pass with that id: `ids` are the generated ids without the end token.
 
-    `finish` is "stop" (ended by itself), "length" (by `max_tokens` or the context) or "error" (refused or
-    failed alone; `error` says why, without case text). `logprobs` has one mapping for each generated token, the
-    end token included, where the pass asked for any. `cached_tokens` counts the prompt tokens that the prefix
-    cache saved.
+    `finish` is "stop" (the reply ended), "length" (it reached `max_tokens` or the context) or "error" (the engine
+    refused this pass or failed on it; `error` says why, without case text). If the pass asked for log-probabilities,
+    `logprobs` has a mapping for each generated token, the end token included. `cached_tokens` counts the prompt tokens
+    that the prefix cache saved.
     """
 
     id: str
@@ -85,14 +85,14 @@ class PassResult(Struct, frozen=True):
     error: str = ""
 
     def check(self) -> None:
-        """Raise RequestRefused where the engine refused the pass or failed on it."""
+        """Raise RequestRefused if the engine refused the pass or failed on it."""
         if self.finish == "error":
             raise RequestRefused(self.error or "the engine refused the request")
 
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """What to load: a folder with config, tokenizer and safetensors, and the engine's own settings by name."""
+    """The model to load, a folder with config, tokenizer and safetensors, and the engine's own settings by name."""
 
     model: str
     dtype: str = "auto"
@@ -102,10 +102,10 @@ class EngineConfig:
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
-    """What was loaded, for the manifest.
+    """The engine that was loaded, for the manifest.
 
-    `seal` names how the engine's process is cut off from networks, `seal_limit` says why not better, where it was not
-    the kernel that set the limit.
+    `seal` names the seal of the engine's process. `seal_limit` says why it is not stronger, if the reason is not the
+    kernel.
     """
 
     engine: str
@@ -118,15 +118,15 @@ class EngineFacts:
 
 
 class Engine(Protocol):
-    """Takes passes by `submit` and gives results by `results`, in the order they finish."""
+    """Takes passes with `submit`; `results` returns their results in the order they finish."""
 
     facts: EngineFacts
 
     def submit(self, item: Pass) -> None:
-        """Queue a pass; returns at once. Work on it may begin only when `results` is called."""
+        """Enqueue a pass and return at once. Work on it may begin only when `results` is called."""
 
     def results(self) -> list[PassResult]:
-        """Wait for at least one result of what was submitted; empty only if nothing is in flight."""
+        """Wait for at least one result; empty only if nothing is in flight."""
 
     def close(self) -> None:
         """Free the model's memory and end the engine's process."""

@@ -11,7 +11,7 @@ from pathway_local.verdict import Value
 Kind = Literal["judge", "human", "hosted", "panel"]
 
 GROUP = "/"
-"""Stands between the name that was given for a file of ratings and those of the raters that the file names."""
+"""Separates the name that a user gave a file of ratings from the names of raters in the file."""
 
 SHOWN_DIFFERENCES = 6
 SHOWN_CHARACTERS = 24
@@ -21,8 +21,8 @@ SHOWN_CHARACTERS = 24
 class Rater:
     """Who gives verdicts: a name and a rubric's name, unique together in a run.
 
-    `spec` holds, as JSON values, all that can change a score: for a judge the hashes of weights and rubric,
-    detail, sampling, precision, engine and its settings. Raters of different specs are never pooled.
+    `spec` holds, as JSON values, everything that can change a score: for a judge the hashes of weights and rubric,
+    detail, sampling, precision, engine and its settings. Raters with different specs are never pooled.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Rater:
         return hashlib.sha256(self.spec_json.encode()).hexdigest()
 
     def completed(self, other: "Rater") -> "Rater":
-        """This rater with what only `other` knows of a hosted judge: files of failures alone name none."""
+        """This rater with facts of a hosted judge that only `other` has: a file of failures alone names no model."""
         told = {key: value for key, value in other.spec.items() if self.kind == "hosted" and self.spec.get(key) == ""}
         return replace(self, spec={**self.spec, **told}) if told else self
 
@@ -55,7 +55,7 @@ class Rater:
 
 
 def raters_named(name: str, raters: Iterable[str]) -> list[str]:
-    """The rater of that name; where there is none, all that were imported together under it, if any."""
+    """The rater of that name; else all raters that were imported together under that name."""
     known = list(raters)
     return [name] if name in known else [other for other in known if other.startswith(f"{name}{GROUP}")]
 
@@ -65,7 +65,7 @@ def _canonical(value: object) -> str:
 
 
 def _flat(spec: Mapping[str, object], prefix: str = "") -> dict[str, str]:
-    """Keys joined by dots down to the leaves, whose values are JSON."""
+    """Each leaf as JSON, by its keys joined with dots."""
     leaves: dict[str, str] = {}
     for key, value in spec.items():
         if isinstance(value, Mapping) and value:

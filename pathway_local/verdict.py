@@ -1,4 +1,4 @@
-"""A verdict: what one rater said of one case under one rubric, or the failure that stands in its place."""
+"""A verdict: what one rater said of one case under one rubric; or the failure in its place."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -11,11 +11,11 @@ Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 
 
 MOST_NESTED = 100
-"""Lists and objects within each other in a value: what writes values takes them apart by calling itself."""
+"""Levels of lists and objects in a value: the code that writes values recurses, and Python bounds recursion."""
 
 
 class Score(Struct, frozen=True):
-    """A score and, from a judge, the probability of each value of its scale (they sum to 1)."""
+    """A score; a judge also gives the probability of each value of its scale (they sum to 1)."""
 
     value: int
     probabilities: Mapping[int, float] = {}
@@ -26,9 +26,9 @@ class Score(Struct, frozen=True):
         return max(self.probabilities.values(), default=None)
 
     def expected(self, special: Collection[int] = ()) -> float | None:
-        """The probability-weighted score over the values that are not special.
+        """The mean of the values that are not special, weighted by probability.
 
-        None without probabilities, and where a special value is the score: it has no place on the scale.
+        None without probabilities, and if the score itself is special, since it is then not on the scale.
         """
         on_scale = {v: p for v, p in self.probabilities.items() if v not in special}
         mass = sum(on_scale.values())
@@ -38,9 +38,9 @@ class Score(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """Scores by name, the other fields by name, and marks that say what to be careful about.
+    """Scores by name, the other fields by name, and marks that warn of something.
 
-    A mark is `cut:FIELD` (the field's budget closed it), `truncated:INPUT` (the case's end was cut off) or
+    A mark is `cut:FIELD` (the field reached its budget), `truncated:INPUT` (the input's end was cut off) or
     `rule:NAME` (the verdict breaks a rule of its rubric).
     """
 
@@ -50,17 +50,23 @@ class Verdict(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """Why there is no verdict: a kind to count by and a message without case text."""
+    """Why a case has no verdict: a kind to count by and a message without case text.
+
+    If the row of a cases file could not be read, `source` names the file, and `row` and `reason` say which row and why.
+    """
 
     kind: str
     message: str
+    source: str = ""
+    row: int = 0
+    reason: str = ""
 
 
 Outcome = Verdict | Failure
 
 
 class Tokens(Struct, frozen=True):
-    """Tokens of a request's prompt, how many of them the prefix cache saved, and tokens of its reply."""
+    """Tokens of a request's prompt, those of them that the prefix cache saved, and tokens of its reply."""
 
     prompt: int = 0
     cached: int = 0
@@ -74,7 +80,7 @@ NO_TOKENS = Tokens()
 
 
 def is_nested_deep(value: Value) -> bool:
-    """Whether a value has more than MOST_NESTED lists and objects within each other."""
+    """Whether lists and objects in a value are nested deeper than MOST_NESTED."""
     level: list[Value] = [value]
     for _ in range(MOST_NESTED + 1):
         level = [inner for each in level for inner in _inner(each)]
@@ -88,5 +94,5 @@ def _inner(value: Value) -> Iterable[Value]:
 
 
 def storable(text: str) -> str:
-    """The text with U+FFFD for each lone half of a surrogate pair, which no file can hold."""
+    """The text with U+FFFD in place of each lone surrogate, which no file can hold."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

@@ -78,7 +78,7 @@ def answers_run(path: Path, *, people: bool = True) -> RunFile:
             outcome: Outcome = Verdict({"score": _score(int(given[place]), kind)}, {"reason": f"the words of {name}"})
             if kind == "judge" and place % 40 == 3:
                 outcome = Failure("prompt-too-long", "too long")
-            run.put(rater, case, hashes[place], outcome, keep=None)
+            run.put(rater, case.ref(hashes[place]), outcome, keep=None)
     if people:
         job = run.begin_job(["sample"], {})
         every = [

@@ -14,7 +14,7 @@ from unittest.mock import Mock
 from benchmark.made_cases import write_cases
 from pathway_local.engines import vllm
 from pathway_local.engines.vllm import VllmEngine
-from pathway_local.judging.loop import Judging, LocalRater
+from pathway_local.judging.loop import JudgingLoop, LocalRater
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import EngineConfig, Pass, PassResult
 from pathway_local.rater import Rater
@@ -107,7 +107,7 @@ def counted(
     with RunFile.create(folder / f"{detail}.run") as run:
         run.add_rubric(name, rubric.text)
         rater = LocalRater(run.add_rater(Rater("x", "judge", name, {})), writer)
-        tally = Judging(run, [rater], Pool(lambda: engine, tokenizer, CONTEXT), source="c.csv").judge(iter(cases))
+        tally = JudgingLoop(run, [rater], Pool(lambda: engine, tokenizer, CONTEXT), source="c.csv").judge(iter(cases))
     from pathway_local.engines.vllm_request import sampling_params
 
     params = sampling_params(Pass("", (), "start: /a+/\n", 2, stop_ids=(1,), logprob_ids=(3,)))

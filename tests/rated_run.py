@@ -76,7 +76,8 @@ def add(
     rater = run.add_rater(Rater(name, kind, rubric.name, {}))  # type: ignore[arg-type]
     for case in cases(rubric) if rows is None else rows:
         if case.id in outcomes:
-            run.put(rater, case, fingerprint(run.key, rubric.texts_of(case)), outcomes[case.id], keep=None)
+            ref = case.ref(fingerprint(run.key, rubric.texts_of(case)))
+            run.put(rater, ref, outcomes[case.id], keep=None)
     run.commit()
 
 

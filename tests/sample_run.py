@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from pathway_local.case import Case
+from pathway_local.case import CaseRef
 from pathway_local.rater import Rater
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
@@ -12,8 +12,8 @@ RATER = Rater("demo", "judge", "grounded", {"rubric": "ab" * 32, "weights": {"a.
 VERDICT = Verdict({"score": Score(4, {3: 0.25, 4: 0.75})}, {"analysis": "Sound."}, ("cut:analysis",))
 
 
-def case(name: str, row: int = 1, **metadata: str) -> Case:
-    return Case(name, {"answer": f"the text of {name}"}, metadata, row)
+def case(name: str, row: int = 1, hash: str = "h", **metadata: str) -> CaseRef:
+    return CaseRef(name, row, metadata=metadata, hash=hash)
 
 
 def new_run(path: Path) -> tuple[RunFile, int]:
@@ -26,7 +26,7 @@ def full_run(path: Path) -> bytes:
     run, rater = new_run(path)
     with run:
         for number in range(200):
-            run.put(rater, case(f"c{number}", number, bot="v1"), f"{number:032}", VERDICT, keep=None)
+            run.put(rater, case(f"c{number}", number, bot="v1", hash=f"{number:032}"), VERDICT, keep=None)
     return path.read_bytes()
 
 

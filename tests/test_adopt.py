@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathway_local.adopt.adoption import Adoption, adopt
-from pathway_local.case import Case
 from pathway_local.errors import RubricError, UsageError
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
@@ -45,7 +44,7 @@ def of_file(path: Path, **options: object) -> tuple[Adoption, Rubric]:
 
 def written(rubric: Rubric, tokenizer: JudgeTokenizer, inputs: dict[str, str]) -> str:
     check_grammars(rubric.format, inputs, None)
-    [prompt] = PromptWriter(rubric, tokenizer, Chat(), context=20_000).write([Case("1", inputs)])
+    [prompt] = PromptWriter(rubric, tokenizer, Chat(), context=20_000).write([inputs])
     assert isinstance(prompt, Prompt), prompt
     return tokenizer.grammar_tokenizer.decode_bytes(list(prompt.ids)).decode()
 

@@ -144,12 +144,12 @@ from pathlib import Path
 from pathway_local.runs.audit import file_facts, note
 print(note(Path(sys.argv[1]), "export", file_facts(Path(sys.argv[2]))))
 """
-    run.put(1, case("a"), "h", VERDICT)
+    run.put(1, case("a"), VERDICT)
     other = subprocess.Popen(
         [sys.executable, "-c", code, str(run.path), str(tmp_path / "out.csv")], stdout=subprocess.PIPE, text=True
     )
     for number in range(40):
-        run.put(1, case(f"b{number}", number), "h", VERDICT)
+        run.put(1, case(f"b{number}", number), VERDICT)
         if other.poll() is not None:
             break
         run.commit()

@@ -120,7 +120,7 @@ def test_another_encoding_throughout_is_one_error(make: Make) -> None:
 def test_damaged_bytes_among_good_ones_cost_only_their_row(make: Make) -> None:
     good, bad, last = make("a.csv", "question,answer\né,a\n".encode() + b"\xff,b\nz,c\n")
     assert isinstance(good, Case) and isinstance(last, Case)
-    assert bad == BadRow("2", 2, "a.csv line 3", "it has bytes that are not UTF-8", numbered=True)
+    assert bad == BadRow("2", 2, "a.csv", "line 3", "it has bytes that are not UTF-8", numbered=True)
     jsonl = b'{"question": "\xff"}\n{"question": "q", "answer": "a"}\n'
     assert inputs(make("a.jsonl", jsonl)) == ["it has bytes that are not UTF-8", ("q", "a")]
     half = "question,answer\nx,a\n".encode("utf-16-le") + b"\x00\xd8,\0b\0\n\0y\0,\0c\0"
@@ -226,7 +226,7 @@ def test_jsonl_values_become_text(make: Make) -> None:
 def test_bad_lines_of_jsonl(make: Make, line: str, reason: str) -> None:
     good = '{"question": "q", "answer": "a"}'
     first, bad, last = make("a.ndjson", f"{good}\n{line}\n{good}\n")
-    assert bad == BadRow("2", 2, "a.ndjson line 2", reason, numbered=True)
+    assert bad == BadRow("2", 2, "a.ndjson", "line 2", reason, numbered=True)
     assert last.row == 3 and first.inputs == last.inputs
 
 

@@ -28,8 +28,8 @@ def path(tmp_path: Path) -> Path:
         job = run.begin_job(["judge"], {})
         for number in range(COUNT):
             outcome = Failure("engine-error", "it died") if number % 7 == 0 else VERDICT
-            run.put(rater, case(f"c{number}", number), "h", outcome)
-        run.put(rater, case("c1", 1), "changed", VERDICT)
+            run.put(rater, case(f"c{number}", number), outcome)
+        run.put(rater, case("c1", 1, hash="changed"), VERDICT)
         run.end_job(job, "done", {})
     return tmp_path / "may.run"
 
@@ -65,8 +65,8 @@ def by_hand(path: Path, *statements: str) -> None:
         "UPDATE outcomes SET rater_id = 2 WHERE case_key = 299",
         "DELETE FROM outcomes WHERE case_key = 300",
         "DELETE FROM outcomes",
-        "INSERT INTO outcomes SELECT 9999, 999, 1, 'h', 0, scores, fields, marks, NULL, NULL, 0, 0, 0 "
-        "FROM outcomes WHERE case_key = 9",
+        "INSERT INTO outcomes SELECT 9999, 999, 1, 'h', 0, scores, fields, marks, NULL, NULL, 0, 0, 0, "
+        "NULL, NULL, NULL FROM outcomes WHERE case_key = 9",
         "UPDATE cases SET case_id = 'another' WHERE key = 5",
         'UPDATE cases SET metadata = \'{"group":"b"}\' WHERE key = 5',
         "UPDATE raters SET name = 'gold'",
@@ -102,7 +102,7 @@ def test_a_text_can_not_move_from_one_column_to_the_next(path: Path, run: RunFil
 
 def test_a_job_that_was_killed_is_told_as_that(path: Path, run: RunFile) -> None:
     run.begin_job(["judge"], {})
-    run.put(1, case("late", 999), "h", VERDICT)
+    run.put(1, case("late", 999), VERDICT)
     run.close()
     assert told(path) == "job 2 has not ended: its outcomes since are not covered"
     with RunFile.open(path) as again:
@@ -147,14 +147,14 @@ def test_a_change_before_a_purge_is_told_after_it(path: Path) -> None:
 def test_a_run_of_an_earlier_release_is_not_covered(tmp_path: Path) -> None:
     run, rater = new_run(tmp_path / "old.run")
     with run:
-        run.put(rater, case("a"), "h", VERDICT)
+        run.put(rater, case("a"), VERDICT)
         AuditTrail(run.database).append("job begins", {"job": 1, "command": ["judge"]})
         AuditTrail(run.database).append("job ends", {"job": 1, "status": "done"})
     assert told(run.path) == "its outcomes are not covered"
 
 
 def test_whole_numbers_and_chances_are_hashed(path: Path, run: RunFile) -> None:
-    run.put(1, case("x", 900), "h", Verdict({"score": Score(3, {3: 1.0})}), tokens=Tokens(7))
+    run.put(1, case("x", 900), Verdict({"score": Score(3, {3: 1.0})}), tokens=Tokens(7))
     hashes = {content_hash(run.database)}
     for statement in (
         "UPDATE outcomes SET prompt_tokens = 8 WHERE prompt_tokens = 7",

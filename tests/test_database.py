@@ -40,7 +40,7 @@ def test_files_are_private_whatever_the_umask(tmp_path: Path, umask: int) -> Non
     before = os.umask(umask)
     try:
         run, rater = new_run(tmp_path / "runs" / "deep" / "may.run")
-        run.put(rater, case("a"), "h", VERDICT)
+        run.put(rater, case("a"), VERDICT)
         run.commit()
         with RunFile.read(run.path) as reader:
             assert len(list(reader.records())) == 1
@@ -70,14 +70,14 @@ def test_a_second_writer_is_refused_and_takes_no_lock_away(path: Path, run: RunF
     with pytest.raises(RunLocked) as refused:
         RunFile.open(path)
     assert "Wait" in refused.value.hint
-    run.put(1, case("a"), "h", VERDICT)
+    run.put(1, case("a"), VERDICT)
     run.commit()
     # A reader that ends as the last one removes the -wal, and with it what this process goes on to write there.
     looked = in_another_process("with RunFile.read(sys.argv[1]) as r: print(len(list(r.records())))", path)
     assert (looked.stdout, looked.stderr) == ("1\n", "")
     assert Path(f"{path}-wal").exists()
     assert "RunLocked" in in_another_process("RunFile.open(sys.argv[1])", path).stderr
-    run.put(1, case("b", 2), "h", VERDICT)
+    run.put(1, case("b", 2), VERDICT)
     run.close()
     with RunFile.open(path) as again:
         assert [record.case_id for record in again.records()] == ["a", "b"]
@@ -85,12 +85,12 @@ def test_a_second_writer_is_refused_and_takes_no_lock_away(path: Path, run: RunF
 
 def test_a_reader_sees_what_is_committed_while_more_is_written(path: Path, run: RunFile) -> None:
     for number in range(50):
-        run.put(1, case(f"c{number}", number), "h", VERDICT)
+        run.put(1, case(f"c{number}", number), VERDICT)
     run.commit()
     with RunFile.read(path) as reader:
         records = reader.records()
         first = next(records)
-        run.put(1, case("late", 0), "h", VERDICT)
+        run.put(1, case("late", 0), VERDICT)
         run.commit()
         assert [first.row, *(record.row for record in records)] == list(range(50))
         assert len(list(reader.records())) == 51
@@ -100,7 +100,7 @@ def test_a_reader_sees_what_is_committed_while_more_is_written(path: Path, run: 
 
 def test_what_is_put_is_committed_soon_though_nothing_follows(path: Path, run: RunFile) -> None:
     for number in range(5):
-        run.put(1, case(f"c{number}", number), "h", VERDICT)
+        run.put(1, case(f"c{number}", number), VERDICT)
     with RunFile.read(path) as reader:
         deadline = time.monotonic() + 1.0
         while len(seen := list(reader.records())) < 5 and time.monotonic() < deadline:
@@ -115,7 +115,7 @@ def test_a_commit_waits_for_the_disk(run: RunFile) -> None:
 def test_closing_twice_and_after_an_error_keeps_what_was_put(path: Path) -> None:
     run, rater = new_run(path)
     with pytest.raises(KeyboardInterrupt), run:
-        run.put(rater, case("a"), "h", VERDICT)
+        run.put(rater, case("a"), VERDICT)
         raise KeyboardInterrupt
     run.close()
     with RunFile.read(path) as reader:
@@ -212,7 +212,7 @@ def test_flipped_bytes_give_an_answer_or_a_clear_error(
 
 
 def test_an_error_never_quotes_what_is_stored(path: Path, run: RunFile) -> None:
-    run.put(1, case("a"), "h", Verdict({"score": Score(1)}, {"analysis": "SECRET"}))
+    run.put(1, case("a"), Verdict({"score": Score(1)}, {"analysis": "SECRET"}))
     run.close()
     db = sqlite3.connect(path)
     db.execute("UPDATE outcomes SET fields = CAST(CAST(fields AS BLOB) || x'FF' AS TEXT)")
@@ -237,7 +237,7 @@ def test_an_error_never_quotes_what_is_stored(path: Path, run: RunFile) -> None:
 )
 def test_stored_values_that_were_changed_are_recognised(path: Path, run: RunFile, change: str, look: object) -> None:
     run.begin_job(["judge"], {})
-    run.put(1, case("a"), "h", VERDICT)
+    run.put(1, case("a"), VERDICT)
     run.close()
     db = sqlite3.connect(path)
     db.execute(change)
@@ -249,38 +249,38 @@ def test_stored_values_that_were_changed_are_recognised(path: Path, run: RunFile
 
 
 def test_a_full_disk_loses_nothing_that_was_committed(path: Path, run: RunFile) -> None:
-    run.put(1, case("kept", 0), "h", VERDICT)
+    run.put(1, case("kept", 0), VERDICT)
     run.commit()
     pages = run._db.rows("PRAGMA page_count")[0][0]
     run._db.rows(f"PRAGMA max_page_count = {pages + 2}")
     long = Verdict({"score": Score(1)}, {"analysis": "x" * 3000})
     with pytest.raises(RunFileError, match="no space") as refused:
         for number in range(1, 100):
-            run.put(1, case(f"c{number}", number), "h", long)
+            run.put(1, case(f"c{number}", number), long)
     assert "Free some space" in refused.value.hint
     # Puts that seemed to work were undone, so the writer must not go on as if nothing had happened.
     run._db.rows("PRAGMA max_page_count = 100000")
     with pytest.raises(RunFileError, match="no space"):
-        run.put(1, case("after", 200), "h", VERDICT)
+        run.put(1, case("after", 200), VERDICT)
     with pytest.raises(RunFileError, match="no space"):
         run.close()
     with RunFile.open(path) as again:
         assert next(again.records()).case_id == "kept"
-        again.put(1, case("after", 200), "h", VERDICT)
+        again.put(1, case("after", 200), VERDICT)
 
 
 def test_a_timed_commit_that_fails_reaches_the_caller(path: Path, run: RunFile) -> None:
-    run.put(1, case("kept", 0), "h", VERDICT)
+    run.put(1, case("kept", 0), VERDICT)
     run.commit()
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, before[1]))
     try:
-        run.put(1, case("lost", 1), "h", Verdict({"score": Score(1)}, {"analysis": "x" * 100_000}))
+        run.put(1, case("lost", 1), Verdict({"score": Score(1)}, {"analysis": "x" * 100_000}))
         time.sleep(2 * database.COMMIT_SECONDS)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     with pytest.raises(RunFileError, match="failed to read or write"):
-        run.put(1, case("next", 2), "h", VERDICT)
+        run.put(1, case("next", 2), VERDICT)
     with pytest.raises(RunFileError, match="failed to read or write"):
         run.close()
     with RunFile.open(path) as again:
@@ -295,7 +295,7 @@ def read_only_folder() -> Iterator[Path]:
         full_run(folder / "may.run")
         user = 65534
         with RunFile.open(folder / "may.run") as writer:
-            writer.put(1, case("in the log", 999), "h", VERDICT)
+            writer.put(1, case("in the log", 999), VERDICT)
             writer.commit()
             for ending in ("", "-wal"):
                 shutil.copy(folder / f"may.run{ending}", folder / f"cut.run{ending}")
@@ -352,8 +352,8 @@ with run:
         if done.get(case.id) == hashes[case.id]:
             continue
         if rng.random() < 0.1:
-            run.put(rater, case, hashes[case.id], Failure("engine", "it ended"))
-        run.put(rater, case, hashes[case.id], Verdict({"score": Score(1 + case.row % 5)}, {"n": case.row}))
+            run.put(rater, case.ref(hashes[case.id]), Failure("engine", "it ended"))
+        run.put(rater, case.ref(hashes[case.id]), Verdict({"score": Score(1 + case.row % 5)}, {"n": case.row}))
         shown += 1
         if rng.random() < 0.2:
             run.commit()

@@ -26,7 +26,7 @@ def judged(path: Path, outcomes: list[tuple[int, Outcome]]) -> Path:
             case = Case(
                 f"made-{number}", {}, {"true_score": str(right), "decisive": "context May 3: wrong"}, number + 1
             )
-            run.put(rater, case, f"{number:032x}", outcome, keep=None)
+            run.put(rater, case.ref(f"{number:032x}"), outcome, keep=None)
     return path
 
 

@@ -15,7 +15,6 @@ from demo_judge.network import new_network, prefix_cache, write_greedily
 from demo_judge.train import Schedule, Trainer, export
 from demo_judge.vocabulary import train_tokenizer
 from demo_judge.world import Split
-from pathway_local.case import Case
 from pathway_local.rendering.prompt import Chat, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import load_rubric
@@ -42,7 +41,7 @@ def test_lessons_are_the_prompts_that_a_judge_gets_and_the_replies_that_its_rubr
     teacher = Teacher(tokenizer, whole=True)
     cases = list(make_cases(rubric, Split.TRAIN, 20, seed=1))
     for case, lesson in zip(cases, teacher.lessons(rubric, cases), strict=True):
-        prompt = writer.write([Case("1", case.inputs)])[0]
+        prompt = writer.write([case.inputs])[0]
         assert not isinstance(prompt, Exception)
         assert lesson.ids[: lesson.reply] == prompt.ids
         assert lesson.ids[-1] == tokenizer.eos_id

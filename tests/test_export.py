@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rated_run import IDS, TINY, add, cases, judged_run, said
 
-from pathway_local.case import Case, fingerprint
+from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.rater import Rater
 from pathway_local.results.export import export, export_onto
 from pathway_local.results.panel import make_panel
@@ -107,7 +107,7 @@ def awkward(tmp_path: Path) -> Iterator[RunFile]:
     with RunFile.create(tmp_path / "awkward.run") as run:
         run.add_rubric(AWKWARD.name, AWKWARD.text)
         rater = run.add_rater(Rater("demo", "judge", AWKWARD.name, {"think": 100}))
-        run.put(rater, row, fingerprint(run.key, AWKWARD.texts_of(row)), verdict, keep=None)
+        run.put(rater, row.ref(fingerprint(run.key, AWKWARD.texts_of(row))), verdict, keep=None)
         yield run
 
 
@@ -169,7 +169,7 @@ def test_no_column_of_a_rubric_takes_the_place_of_another_rubrics(awkward: RunFi
     rater = awkward.add_rater(Rater("demo", "judge", other.name, {}))
     row = Case("s-1", {"question": "q", "answer": "a"}, {}, 1)
     said = Verdict({"grade": Score(2)}, {"score_p2": "a text"})
-    awkward.put(rater, row, fingerprint(awkward.key, other.texts_of(row)), said)
+    awkward.put(rater, row.ref(fingerprint(awkward.key, other.texts_of(row))), said)
     export(awkward, tmp_path / "v.jsonl", force=False)
     first, second = map(json.loads, (tmp_path / "v.jsonl").read_text().splitlines())
     assert (first["score_p2"], second["score_p2"], second["field.score_p2"]) == (0.25, None, "a text")
@@ -177,8 +177,8 @@ def test_no_column_of_a_rubric_takes_the_place_of_another_rubrics(awkward: RunFi
 
 def test_a_row_without_an_id_is_known_in_a_copy_of_another_name(run: RunFile, tmp_path: Path) -> None:
     rater = next(number for number, _ in run.raters())
-    gone = Case("old.jsonl line 2", {}, row=2)
-    run.put(rater, gone, "", Failure("bad-row", "old.jsonl line 2: it has no id"))
+    gone = BadRow("old.jsonl line 2", 2, "old.jsonl", "line 2", "it has no id")
+    run.put(rater, gone.ref, gone.failure)
     rows = [{"id": "s-1", "question": "q", "answer": "a"}, {"question": "q", "answer": "a"}]
     (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     sheet = cases_of(tmp_path / "new.jsonl", rubrics_of(run).values(), run)

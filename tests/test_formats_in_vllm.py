@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from walks import Walker
 
-from pathway_local.case import Case
 from pathway_local.engines.host import Host
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import GREEDY, Pass, Sampling
@@ -37,7 +36,7 @@ def drawn(
     host: Host, tokenizer: JudgeTokenizer, rubric: Rubric, count: int, sampling: Sampling, detail: Detail = "full"
 ) -> list[tuple[Request, Completion]]:
     writer = PromptWriter(rubric, tokenizer, Chat(), context=CONTEXT, detail=detail)
-    cases = [Case(str(at), dict.fromkeys(rubric.inputs, f'Case "{at}".')) for at in range(count)]
+    cases = [dict.fromkeys(rubric.inputs, f'Case "{at}".') for at in range(count)]
     pool, requests = Pool(lambda: host, tokenizer, CONTEXT), {}
     for at, prompt in enumerate(writer.write(cases)):
         assert isinstance(prompt, Prompt), prompt
@@ -92,7 +91,7 @@ def test_the_likeliest_value_is_the_one_that_is_written(vllm_host: Host, tokeniz
 def test_generated_ids_are_what_the_grammar_lets_through(vllm_host: Host, tokenizer: JudgeTokenizer) -> None:
     walker = Walker(tokenizer.grammar_tokenizer)
     writer = PromptWriter(rubric_with("gold-answer", tokens=12), tokenizer, Chat(), context=CONTEXT)
-    [prompt] = writer.write([Case("1", dict.fromkeys(writer.rubric.inputs, "x"))])
+    [prompt] = writer.write([dict.fromkeys(writer.rubric.inputs, "x")])
     assert isinstance(prompt, Prompt)
     grammar = prompt.reply.grammar(tokenizer.end_ids)
     for seed in range(10):

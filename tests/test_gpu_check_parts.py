@@ -36,7 +36,7 @@ def run_of(path: Path, outcomes: dict[str, Outcome]) -> Path:
         run.add_rubric(RUBRIC, load_rubric(RUBRIC).text)
         rater = run.add_rater(Rater("demo", "judge", RUBRIC, {}))
         for row, (name, outcome) in enumerate(outcomes.items()):
-            run.put(rater, case(name, row), f"{row:032}", outcome)
+            run.put(rater, case(name, row, hash=f"{row:032}"), outcome)
     return path
 
 
@@ -83,7 +83,7 @@ def test_a_case_that_was_judged_twice_is_told(work: Work, tmp_path: Path) -> Non
     whole, killed = (run_of(tmp_path / name, {"a": GOOD}) for name in ("whole.run", "killed.run"))
     with RunFile.open(killed) as run:
         [(rater, _)] = run.raters()
-        run.put(rater, case("a"), "1" * 32, GOOD)
+        run.put(rater, case("a", hash="1" * 32), GOOD)
     compare_runs(work, killed, whole, 1)
     assert work.found.problems == ["1 cases were to be judged: 1 are there, 1 twice"]
 

@@ -7,7 +7,7 @@ import pytest
 from rated_run import add, cases, judged_run, said
 from typed_here import Run, typing_in
 
-from pathway_local.case import Case
+from pathway_local.case import Case, CaseRef
 from pathway_local.results.kept_column import cases_without
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure
@@ -67,5 +67,5 @@ def test_a_column_that_no_case_has_is_refused(run: Run, may: Path, command: tupl
 
 def test_the_column_that_is_kept_later_is_everyones(may: Path) -> None:
     with RunFile.open(may) as again:
-        again.keep_metadata([Case(name, {}, {"bot": ""}, at) for at, name in enumerate(IDS[20:], 21)], ["bot"])
+        again.keep_metadata([CaseRef(name, at, metadata={"bot": ""}) for at, name in enumerate(IDS[20:], 21)], ["bot"])
         assert cases_without(again, "bot") == 0

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from rated_run import TINY, TWO, add, cases, judged_run, said
 
-from pathway_local.case import Case, fingerprint
+from pathway_local.case import Case, CaseRef, fingerprint
 from pathway_local.errors import UnknownName
 from pathway_local.ratings.handouts import find_handouts, hand_out, store_handouts
-from pathway_local.ratings.known_cases import Joined, KnownCases, hash_by_case
+from pathway_local.ratings.known_cases import KnownCases, hash_by_case
 from pathway_local.runs.run_file import RunFile
 
 
@@ -30,10 +30,10 @@ def test_texts_that_changed_between_raters_must_be_told_apart(run: RunFile) -> N
     known = KnownCases(run, "tiny")
     assert known.by_id("s-1", None) == ("raters saw different texts of its case, and the file does not hold its texts")
     found = known.by_id("s-1", text_hash(run, new))
-    assert isinstance(found, Joined)
-    assert found.case_hash == text_hash(run, new)
+    assert isinstance(found, CaseRef)
+    assert found.hash == text_hash(run, new)
     assert hash_by_case(run, "tiny")["s-1"] == text_hash(run, cases()[0])
-    assert isinstance(known.by_id("s-2", None), Joined)
+    assert isinstance(known.by_id("s-2", None), CaseRef)
 
 
 def test_handouts_come_back_whole(run: RunFile) -> None:

@@ -13,7 +13,7 @@ from scripted_engine import ScriptedEngine
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import RunFileError
-from pathway_local.judging.loop import Judging, LocalRater, Tally
+from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import Pass, PassResult, Sampling
 from pathway_local.rater import Rater
@@ -91,13 +91,13 @@ class Script:
 
 def judging(
     run: RunFile, rubric: Rubric, script: Script, *, samples: int = 1, shuffle: int | None = 3, **options: object
-) -> Judging:
+) -> JudgingLoop:
     run.add_rubric(rubric.name, rubric.text)
     rater = run.add_rater(Rater("script", "judge", rubric.name, {"samples": samples}))
     writer = PromptWriter(rubric, script.tokenizer, Chat(), context=2000)
     pool = Pool(lambda: ScriptedEngine(script, shuffle=shuffle), script.tokenizer, 2000)
     local = LocalRater(rater, writer, Sampling(0.0 if samples == 1 else 1.0), samples)
-    return Judging(run, [local], pool, source="x.csv", window=16, **options)  # type: ignore[arg-type]
+    return JudgingLoop(run, [local], pool, source="x.csv", window=16, **options)  # type: ignore[arg-type]
 
 
 def cases(count: int, **metadata: str) -> list[Case]:
@@ -128,7 +128,7 @@ def test_every_case_gets_its_own_verdict_whatever_the_order(
 def test_failures_say_why_and_leave_the_others(run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer) -> None:
     texts = ["die", "endless", "garbled", "", "word " * 3000, "fine"]
     rows: list[Case | BadRow] = [Case(f"c{at}", {"answer": text}, row=at + 1) for at, text in enumerate(texts)]
-    rows += [Case("c6", {}, row=7), BadRow("c7", 8, "x.csv line 9", "the row has 3 fields, not 4")]
+    rows += [Case("c6", {}, row=7), BadRow("c7", 8, "x.csv", "line 9", "the row has 3 fields, not 4")]
     tally = judging(run, rubric, Script(tokenizer)).judge(rows)
     found = stored(run)
     kinds = [found[f"c{at}"].outcome.kind if isinstance(found[f"c{at}"].outcome, Failure) else "" for at in range(8)]  # type: ignore[union-attr]
@@ -153,24 +153,24 @@ def test_what_is_judged_is_skipped_and_failures_are_tried_again(
     assert (again.skipped, again.judged, again.failures.total()) == (20, 0, 1)
 
 
-def test_a_row_that_is_mended_leaves_no_failure_behind(run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer) -> None:
-    bad = BadRow("line 2", 1, "x.csv line 2", "it has no id")
-    elsewhere = BadRow("line 9", 1, "y.csv line 9", "it has no id")
+def test_a_row_that_is_fixed_leaves_no_failure_behind(run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer) -> None:
+    bad = BadRow("line 2", 1, "x.csv", "line 2", "it has no id")
+    elsewhere = BadRow("line 9", 1, "y.csv", "line 9", "it has no id")
     judging(run, rubric, Script(tokenizer)).judge([bad, elsewhere, *cases(2)])
     assert set(stored(run)) == {"line 2", "line 9", "c0", "c1"}
-    judging(run, rubric, Script(tokenizer)).judge([Case("mended", {"answer": "fine"}, row=1), *cases(2)])
-    assert set(stored(run)) == {"line 9", "mended", "c0", "c1"}
+    judging(run, rubric, Script(tokenizer)).judge([Case("fixed", {"answer": "fine"}, row=1), *cases(2)])
+    assert set(stored(run)) == {"line 9", "fixed", "c0", "c1"}
 
 
 def test_a_bad_row_of_an_older_run_is_not_there_twice(run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer) -> None:
     for name in ("line 2", "x.csv line 2"):
-        bad = BadRow(name, 1, "x.csv line 2", "it has no id")
+        bad = BadRow(name, 1, "x.csv", "line 2", "it has no id")
         judging(run, rubric, Script(tokenizer)).judge([bad, *cases(2)])
     assert set(stored(run)) == {"x.csv line 2", "c0", "c1"}
 
 
 def test_bad_rows_and_numbered_rows_go_together(run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer) -> None:
-    bad = BadRow("1", 1, "x.csv line 2", "it is broken", numbered=True)
+    bad = BadRow("1", 1, "x.csv", "line 2", "it is broken", numbered=True)
     judging(run, rubric, Script(tokenizer)).judge([bad, Case("2", {"answer": "a"}, row=2, numbered=True)])
     assert set(stored(run)) == {"1", "2"}
 

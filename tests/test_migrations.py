@@ -12,6 +12,7 @@ from pathway_local.ratings.samples import inclusions
 from pathway_local.runs import database, migrations
 from pathway_local.runs.migrations import APPLICATION_ID, MIGRATIONS
 from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Failure
 
 
 @pytest.fixture
@@ -86,13 +87,52 @@ def test_a_later_step_is_applied_once_by_writer_and_reader(
     assert stored(path, "PRAGMA user_version") == [(len(steps),)]
 
 
-def test_the_words_of_strata_go_when_an_older_run_is_opened(path: Path) -> None:
+def at_schema(path: Path, version: int) -> sqlite3.Connection:
+    """A run of the first release that has seen the steps up to this one."""
     first_schema(path)
     db = sqlite3.connect(path, isolation_level=None)
-    for number, step in enumerate(MIGRATIONS[1:3], start=2):
+    for number, step in enumerate(MIGRATIONS[1:version], start=2):
         for statement in step:
             db.execute(statement)
         db.execute(f"PRAGMA user_version = {number}")
+    return db
+
+
+def test_source_row_and_reason_of_older_bad_rows_become_columns(path: Path) -> None:
+    db = at_schema(path, 4)
+    messages = {
+        "b": "may 7.csv line 9: its answer holds a NUL character",
+        "c": "my line 3 row 7.xlsx row 12: the input answer is missing: it has no answer",
+        "d": "something else",
+        "e": "",
+    }
+    for key, (name, message) in enumerate(messages.items(), start=2):
+        db.execute("INSERT INTO cases VALUES (?, ?, ?, 0, '{}')", (key, name, key + 5))
+        row = "INSERT INTO outcomes VALUES (?, ?, 1, '', 0, NULL, NULL, NULL, 'bad-row', ?, 0, 0, 0)"
+        db.execute(row, (key, key, message))
+    db.execute("INSERT INTO cases VALUES (9, 'f', 1, 0, '{}')")
+    said = "x.csv line 2: it ended"
+    db.execute("INSERT INTO outcomes VALUES (9, 9, 1, 'h', 0, NULL, NULL, NULL, 'engine', ?, 0, 0, 0)", (said,))
+    db.close()
+    with RunFile.open(path) as run:
+        found = {record.case_id: record.outcome for record in run.records()}
+        assert found == {
+            "a": VERDICT,
+            "b": Failure("bad-row", messages["b"], "may 7.csv", 7, "its answer holds a NUL character"),
+            "c": Failure(
+                "bad-row", messages["c"], "my line 3 row 7.xlsx", 8, "the input answer is missing: it has no answer"
+            ),
+            "d": Failure("bad-row", "something else"),
+            "e": Failure("bad-row", ""),
+            "f": Failure("engine", said),
+        }
+        for source in ("may 7.csv", "my line 3 row 7.xlsx", "x.csv", ""):
+            run.forget_bad_rows(1, source, [])
+        assert [record.case_id for record in run.records()] == ["a", "f", "d", "e"]
+
+
+def test_the_words_of_strata_go_when_an_older_run_is_opened(path: Path) -> None:
+    db = at_schema(path, 3)
     db.execute("INSERT INTO samples VALUES (1, 1, 1, 7, 'query', 3, 3)")
     for case_id, row, stratum in (("a", 1, "QUAGGA a?"), ("b", 2, "OKAPI " * 9000), ("c", 3, "QUAGGA a?")):
         db.execute("INSERT INTO inclusions VALUES (1, ?, 'h', ?, 0, ?, 0.5, 1)", (case_id, row, stratum))

@@ -9,7 +9,7 @@ from families import FAMILIES, write_tokenizer
 from scripted_engine import ScriptedEngine
 
 from pathway_local.judging.pool import Pool, Request
-from pathway_local.judging.probe import Probe, Said
+from pathway_local.judging.probe import Noted, Probe
 from pathway_local.passes import Pass, PassResult
 from pathway_local.rendering.prompt import Prompt
 from pathway_local.rendering.tokenizer import JudgeTokenizer
@@ -30,7 +30,7 @@ def made_up(item: Pass) -> dict[int, float]:
     return {token: math.log((1 + (token * 7 + len(item.ids) * 3) % 11) / 9000) for token in item.logprob_ids}
 
 
-def settle(probe: Probe, texts: Mapping[int, str], said: Said = ()) -> tuple[dict[int, float], list[Pass]]:
+def settle(probe: Probe, texts: Mapping[int, str], said: Noted = ()) -> tuple[dict[int, float], list[Pass]]:
     """The distribution, and the passes that it took, each answered by `made_up`."""
     numbers, asked = count(), []
     passes = probe.passes((1,), (2,), texts, lambda: str(next(numbers)), said)

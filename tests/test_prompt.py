@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from benchmark.shape import make_judge
-from pathway_local.case import Case
 from pathway_local.errors import MissingInput, PromptTooLong, RubricError
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
@@ -59,7 +58,7 @@ def writer_for(judge: tuple[Family, JudgeTokenizer], rubric: Rubric, **options: 
 
 
 def written(writer: PromptWriter, inputs: dict[str, str]) -> Prompt:
-    [prompt] = writer.write([Case("1", inputs)])
+    [prompt] = writer.write([inputs])
     assert isinstance(prompt, Prompt), prompt
     return prompt
 
@@ -118,10 +117,10 @@ def test_one_case_that_fails_leaves_the_others(judge: tuple[Family, JudgeTokeniz
     rubric = load_rubric("pathway-answer")
     whole = dict.fromkeys(rubric.inputs, "fine")
     cases = [
-        Case("1", whole),
-        Case("2", {**whole, "question": " "}),
-        Case("3", {}),
-        Case("4", {**whole, "ai_answer": "x"}),
+        whole,
+        {**whole, "question": " "},
+        {},
+        {**whole, "ai_answer": "x"},
     ]
     found = writer_for(judge, rubric).write(cases)
     assert [type(prompt) for prompt in found] == [Prompt, MissingInput, MissingInput, Prompt]
@@ -137,7 +136,7 @@ def test_empty_is_judged_where_the_rubric_says_so(judge: tuple[Family, JudgeToke
 def test_a_long_prompt_fails_with_both_numbers_or_is_cut_and_marked(judge: tuple[Family, JudgeTokenizer]) -> None:
     rubric = load_rubric("pathway-answer")
     inputs = {**dict.fromkeys(rubric.inputs, "fine"), "retrieved_content": "many words " * 3000}
-    [error] = writer_for(judge, rubric, context=4096).write([Case("1", inputs)])
+    [error] = writer_for(judge, rubric, context=4096).write([inputs])
     assert isinstance(error, PromptTooLong)
     assert "4096" in str(error)
     cut = written(writer_for(judge, rubric, context=4096, truncate="retrieved_content"), inputs)
@@ -160,14 +159,14 @@ def test_a_text_far_beyond_the_context_is_never_encoded_whole(
     monkeypatch.setattr(JudgeTokenizer, "encode_cases", watched)
     shorter, far = ("many words " * times for times in (30_000, 300_000))
     inputs = {**dict.fromkeys(rubric.inputs, "fine"), "retrieved_content": far}
-    [error] = writer_for(judge, rubric).write([Case("1", inputs)])
+    [error] = writer_for(judge, rubric).write([inputs])
     assert isinstance(error, PromptTooLong)
     assert "over 20000 tokens in retrieved_content alone" in str(error)
     cutting = writer_for(judge, rubric, truncate="retrieved_content")
     cut = written(cutting, inputs)
     assert cut.marks == ("truncated:retrieved_content",)
     assert len(cut.ids) + cut.reply.reserve == 20_000
-    [error] = cutting.write([Case("1", {**inputs, "question": far})])
+    [error] = cutting.write([{**inputs, "question": far}])
     assert isinstance(error, PromptTooLong)
     assert longest < 1_000_000
     monkeypatch.setattr(JudgeTokenizer, "beginning", lambda self, text, tokens: text)

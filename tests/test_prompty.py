@@ -249,7 +249,7 @@ def test_hostile_text_changes_nothing_in_any_syntax(judge: tuple[Family, JudgeTo
     writer = PromptWriter(rubric_of(front, BODIES[syntax]), tokenizer, Chat(family.folds_system), context=9000)
     pieces = st.lists(st.sampled_from([*HOSTILE, *family.specials, *family.added]), max_size=4).map("".join)
     inputs = {"question": "q" + data.draw(pieces), "answer": "a" + data.draw(pieces)}
-    prompts = writer.write([Case("1", inputs), Case("2", {"question": "harmless", "answer": "harmless"})])
+    prompts = writer.write([inputs, {"question": "harmless", "answer": "harmless"}])
     assert all(isinstance(prompt, Prompt) for prompt in prompts)
     hostile, harmless = (prompt.ids for prompt in prompts if isinstance(prompt, Prompt))
     control = {tokenizer.tokenizer.convert_tokens_to_ids(token) for token in (*family.specials, *family.added)}

@@ -5,10 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from sample_run import RATER, case, new_run
 from typed import Desk
 
-from pathway_local.case import Case, fingerprint
+from pathway_local.case import Case, CaseRef, fingerprint
 from pathway_local.errors import RunLocked
 from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.rubrics.rubric import load_rubric
@@ -26,10 +27,10 @@ def path(tmp_path: Path) -> Path:
     run, rater = new_run(tmp_path / "may.run")
     with run:
         for number in range(300):
-            item = Case(f"{ID}{number}", {"answer": "x"}, {"group": COLUMN}, number)
+            item = CaseRef(f"{ID}{number}", number, metadata={"group": COLUMN})
             for words in (f"{SECRET} first {number} " * 20, f"{SECRET} second {number}"):
                 verdict = Verdict({"score": Score(4, {4: 1.0})}, {"analysis": words})
-                run.put(rater, item, f"{number}{len(words)}", verdict, keep=None)
+                run.put(rater, replace(item, hash=f"{number}{len(words)}"), verdict, keep=None)
             run.commit()
         rubric = load_rubric("groundedness")
         run.add_rubric(rubric.name, rubric.text)
@@ -77,7 +78,7 @@ def test_a_purged_run_goes_on(path: Path) -> None:
     purge(path, "all", ["purge"])
     with RunFile.open(path) as run:
         assert run.judged(1, [f"{ID}0"]) == {}
-        run.put(1, case("new"), fingerprint(run.key, {"answer": "x"}), Verdict({"score": Score(2)}))
+        run.put(1, case("new", hash=fingerprint(run.key, {"answer": "x"})), Verdict({"score": Score(2)}))
     with RunFile.read(path) as run:
         assert len(list(run.records())) == 1
 

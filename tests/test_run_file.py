@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sample_run import RATER, VERDICT, case, new_run, stored
 
-from pathway_local.case import Case, fingerprint
+from pathway_local.case import BadRow, CaseRef, fingerprint
 from pathway_local.errors import RaterChanged, RunFileError, UnknownName
 from pathway_local.rater import Rater
 from pathway_local.runs.database import IDS_PER_QUERY
@@ -32,10 +32,10 @@ def test_outcomes_come_back_in_the_order_of_the_cases_file(path: Path, run: RunF
     run.add_rubric("gold", "Compare.")
     gold = run.add_rater(Rater("demo", "judge", "gold", {}))
     anna = run.add_rater(Rater("anna", "human", "grounded", {}))
-    run.put(1, case("b", 2), "h2", Failure("prompt-too-long", "9000 tokens, 8192 fit"), tokens=Tokens(9000))
-    run.put(gold, case("a", 1), "h1", Verdict({"completeness": Score(2), "correctness": Score(5)}))
-    run.put(1, case("a", 1), "h1", VERDICT, tokens=Tokens(800, 768, 90))
-    run.put(anna, case("a", 1), "h1", Verdict({"score": Score(3)}))
+    run.put(1, case("b", 2, hash="h2"), Failure("prompt-too-long", "9000 tokens, 8192 fit"), tokens=Tokens(9000))
+    run.put(gold, case("a", 1, hash="h1"), Verdict({"completeness": Score(2), "correctness": Score(5)}))
+    run.put(1, case("a", 1, hash="h1"), VERDICT, tokens=Tokens(800, 768, 90))
+    run.put(anna, case("a", 1, hash="h1"), Verdict({"score": Score(3)}))
     run.close()
     with RunFile.read(path) as reader:
         found = list(reader.records())
@@ -60,7 +60,7 @@ def test_outcomes_come_back_in_the_order_of_the_cases_file(path: Path, run: RunF
 
 def test_probabilities_keep_seven_digits(run: RunFile) -> None:
     shares = {1: 1.23456789e-12, 2: 1 / 3, 5: 2 / 3}
-    run.put(1, case("a"), "h", Verdict({"score": Score(5, shares)}))
+    run.put(1, case("a"), Verdict({"score": Score(5, shares)}))
     (record,) = run.records()
     assert isinstance(record.outcome, Verdict)
     assert record.outcome.scores["score"].probabilities == pytest.approx(shares, rel=1e-6, abs=0)
@@ -68,7 +68,7 @@ def test_probabilities_keep_seven_digits(run: RunFile) -> None:
 
 
 def test_a_shell_can_query_the_scores(path: Path, run: RunFile) -> None:
-    run.put(1, case("a"), "h", VERDICT)
+    run.put(1, case("a"), VERDICT)
     run.close()
     query = "SELECT case_id, json_extract(scores, '$.score.value') FROM outcomes JOIN cases ON case_key = key"
     assert stored(path, query) == [("a", 4)]
@@ -76,11 +76,9 @@ def test_a_shell_can_query_the_scores(path: Path, run: RunFile) -> None:
 
 def test_awkward_texts_are_stored(run: RunFile) -> None:
     odd = 'nul \0 quote " newline \n astral \U0001f600 line \u2028 lone '
-    item = Case(odd + "\ud83d", {}, {odd + "\udfff": "\ud800" + odd}, 1)
-    run.put(
-        1, item, "h", Verdict({odd: Score(1)}, {"text": odd + "\ud800", "list": [odd, {odd: None}]}, (odd,)), keep=None
-    )
-    run.put(1, case("b", 2), "h", Failure("unreadable-reply", odd + "\ud800"))
+    item = CaseRef(odd + "\ud83d", 1, metadata={odd + "\udfff": "\ud800" + odd}, hash="h")
+    run.put(1, item, Verdict({odd: Score(1)}, {"text": odd + "\ud800", "list": [odd, {odd: None}]}, (odd,)), keep=None)
+    run.put(1, case("b", 2), Failure("unreadable-reply", odd + "\ud800"))
     run.commit()
     with RunFile.read(run.path) as reader:
         first, second = reader.records()
@@ -93,23 +91,22 @@ def test_awkward_texts_are_stored(run: RunFile) -> None:
 
 def test_a_number_that_is_not_finite_is_refused_and_leaves_no_trace(run: RunFile) -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
-        run.put(1, case("a"), "h", Verdict({"score": Score(4, {4: float("nan")})}))
+        run.put(1, case("a"), Verdict({"score": Score(4, {4: float("nan")})}))
     assert list(run.records()) == []
     assert run.numbered is None
 
 
-def test_no_case_text_and_only_the_metadata_that_was_named_reaches_the_disk(path: Path, run: RunFile) -> None:
-    run.put(1, case("a", chatbot="v1", student="SECRET-1"), "h", VERDICT, keep=["chatbot"])
-    run.put(1, case("b", 2, chatbot="v2", student="SECRET-2"), "h", VERDICT)
+def test_only_the_metadata_that_was_named_reaches_the_disk(path: Path, run: RunFile) -> None:
+    run.put(1, case("a", chatbot="v1", student="SECRET-1"), VERDICT, keep=["chatbot"])
+    run.put(1, case("b", 2, chatbot="v2", student="SECRET-2"), VERDICT)
     run.commit()
     on_disk = b"".join(file.read_bytes() for file in path.parent.iterdir())
-    assert b"the text of" not in on_disk
     assert b"SECRET" not in on_disk
     assert [record.metadata for record in run.records()] == [{"chatbot": "v1"}, {}]
 
 
 def test_metadata_and_rows_are_filled_in_without_judging_again(run: RunFile) -> None:
-    run.put(1, case("a", 1, chatbot="v1", language="en"), "h", VERDICT, keep=["chatbot"])
+    run.put(1, case("a", 1, chatbot="v1", language="en"), VERDICT, keep=["chatbot"])
     run.keep_metadata(
         [case("a", 7, chatbot="v1", language="de"), case("new", 8, language="fr")], ["language", "absent"]
     )
@@ -121,9 +118,9 @@ def test_judged_gives_the_hashes_of_verdicts_only(run: RunFile) -> None:
     other = run.add_rater(Rater("anna", "human", "grounded", {}))
     count = IDS_PER_QUERY + 10
     for number in range(count):
-        run.put(1, case(f"c{number}", number), f"h{number}", VERDICT)
-    run.put(1, case("failed"), "hf", Failure("engine", "it ended"))
-    run.put(other, case("hers"), "hh", VERDICT)
+        run.put(1, case(f"c{number}", number, hash=f"h{number}"), VERDICT)
+    run.put(1, case("failed", hash="hf"), Failure("engine", "it ended"))
+    run.put(other, case("hers", hash="hh"), VERDICT)
     asked = [f"c{number}" for number in range(count)] + ["failed", "hers", "unknown"]
     assert run.judged(1, asked) == {f"c{number}": f"h{number}" for number in range(count)}
     assert run.judged(other, asked) == {"hers": "hh"}
@@ -135,31 +132,33 @@ def current_and_superseded(run: RunFile) -> list[tuple[object, ...]]:
 
 
 def test_one_outcome_is_current_and_a_verdict_on_other_texts_is_kept(run: RunFile) -> None:
-    run.put(1, case("a"), "h1", Failure("engine", "it ended"))
-    run.put(1, case("a"), "h1", VERDICT)
+    run.put(1, case("a", hash="h1"), Failure("engine", "it ended"))
+    run.put(1, case("a", hash="h1"), VERDICT)
     assert current_and_superseded(run) == [("h1", None, 0)]
     changed = Verdict({"score": Score(1)})
-    run.put(1, case("a"), "h2", changed)
+    run.put(1, case("a", hash="h2"), changed)
     assert current_and_superseded(run) == [("h1", None, 1), ("h2", None, 0)]
     assert [record.outcome for record in run.records()] == [changed]
     assert run.judged(1, ["a"]) == {"a": "h2"}
-    run.put(1, case("a"), "h2", VERDICT)
+    run.put(1, case("a", hash="h2"), VERDICT)
     assert [record.outcome for record in run.records()] == [VERDICT]
     assert len(current_and_superseded(run)) == 2
 
 
 def test_a_failure_never_wipes_a_verdict_out(run: RunFile) -> None:
-    run.put(1, case("a"), "h", VERDICT)
-    run.put(1, case("a"), "h", Failure("engine", "it ended"))
+    run.put(1, case("a"), VERDICT)
+    run.put(1, case("a"), Failure("engine", "it ended"))
     assert current_and_superseded(run) == [("h", None, 1), ("h", "engine", 0)]
     assert run.judged(1, ["a"]) == {}
 
 
 def test_what_a_bad_row_replaced_stays_when_the_bad_row_is_forgotten(run: RunFile) -> None:
-    run.put(1, case("a"), "h", VERDICT)
+    run.put(1, case("a"), VERDICT)
     for name in ("a", "b"):
-        run.put(1, case(name), "", Failure("bad-row", "x.csv line 2: it is broken"))
-    run.put(1, case("c"), "", Failure("bad-row", "y.csv line 2: it is broken"))
+        bad = BadRow(name, 1, "x.csv", "line 2", "it is broken")
+        run.put(1, bad.ref, bad.failure)
+    elsewhere = BadRow("c", 1, "x.csv y.csv", "line 2", "it is broken")
+    run.put(1, elsewhere.ref, elsewhere.failure)
     run.forget_bad_rows(1, "x.csv", ["b"])
     assert current_and_superseded(run) == [("h", None, 1), ("", "bad-row", 0), ("", "bad-row", 0)]
     assert [record.case_id for record in run.records()] == ["b", "c"]
@@ -168,19 +167,19 @@ def test_what_a_bad_row_replaced_stays_when_the_bad_row_is_forgotten(run: RunFil
 @pytest.mark.parametrize("first", [True, False])
 def test_row_numbers_and_explicit_ids_do_not_mix(path: Path, first: bool) -> None:
     run, rater = new_run(path)
-    run.put(rater, Case("1", {}, {}, 1, numbered=first), "h", VERDICT)
+    run.put(rater, CaseRef("1", 1, first, hash="h"), VERDICT)
     run.close()
     with RunFile.open(path) as again:
         assert again.numbered is first
         with pytest.raises(RunFileError, match="row numbers as ids") as refused:
-            again.put(rater, Case("s-1", {}, {}, 2, numbered=not first), "h", VERDICT)
+            again.put(rater, CaseRef("s-1", 2, not first, hash="h"), VERDICT)
         assert "id column" in refused.value.hint
-        again.put(rater, Case("3", {}, {}, 3, numbered=first), "h", VERDICT)
+        again.put(rater, CaseRef("3", 3, first, hash="h"), VERDICT)
         assert [record.numbered for record in again.records()] == [first, first]
 
 
 def test_the_same_rater_keeps_its_id_and_another_is_refused_with_what_differs(run: RunFile) -> None:
-    run.put(1, case("a"), "h", VERDICT)
+    run.put(1, case("a"), VERDICT)
     spec: dict[str, Value] = {"samples": 1, "rubric": "ab" * 32, "weights": {"a.safetensors": "cd" * 32}}
     assert run.add_rater(Rater("demo", "judge", "grounded", spec)) == 1
     other: dict[str, Value] = {
@@ -220,7 +219,7 @@ def test_a_rubric_is_kept_whole_and_may_not_change_under_verdicts(path: Path, ru
     text = "Judge ü.\r\n\n  Indented \0 end"
     run.add_rubric("grounded", text)
     rater = run.add_rater(RATER)
-    run.put(rater, case("a"), "h", VERDICT)
+    run.put(rater, case("a"), VERDICT)
     sha256 = run.add_rubric("grounded", text)
     with pytest.raises(RaterChanged, match=f"rubric 'grounded'.*{sha256[:12]}"):
         run.add_rubric("grounded", text + ".")
@@ -282,8 +281,8 @@ def test_a_file_system_without_links_takes_a_run(tmp_path: Path, monkeypatch: py
 def test_an_interrupt_between_two_statements_undoes_both(
     path: Path, run: RunFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run.put(1, case("a"), "old", VERDICT)
-    run.put(1, case("b", 2), "h", VERDICT)
+    run.put(1, case("a", hash="old"), VERDICT)
+    run.put(1, case("b", 2), VERDICT)
     statement = run._db.execute_all
 
     def interrupted(query: str, rows: Sequence[Sequence[object]]) -> None:
@@ -293,18 +292,18 @@ def test_an_interrupt_between_two_statements_undoes_both(
 
     monkeypatch.setattr(run._db, "execute_all", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run.put(1, case("a"), "new", VERDICT)
+        run.put(1, case("a", hash="new"), VERDICT)
     run.close()
     assert stored(path, "SELECT case_hash, superseded FROM outcomes ORDER BY id") == [("old", 0), ("h", 0)]
 
 
 def test_what_a_reader_reads_in_one_block_is_of_one_moment(path: Path, run: RunFile) -> None:
-    run.put(1, case("a"), "h", VERDICT)
+    run.put(1, case("a"), VERDICT)
     run.commit()
     with RunFile.read(path) as reader:
         with reader.database.snapshot():
             assert len(list(reader.records())) == 1
-            run.put(1, case("b", 2), "h", VERDICT)
+            run.put(1, case("b", 2), VERDICT)
             run.commit()
             assert len(list(reader.records())) == 1
         assert len(list(reader.records())) == 2

@@ -9,7 +9,6 @@ import pytest
 from families import FAMILIES, Family, write_tokenizer
 from tiny_judge import write_model
 
-from pathway_local.case import Case
 from pathway_local.engines.host import start
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -60,7 +59,7 @@ def drawn(family: Family, folder: Path) -> list[Completion]:
     found: list[Completion] = []
     with closing(start("vllm", EngineConfig(str(folder), "float32", CONTEXT))) as host:
         pool = Pool(lambda: host, tokenizer, CONTEXT)
-        for at, prompt in enumerate(writer.write([Case(str(at), hostile) for at in range(draws)])):
+        for at, prompt in enumerate(writer.write([hostile] * draws)):
             assert isinstance(prompt, Prompt), prompt
             own = thinking_of(spec, BUDGET, tokenizer, Sampling(1.0, seed=at))
             pool.submit(Request(str(at), prompt, Sampling(1.0, seed=at), own))

@@ -23,11 +23,11 @@ def test_others_see_all_of_it_or_nothing(path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(database, "COMMIT_SECONDS", 0.01)
     run, rater = new_run(path)
     with run:
-        run.put(rater, case("before"), "h", VERDICT)
+        run.put(rater, case("before"), VERDICT)
         with run.together():
             second = run.add_rater(Rater("ann", "human", "grounded", {}))
             for number in range(20):
-                run.put(second, case(f"c{number}", number), "h", VERDICT)
+                run.put(second, case(f"c{number}", number), VERDICT)
                 time.sleep(0.005)
             run.commit()
             assert stored(path, COUNT) == [(1, 1)]
@@ -40,11 +40,11 @@ def test_a_block_that_fails_is_undone_and_the_run_goes_on(path: Path, error: typ
     with run:
         with pytest.raises(error), run.together():
             run.add_rater(Rater("ann", "human", "grounded", {}))
-            run.put(rater, case("a"), "h", VERDICT)
+            run.put(rater, case("a"), VERDICT)
             raise error("stop")
         assert run.numbered is None
         assert list(run.records()) == []
-        run.put(rater, case("b"), "h", VERDICT)
+        run.put(rater, case("b"), VERDICT)
     assert stored(path, COUNT) == [(1, 1)]
     with RunFile.read(path) as read:
         assert [record.case_id for record in read.records()] == ["b"]

@@ -1,7 +1,7 @@
 """A scoring job: which judges judge which cases under which rubrics, into which run."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import Protocol
@@ -12,7 +12,7 @@ from pathway_local.errors import CasesError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.loop import Judging, LocalRater, Tally
+from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
 from pathway_local.judging.plan import Plan, PlannedRater, Settings, planned_raters, planned_rubrics
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import Engine, EngineConfig
@@ -20,6 +20,7 @@ from pathway_local.rendering.chat import chat_of, thinking_of
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.rubric_check import check_room
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.manifest import environment_facts
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
@@ -36,38 +37,38 @@ SHOW_SECONDS = 0.5
 
 
 class Watcher(Protocol):
-    """Who is told how a job goes, and may end it early."""
+    """Shows how a job goes, and may end it early."""
 
     def notice(self, message: str) -> None:
-        """Something the user should know."""
+        """Tell the user something."""
 
     def begin(self, rater: str, total: int | None) -> None:
-        """A judge begins; `total` counts its outcomes where that is known."""
+        """A judge begins; `total` is the number of its outcomes, if known."""
 
     def ready(self) -> None:
-        """Its engine stands, and judges from now on."""
+        """Its engine is loaded, and begins to judge."""
 
     def watch(self, tally: Tally) -> None:
-        """Outcomes were stored, up to this tally: asked for now and then, and at the end."""
+        """Outcomes up to this tally are on the disk; called now and then, and at the end."""
 
     def stopped(self) -> bool:
         """Whether to end early."""
 
 
 class Silent:
-    """Watches a job to its end without a word."""
+    """A watcher that shows nothing and never stops a job."""
 
     def notice(self, message: str) -> None:
-        """Nothing to tell."""
+        """Show nothing."""
 
     def begin(self, rater: str, total: int | None) -> None:
-        """Nothing to show."""
+        """Show nothing."""
 
     def ready(self) -> None:
-        """Nothing to show."""
+        """Show nothing."""
 
     def watch(self, tally: Tally) -> None:
-        """Nothing to show."""
+        """Show nothing."""
 
     def stopped(self) -> bool:
         """Never."""
@@ -75,23 +76,20 @@ class Silent:
 
 
 def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: EngineCache | None = None) -> list[Tally]:
-    """Do what the plan asks; a tally for each engine that it took. Raises PathwayError.
+    """Judge what the plan says; returns a tally for each engine. Raises PathwayError.
 
-    What is `loaded` is used and kept, for jobs that follow each other; without it, all is freed at the end.
+    Jobs that follow each other share the engine and tokenizers in `loaded`; without it, they are freed at the end.
     """
     with ExitStack() as stack:
         loaded = loaded or stack.enter_context(EngineCache())
-        # A new run is made only once everything that can be wrong with the command has been looked at.
+        # Make a new run only after all checks of the command, so that a wrong command leaves no file behind.
         existing = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
         registry = load_registry(plan.registry)
         rubrics = planned_rubrics(plan, existing)
-        pseudonyms = _pseudonyms(plan, existing, watcher)
+        pseudonyms = _load_pseudonyms(plan, existing, watcher)
         cases = cases_of(plan.cases, rubrics.values(), existing, plan.id_column, plan.mapping, pseudonyms)
         _check_columns(cases, plan)
-        for rubric in rubrics.values():
-            for said in rubric.notices:
-                watcher.notice(f"rubric {rubric.name}: {said}")
-        _tell(cases, plan, watcher)
+        _report_reading(rubrics.values(), cases, plan, watcher)
         raters = planned_raters(plan, existing, rubrics, registry)
         run = existing or stack.enter_context(RunFile.create(plan.run))
         for each in raters:
@@ -101,7 +99,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         if not plan.texts:
             run.set_setting(TEXTS, False)
         before = cases.sha256()
-        job = _Job(run, run.begin_job(command, _facts(plan, before, raters)), plan, cases, watcher, loaded)
+        job = _ScoringJob(run, run.begin_job(command, _job_facts(plan, before, raters)), plan, cases, watcher, loaded)
         tallies: list[Tally] = []
         status = "failed"
         try:
@@ -111,7 +109,9 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
             status = "stopped" if watcher.stopped() else "done"
             if _has_changed(cases, before):
                 run.learn(job.id, {"cases_changed": True})
-                watcher.notice(f"{plan.cases.name} has changed while it was judged: the same command sees to the rest")
+                watcher.notice(
+                    f"{plan.cases.name} has changed meanwhile: give the same command again to judge the rest"
+                )
         finally:
             run.end_job(job.id, status, _counts(tallies))
         return tallies
@@ -123,8 +123,8 @@ def _context(judge: JudgeSpec, settings: Settings) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
-    """One command's work on a run: `id` is the run's own of it."""
+class _ScoringJob:
+    """One command's work on a run; `id` is the job's in the run."""
 
     run: RunFile
     id: int
@@ -134,7 +134,7 @@ class _Job:
     loaded: EngineCache
 
     def judge(self, own: Sequence[tuple[int, PlannedRater]]) -> Tally:
-        """Judge under raters, with the run's ids of them, that one engine serves."""
+        """Judge under these raters, each with its id in the run; one engine serves them all."""
         judge, settings = own[0][1].judge, own[0][1].settings
         whole = EngineConfig(str(weights_folder(judge)), settings.dtype, judge.context, settings.options)
         tokenizer = self.loaded.tokenizer(judge)
@@ -142,15 +142,15 @@ class _Job:
         config = replace(whole, max_model_len=context)
         for _, planned in own:
             self.run.set_setting(f"label:{planned.name}", judge.label)
-        pool = Pool(lambda: self._load(judge, settings.engine, config), tokenizer, context)
+        pool = Pool(lambda: self._load_engine(judge, settings.engine, config), tokenizer, context)
         try:
-            raters = [_local(rater_id, planned, tokenizer, context, self.plan) for rater_id, planned in own]
-            return self._judged(judge, raters, pool, engine_kind(settings.engine).window(config))
+            raters = [_local_rater(rater_id, planned, tokenizer, context, self.plan) for rater_id, planned in own]
+            return self._run_loop(judge, raters, pool, engine_kind(settings.engine).window(config))
         finally:
             if pool.in_flight:
-                self.loaded.free()  # it still works on what nobody waits for any more
+                self.loaded.free()  # else it would go on with requests that nobody waits for
 
-    def _load(self, judge: JudgeSpec, kind: str, config: EngineConfig) -> Engine:
+    def _load_engine(self, judge: JudgeSpec, kind: str, config: EngineConfig) -> Engine:
         plan, watcher = self.plan, self.watcher
         engine = self.loaded.engine(kind, config, plan.seal, watcher.notice, watcher.stopped, plan.engine_log)
         facts: dict[str, Value] = dict(asdict(engine.facts))
@@ -162,11 +162,11 @@ class _Job:
         self.watcher.ready()
         return engine
 
-    def _judged(self, judge: JudgeSpec, raters: Sequence[LocalRater], pool: Pool, window: int) -> Tally:
+    def _run_loop(self, judge: JudgeSpec, raters: Sequence[LocalRater], pool: Pool, window: int) -> Tally:
         for rater in raters:
             check_room(rater.writer)
-        telling = _Telling(self.run, self.watcher)
-        judging = Judging(
+        progress = _Progress(self.run, self.watcher)
+        judging = JudgingLoop(
             self.run,
             raters,
             pool,
@@ -174,34 +174,36 @@ class _Job:
             keep=self.plan.keep,
             texts=self.run.get_setting(TEXTS) is not False,
             window=window,
-            watch=telling.now_and_then,
+            watch=progress.show_sometimes,
             stopped=self.watcher.stopped,
         )
         total = self.cases.count()
         self.watcher.begin(judge.name, total * len(raters) if total is not None else None)
-        tally = judging.judge(_strict(self.cases) if self.plan.strict else iter(self.cases))
-        telling.now(tally)
+        tally = judging.judge(_refusing_bad_rows(self.cases) if self.plan.strict else iter(self.cases))
+        progress.show(tally)
         return tally
 
 
-class _Telling:
-    """Tells a watcher of outcomes only once they are on the disk: what a user saw as done is never lost."""
+class _Progress:
+    """Shows outcomes only after they are on the disk: a verdict that a user saw as done is never lost."""
 
     def __init__(self, run: RunFile, watcher: Watcher) -> None:
         self._run, self._watcher = run, watcher
-        self._told = time.monotonic()
+        self._shown = time.monotonic()
 
-    def now_and_then(self, tally: Tally) -> None:
-        if time.monotonic() - self._told >= SHOW_SECONDS:
-            self.now(tally)
+    def show_sometimes(self, tally: Tally) -> None:
+        if time.monotonic() - self._shown >= SHOW_SECONDS:
+            self.show(tally)
 
-    def now(self, tally: Tally) -> None:
+    def show(self, tally: Tally) -> None:
         self._run.commit()
         self._watcher.watch(tally)
-        self._told = time.monotonic()
+        self._shown = time.monotonic()
 
 
-def _local(rater_id: int, planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, plan: Plan) -> LocalRater:
+def _local_rater(
+    rater_id: int, planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, plan: Plan
+) -> LocalRater:
     settings = planned.settings
     writer = PromptWriter(
         planned.rubric,
@@ -215,16 +217,20 @@ def _local(rater_id: int, planned: PlannedRater, tokenizer: JudgeTokenizer, cont
     return LocalRater(rater_id, writer, settings.sampling, settings.samples)
 
 
-def _strict(cases: CasesFile) -> Iterator[Case | BadRow]:
+def _refusing_bad_rows(cases: CasesFile) -> Iterator[Case | BadRow]:
     for row in cases:
         if isinstance(row, BadRow):
             raise CasesError(
-                f"{row.where}: {row.reason}", "Mend the row, or leave --strict out to record it as a failure."
+                f"{row.where}: {row.reason}", "Fix the row, or leave --strict out to record it as a failure."
             )
         yield row
 
 
-def _tell(cases: CasesFile, plan: Plan, watcher: Watcher) -> None:
+def _report_reading(rubrics: Iterable[Rubric], cases: CasesFile, plan: Plan, watcher: Watcher) -> None:
+    """Tell the user how rubrics and columns were read."""
+    for rubric in rubrics:
+        for said in rubric.notices:
+            watcher.notice(f"rubric {rubric.name}: {said}")
     for note in cases.notes:
         watcher.notice(note)
     for name, column in cases.aliases_used.items():
@@ -235,7 +241,7 @@ def _tell(cases: CasesFile, plan: Plan, watcher: Watcher) -> None:
         watcher.notice(f"column {shown(cases.id_column)!r} is read as the case's id")
 
 
-def _pseudonyms(plan: Plan, run: RunFile | None, watcher: Watcher) -> Pseudonyms | None:
+def _load_pseudonyms(plan: Plan, run: RunFile | None, watcher: Watcher) -> Pseudonyms | None:
     path = plan.pseudonyms
     if path is None:
         return None
@@ -264,14 +270,14 @@ def _has_changed(cases: CasesFile, before: str) -> bool:
         return True
 
 
-def _facts(plan: Plan, sha256: str, raters: Sequence[PlannedRater]) -> dict[str, Value]:
-    told: list[Value] = [
+def _job_facts(plan: Plan, sha256: str, raters: Sequence[PlannedRater]) -> dict[str, Value]:
+    judges: list[Value] = [
         {"rater": each.name, "rubric": each.rubric.name, "sha256": each.rubric.sha256, "weights": each.settings.weights}
         for each in raters
     ]
     return {
         "seal": plan.seal,
-        "raters": told,
+        "raters": judges,
         "cases": {"file": plan.cases.name, "sha256": sha256},
         **environment_facts(packages()),
     }

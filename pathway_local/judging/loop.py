@@ -1,9 +1,9 @@
-"""The loop: render, skip what is done, generate, read, store."""
+"""The loop: skip what is judged, render, generate, read, store."""
 
 import gc
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -11,22 +11,25 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pathway_local.case import BadRow, Case, fingerprint
+from pathway_local.case import BadRow, Case, CaseRef, fingerprint
 from pathway_local.errors import CaseError, RunFileError, Stopped
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.judging.reply_reading import verdict_of
 from pathway_local.passes import GREEDY, Sampling
 from pathway_local.rendering.prompt import Prompt, PromptWriter
-from pathway_local.rubrics.consistency import broken_rules
+from pathway_local.rubrics.consistency import CaseRule, broken_rules
 from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import NO_TOKENS, Failure, Tokens, Verdict
 
 ALLOCATIONS = 50_000
-"""New objects between two looks for garbage in circles; Python's own 700 are less than a batch of cases makes."""
+"""New objects between two searches for circular garbage; Python's own 700 are fewer than a batch of cases makes."""
 
 BATCH = 128
-"""Cases that are read, rendered and looked up together."""
+"""Cases that are read, looked up and rendered together."""
+
+Texts = Mapping[str, str]
+"""A case's texts by the input that they are for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +66,23 @@ class Tally:
             self.judged += 1
 
 
-class _Drawing(Struct):
-    """A case whose replies are being drawn."""
+class _Waiting(Struct):
+    """A case that waits for its replies."""
 
     rater: LocalRater
-    case: Case
-    case_hash: str
-    prompt: Prompt
+    case: CaseRef
+    marks: tuple[str, ...]
+    rules: tuple[CaseRule, ...]
     completions: list[Completion] = []
 
 
-class Judging:
+class JudgingLoop:
     """Judges cases under the given raters and stores every outcome in the run.
 
     `source` is the name of the cases file, `keep` names the metadata columns that the run keeps, None all of them.
     Without `texts` a verdict is stored as its scores and marks alone.
-    `window` bounds the requests in flight. `watch` is told whenever outcomes were stored; `stopped` is asked between
-    them whether to end early: what is stored by then stays, what is in flight is drawn again on resuming.
+    `window` bounds the requests in flight. `watch` gets the tally whenever outcomes were stored. `stopped` says between
+    outcomes whether to end early: those stored by then stay, and a later job draws those in flight again.
     """
 
     def __init__(
@@ -95,86 +98,84 @@ class Judging:
         watch: Callable[[Tally], None] = lambda tally: None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.run, self.raters, self.pool, self.keep = run, raters, pool, keep
-        self.texts = texts
+        self.run, self.raters, self.pool = run, raters, pool
+        self.source, self.keep, self.texts = source, keep, texts
         self.window, self.watch, self.stopped = window, watch, stopped
-        self.source, self.tally = source, Tally()
-        self._drawings: dict[str, _Drawing] = {}
+        self.tally = Tally()
+        self._waiting: dict[str, _Waiting] = {}
         self._bad_rows: set[str] = set()
         self._requests = 0
 
     def judge(self, cases: Iterable[Case | BadRow]) -> Tally:
         """Judge all cases, except those that these raters have judged with the same texts."""
         with _collecting_rarely(), suppress(Stopped):
-            self._judge(cases)
+            for batch in _batches(cases):
+                for rater in self.raters:
+                    for case, prompt in self._render(rater, self._unjudged(rater, batch)):
+                        self._submit(rater, case, prompt)
+                        self._store_finished(self.window)
+                if self.stopped():
+                    return self.tally
+            self._store_finished(0)
+            if not self.stopped():
+                for rater in self.raters:
+                    self.run.forget_bad_rows(rater.id, self.source, self._bad_rows)
         return self.tally
 
-    def _judge(self, cases: Iterable[Case | BadRow]) -> None:
-        for batch in _batches(cases):
-            for rater in self.raters:
-                todo = self._todo(rater, batch)
-                prompts = rater.writer.write([case for case, _ in todo])
-                for (case, case_hash), prompt in zip(todo, prompts, strict=True):
-                    self._begin(rater, case, case_hash, prompt)
-                    self._store_finished(self.window)
-            if self.stopped():
-                return
-        self._store_finished(0)
-        if not self.stopped():
-            for rater in self.raters:
-                self.run.forget_bad_rows(rater.id, self.source, self._bad_rows)
-
-    def _todo(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[Case, str]]:
+    def _unjudged(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[CaseRef, Texts]]:
+        """The cases of a batch that the rater has yet to judge, with the texts that its rubric reads."""
         known = self.run.judged(rater.id, [row.id for row in batch])
-        todo: list[tuple[Case, str]] = []
-        skipped: list[Case] = []
-        bad: list[CaseOutcome] = []
+        unjudged: list[tuple[CaseRef, Texts]] = []
+        skipped: list[CaseRef] = []
+        bad = [row for row in batch if isinstance(row, BadRow)]
         for row in batch:
             if isinstance(row, BadRow):
-                stand_in = Case(row.id, {}, row=row.row, numbered=row.numbered)
-                self._bad_rows.add(row.id)
-                bad.append(CaseOutcome(stand_in, "", Failure("bad-row", f"{row.where}: {row.reason}")))
                 continue
-            case_hash = fingerprint(self.run.key, rater.writer.rubric.texts_of(row))
-            if known.get(row.id) == case_hash:
-                skipped.append(row)
+            texts = rater.writer.rubric.texts_of(row)
+            case = row.ref(fingerprint(self.run.key, texts))
+            if known.get(case.id) == case.hash:
+                skipped.append(case)
                 continue
-            if row.id in known:
-                self._moved(row)
+            if case.id in known:
+                _refuse_moved(case)
                 self.tally.rejudged += 1
-            todo.append((row, case_hash))
+            unjudged.append((case, texts))
         self.run.keep_metadata(skipped, self.keep)
         self.tally.skipped += len(skipped)
-        self._store(rater.id, bad)
-        return todo
+        self._bad_rows.update(row.id for row in bad)
+        self._store(rater.id, [CaseOutcome(row.ref, row.failure) for row in bad])
+        return unjudged
 
-    def _moved(self, case: Case) -> None:
-        if case.numbered:
-            said = f"row {case.row} of the cases file has other texts than when it was judged"
-            hint = "Rows that move need ids: name their column with --id, and start another run file."
-            raise RunFileError(said, hint)
+    def _render(
+        self, rater: LocalRater, unjudged: Sequence[tuple[CaseRef, Texts]]
+    ) -> Iterable[tuple[CaseRef, Prompt | CaseError]]:
+        """The cases with their prompts: from here on nothing holds their texts."""
+        prompts = rater.writer.write([texts for _, texts in unjudged])
+        return zip([case for case, _ in unjudged], prompts, strict=True)
 
-    def _begin(self, rater: LocalRater, case: Case, case_hash: str, prompt: Prompt | CaseError) -> None:
+    def _submit(self, rater: LocalRater, case: CaseRef, prompt: Prompt | CaseError) -> None:
+        """Enqueue a request for each sample; a case without a prompt fails at once."""
         if isinstance(prompt, CaseError):
-            self._store(rater.id, [CaseOutcome(case, case_hash, Failure(prompt.kind, str(prompt)))])
+            self._store(rater.id, [CaseOutcome(case, Failure(prompt.kind, str(prompt)))])
             return
-        drawing = _Drawing(rater, case, case_hash, prompt)
+        waiting = _Waiting(rater, case, prompt.marks, prompt.rules)
         for sample in range(rater.samples):
             self._requests += 1
             name = str(self._requests)
-            self._drawings[name] = drawing
+            self._waiting[name] = waiting
             seed, thinking = own_seed(rater.sampling.seed, case.id, sample), rater.writer.thinking
             own = thinking.seeded(seed) if thinking else None
             self.pool.submit(Request(name, prompt, rater.sampling.seeded(seed), own))
 
     def _store_finished(self, window: int) -> None:
+        """Store what has finished, until at most `window` requests are in flight."""
         while self.pool.in_flight > window and not self.stopped():
             found: defaultdict[int, list[CaseOutcome]] = defaultdict(list)
             for completion in self.pool.completions():
-                drawing = self._drawings.pop(completion.id)
-                drawing.completions.append(completion)
-                if len(drawing.completions) == drawing.rater.samples:
-                    found[drawing.rater.id].append(_outcome_of(drawing))
+                waiting = self._waiting.pop(completion.id)
+                waiting.completions.append(completion)
+                if len(waiting.completions) == waiting.rater.samples:
+                    found[waiting.rater.id].append(_outcome_of(waiting))
             for rater_id, outcomes in found.items():
                 self._store(rater_id, outcomes)
 
@@ -189,16 +190,20 @@ class Judging:
         self.watch(self.tally)
 
 
-def _outcome_of(drawing: _Drawing) -> CaseOutcome:
-    rubric = drawing.rater.writer.rubric
-    # In the order they were asked for, whatever came first: the same seeds are to give the same verdict.
-    completions = sorted(drawing.completions, key=lambda each: int(each.id))
-    outcome = verdict_of(completions, rubric.format, drawing.prompt.marks)
-    if rubric.rules and isinstance(outcome, Verdict):
-        broken = broken_rules(rubric.rules, rubric.inputs_of(drawing.case), outcome)
-        outcome = replace(outcome, marks=(*outcome.marks, *broken))
+def _refuse_moved(case: CaseRef) -> None:
+    if case.numbered:
+        said = f"row {case.row} of the cases file has other texts than when it was judged"
+        raise RunFileError(said, "Rows that move need ids: name their column with --id, and start another run file.")
+
+
+def _outcome_of(waiting: _Waiting) -> CaseOutcome:
+    # In the order of the requests, not of the replies: the same seeds must give the same verdict.
+    completions = sorted(waiting.completions, key=lambda each: int(each.id))
+    outcome = verdict_of(completions, waiting.rater.writer.rubric.format, waiting.marks)
+    if isinstance(outcome, Verdict):
+        outcome = replace(outcome, marks=(*outcome.marks, *broken_rules(waiting.rules, outcome)))
     tokens = sum((completion.tokens for completion in completions[1:]), completions[0].tokens)
-    return CaseOutcome(drawing.case, drawing.case_hash, outcome, tokens)
+    return CaseOutcome(waiting.case, outcome, tokens)
 
 
 def _without_texts(found: CaseOutcome) -> CaseOutcome:
@@ -209,7 +214,7 @@ def _without_texts(found: CaseOutcome) -> CaseOutcome:
 
 @contextmanager
 def _collecting_rarely() -> Iterator[None]:
-    """Look for garbage in circles less often: prompts are long tuples, and walking them took a third of the time."""
+    """Search for circular garbage less often: prompts are long tuples, and walking them took a third of the time."""
     before = gc.get_threshold()
     gc.set_threshold(ALLOCATIONS, *before[1:])
     try:
@@ -219,7 +224,7 @@ def _collecting_rarely() -> Iterator[None]:
 
 
 def own_seed(seed: int, case_id: str, sample: int) -> int:
-    """The seed of one sample of one case: with one for all, all would draw alike, and err together. Below 2**31."""
+    """The seed of one sample of one case, below 2**31: with a common seed all would draw alike, and err together."""
     return zlib.crc32(f"{seed} {sample} {case_id}".encode("utf-8", "surrogatepass")) >> 1
 
 

@@ -1,4 +1,4 @@
-"""What a scoring job is asked to do, and the raters that it takes: each judge under each rubric."""
+"""The plan of a scoring job, and the raters that it needs: each judge under each rubric."""
 
 import json
 from collections import Counter
@@ -16,7 +16,7 @@ from pathway_local.judges.registry import USUAL_JUDGE, Registry, weights_folder
 from pathway_local.judges.weights_check import checked_hash
 from pathway_local.passes import Sampling
 from pathway_local.rater import Rater
-from pathway_local.rendering.chat import manner, think_budget
+from pathway_local.rendering.chat import chat_settings, think_budget
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.runs.run_file import RunFile
@@ -27,13 +27,13 @@ from pathway_local.system.machine import Machine, this_machine
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a user asks for. Without rubrics, an existing run goes on with its own raters; without judges, other
-    rubrics are for the run's own judge, and in a new run for the demo judge.
+    """The options of `judge`. Without rubrics, an existing run goes on with its own raters. Without judges, the run's
+    own judge takes further rubrics, and in a new run the demo judge.
 
     `keep` names metadata columns, None stands for all. `detail`, `samples`, `temperature`, `seed` and
-    `engine` are part of the rater: in a run that goes on they must be what they were. Without `texts` only scores
-    are stored, by that run from then on. `pseudonyms` is a file with a key, made where there is none.
-    `engine_log` gets all that an engine prints while it loads.
+    `engine` are part of the rater: a run that goes on keeps its own. Without `texts` the run stores only scores, from
+    then on. `pseudonyms` is a file with a key; a missing one is made. `engine_log` gets all that an engine prints while
+    it loads.
     """
 
     cases: Path
@@ -62,7 +62,7 @@ class Plan:
 
 
 class Settings(BaseModel):
-    """All that can change what a judge says under a rubric: what is stored of it as a rater."""
+    """Everything that can change what a judge says under a rubric; the run stores it as the rater's spec."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -79,13 +79,13 @@ class Settings(BaseModel):
     options: dict[str, JsonValue]
 
     def spec(self) -> dict[str, JsonValue]:
-        """As it is stored; a run from before `chat` was told has none."""
+        """The settings as JSON; raters of old runs have no `chat`."""
         return self.model_dump(mode="json", exclude={"chat"} if self.chat is None else None)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRater:
-    """One judge under one rubric, by the name that the run knows it by."""
+    """One judge under one rubric, with its name in the run."""
 
     name: str
     judge: JudgeSpec
@@ -94,17 +94,17 @@ class PlannedRater:
 
     @property
     def rater(self) -> Rater:
-        """As the run stores it."""
+        """The rater that the run stores."""
         return Rater(self.name, "judge", self.rubric.name, self.settings.spec())
 
     @property
     def engine_key(self) -> tuple[str, str, str, str]:
-        """What must be the same for one engine to serve several raters."""
+        """Raters with the same key can share an engine."""
         settings = self.settings
         return self.judge.key, settings.engine, settings.dtype, json.dumps(settings.options, sort_keys=True)
 
 
-def own_raters(run: RunFile) -> list[Rater]:
+def judging_raters(run: RunFile) -> list[Rater]:
     """The raters of a run that are local judges."""
     return [rater for _, rater in run.raters() if rater.kind == "judge"]
 
@@ -118,9 +118,9 @@ def planned_rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
             if named.setdefault(rubric.name, rubric).sha256 != rubric.sha256:
                 raise UsageError(f"two rubrics are called {rubric.name!r}", "Give one another name in its file.")
         return named
-    if run is None or not own_raters(run):
+    if run is None or not judging_raters(run):
         raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows ours.")
-    judged = {rater.rubric for rater in own_raters(run)}
+    judged = {rater.rubric for rater in judging_raters(run)}
     return {name: rubric for name, rubric in rubrics_of(run).items() if name in judged}
 
 
@@ -129,12 +129,12 @@ def planned_raters(
 ) -> list[PlannedRater]:
     """The raters of a plan, or of the run that it goes on with. Raises PathwayError."""
     if run and not plan.rubrics:
-        return [_resumed(rater, rubrics[rater.rubric], registry) for rater in own_raters(run)]
+        return [_resumed_rater(rater, rubrics[rater.rubric], registry) for rater in judging_raters(run)]
     if plan.rater and len(plan.judges) > 1:
         raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
     judges = [registry.get(name) for name in plan.judges or [_usual_judge(run, plan.rater)]]
     machine = this_machine()
-    raters = [_new(plan, judge, rubric, machine) for judge in judges for rubric in rubrics.values()]
+    raters = [_new_rater(plan, judge, rubric, machine) for judge in judges for rubric in rubrics.values()]
     named = Counter((each.name, each.rubric.name) for each in raters)
     for (name, rubric), count in named.items():
         if count > 1:
@@ -146,26 +146,26 @@ def planned_raters(
 
 
 def _usual_judge(run: RunFile | None, rater: str | None) -> str:
-    """The judge where none is named: the run's, or that of its rater of this name. Raises UsageError if it has more."""
-    own = [(each.name, Settings.model_validate(each.spec).judge) for each in own_raters(run)] if run else []
+    """The judge if the user names none: the run's, or its rater's of this name. Raises UsageError if it has several."""
+    own = [(each.name, Settings.model_validate(each.spec).judge) for each in judging_raters(run)] if run else []
     named = [judge for name, judge in own if name == rater]
     judges = list(dict.fromkeys(named or [judge for _, judge in own]))
     if len(judges) > 1:
-        raise UsageError(f"this run has several judges: {', '.join(judges)}", "Say which one it is: --judge NAME.")
+        raise UsageError(f"this run has several judges: {', '.join(judges)}", "Name one of them: --judge NAME.")
     return judges[0] if judges else USUAL_JUDGE
 
 
-def _resumed(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedRater:
-    """What a run's rater stands for; its weights are what lies on the disk now."""
+def _resumed_rater(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedRater:
+    """A rater of the run as it is now: its weights are those on the disk."""
     settings = Settings.model_validate(rater.spec)
     judge = registry.get(settings.judge)
-    chat = settings.chat and manner(judge, settings.think, settings.sampling)
+    chat = settings.chat and chat_settings(judge, settings.think, settings.sampling)
     now = settings.model_copy(update={"weights": checked_hash(judge, weights_folder(judge)), "chat": chat})
     return PlannedRater(rater.name, judge, rubric, now)
 
 
-def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> PlannedRater:
-    """What the plan, the rubric and the registry say of how to judge, the first before the others."""
+def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> PlannedRater:
+    """A rater with the settings of the plan, else of the rubric, else of the registry."""
     temperature = plan.temperature if plan.temperature is not None else rubric.sampling.get("temperature", 0.0)
     if plan.samples > 1 and temperature == 0:
         raise UsageError(f"{plan.samples} samples at temperature 0 are all alike", "Give --temperature, such as 0.7.")
@@ -183,12 +183,12 @@ def _new(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> Plan
         engine=engine.name,
         dtype=computed_in(judge, machine),
         think=think,
-        chat=manner(judge, think, sampling),
+        chat=chat_settings(judge, think, sampling),
         options=engine.options(judge, machine) | (engine.deterministic() if plan.deterministic else {}),
     )
     return PlannedRater(plan.rater or judge.name, judge, rubric, settings)
 
 
 def default_run(cases: Path, out: Path | None) -> Path:
-    """Where a run goes that nobody named: beside its output, or beside nothing, named like the cases."""
+    """The run file if the user names none: beside the output, else in this folder, named like the cases."""
     return out.with_suffix(".run") if out and str(out) != "-" else Path(f"{cases.stem}.run")

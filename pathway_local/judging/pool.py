@@ -1,4 +1,4 @@
-"""Requests over an engine: each may take several passes, and comes back as one completion."""
+"""A pool of requests over an engine: each may take several passes, and comes back as one completion."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
@@ -13,12 +13,12 @@ from pathway_local.rendering.chat import Thinking
 from pathway_local.rendering.prompt import Prompt
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import ScoreField
-from pathway_local.rubrics.output_format import Reading
+from pathway_local.rubrics.output_format import Form, Reading
 from pathway_local.verdict import NO_TOKENS, Tokens
 
 
 class Request(Struct, frozen=True):
-    """One reply to draw: the prompt, how to draw, and how to think before, if at all."""
+    """One reply to draw: its prompt, how to draw it, and how to think before, if at all."""
 
     id: str
     prompt: Prompt
@@ -27,11 +27,11 @@ class Request(Struct, frozen=True):
 
 
 class Completion(Struct, frozen=True):
-    """What came back for the request of that id.
+    """The reply to the request of that id, or why there is none.
 
     Either `reading` holds the values, `probabilities` those of each score's values, and `cut` the fields that
-    their budget closed; or `problem` is a failure's kind and message. `thinking` is what came before the reply,
-    `thinking_cut` whether its budget closed that.
+    reached their budget; or `problem` is a failure's kind and message. `thinking` is what came before the reply,
+    and `thinking_cut` says whether that reached its budget.
     """
 
     id: str
@@ -44,14 +44,15 @@ class Completion(Struct, frozen=True):
     thinking_cut: bool = False
 
 
-Course = Generator[Pass, PassResult, Completion]
+PassGenerator = Generator[Pass, PassResult, Completion]
+"""Yields the passes of one request one after the other, takes the result of each, and returns the completion."""
 
 
 class Pool:
-    """Takes requests by `submit` and gives completions by `completions`, in the order they finish.
+    """Takes requests with `submit`; `completions` returns their completions in the order they finish.
 
-    `start` loads the engine; it is called when the first request comes, so that a job with nothing to judge
-    needs none. `context` is the judge's limit in tokens for prompt and reply together.
+    `start` loads the engine when the first request comes, so that a job with nothing to judge needs no engine.
+    `context` is the judge's limit in tokens for prompt and reply together.
     """
 
     def __init__(self, start: Callable[[], Engine], tokenizer: JudgeTokenizer, context: int) -> None:
@@ -60,23 +61,23 @@ class Pool:
         self._start = start
         self._engine: Engine | None = None
         self._probe = Probe(tokenizer)
-        self._courses: dict[str, Course] = {}
+        self._by_pass: dict[str, PassGenerator] = {}
         self._ready: deque[Completion] = deque()
         self._passes = 0
 
     def submit(self, request: Request) -> None:
         """Begin a request; returns at once."""
         self.in_flight += 1
-        course = self._course(request)
-        self._queue(course, next(course))
+        passes = self._passes_of(request)
+        self._enqueue(passes, next(passes))
 
     def completions(self) -> list[Completion]:
         """Wait for at least one completion; empty only if nothing is in flight."""
         while self.in_flight and not self._ready:
             for result in self._loaded().results():
-                course = self._courses.pop(result.id)
+                passes = self._by_pass.pop(result.id)
                 try:
-                    self._queue(course, course.send(result))
+                    self._enqueue(passes, passes.send(result))
                 except StopIteration as stop:
                     self._ready.append(stop.value)
         done = list(self._ready)
@@ -88,68 +89,61 @@ class Pool:
         self._engine = self._engine or self._start()
         return self._engine
 
-    def _queue(self, course: Course, item: Pass) -> None:
-        self._courses[item.id] = course
+    def _enqueue(self, passes: PassGenerator, item: Pass) -> None:
+        self._by_pass[item.id] = passes
         self._loaded().submit(item)
 
     def _next_id(self) -> str:
         self._passes += 1
         return str(self._passes)
 
-    def _course(self, request: Request) -> Course:
-        """The passes of a request: thinking, the reply, and what its scores' probabilities still need."""
-        reply, stops = request.prompt.reply, self.tokenizer.end_ids
-        prompt, thought, tokens = request.prompt, "", NO_TOKENS
+    def _passes_of(self, request: Request) -> PassGenerator:
+        """The passes of a request: thinking, the reply, and those that its scores' probabilities still need."""
+        prompt, reply, thinking = request.prompt, request.prompt.reply, request.thinking
+        thoughts, tokens, too_long = "", NO_TOKENS, False
         shared, own = prompt.shared, prompt.own + prompt.start
-        too_long = False
         try:
-            if request.thinking:
-                result = yield self._thinking_pass(prompt, request.thinking)
-                _check(result, may_be_long=True)
-                thought = Replay(self.tokenizer, result.ids).text
-                too_long = result.finish == "length"
+            if thinking:
+                result = yield self._thinking_pass(prompt, thinking)
+                result.check()
+                thoughts, too_long = Replay(self.tokenizer, result.ids).text, result.finish == "length"
                 tokens = Tokens(len(shared) + len(prompt.own), result.cached_tokens, len(result.ids))
-                own = prompt.own + result.ids + request.thinking.closing + prompt.start
-            grammar = reply.grammar(stops)
-            length = len(shared) + len(own)
-            room = max(1, min(reply.limit, self.context - length))
-            watched = self._probe.watched(reply.form)
-            result = yield Pass(
-                self._next_id(),
-                own,
-                grammar,
-                room,
-                request.sampling,
-                stops,
-                watched,
-                shared,
-                continues=request.thinking is not None,
-            )
-            tokens += Tokens(length, result.cached_tokens, len(result.ids))
-            _check(result)
+                own = prompt.own + result.ids + thinking.closing + prompt.start
+            item = self._reply_pass(request, own)
+            result = yield item
+            tokens += Tokens(len(shared) + len(own), result.cached_tokens, len(result.ids))
+            result.check()
+            if result.finish != "stop":
+                raise ReplyUnfinished("the reply reached the end of the judge's context")
             replay = Replay(self.tokenizer, result.ids)
             reading = reply.read(replay.text)
-            probabilities = {}
-            said = tuple(zip((*result.ids, self.tokenizer.eos_id), result.logprobs, strict=False))
-            for slot in reply.form.slots:
-                if isinstance(slot.field, ScoreField):
-                    at, gap = replay.before(reading.spans[slot.name][0])
-                    texts = reply.form.score_texts(slot, gap)
-                    before = own + result.ids[:at]
-                    probing = self._probe.passes(shared, before, texts, self._next_id, said[at:])
-                    probabilities[slot.name] = yield from probing
+            probabilities = yield from self._probabilities(item, result, replay, reading, reply.form)
         except CaseError as error:
             return Completion(request.id, problem=(error.kind, str(error)), tokens=tokens)
-        cut = replay.cut_fields(reply, reading, grammar)
-        return Completion(request.id, reading, thought, probabilities, cut, tokens=tokens, thinking_cut=too_long)
+        cut = replay.cut_fields(reply, reading, item.grammar or "")
+        return Completion(request.id, reading, thoughts, probabilities, cut, tokens=tokens, thinking_cut=too_long)
 
     def _thinking_pass(self, prompt: Prompt, thinking: Thinking) -> Pass:
         stops = (thinking.end_id, *self.tokenizer.end_ids)
         own, shared = prompt.own, prompt.shared
         return Pass(self._next_id(), own, None, thinking.budget, thinking.sampling, stops, shared=shared)
 
+    def _reply_pass(self, request: Request, own: tuple[int, ...]) -> Pass:
+        reply, stops, shared = request.prompt.reply, self.tokenizer.end_ids, request.prompt.shared
+        room = max(1, min(reply.limit, self.context - len(shared) - len(own)))
+        watched, continues = self._probe.watched(reply.form), request.thinking is not None
+        grammar = reply.grammar(stops)
+        return Pass(self._next_id(), own, grammar, room, request.sampling, stops, watched, shared, continues)
 
-def _check(result: PassResult, *, may_be_long: bool = False) -> None:
-    result.check()
-    if result.finish != "stop" and not may_be_long:
-        raise ReplyUnfinished("the reply reached the end of the judge's context")
+    def _probabilities(
+        self, item: Pass, result: PassResult, replay: Replay, reading: Reading, form: Form
+    ) -> Generator[Pass, PassResult, dict[str, Mapping[int, float]]]:
+        """The probabilities of each score's values, by the score's name. Raises RequestRefused."""
+        noted = tuple(zip((*result.ids, self.tokenizer.eos_id), result.logprobs, strict=False))
+        found: dict[str, Mapping[int, float]] = {}
+        for slot in form.slots:
+            if isinstance(slot.field, ScoreField):
+                at, gap = replay.before(reading.spans[slot.name][0])
+                texts, own = form.score_texts(slot, gap), item.own + result.ids[:at]
+                found[slot.name] = yield from self._probe.passes(item.shared, own, texts, self._next_id, noted[at:])
+        return found

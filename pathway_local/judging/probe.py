@@ -1,6 +1,7 @@
-"""The probability of each value of a score, at the place where the score stands.
+"""The probability of each value of a score, at the score's place in a reply.
 
-A short reply gives them as it is written; behind a longer one, one more token is asked for in passes of their own.
+While an engine writes a short reply, it also notes these probabilities. After a longer one, a further pass asks for
+one more token at that place.
 """
 
 import math
@@ -15,21 +16,21 @@ from pathway_local.rubrics.lark import literal
 from pathway_local.rubrics.output_format import Form
 
 NEGLIGIBLE = 1e-3
-"""A spelling that begins with less probability than this is not followed any further."""
+"""The probe does not follow spellings that are less likely than this so far."""
 
 MOST_NAMED = 128
-"""Ids that one pass is asked about; vLLM gives log-probabilities of no more."""
+"""Ids in one pass; vLLM gives log-probabilities of no more."""
 
 MOST_WATCHED = 64
-"""Ids whose probabilities are worth asking for at each token of a short reply."""
+"""Ids at most to note at each token of a short reply; with more, a further pass costs less."""
 
 FORMS = 64
-"""Forms whose watched ids are kept; a form that holds a case's own texts is that case's alone."""
+"""Forms to remember watched ids of; a form with a case's own texts in it never comes back."""
 
 Ids = tuple[int, ...]
 
-Said = Sequence[tuple[int, Mapping[int, float]]]
-"""Tokens of a reply from the score's place on, each with the log-probabilities that were noted there."""
+Noted = Sequence[tuple[int, Mapping[int, float]]]
+"""Tokens of a reply from the score's place on, each with the log-probabilities that the engine noted there."""
 
 Texts = Mapping[int, str]
 Probing = Generator[Pass, PassResult, dict[int, float]]
@@ -37,9 +38,11 @@ Probing = Generator[Pass, PassResult, dict[int, float]]
 
 @dataclass(frozen=True, slots=True)
 class _Fork:
-    """A place where a text's spellings part: the ids that may come next, and where each leads.
+    """A place where the spellings of values part: the ids that may come next, and where each leads.
 
-    `settled` has the ids that leave one value only, `open` those that leave several, with what remains of each text.
+    `settled` has the ids that leave only one value, `open` those that leave several, with the rest of each text.
+    For example, at the texts "1" and "10" the id of "10" settles on 10, while the id of "1" stays open: the texts
+    left are "" and "0", and the next token decides (an end of the reply, or a "0").
     """
 
     legal: tuple[int, ...]
@@ -48,11 +51,12 @@ class _Fork:
 
 
 class Probe:
-    """Reads off how likely each value is, given all that the judge has written before it.
+    """Finds how likely each value is, given all that the judge has written before it.
 
-    A value's text can be spelled by different tokens (a blank joined with a digit or not), and one text can begin
-    another (1 and 10). So the probability is followed along the spellings: where a token leaves one value
-    only, its probability is that value's; where it leaves several, the next token is asked for as well.
+    Different tokens can spell a value's text (a blank joined with a digit or not), and one text can begin
+    another (1 and 10). So the probe walks a tree of tokens and multiplies shares along each path: a token that leaves
+    one value gives its probability to that value; at a token that leaves several, the probe asks for the next token.
+    Without this, 10 would count as 1, and a value with two spellings would count as half.
     """
 
     def __init__(self, tokenizer: JudgeTokenizer) -> None:
@@ -61,7 +65,7 @@ class Probe:
         self.watched = lru_cache(FORMS)(self._watched)
 
     def _watched(self, form: Form) -> tuple[int, ...]:
-        """The ids to watch while a reply is written; none where it is more than scores, and each token would cost."""
+        """The ids to note while the engine writes a reply; none for a reply with other fields: each token costs."""
         if not all(isinstance(slot.field, ScoreField) for slot in form.slots):
             return ()
         befores = [(slot, form.before(slot.name)) for slot in form.slots]
@@ -73,19 +77,20 @@ class Probe:
             todo += [left for _, left in fork.open]
         return tuple(sorted(found)) if len(found) <= MOST_WATCHED else ()
 
-    def passes(self, shared: Ids, own: Ids, texts: Texts, next_id: Callable[[], str], said: Said = ()) -> Probing:
-        """The distribution over the values of `texts`, each the text that would stand behind the ids `shared`, `own`.
+    def passes(self, shared: Ids, own: Ids, texts: Texts, next_id: Callable[[], str], noted: Noted = ()) -> Probing:
+        """The distribution over the values of `texts`, each text as it would follow the ids `shared` and `own`.
 
-        What was `said` there by a reply that was watched needs no pass. Raises RequestRefused.
+        Log-probabilities that the reply `noted` there need no pass. Raises RequestRefused.
         """
         found = dict.fromkeys(texts, 0.0)
+        # Each path: its tokens, what is left of each value's text behind them, and the product of their shares.
         open_paths: list[tuple[tuple[int, ...], dict[int, bytes], float]] = [((), _rests(texts), 1.0)]
         while open_paths:
             path, rests, probability = open_paths.pop()
             fork = self._fork(rests)
-            shares = {fork.legal[0]: 1.0}
+            shares = {fork.legal[0]: 1.0}  # a single legal token has all of the probability: nobody need ask for it
             if len(fork.legal) > 1:
-                logprobs = _noted(said, path)
+                logprobs = _noted_at(noted, path)
                 if not all(token in logprobs for token in fork.legal):
                     logprobs = yield from self._asked(shared, own + path, fork.legal, next_id)
                 shares = _shares(fork.legal, logprobs)
@@ -95,7 +100,7 @@ class Probe:
                 share = probability * shares[token]
                 if share > NEGLIGIBLE:
                     open_paths.append(((*path, token), left, share))
-        mass = sum(found.values())
+        mass = sum(found.values())  # below 1 by the paths that were negligible
         return {value: share / mass for value, share in found.items()} if mass > 0 else {}
 
     def _asked(
@@ -103,7 +108,8 @@ class Probe:
     ) -> Generator[Pass, PassResult, dict[int, float]]:
         """The log-probabilities of `legal` as the next token. Raises RequestRefused.
 
-        No grammar holds these passes: without one the ids have the same shares among each other, for less work.
+        These passes have no grammar: a mask changes the probabilities of all legal ids by one factor, so their shares
+        in each other's sum are the same without it, for less work.
         """
         found: dict[int, float] = {}
         for at in range(0, len(legal), MOST_NAMED):
@@ -137,26 +143,27 @@ def _rests(texts: Texts) -> dict[int, bytes]:
     return {value: text.encode() for value, text in texts.items()}
 
 
-def _noted(said: Said, path: tuple[int, ...]) -> Mapping[int, float]:
-    """The log-probabilities that were noted behind `path`, if the reply took that path."""
-    if len(said) <= len(path) or any(token != own for token, (own, _) in zip(path, said, strict=False)):
+def _noted_at(noted: Noted, path: tuple[int, ...]) -> Mapping[int, float]:
+    """The log-probabilities behind `path`, if the reply took that path."""
+    if len(noted) <= len(path) or any(token != own for token, (own, _) in zip(path, noted, strict=False)):
         return {}
-    return said[len(path)][1]
+    return noted[len(path)][1]
 
 
 def _shares(legal: tuple[int, ...], logprobs: Mapping[int, float]) -> dict[int, float]:
-    """The share of each of `legal` in what they have together; 0 for all where that is nothing."""
+    """The share of each legal id in the sum of their probabilities; 0 for all if that sum is 0."""
     known = [logprobs.get(token, -math.inf) for token in legal]
     most = max(known)
     if most == -math.inf:
         return dict.fromkeys(legal, 0.0)
+    # Relative to the largest: probabilities of unlikely ids would all be 0 in a float.
     weights = [math.exp(each - most) for each in known]
     mass = sum(weights)
     return {token: weight / mass for token, weight in zip(legal, weights, strict=True)}
 
 
 def _either(rests: Mapping[int, bytes], end_ids: Sequence[int]) -> str:
-    """A grammar of exactly these texts; where one is empty, the reply may end, by any of the judge's end tokens."""
+    """A grammar of exactly these texts; if one is empty, any of the judge's end tokens may end the reply."""
     texts = sorted({rest.decode() for rest in rests.values()})
     choices = [literal(text) for text in texts if text]
     if "" not in texts:

@@ -1,4 +1,4 @@
-"""Generated ids beside the text that they make: where tokens end, and which fields a budget closed."""
+"""Generated ids replayed as text: where each token ends, and which fields reached their budget."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -12,11 +12,11 @@ from pathway_local.rubrics.output_format import Form, Reading, Reply, Slot
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 EDGES = 2
-"""Tokens of a field that may not count as its own, since they begin before it or end behind it."""
+"""Tokens at the two edges of a field that may belong to the literals around it as well."""
 
 
 class Replay:
-    """The ids of a reply as text. Bytes that are no UTF-8 stay apart as surrogates, so that offsets hold."""
+    """The ids of a reply as text. Bytes that are not UTF-8 become surrogates, so that offsets into it stay right."""
 
     def __init__(self, tokenizer: JudgeTokenizer, ids: Sequence[int]) -> None:
         self.tokenizer, self.ids = tokenizer, ids
@@ -25,18 +25,21 @@ class Replay:
 
     @cached_property
     def ends(self) -> list[int]:
-        """Where each token ends, in bytes."""
+        """The offset in bytes at which each token ends."""
         return list(accumulate(map(len, self._pieces)))
 
     def before(self, offset: int) -> tuple[int, str]:
-        """How many tokens end at or before the blanks in front of `offset`, and the text from there to it."""
+        """How many tokens end at or before the blanks in front of `offset`, and the text between their end and it.
+
+        A probe goes on from these tokens: the blanks are left out, since a token may join a blank with the score.
+        """
         blank = len(self.text[:offset].rstrip())
         tokens = bisect_right(self.ends, self._bytes(blank))
         start = self.ends[tokens - 1] if tokens else 0
         return tokens, self.text[:offset].encode("utf-8", "surrogateescape")[start:].decode()
 
     def cut_fields(self, reply: Reply, reading: Reading, grammar: str) -> tuple[str, ...]:
-        """The fields of free text that ended because their budget was used up."""
+        """The fields of free text that ended because they reached their budget."""
         form = reply.form
         return tuple(slot.name for slot in form.slots if self._cut(slot, form, reading.spans[slot.name], grammar))
 
@@ -44,8 +47,9 @@ class Replay:
         shortest = slot.field.shortest_cut(form.in_json)
         if shortest is None:
             return False
-        # A budget can close a field early, by as many tokens as the literal before it took: llguidance counts from
-        # where the field was sure to begin.
+        # llguidance counts a budget from where it was sure that the field would begin, which can be as many tokens
+        # earlier as the literal before the field has bytes. In JSON a text has half of its budget between two escapes.
+        # A field with fewer tokens than that can't have reached its budget: most replies need no matcher.
         early = len(form.before(slot.name).encode()) + EDGES
         least = shortest - early
         if len(self.ids) < least:
@@ -53,20 +57,22 @@ class Replay:
         first, last = (bisect_left(self.ends, self._bytes(offset)) for offset in span)
         if last - first < least:
             return False
+        # A list of texts in JSON has a budget for each string, so each closing quote may be a forced one.
         closings = [span[1]]
         if form.in_json:
             closings = [span[0] + found.end() - 1 for found in _STRING.finditer(self.text[span[0] : span[1]])]
         return any(self._forced(self._bytes(offset), grammar) for offset in closings)
 
     def _forced(self, offset: int, grammar: str) -> bool:
-        """Whether the grammar let no letter through where the text ended."""
+        """Whether the grammar forbade a letter where the text ended: if it allowed one, the judge ended by itself."""
         tokens = bisect_right(self.ends, offset)
         if offset != (self.ends[tokens - 1] if tokens else 0):
             return False
         matcher = self.tokenizer.matcher(grammar)
         for token in self.ids[:tokens]:
-            # Budgets are counted from what the engine's masks looked ahead to: of a mask this is the part that looks
-            # ahead, and takes the same time for any vocabulary.
+            # The engine computes a mask at each token, which looks ahead, and budgets count from what it saw. Without
+            # the same look ahead here, budgets would end elsewhere. This call is only the part of a mask that looks
+            # ahead: it takes the same time for any vocabulary.
             matcher.compute_ff_bytes()
             matcher.consume_token(token)
         return not self.tokenizer.lets_through(matcher, self.tokenizer.letter_id)

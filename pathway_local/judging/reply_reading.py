@@ -1,4 +1,4 @@
-"""From what a judge generated to a verdict: one reply, or several samples of it averaged."""
+"""Makes a verdict of one reply, or the average of several samples."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,8 +11,8 @@ from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict, stora
 def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, marks: Sequence[str]) -> Outcome:
     """The verdict of one case from its completions.
 
-    With several samples, each score's distribution is the mean of theirs and its value the likeliest; the
-    other fields come from the first sample that gave these values. A failed sample fails the case.
+    With several samples, each score's distribution is the mean of the samples', and its value the likeliest one. The
+    other fields come from the first sample with these values. A failed sample fails the case.
     """
     for completion in completions:
         if completion.reading is None:
@@ -45,7 +45,7 @@ def _score(name: str, completions: Sequence[Completion]) -> Score:
 def _value(completion: Completion, name: str) -> int:
     value = completion.reading.values[name] if completion.reading else None
     if not isinstance(value, int):
-        raise ReplyError(f"the score {name!r} is no whole number")
+        raise ReplyError(f"the score {name!r} is not a whole number")
     return value
 
 
@@ -54,7 +54,7 @@ def _agrees(completion: Completion, scores: Mapping[str, Score]) -> bool:
 
 
 def _clean(value: Value, cut: bool) -> Value:
-    """Text without blanks around it and without halves of characters, which a budget leaves behind."""
+    """The text without blanks around it, and without the half of a character that a budget may leave at its end."""
     if isinstance(value, list):
         return [_clean(item, cut) for item in value]
     if not isinstance(value, str):

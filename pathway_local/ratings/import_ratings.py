@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import assert_never
 
 from pathway_local import __version__
+from pathway_local.case import CaseRef
 from pathway_local.errors import RatingsError, UsageError
 from pathway_local.rater import Rater
 from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.hosted_reply import BREAK
-from pathway_local.ratings.known_cases import Joined, KnownCases
+from pathway_local.ratings.known_cases import KnownCases
 from pathway_local.ratings.loose_reading import SPACING
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsFile, RatingsReading
@@ -78,12 +79,12 @@ class _Matched:
     """A rating and the case that it belongs to."""
 
     rating: Rating
-    place: Joined
+    place: CaseRef
 
     @property
     def key(self) -> tuple[str, str]:
         """Rater and case: a rater rates each case once."""
-        return self.rating.rater, self.place.case.id
+        return self.rating.rater, self.place.id
 
 
 def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> Imported:
@@ -108,7 +109,7 @@ def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> I
         ids = {rater.name: run.add_rater(_with_model(run, rater, counts[rater.name])) for rater in raters}
         for item in new:
             rating, place = item.rating, item.place
-            run.put(ids[rating.rater], place.case, place.case_hash, rating.outcome, tokens=rating.tokens)
+            run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens)
         run.end_job(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
     notices = tuple(dict.fromkeys(reading.notices))
     return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices)
@@ -133,7 +134,7 @@ def _match(
     return matched
 
 
-def _case_of(rating: Rating, known: KnownCases, handouts: Mapping[str, Handout]) -> Joined | str:
+def _case_of(rating: Rating, known: KnownCases, handouts: Mapping[str, Handout]) -> CaseRef | str:
     if handout := handouts.get(rating.id):
         return known.by_handout(handout)
     # A row number says only where a case stood in one file. Rows may have moved since, so texts must confirm it.
@@ -184,7 +185,7 @@ def _new_ones(
         rating = item.rating
         case_hash, before = stored.get(item.key, ("", None))
         # Failures are retried, and changed texts make it another question: both take the new rating.
-        if before is None or case_hash != item.place.case_hash or isinstance(before, Failure):
+        if before is None or case_hash != item.place.hash or isinstance(before, Failure):
             new.append(item)
         elif isinstance(rating.outcome, Verdict) and rating.outcome != before:
             reason = f"{rating.rater} gave this case another rating in the run (import corrections under a new --rater)"

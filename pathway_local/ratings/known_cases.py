@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pathway_local.case import Case
+from pathway_local.case import CaseRef
 from pathway_local.ratings.handouts import Handout
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
@@ -31,18 +31,9 @@ class KnownCase:
     numbered: bool
     hashes: set[str] = field(default_factory=set)
 
-    @property
-    def case(self) -> Case:
-        """The case without texts and metadata, which the run may not hold."""
-        return Case(self.id, {}, row=self.row, numbered=self.numbered)
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """A rating's case, and the hash of the texts that were rated."""
-
-    case: Case
-    case_hash: str
+    def ref(self, text_hash: str) -> CaseRef:
+        """The case with the hash of the texts that were rated; its metadata stay as the run has them."""
+        return CaseRef(self.id, self.row, self.numbered, hash=text_hash)
 
 
 class KnownCases:
@@ -70,13 +61,12 @@ class KnownCases:
     def __len__(self) -> int:
         return len(self._by_id)
 
-    def by_handout(self, handout: Handout) -> Joined:
+    def by_handout(self, handout: Handout) -> CaseRef:
         """The case that was handed out, with the hash of its texts at that time."""
-        case = Case(handout.case_id, {}, row=handout.row, numbered=handout.numbered)
-        known = self._by_id.get(handout.case_id)
-        return Joined(known.case if known else case, handout.case_hash)
+        known = self._by_id.get(handout.case_id) or KnownCase(handout.case_id, handout.row, handout.numbered)
+        return known.ref(handout.case_hash)
 
-    def by_id(self, case_id: str, text_hash: str | None) -> Joined | str:
+    def by_id(self, case_id: str, text_hash: str | None) -> CaseRef | str:
         """The case with this id; if the file holds texts, they must be the case's."""
         known = self._by_id.get(self._pseudonyms.of(case_id) if self._pseudonyms else case_id)
         if known is None:
@@ -84,9 +74,9 @@ class KnownCases:
         if text_hash is not None:
             if known.hashes and text_hash not in known.hashes:
                 return "its texts differ from those of the run's case with this id"
-            return Joined(known.case, text_hash)
+            return known.ref(text_hash)
         if len(known.hashes) == 1:
-            return Joined(known.case, next(iter(known.hashes)))
+            return known.ref(next(iter(known.hashes)))
         if not known.hashes:
             return "its case was never judged under this rubric, and the file does not hold its texts"
         return "raters saw different texts of its case, and the file does not hold its texts"
@@ -99,14 +89,14 @@ class KnownCases:
             return "its id matches no case of the run, but would with leading zeros: format the id column as text"
         return "its id matches no case of the run"
 
-    def by_texts(self, text_hash: str, number: str) -> Joined | str:
+    def by_texts(self, text_hash: str, number: str) -> CaseRef | str:
         """The only case with these texts; of several, the one with this row number."""
         same = self._by_hash.get(text_hash, [])
         if not same:
             return "no case of the run has its texts"
         if len(same) > 1:
             same = [known for known in same if known.numbered and known.id == number]
-        return Joined(same[0].case, text_hash) if same else "several cases of the run have its texts"
+        return same[0].ref(text_hash) if same else "several cases of the run have its texts"
 
 
 def hash_by_case(run: RunFile, rubric: str) -> Mapping[str, str]:

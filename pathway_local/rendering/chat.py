@@ -86,7 +86,7 @@ def thinking_of(judge: JudgeSpec, budget: int, tokenizer: JudgeTokenizer, reply:
     return Thinking(budget, tokenizer.id_of(how.end), tokenizer.encode(how.closing), sampling)
 
 
-def manner(judge: JudgeSpec, budget: int, reply: Sampling) -> dict[str, JsonValue]:
+def chat_settings(judge: JudgeSpec, budget: int, reply: Sampling) -> dict[str, JsonValue]:
     """All of the judge's entry that changes what it is asked and how it thinks, as JSON: a part of the rater."""
     how = judge.thinking
     thinks: dict[str, JsonValue] = {}

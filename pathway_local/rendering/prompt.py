@@ -5,15 +5,15 @@ with no special tokens, and put between the rubric's ids, so that it can change 
 """
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from pathway_local.case import Case
 from pathway_local.errors import CaseError, EngineError, PromptTooLong
 from pathway_local.prompty.turn import Turn
 from pathway_local.rendering.chat import Chat, Thinking
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.consistency import CaseRule
 from pathway_local.rubrics.output_format import Detail, Reply
 from pathway_local.rubrics.rubric import Rubric
 
@@ -21,7 +21,7 @@ from pathway_local.rubrics.rubric import Rubric
 class Prompt(Struct, frozen=True):
     """What the judge is given: the ids that prompts of a rubric share, a case's own, and those of the reply's start.
 
-    `marks` are those of the verdict so far.
+    `marks` are those of the verdict so far, and `rules` are the rubric's rules about the case.
     """
 
     shared: tuple[int, ...]
@@ -29,6 +29,7 @@ class Prompt(Struct, frozen=True):
     start: tuple[int, ...]
     reply: Reply
     marks: tuple[str, ...] = ()
+    rules: tuple[CaseRule, ...] = ()
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -67,9 +68,9 @@ class PromptWriter:
         self._by_filled: dict[tuple[str, ...], list[Piece]] = {}
         self._starts: dict[str, tuple[int, ...]] = {}
 
-    def write(self, cases: Sequence[Case]) -> list[Prompt | CaseError]:
-        """The prompts of these cases in their order; an error stands for a case that can have none."""
-        drafts = [self._draft(case) for case in cases]
+    def write(self, cases: Iterable[Mapping[str, str]]) -> list[Prompt | CaseError]:
+        """The prompts of cases, given by their texts, in their order; an error stands for a case that can have none."""
+        drafts = [self._draft(texts) for texts in cases]
         texts = [text for draft in drafts if isinstance(draft, _Draft) for text in draft.texts]
         encoded = iter(self.tokenizer.encode_cases(texts))
         return [self._finish(draft, encoded) if isinstance(draft, _Draft) else draft for draft in drafts]
@@ -80,12 +81,13 @@ class PromptWriter:
         first = self._pieces(example)[0]
         return first if isinstance(first, tuple) else ()
 
-    def _draft(self, case: Case) -> "_Draft | CaseError":
+    def _draft(self, given: Mapping[str, str]) -> "_Draft | CaseError":
         try:
-            inputs = self.rubric.inputs_of(case)
+            inputs = self.rubric.completed(given)
             pieces, reply = self._pieces(inputs), self.rubric.format.reply(inputs, self.detail)
             named = [self._bounded(inputs[name], name) for name in pieces if isinstance(name, str)]
-            return _Draft(pieces, reply, named + [self._bounded(text) for text, theirs in reply.start if theirs])
+            repeated = [self._bounded(text) for text, theirs in reply.start if theirs]
+            return _Draft(pieces, reply, named + repeated, tuple(rule.about(inputs) for rule in self.rubric.rules))
         except CaseError as error:
             return error
 
@@ -100,7 +102,7 @@ class PromptWriter:
     def _finish(self, draft: "_Draft", encoded: Iterator[tuple[int, ...]]) -> Prompt | CaseError:
         pieces = [(piece, next(encoded)) if isinstance(piece, str) else ("", piece) for piece in draft.pieces]
         start = [next(encoded) if theirs else self._start(text) for text, theirs in draft.reply.start]
-        return self._fit(pieces, start, draft.reply)
+        return self._fit(pieces, start, draft)
 
     def _pieces(self, inputs: Mapping[str, str]) -> list[Piece]:
         """The prompt with holes where the case's texts go.
@@ -131,8 +133,9 @@ class PromptWriter:
         return self._starts[text]
 
     def _fit(
-        self, pieces: list[tuple[str, tuple[int, ...]]], start: list[tuple[int, ...]], reply: Reply
+        self, pieces: list[tuple[str, tuple[int, ...]]], start: list[tuple[int, ...]], draft: "_Draft"
     ) -> Prompt | CaseError:
+        reply = draft.reply
         length = sum(len(ids) for _, ids in pieces) + sum(len(ids) for ids in start)
         thought = self.thinking.most if self.thinking else 0
         over = length + thought + reply.reserve - self.context
@@ -147,7 +150,7 @@ class PromptWriter:
             said = f"the prompt has {known} tokens, and {needs} are needed; the judge's context is {self.context}"
             return PromptTooLong(said, TOO_LONG_HINT)
         shared, rest = (pieces[0][1], pieces[1:]) if not pieces[0][0] else ((), pieces)
-        return Prompt(shared, _joined([ids for _, ids in rest]), _joined(start), reply, marks)
+        return Prompt(shared, _joined([ids for _, ids in rest]), _joined(start), reply, marks, draft.rules)
 
 
 def _joined(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -163,6 +166,7 @@ class _Draft(Struct, frozen=True):
     pieces: list[Piece]
     reply: Reply
     texts: list[str]
+    rules: tuple[CaseRule, ...]
 
 
 def _messages(

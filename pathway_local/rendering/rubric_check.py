@@ -7,7 +7,6 @@ from typing import get_args
 
 import llguidance
 
-from pathway_local.case import Case
 from pathway_local.errors import CaseError, EngineError, FormatError
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
@@ -147,7 +146,7 @@ def _lengths(writer: PromptWriter) -> Lengths:
 def _prompts(writer: PromptWriter, *cases: Mapping[str, str]) -> list[Prompt]:
     """The prompts of cases with these inputs, however long."""
     wide = PromptWriter(writer.rubric, writer.tokenizer, writer.chat, context=UNBOUNDED, detail=writer.detail)
-    return [_written(prompt) for prompt in wide.write([Case("example", inputs) for inputs in cases])]
+    return [_written(prompt) for prompt in wide.write(cases)]
 
 
 def _written(prompt: Prompt | CaseError) -> Prompt:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pathway_local.case import BadRow, Case, fingerprint
+from pathway_local.case import BAD_ROW, BadRow, Case, fingerprint
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.rater import Rater
 from pathway_local.rubrics.fields import ScoreField
@@ -54,18 +54,18 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
         for column in (*columns[rater.rubric].of(rater), *END_COLUMNS)
     ]
     found: dict[str, list[Record]] = {}
-    bad: dict[int, list[tuple[str, Record]]] = {}
+    bad: dict[tuple[int, str], list[Record]] = {}
     for record in run.records():
         found.setdefault(record.case_id, []).append(record)
-        if isinstance(record.outcome, Failure) and record.outcome.kind == "bad-row":
-            bad.setdefault(record.row, []).append((record.outcome.message, record))
+        if isinstance(record.outcome, Failure) and record.outcome.kind == BAD_ROW:
+            bad.setdefault((record.outcome.row, record.outcome.reason), []).append(record)
     changed = 0
 
     def records_of(row: Case | BadRow) -> Iterable[Record]:
         """What the run has of a row; one without an id of its own is also known when its file has another name."""
         if row.id in found or isinstance(row, Case):
             return found.get(row.id, ())
-        return (each for message, each in bad.get(row.row, ()) if message.endswith(f": {row.reason}"))
+        return bad.get((row.row, row.reason), ())
 
     def cells_of(row: Case | BadRow) -> dict[str, Value]:
         nonlocal changed

@@ -7,7 +7,7 @@ from statistics import fmean, median_low
 from typing import Literal
 
 from pathway_local import __version__
-from pathway_local.case import Case
+from pathway_local.case import CaseRef
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import Rater
 from pathway_local.ratings.known_cases import hash_by_case
@@ -40,8 +40,7 @@ class Panelled:
 class _Votes:
     """One case and what the members said of its present texts."""
 
-    case: Case
-    case_hash: str
+    case: CaseRef
     verdicts: list[Verdict] = field(default_factory=list)
 
 
@@ -100,9 +99,9 @@ def _votes(run: RunFile, rubric: Rubric, members: Sequence[str]) -> list[_Votes]
     found: dict[str, _Votes] = {}
     for record in run.records(rubric=rubric.name):
         if record.rater in members:
-            case = Case(record.case_id, {}, row=record.row, numbered=record.numbered)
-            votes = found.setdefault(record.case_id, _Votes(case, current.get(record.case_id, "")))
-            if isinstance(record.outcome, Verdict) and record.case_hash == votes.case_hash:
+            case = CaseRef(record.case_id, record.row, record.numbered, hash=current.get(record.case_id, ""))
+            votes = found.setdefault(record.case_id, _Votes(case))
+            if isinstance(record.outcome, Verdict) and record.case_hash == votes.case.hash:
                 votes.verdicts.append(record.outcome)
     return list(found.values())
 
@@ -115,7 +114,7 @@ def _store(
     made = Panelled(rubric.name)
     for each in votes:
         outcome = _verdict(each.verdicts, rubric.format.scores, rule, len(members))
-        run.put(rater, each.case, each.case_hash, outcome)
+        run.put(rater, each.case, outcome)
         if isinstance(outcome, Failure):
             made.failures[outcome.kind] += 1
         else:

@@ -16,9 +16,9 @@ from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.database import decoding, marks
+from pathway_local.runs.database import decoding, placeholders
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.stored_outcome import from_columns
+from pathway_local.runs.stored_outcome import to_verdict
 from pathway_local.statistics.figure import FloatArray, IntArray
 from pathway_local.verdict import Verdict
 
@@ -180,7 +180,7 @@ class _Gathered:
 
     def _read_raters(self, run: RunFile, places: Mapping[int, int]) -> None:
         means = {place for place in places.values() if _is_mean(self.raters[place][1])}
-        query = _OUTCOMES.format(marks(places))
+        query = _OUTCOMES.format(placeholders(places))
         for case_id, row, metadata, rater_id, case_hash, scores, fields in run.database.stream(query, *places):
             case, column = self._case(case_id, row), places[rater_id]
             if not case.known:
@@ -197,8 +197,7 @@ class _Gathered:
 
     def _decode(self, scores: str, fields: str) -> list[float]:
         """The score and its probability-weighted value for each of the rubric's scores, from a stored verdict."""
-        verdict = from_columns((scores, fields, "[]", None, None))
-        assert isinstance(verdict, Verdict)
+        verdict = to_verdict(scores, fields, "[]")
         return [value for name, declared in self.scores.items() for value in _values(verdict, name, declared)]
 
     def matrices(self) -> list[RatingsMatrix]:

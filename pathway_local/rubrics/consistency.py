@@ -4,11 +4,13 @@ A rule tests phrases, lengths, equality and emptiness of inputs and fields. A ve
 gets a mark.
 """
 
+import hashlib
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from pathway_local.errors import RubricError
@@ -56,18 +58,19 @@ class Condition(BaseModel):
         """The inputs that the condition reads."""
         return [name for name in (self.input, self.same_as) if name is not None]
 
-    def holds(self, inputs: Mapping[str, str], verdict: Verdict) -> bool | None:
-        """Whether the condition holds; None if the verdict lacks the field or the case lacks the input."""
-        found = list(_found(self, inputs, verdict))
-        other = inputs.get(self.same_as) if self.same_as is not None else ""
-        if not found or other is None:
+    def about(self, inputs: Mapping[str, str]) -> "bool | FieldCondition | None":
+        """What is left of it for a case: True or False if it is on an input, None if the case lacks that input."""
+        if any(name not in inputs for name in self.inputs):
             return None
-        value = found[0]
-        if self.same_as is not None:
-            return isinstance(value, str) and _normal(value) == _normal(other)
-        return self._test(value)
+        other = _digest(inputs[self.same_as]) if self.same_as is not None else None
+        if self.field is not None:
+            return FieldCondition(self.field, self, other)
+        return self.test(inputs[self.input or ""], other)
 
-    def _test(self, value: Value) -> bool:
+    def test(self, value: Value, other: bytes | None) -> bool:
+        """Whether the value is as it says; `other` is the hash of the text that it must equal, if any."""
+        if other is not None:
+            return isinstance(value, str) and _digest(value) == other
         text = _normal(value) if isinstance(value, str) else ""
         size = len(text.split()) if isinstance(value, str) else len(value) if isinstance(value, list | dict) else 0
         if self.begins_with is not None:
@@ -99,18 +102,51 @@ class Rule(BaseModel):
     unless: list[Condition] = Field(default_factory=list)
     expect: list[Condition] = Field(min_length=1)
 
-    def broken(self, inputs: Mapping[str, str], verdict: Verdict) -> bool:
-        """Whether this verdict breaks the rule. A condition without its field or input never breaks it."""
-        if not all(condition.holds(inputs, verdict) for condition in self.when):
-            return False
-        if any(condition.holds(inputs, verdict) is not False for condition in self.unless):
-            return False
-        return any(condition.holds(inputs, verdict) is False for condition in self.expect)
+    def about(self, inputs: Mapping[str, str]) -> "CaseRule":
+        """The rule for a case with these inputs, without their texts."""
+        when, unless, expect = (
+            tuple(each.about(inputs) for each in part) for part in (self.when, self.unless, self.expect)
+        )
+        return CaseRule(f"rule:{self.name}", when, unless, expect)
 
 
-def broken_rules(rules: Sequence[Rule], inputs: Mapping[str, str], verdict: Verdict) -> tuple[str, ...]:
-    """A mark, `rule:NAME`, for each rule that the verdict on a case with these inputs breaks."""
-    return tuple(f"rule:{rule.name}" for rule in rules if rule.broken(inputs, verdict))
+class FieldCondition(Struct, frozen=True):
+    """A condition on a field; `other` is the hash of the input that the field must equal, if any."""
+
+    name: str
+    condition: Condition
+    other: bytes | None
+
+    def holds(self, verdict: Verdict) -> bool | None:
+        """Whether it holds; None where the verdict lacks the field."""
+        if score := verdict.scores.get(self.name):
+            return self.condition.test(score.value, self.other)
+        return self.condition.test(verdict.fields[self.name], self.other) if self.name in verdict.fields else None
+
+
+class CaseRule(Struct, frozen=True):
+    """A rule about one case that holds no text of it: conditions on its inputs are settled.
+
+    So a case's texts need not wait for its verdict.
+    """
+
+    mark: str
+    when: tuple[bool | FieldCondition | None, ...]
+    unless: tuple[bool | FieldCondition | None, ...]
+    expect: tuple[bool | FieldCondition | None, ...]
+
+    def is_broken(self, verdict: Verdict) -> bool:
+        """Whether this verdict breaks it. What can't be decided, as a field was left out, breaks nothing."""
+        when, unless, expect = (
+            [each.holds(verdict) if isinstance(each, FieldCondition) else each for each in part]
+            for part in (self.when, self.unless, self.expect)
+        )
+        return all(when) and all(held is False for held in unless) and False in expect
+
+
+def broken_rules(rules: Sequence[CaseRule], verdict: Verdict) -> tuple[str, ...]:
+    """The marks, `rule:NAME`, of the rules that this verdict breaks."""
+    return tuple(rule.mark for rule in rules if rule.is_broken(verdict))
 
 
 def read_rules(block: object, inputs: Collection[str], fields: Collection[str], places: Places) -> tuple[Rule, ...]:
@@ -151,13 +187,8 @@ def _known(kind: str, names: Collection[str]) -> str:
     return f"The {kind} are {', '.join(names)}."
 
 
-def _found(condition: Condition, inputs: Mapping[str, str], verdict: Verdict) -> Iterator[Value]:
-    if condition.input is not None:
-        yield from (text for name, text in inputs.items() if name == condition.input)
-    elif condition.field is not None and condition.field in verdict.scores:
-        yield verdict.scores[condition.field].value
-    elif condition.field is not None and condition.field in verdict.fields:
-        yield verdict.fields[condition.field]
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(_normal(text).encode("utf-8", "surrogatepass")).digest()
 
 
 def _normal(text: str) -> str:

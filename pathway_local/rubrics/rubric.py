@@ -53,8 +53,12 @@ class Rubric:
         return {name: case.inputs[name] for name in self.inputs if name in case.inputs}
 
     def inputs_of(self, case: Case) -> dict[str, str]:
-        """The texts of `case` for all inputs of this rubric. Raises MissingInput."""
-        texts = self.texts_of(case)
+        """The texts of `case` that this rubric reads, all of them. Raises MissingInput."""
+        return self.completed(self.texts_of(case))
+
+    def completed(self, given: Mapping[str, str]) -> dict[str, str]:
+        """These texts with defaults for those that are missing. Raises MissingInput."""
+        texts = dict(given)
         for name, wanted in self.inputs.items():
             if name not in texts and wanted.default is not None:
                 texts[name] = wanted.default

@@ -1,8 +1,8 @@
 """The audit trail of a run: who did what and when, each entry chained by a hash to the one before.
 
-An entry that is changed, or dropped or put in between others, breaks the chain. Whoever can write the file could drop
-the last entries or rewrite all of it, so the last hash, the head, is worth keeping elsewhere: `check` finds it in a
-whole trail, also once more has happened.
+An entry that somebody changes, removes or inserts breaks the chain. But whoever can write the file could remove the
+last entries or rewrite all of it. So store the last hash, the head, elsewhere: `check` finds it in a whole trail, also
+after further entries.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pathway_local.errors import RunFileError, TrailChanged
-from pathway_local.runs.database import Database, connect, decoding, explained
+from pathway_local.runs.database import Database, connect, decoding, run_file_errors
 from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import Value
 
@@ -31,7 +31,7 @@ HINT = "Compare with a copy of the run; what its scores are worth now is for you
 
 @dataclass(frozen=True, slots=True)
 class TrailEntry:
-    """One thing that was done; `at` is UTC in ISO 8601, `who` has uid, user and host."""
+    """One event; `at` is UTC in ISO 8601, `who` has uid, user and host."""
 
     number: int
     at: str
@@ -53,11 +53,11 @@ class AuditTrail:
             self.append_within(event, facts)
 
     def append_within(self, event: str, facts: Mapping[str, Value]) -> None:
-        """Add an entry inside `Database.writing`, to be committed with what else is written there."""
+        """Add an entry inside `Database.writing`, to be committed with the other changes there."""
         _append(self._db.rows, self._db.execute, event, facts)
 
     def head(self) -> str:
-        """The last entry's hash, 64 hex digits; 64 zeros where nothing is recorded."""
+        """The last entry's hash, 64 hex digits; 64 zeros without an entry."""
         rows = self._db.rows(_LAST)
         return str(rows[0][1]) if rows else BEFORE_ALL
 
@@ -67,9 +67,9 @@ class AuditTrail:
             return [_entry(row) for row in self._rows()]
 
     def check(self, head: str = "") -> int:
-        """Check every hash; with `head` also that an entry has it, or its beginning. Gives how many came after it.
+        """Check every hash; with `head` also that an entry has it, or begins with it. Returns how many came after.
 
-        Raises TrailChanged that names the first entry whose hash is wrong.
+        Raises TrailChanged, which names the first entry with a wrong hash.
         """
         path, hashes = self._db.path, [BEFORE_ALL]
         for expected, (number, text, stored) in enumerate(self._rows(), start=1):
@@ -88,12 +88,12 @@ class AuditTrail:
 
 
 def note(path: Path, event: str, facts: Mapping[str, Value]) -> bool:
-    """Add an entry to a run that this process does not write to otherwise; False where it can't be written.
+    """Add an entry to a run that this process does not write to otherwise; False if it can't be written.
 
-    Another process may be writing to the run: the entry then goes between two of its commits.
+    Another process may be writing to the run; the entry then goes between two of its commits.
     """
     try:
-        with explained(path), closing(connect(path, "rw")) as db:
+        with run_file_errors(path), closing(connect(path, "rw")) as db:
             db.execute("BEGIN IMMEDIATE")
             _append(lambda query: db.execute(query).fetchall(), db.execute, event, facts)
             db.execute("COMMIT")
@@ -133,7 +133,7 @@ def _who() -> dict[str, Value]:
     try:
         user = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
-        user = ""  # known to a directory service alone, which is not asked while sockets are given up
+        user = ""  # only a directory service knows it, which needs a socket
     return {"uid": os.getuid(), "user": user, "host": os.uname().nodename}
 
 

@@ -1,4 +1,4 @@
-"""A command line as a run records it: without the values that come from cases, which a purge could not reach."""
+"""Command lines as a run records them: without values from cases, since a purge can't remove those."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ LEFT_OUT = "[left out]"
 
 
 def recorded(command: Sequence[str]) -> list[Value]:
-    """The command with [left out] in place of what `FROM_CASES` name behind a column."""
+    """The command with [left out] in place of the values that follow a column in `FROM_CASES`."""
     said: list[Value] = []
     for word in command:
         option, sign, value = word.partition("=")

@@ -1,7 +1,7 @@
-"""What a run holds, as one hash that its audit trail keeps: whether outcomes were changed by other means than ours.
+"""One hash of all that a run holds: the audit trail keeps it, so that changes by other programs show.
 
-A command that writes notes the hash that it found and the one that it left. In between no entry vouches for the
-outcomes, so one that was killed is told as such and not taken for somebody's change.
+A command that writes records the hash that it found and the hash that it left. Between the two no entry vouches for
+the outcomes: the outcomes of a killed command are reported as not covered, not as changed.
 """
 
 import hashlib
@@ -13,19 +13,19 @@ from pathway_local.runs.audit import HINT, AuditTrail
 from pathway_local.runs.database import Database
 
 HASHES = FOUND, LEFT = "found", "left"
-"""The facts of an entry with the hash that a command found, and with the one that it left."""
+"""The facts of an entry: the hash that a command found, and the hash that it left."""
 
-# Rows are hashed by columns, so many at a time, which takes half as long as row by row. Another number, another hash.
+# Rows per block, hashed by columns: half the time of row by row. Another number would make another hash.
 _BLOCK = 256
 _WRITES = ("job begins", "job ends", "purge")
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Which rows and columns of a table are hashed, in the order of a key that rows keep wherever they lie.
+    """The rows and columns of a table that are hashed, in the order of a key that does not depend on the file's layout.
 
-    A table that gets a column later is hashed as before; a step of `migrations` that changes hashed values of runs
-    that have hashes would have to leave an entry with the new one.
+    Columns that a table got later are not hashed, so that hashes of old runs still match. A step of `migrations` that
+    changes hashed values would have to leave an entry with the new hash.
     """
 
     name: str
@@ -34,7 +34,7 @@ class _Table:
     texts: tuple[str, ...]
 
     def query(self, where: str = "") -> str:
-        """Numbers as they are, texts as bytes: to decode all that judges wrote takes longer than to hash it."""
+        """Numbers as they are, texts as bytes: decoding what judges wrote takes longer than hashing it."""
         columns = [*self.numbers, *(f"CAST({name} AS BLOB)" for name in self.texts)]
         return f"SELECT {', '.join(columns)} FROM {self.name} {where} ORDER BY {self.key}"
 
@@ -45,7 +45,7 @@ _OUTCOMES = _Table(
     ("rater_id", "id", "case_key", "superseded", "prompt_tokens", "cached_tokens", "generated_tokens"),
     ("case_hash", "scores", "fields", "marks", "failure_kind", "failure_message"),
 )
-# Raters and rubrics without an outcome are none of it: they come, change and go before a job begins.
+# Raters and rubrics without an outcome are left out: they come, change and go before a job begins.
 _RATERS = _Table("raters", "id", ("rubric_id", "id"), ("name", "kind", "fingerprint", "spec"))
 _RUBRICS = _Table("rubrics", "id", ("id",), ("name", "sha256", "text"))
 _OTHERS = (
@@ -81,7 +81,7 @@ def content_hash(db: Database) -> str:
 
 
 def check_content(db: Database) -> str:
-    """Check that what the run holds is what its audit trail says; where no entry vouches for it, why not, else "".
+    """Check what the run holds against its audit trail; returns why no entry vouches for it, "" if one does.
 
     Raises ContentChanged. While another process may write, call it within `Database.snapshot`.
     """

@@ -1,4 +1,4 @@
-"""A run's SQLite file: one writer, committed on time, read by others meanwhile, and what its errors mean to a user."""
+"""A run's SQLite file: one writer that commits on time, readers meanwhile, and errors in a user's words."""
 
 import errno
 import os
@@ -29,20 +29,20 @@ _FORBIDDEN = "Check that you may write to the file and to its folder, or name a 
 _DISK = "Look at the disk's health, its free space and your quota, then give the same command again."
 
 
-class explained:
-    """Turns what SQLite and the system raise into run-file errors that name `path` and never show stored text."""
+class run_file_errors:
+    """Turns errors of SQLite and the system into run-file errors, which name `path` and never quote stored text."""
 
-    # A class, since it is entered for each outcome and a generator would take three times as long.
+    # A class, since every outcome enters it, and a generator takes three times as long.
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def __enter__(self) -> None:
-        """Nothing to prepare; one may be entered again and again."""
+        """Nothing to prepare, so one object serves many times."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # `from None`: SQLite's message for text that is no UTF-8 quotes the text.
+        # `from None`: SQLite's message for text that is not UTF-8 quotes the text.
         if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.ProgrammingError):
             raise _from_sqlite(self._path, getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) from None
         if isinstance(error, OSError):
@@ -50,7 +50,7 @@ class explained:
 
 
 def _from_sqlite(path: Path, code: int) -> RunFileError:
-    match code & 0xFF:  # the rest tells variants apart
+    match code & 0xFF:  # the higher bits only tell variants apart
         case sqlite3.SQLITE_FULL:
             return RunFileError(f"{path}: no space is left on its disk", _FULL)
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
@@ -81,13 +81,13 @@ def _from_system(path: Path, error: OSError) -> RunFileError:
 
 
 def damaged(path: Path, what: str) -> RunDamaged:
-    """The error for a file that is not, or not any more, a whole run file."""
+    """The error for a file that is damaged, or no run file."""
     return RunDamaged(f"{path}: {what}", _DAMAGED)
 
 
 @contextmanager
 def decoding(path: Path) -> Iterator[None]:
-    """Turn what parsing a stored value raises into RunDamaged."""
+    """Turn errors of parsing a stored value into RunDamaged."""
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -97,14 +97,14 @@ def decoding(path: Path) -> Iterator[None]:
 class Database:
     """An open run file: `writer` or `reader` makes one.
 
-    A writer commits at least once a second, from a thread of its own while nothing is written. After an error
-    that undid uncommitted changes it repeats that error instead of going on.
+    A writer commits at least once a second; between writes a thread of its own does. After an error that undid
+    uncommitted changes, the writer raises that error again instead of going on.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: WriterLock | None) -> None:
         self.path = path
         self._connection = connection
-        self._explained = explained(path)
+        self._errors = run_file_errors(path)
         self._lock = lock
         self._mutex = threading.Lock()
         self._broken: RunFileError | None = None
@@ -118,7 +118,7 @@ class Database:
     @classmethod
     def writer(cls, path: Path) -> Self:
         """Open for writing, bringing an older schema up to date."""
-        with explained(path), ExitStack() as undo:
+        with run_file_errors(path), ExitStack() as undo:
             _need_file(path)
             lock = WriterLock(path)
             undo.callback(lock.release)
@@ -134,8 +134,8 @@ class Database:
 
     @classmethod
     def reader(cls, path: Path) -> Self:
-        """Open for reading; a file of an older schema is brought up to date first, which takes permission to write."""
-        with explained(path), ExitStack() as undo:
+        """Open for reading. A file of an older schema is first brought up to date, which needs permission to write."""
+        with run_file_errors(path), ExitStack() as undo:
             _need_file(path)
             with closing(_connect_reader(path)) as first:
                 _check(path, first)
@@ -148,23 +148,23 @@ class Database:
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a query."""
-        with self._explained:
+        with self._errors:
             return self._connection.execute(query, values).fetchall()
 
     def rows_among(self, query: str, ids: Sequence[object], *before: object) -> list[tuple[Any, ...]]:
-        """All rows of a query that has {} in place of the ids, however many, and `before` before them."""
+        """All rows of a query with {} in place of any number of ids; `before` are the values before them."""
         parts = [ids[start : start + IDS_PER_QUERY] for start in range(0, len(ids), IDS_PER_QUERY)]
-        return [row for part in parts for row in self.rows(query.format(marks(part)), *before, *part)]
+        return [row for part in parts for row in self.rows(query.format(placeholders(part)), *before, *part)]
 
     def stream(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query as they are asked for. They may be left before their end, and the file closed then."""
-        with self._explained:
-            # A loop, since `yield from` would close the cursor when it is left, which a closed file can't do.
+        """The rows of a query, one at a time. The caller may stop early and close the file."""
+        with self._errors:
+            # A loop, since `yield from` closes the cursor of a caller that stops early, and fails on a closed file.
             for row in self._connection.execute(query, values):  # noqa: UP028
                 yield row
 
     def execute(self, query: str, values: Sequence[object]) -> int:
-        """Run one statement that changes something, inside `writing`; gives the key of the row that was last added."""
+        """Run one statement that changes something, inside `writing`; returns the key of the row added last."""
         return self._connection.execute(query, tuple(values)).lastrowid or 0
 
     def execute_all(self, query: str, rows: Sequence[Sequence[object]]) -> None:
@@ -174,16 +174,16 @@ class Database:
 
     @contextmanager
     def writing(self, *, commit: bool = False) -> Iterator[None]:
-        """One change inside the open transaction, which ends here if asked to or if it is due.
+        """One change inside the open transaction; commits with `commit`, or if a commit is due.
 
-        Whatever ends the block early, an interrupt too, undoes what it wrote and leaves earlier changes.
+        An error or interrupt in the block undoes the block's changes and leaves earlier ones.
         """
         with self._mutex:
             if self._broken:
                 raise self._broken
             uncommitted = self._connection.in_transaction
             try:
-                with self._explained:
+                with self._errors:
                     if not uncommitted:
                         self._connection.execute("BEGIN IMMEDIATE")
                     with self._whole():
@@ -192,7 +192,7 @@ class Database:
                         self._connection.execute("COMMIT")
                         self._due = time.monotonic() + COMMIT_SECONDS
             except RunFileError as error:
-                # Rolled back, and with it earlier changes that the caller takes for stored.
+                # SQLite rolled back earlier changes as well, which the caller takes for stored.
                 if uncommitted and not self._connection.in_transaction:
                     self._broken = error
                 raise
@@ -203,7 +203,7 @@ class Database:
         try:
             yield
         except BaseException:
-            if self._connection.in_transaction:  # an error such as a full disk has undone all of it by itself
+            if self._connection.in_transaction:  # a full disk, for one, has undone all of it already
                 self._connection.execute("ROLLBACK TO change")
                 self._connection.execute("RELEASE change")
             raise
@@ -211,11 +211,11 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All that is read in this block is of one moment, whatever another process writes meanwhile."""
+        """All reads in this block see the file as of one moment, whatever another process writes meanwhile."""
         if self._lock:  # nobody else writes outcomes
             yield
             return
-        with self._explained:
+        with self._errors:
             self._connection.execute("BEGIN")
             try:
                 yield
@@ -224,7 +224,7 @@ class Database:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """All that is written in this block, whole or not at all: it is committed at the end, undone if that fails."""
+        """Commit all changes of this block together at its end, or none of them."""
         self.commit()
         self._held = True
         try:
@@ -237,13 +237,13 @@ class Database:
 
     @contextmanager
     def shredding(self) -> Iterator[None]:
-        """All that is removed in this block is overwritten in the file, which then shrinks; nothing stays beside it.
+        """Overwrite in the file all that this block removes, then shrink the file; no copy stays beside it.
 
-        RunLocked where another process has the file open: what it still reads could not be removed.
+        RunLocked if another process has the file open: pages that it still reads can't be removed.
         """
         self.commit()
-        with self._mutex, self._explained:
-            # A log beside the file would keep removed pages for readers; without one nobody may be reading.
+        with self._mutex, self._errors:
+            # A log beside the file would keep removed pages for readers. Leaving log mode fails while anybody reads.
             self._connection.execute("PRAGMA journal_mode = DELETE")
             self._connection.execute("PRAGMA secure_delete = ON")
             self._connection.execute("BEGIN IMMEDIATE")
@@ -260,12 +260,12 @@ class Database:
         with self._mutex:
             self._held = False
             if self._connection.in_transaction:
-                with self._explained:
+                with self._errors:
                     self._connection.execute("ROLLBACK")
 
     def _commit_on_time(self) -> None:
         while not self._closed.wait(COMMIT_SECONDS):
-            # The caller meets the same error at the next put, or at the latest in close.
+            # The caller gets the same error at the next put, or at the latest in close.
             with suppress(RunFileError):
                 self.commit()
 
@@ -288,15 +288,15 @@ class Database:
             self.commit()
 
 
-def marks(values: Sized) -> str:
-    """SQL's place for each of these values, for `IN ({})`."""
+def placeholders(values: Sized) -> str:
+    """One question mark for each of these values, for `IN ({})`."""
     return ",".join("?" * len(values))
 
 
 def _connect_reader(path: Path) -> sqlite3.Connection:
     """A connection that can't change anything; it may be open while another process writes."""
-    # SQLite reads a WAL file with a -wal and a -shm beside it. Where the folder takes none and no writer left
-    # any, the file alone is whole. Read-write otherwise: a read-only connection leaves both files behind.
+    # SQLite needs a -wal and a -shm file beside a WAL database. If the folder is read-only and no writer left them, the
+    # file alone is complete. Else connect read-write: a read-only connection would leave both files behind.
     alone = not os.access(path.parent, os.W_OK, effective_ids=True) and not Path(f"{path}-wal").exists()
     db = connect(path, "ro&immutable=1" if alone else "rw")
     db.execute("PRAGMA query_only = ON")
@@ -304,7 +304,7 @@ def _connect_reader(path: Path) -> sqlite3.Connection:
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection to a file that is there; `mode` is "rw", or another of SQLite's with its parameters."""
+    """A connection to an existing file; `mode` is "rw", or another mode of SQLite with its parameters."""
     db = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
@@ -325,7 +325,7 @@ def _need_file(path: Path) -> None:
 
 
 def _check(path: Path, db: sqlite3.Connection) -> None:
-    """Refuse what is no run file, is newer than this program, or is damaged as far as a quick look tells."""
+    """Refuse a file that is no run file, that a newer program made, or that a quick check finds damaged."""
     size = path.stat().st_size
     if not size:
         raise damaged(path, "it is empty")
@@ -337,6 +337,6 @@ def _check(path: Path, db: sqlite3.Connection) -> None:
             f"{path}: a newer pathway-local made it (schema {version}, this one knows {len(MIGRATIONS)})",
             "Update pathway-local.",
         )
-    # SQLite itself finds a file cut short; looking at every page of a large one would take minutes.
+    # SQLite itself finds a truncated file; checking every page of a large one would take minutes.
     if size <= CHECKED_BYTES and db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise damaged(path, "the run file is damaged")

@@ -1,4 +1,4 @@
-"""The commands that wrote to a run, each with its beginning, its end and what it worked with."""
+"""The commands that wrote to a run: when each began and ended, and its facts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import Value
 
 WRITTEN = "written"
-"""The fact of a job with name and SHA-256 of a file that it wrote for others: a batch file, a rating sheet."""
+"""The fact of a job with the name and SHA-256 of a file that it wrote for others, such as a rating sheet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,14 @@ class Job:
 
 
 class Jobs:
-    """The jobs of an open run; what they note also goes into its audit trail."""
+    """The jobs of an open run; each change also goes into its audit trail."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
         self._trail = AuditTrail(db)
 
     def begin(self, command: Sequence[str], facts: Mapping[str, Value]) -> int:
-        """Note that a command starts to write; gives its id."""
+        """Record that a command starts to write; returns the job's id."""
         said = recorded(command)
         with self._db.writing(commit=True):
             row = (to_json(said), to_json(dict(facts)), now())
@@ -50,14 +50,14 @@ class Jobs:
         return job
 
     def learn(self, job: int, facts: Mapping[str, Value]) -> None:
-        """Add facts that came to be known while the command ran."""
+        """Add facts that a command learned while it ran."""
         with self._db.writing(commit=True):
             [(known,)] = self._db.rows("SELECT facts FROM jobs WHERE id = ?", job)
             self._db.execute("UPDATE jobs SET facts = ? WHERE id = ?", (to_json(json.loads(known) | facts), job))
             self._trail.append_within("job goes on", {"job": job, **facts})
 
     def end(self, job: int, status: str, counts: Mapping[str, int]) -> None:
-        """Note how a command ended."""
+        """Record how a command ended."""
         with self._db.writing(commit=True):
             row = (now(), status, to_json(dict(counts)), job)
             self._db.execute("UPDATE jobs SET ended = ?, status = ?, counts = ? WHERE id = ?", row)

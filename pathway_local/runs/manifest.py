@@ -1,4 +1,4 @@
-"""What a job ran on: versions and machine, for the manifest."""
+"""The environment of a job, for the manifest: versions and machine."""
 
 import os
 import platform

@@ -1,13 +1,17 @@
-"""The schema of a run file: numbered steps. A step that was released is never changed, a change is a new step."""
+"""The schema of a run file, as numbered steps.
+
+Old runs open for ever, so a released step never changes: append a new one. Each file records how many steps it has
+seen, and `migrate` applies the others. Columns that `content` hashes must keep their values.
+"""
 
 import sqlite3
 from collections.abc import Sequence
 
-# In the file's header: tells a run file from any other SQLite file.
+# This number in a file's header tells a run file from any other SQLite file.
 APPLICATION_ID = 0x50774C52
 
-# A superseded outcome is a verdict that once was the current one; the partial index leaves one current
-# outcome per case and rater. No rule on `kind` or on names: what may be stored is decided where values are made.
+# A superseded outcome is a verdict that another outcome replaced. The partial index allows one current outcome per
+# case and rater, and makes INSERT OR REPLACE replace it. No CHECK on kinds or names: a new kind would need a new table.
 FIRST = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     "CREATE TABLE run (key BLOB NOT NULL, created TEXT NOT NULL)",
@@ -63,8 +67,8 @@ FIRST = (
     "CREATE UNIQUE INDEX current_outcomes ON outcomes (case_key, rater_id) WHERE superseded = 0",
 )
 
-# A handout is a case that was given away under an id made for it: its random id tells nobody which case it is.
-# Inclusions hold every case that could have been drawn into a sample, with its chance.
+# A handout is a case that was given to a person or a service under a random id, which does not tell which case it is.
+# Inclusions hold every case that a sample could have drawn, with its probability.
 HANDOUTS_AND_SAMPLES = (
     """CREATE TABLE handouts (
         custom_id TEXT PRIMARY KEY,
@@ -100,8 +104,8 @@ HANDOUTS_AND_SAMPLES = (
     ) WITHOUT ROWID""",
 )
 
-# Entries are added at the end and stay as they are; a REPLACE deletes without asking a trigger, so the number
-# of a new entry is checked as well.
+# Triggers refuse every change of an entry. INSERT OR REPLACE deletes rows without asking a trigger, so the third one
+# also checks that a new entry has the next number.
 AUDIT = (
     "CREATE TABLE audit (id INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL)",
     "CREATE TRIGGER audit_keeps BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END",
@@ -111,7 +115,7 @@ AUDIT = (
         BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END""",
 )
 
-# A stratum once was a column's value, and the column could be a text to judge: its number does as well.
+# A stratum once was a column's value, possibly a text to judge: its number serves as well.
 STRATA = (
     """UPDATE inclusions SET stratum = numbered_strata.number FROM (
         SELECT sample_id, case_id, DENSE_RANK() OVER (PARTITION BY sample_id ORDER BY stratum) - 1 AS number
@@ -120,20 +124,40 @@ STRATA = (
     WHERE inclusions.sample_id = numbered_strata.sample_id AND inclusions.case_id = numbered_strata.case_id""",
 )
 
-MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES, AUDIT, STRATA)
+# Bad rows once had only a message, "FILE line 7: REASON" or "FILE row 7: REASON". From it come `source` and `reason`;
+# rtrim with the digits drops the number, so that file names with blanks and digits stay whole. `source_row` counts data
+# rows, which the message does not, so it is the case's. A message of any other form leaves the columns empty.
+BAD_ROWS = (
+    "ALTER TABLE outcomes ADD COLUMN source TEXT",
+    "ALTER TABLE outcomes ADD COLUMN source_row INTEGER",
+    "ALTER TABLE outcomes ADD COLUMN reason TEXT",
+    """UPDATE outcomes SET
+        source = CASE WHEN told.file LIKE '% line ' THEN substr(told.file, 1, length(told.file) - 6)
+            WHEN told.file LIKE '% row ' THEN substr(told.file, 1, length(told.file) - 5) END,
+        source_row = told.row, reason = told.reason
+    FROM (
+        SELECT outcomes.id, row, substr(failure_message, instr(failure_message, ': ') + 2) AS reason,
+            rtrim(substr(failure_message, 1, instr(failure_message, ': ') - 1), '0123456789') AS file
+        FROM outcomes JOIN cases ON key = case_key
+        WHERE failure_kind = 'bad-row'
+    ) AS told
+    WHERE outcomes.id = told.id AND (told.file LIKE '% line ' OR told.file LIKE '% row ')""",
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES, AUDIT, STRATA, BAD_ROWS)
 
 
 def schema_version(db: sqlite3.Connection) -> int:
-    """How many of the steps a file has seen; 0 for a file that is no run file."""
+    """The number of steps that a file has seen; 0 for a file that is no run file."""
     ours = db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
     return int(db.execute("PRAGMA user_version").fetchone()[0]) if ours else 0
 
 
 def migrate(db: sqlite3.Connection) -> None:
-    """Apply the steps that the file has not seen, each whole or not at all.
+    """Apply the steps that the file has not seen, each completely or not at all.
 
-    What a step overwrites is gone from the file's pages. `db` must be in autocommit mode (isolation_level None) and
-    hold no open transaction.
+    Values that a step overwrites are gone from the file's pages (`secure_delete`). `db` must be in autocommit mode
+    (isolation_level None), since Python's own transactions would commit in the middle of a step.
     """
     done = schema_version(db)
     for number, statements in enumerate(MIGRATIONS[done:], start=done + 1):

@@ -1,4 +1,4 @@
-"""Removing texts, or all that is known of cases, from a run file for good: overwritten, not just marked as free."""
+"""Removes texts, or everything about cases, from a run file: overwritten, not only marked as free."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ _ALL = ("inclusions", "samples", "handouts", "outcomes", "cases")
 
 
 def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
-    """Remove from the run at `path`, with an entry in its audit trail; how many of what.
+    """Remove texts or everything from the run at `path` and record it in the audit trail; returns counts by name.
 
-    "text" removes what raters wrote, current and superseded, and leaves scores, probabilities, ids and kept
-    metadata. "all" leaves rubrics, raters, what jobs did but not their command lines, and the audit trail, and gives
-    the run another key, so that its old fingerprints can't be compared with anything. RunLocked where another
-    process has the run open.
+    "text" removes the texts of raters, current and superseded; scores, probabilities, ids and kept metadata stay.
+    With "all", only rubrics, raters, jobs without their command lines and the audit trail stay, and the run gets
+    a new key, so that nobody can compare its old fingerprints with texts. RunLocked if another process has the run
+    open.
     """
     with RunFile.open(path) as run:
         counts = _count(run, what)
@@ -39,7 +39,7 @@ def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
 
 
 def exported(run: RunFile) -> list[str]:
-    """The names of files that left the run, as its audit trail has them; a purge reaches none of them."""
+    """The names of files that were written from the run, by its audit trail; a purge reaches none of them."""
     said = (
         entry.facts if entry.event == "export" else entry.facts.get(WRITTEN)
         for entry in AuditTrail(run.database).entries()

@@ -1,4 +1,4 @@
-"""What goes into a run and what comes out of it: one outcome of one case, with what it took."""
+"""One outcome of one case, as it goes into a run and as it comes out."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,14 +6,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from pathway_local.case import Case
+from pathway_local.case import CaseRef
 from pathway_local.rater import Rater
 from pathway_local.runs.stored_outcome import from_columns
 from pathway_local.verdict import NO_TOKENS, Outcome, Tokens
 
 
 class Record(Struct, frozen=True):
-    """One stored outcome: whose, of which case, and what it took."""
+    """One stored outcome: its case, its rater, and the tokens that it took."""
 
     case_id: str
     row: int
@@ -27,18 +27,17 @@ class Record(Struct, frozen=True):
 
 
 class CaseOutcome(Struct, frozen=True):
-    """One outcome to store: of which case, with which texts, and the tokens that it took."""
+    """One outcome to store: its case, and the tokens that it took."""
 
-    case: Case
-    case_hash: str
+    case: CaseRef
     outcome: Outcome
     tokens: Tokens = NO_TOKENS
 
 
 def record_of(raters: Mapping[int, Rater], row: Sequence[Any]) -> Record:
-    """The record of a row of the run's tables; `raters` are those of the run by their number there."""
-    case_id, position, numbered, metadata, rater_id, scores, fields, marks, kind, message, case_hash, *tokens = row
+    """The record in a row of the run's tables; `raters` are the run's by their id there."""
+    case_id, position, numbered, metadata, rater_id, case_hash, *rest = row
     rater = raters[rater_id]
-    outcome, kept = from_columns((scores, fields, marks, kind, message)), json.loads(metadata)
-    numbered, taken = bool(numbered), Tokens(*tokens)
-    return Record(case_id, position, numbered, kept, rater.name, rater.rubric, outcome, case_hash, taken)
+    outcome, tokens = from_columns(rest[:-3]), Tokens(*rest[-3:])
+    kept = json.loads(metadata)
+    return Record(case_id, position, bool(numbered), kept, rater.name, rater.rubric, outcome, case_hash, tokens)

@@ -1,4 +1,4 @@
-"""The cases file of a run: its columns are matched the way they were when it was judged first."""
+"""The cases file of a run: its columns are matched as when the run was first judged."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -21,10 +21,10 @@ def cases_of(
     mapping: Mapping[str, str] | None = None,
     pseudonyms: Pseudonyms | None = None,
 ) -> CasesFile:
-    """The cases file at `path` for these rubrics; what is given here comes before what the run remembers.
+    """The cases file at `path` for these rubrics; arguments take precedence over what the run remembers.
 
-    With `pseudonyms` its cases are known by these. UsageError where the run has them by another key, or has none;
-    RunFileError where the run knows its cases by row numbers and these would have ids, or the other way round.
+    With `pseudonyms` these replace the cases' ids. UsageError if the run's ids are no pseudonyms, or of another key.
+    RunFileError if the run's cases have row numbers as ids and these have ids of their own, or the other way round.
     """
     known = list(rubrics)
     needed = {rubric.name: tuple(rubric.inputs) for rubric in known}
@@ -41,7 +41,7 @@ def cases_of(
 
 
 def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None:
-    """Keep how the columns of `cases` were matched, for when the run goes on."""
+    """Store how the columns of `cases` were matched, for the next command."""
     before, _ = remembered_columns(run)
     run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column})
     if cases.pseudonyms:
@@ -49,7 +49,7 @@ def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None
 
 
 def _checked(given: Pseudonyms | None, run: RunFile | None, cases: CasesFile) -> Pseudonyms | None:
-    """The pseudonyms that are given, if they are the run's."""
+    """The given pseudonyms, if they are the run's. Raises UsageError."""
     known = run.get_setting(PSEUDONYMS) if run else None
     if given is None:
         if known is not None:
@@ -65,7 +65,7 @@ def _checked(given: Pseudonyms | None, run: RunFile | None, cases: CasesFile) ->
 
 
 def remembered_columns(run: RunFile) -> tuple[dict[str, str], str | None]:
-    """The column of each input that was given for the run's cases, and the one that their ids were read from."""
+    """The column that the user gave for each input of the run's cases, and the column of their ids."""
     kept = run.get_setting(SETTING)
     if not isinstance(kept, dict):
         return {}, None

@@ -1,6 +1,6 @@
-"""A run: one file with everything a scoring job produced, and no text of a case.
+"""A run: one file with everything that jobs produced, and no text of a case.
 
-Tables and values meet here; `migrations` holds the schema, `database` the file that it lives in.
+This module turns values into rows and back; `migrations` has the schema, `database` the SQLite file.
 """
 
 import hashlib
@@ -14,20 +14,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from pathway_local.case import Case
+from pathway_local.case import CaseRef
 from pathway_local.errors import RaterChanged, RunFileError, UnknownName
 from pathway_local.rater import Rater
 from pathway_local.runs.audit import now
-from pathway_local.runs.database import Database, damaged, decoding, explained, marks
+from pathway_local.runs.database import Database, damaged, decoding, placeholders, run_file_errors
 from pathway_local.runs.jobs import Job, Jobs
 from pathway_local.runs.migrations import migrate
 from pathway_local.runs.record import CaseOutcome, Record, record_of
-from pathway_local.runs.stored_outcome import to_columns, to_json
+from pathway_local.runs.stored_outcome import COLUMNS, to_columns, to_json
 from pathway_local.system.private_file import create
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, storable
 
 KEY_BYTES = 32
-# A verdict with its analysis takes one to three KiB: SQLite's usual 4096 would leave up to half of each page empty.
+# A verdict with its analysis takes one to three KiB: with SQLite's usual 4096, up to half of each page stays empty.
 PAGE_BYTES = 16384
 
 _CASES = "SELECT case_id, key, row, metadata FROM cases WHERE case_id IN ({})"
@@ -42,11 +42,10 @@ _SUPERSEDE = """
     UPDATE outcomes SET superseded = 1
     WHERE case_key = ? AND rater_id = ? AND superseded = 0 AND failure_kind IS NULL AND (case_hash <> ? OR ?)
 """
-_PUT = """
+_PUT = f"""
     INSERT OR REPLACE INTO outcomes (
-        case_key, rater_id, case_hash, scores, fields, marks, failure_kind, failure_message,
-        prompt_tokens, cached_tokens, generated_tokens
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        case_key, rater_id, case_hash, {COLUMNS}, prompt_tokens, cached_tokens, generated_tokens
+    ) VALUES ({placeholders(range(14))})
 """
 _JUDGED = """
     SELECT case_id, case_hash FROM cases JOIN outcomes ON case_key = key
@@ -54,36 +53,35 @@ _JUDGED = """
 """
 _BAD_ROWS = """
     SELECT outcomes.id, case_id FROM cases JOIN outcomes ON case_key = key
-    WHERE rater_id = ? AND failure_kind = 'bad-row' AND instr(failure_message, ?) = 1
+    WHERE rater_id = ? AND source = ?
 """
 # CROSS JOIN fixes the order of the loops: rows come by an index, so nothing is sorted or held in memory.
-_RECORDS = """
-    SELECT case_id, row, numbered, metadata, rater_id, scores, fields, marks, failure_kind, failure_message,
-        case_hash, prompt_tokens, cached_tokens, generated_tokens
+_RECORDS = f"""
+    SELECT case_id, row, numbered, metadata, rater_id, case_hash, {COLUMNS},
+        prompt_tokens, cached_tokens, generated_tokens
     FROM cases CROSS JOIN outcomes ON case_key = key
-    WHERE superseded = 0 AND rater_id IN ({}) ORDER BY row, key, rater_id
+    WHERE superseded = 0 AND rater_id IN ({{}}) ORDER BY row, key, rater_id
 """
 
 
 class RunFile:
     """A run file, open for one writer (`create`, `open`) or a reader (`read`).
 
-    A writer commits by itself at least once a second, from a thread of its own when nothing else is put; a
-    process that is killed loses what came after the last commit and nothing else. Lone surrogates, which no
-    file can hold as UTF-8, are stored as U+FFFD.
+    A writer commits at least once a second, also while nobody puts anything; a killed process loses only what came
+    after the last commit. Lone surrogates, which UTF-8 can't hold, are stored as U+FFFD.
 
     Errors, from any method: RunLocked, RunDamaged, RunFileError (no space, no permission, a failing disk).
-    After one that undid uncommitted outcomes the writer repeats it instead of going on.
+    After an error that undid uncommitted outcomes, the writer raises it again instead of going on.
     """
 
     key: bytes
     """32 random bytes made with the file, for `case.fingerprint`."""
 
     numbered: bool | None
-    """Whether the ids of the cases that were judged, rated, sampled or given away are row numbers; None before them."""
+    """Whether the run's cases have row numbers as ids; None before the first case."""
 
     database: Database
-    """The file itself, for modules that keep tables of their own in it."""
+    """The SQLite file, for modules with tables of their own in it."""
 
     def __init__(self, db: Database) -> None:
         """Not for callers: `create`, `open` and `read` make one."""
@@ -99,9 +97,9 @@ class RunFile:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> Self:
-        """Make a new run, 0600, and open it for writing. RunFileError where something has that name already."""
+        """Make a new run, 0600, and open it for writing. RunFileError if that name is taken."""
         path = Path(path)
-        with explained(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        with run_file_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
             db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             migrate(db)
             db.execute("INSERT INTO run VALUES (?, ?)", (secrets.token_bytes(KEY_BYTES), now()))
@@ -117,7 +115,7 @@ class RunFile:
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """Open an existing run for reading, also while another process writes to it.
 
-        A run of an older schema is brought up to date first, which takes permission to write.
+        A run of an older schema is first brought up to date, which needs permission to write.
         """
         return cls(Database.reader(Path(path)))
 
@@ -130,16 +128,16 @@ class RunFile:
         self.close()
 
     def close(self) -> None:
-        """Commit what was put, close the file and let the next writer in. A second call does nothing."""
+        """Commit, close the file and let the next writer in. A second call does nothing."""
         self._db.close()
 
     def commit(self) -> None:
-        """Put what is not yet committed on the disk, now."""
+        """Commit now."""
         self._db.commit()
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """All that is put in this block, whole or not at all."""
+        """Store all changes of this block, or none."""
         numbered = self.numbered
         try:
             with self._db.together():
@@ -149,9 +147,9 @@ class RunFile:
             raise
 
     def add_rubric(self, name: str, text: str) -> str:
-        """Keep a rubric's text whole and give its SHA-256 as hex digits.
+        """Store a rubric's whole text; returns its SHA-256 as hex digits.
 
-        RaterChanged where verdicts were given under another text of that name.
+        RaterChanged if the run has outcomes under another text of that name.
         """
         sha256 = _sha256(text)
         with self._db.writing(commit=True):
@@ -172,10 +170,10 @@ class RunFile:
         return {name: text for name, text, _ in rows}
 
     def add_rater(self, rater: Rater) -> int:
-        """The id of a rater, new or as stored; see `Rater.completed` for what is then filled in.
+        """The id of a rater, which is added if new; `Rater.completed` fills in facts that the stored one lacks.
 
-        UnknownName where its rubric was not added; RaterChanged, naming what differs, where outcomes of another
-        rater of that name and rubric are stored.
+        UnknownName if its rubric was not added; RaterChanged, which names the differences, if the run has outcomes of
+        another rater with that name and rubric.
         """
         with self._db.writing(commit=True):
             rubric_id = {name: id for id, name in self._db.rows("SELECT id, name FROM rubrics")}
@@ -209,7 +207,7 @@ class RunFile:
         return found
 
     def judged(self, rater_id: int, case_ids: Sequence[str]) -> dict[str, str]:
-        """The case hash of each of these cases that has a verdict; a failure is none, it is tried again."""
+        """The hash of each of these cases that has a verdict; failures are left out, since they are tried again."""
         asked = {storable(case_id): case_id for case_id in case_ids}
         found = self._db.rows_among(_JUDGED, list(asked), rater_id)
         return {asked[case_id]: case_hash for case_id, case_hash in found}
@@ -217,8 +215,7 @@ class RunFile:
     def put(
         self,
         rater_id: int,
-        case: Case,
-        case_hash: str,
+        case: CaseRef,
         outcome: Outcome,
         *,
         keep: Collection[str] | None = (),
@@ -226,11 +223,11 @@ class RunFile:
     ) -> None:
         """Store the rater's one current outcome of a case, with the metadata columns named in `keep` (None: all).
 
-        It takes the place of the one before. A verdict stays in the file as superseded where the case's texts
-        changed or a failure takes its place. Probabilities keep seven digits, which is what float32 holds.
-        RunFileError where row-number ids and explicit ids would mix; ValueError for a number that is not finite.
+        It replaces the outcome before. A replaced verdict stays in the file as superseded if the case's texts have
+        changed or a failure replaces it. Probabilities keep seven digits, as many as float32 has.
+        RunFileError if row numbers and other ids would mix; ValueError for a number that is not finite.
         """
-        self.put_all(rater_id, [CaseOutcome(case, case_hash, outcome, tokens)], keep=keep)
+        self.put_all(rater_id, [CaseOutcome(case, outcome, tokens)], keep=keep)
 
     def put_all(self, rater_id: int, outcomes: Sequence[CaseOutcome], *, keep: Collection[str] | None = ()) -> None:
         """Store the rater's outcomes of several cases, each once, in one step; see `put`."""
@@ -240,32 +237,32 @@ class RunFile:
             known = self._store_cases(cases, keep)
             keys = self._keys(cases, known, keep)
             again = [
-                (key, rater_id, each.case_hash, isinstance(each.outcome, Failure))
+                (key, rater_id, each.case.hash, isinstance(each.outcome, Failure))
                 for key, each in zip(keys, outcomes, strict=True)
                 if storable(each.case.id) in known
             ]
             self._db.execute_all(_SUPERSEDE, again)
             rows = [
-                (key, rater_id, each.case_hash, *column, each.tokens.prompt, each.tokens.cached, each.tokens.generated)
+                (key, rater_id, each.case.hash, *column, each.tokens.prompt, each.tokens.cached, each.tokens.generated)
                 for key, each, column in zip(keys, outcomes, columns, strict=True)
             ]
             self._db.execute_all(_PUT, rows)
 
     def forget_bad_rows(self, rater_id: int, source: str, still_bad: Collection[str]) -> None:
-        """Drop the rater's failures on rows of the file `source` that were no cases, except `still_bad` ones.
+        """Remove the rater's failures on bad rows of the file `source`, except those of the ids in `still_bad`.
 
-        A verdict that such a failure took the place of stays in the file, as superseded.
+        A verdict that such a failure replaced stays in the file as superseded.
         """
-        rows = self._db.rows(_BAD_ROWS, rater_id, f"{source} ")
+        rows = self._db.rows(_BAD_ROWS, rater_id, source)
         with self._db.writing():
             for outcome_id, case_id in rows:
                 if case_id not in still_bad:
                     self._db.execute("DELETE FROM outcomes WHERE id = ?", (outcome_id,))
 
-    def keep_metadata(self, cases: Iterable[Case], keep: Collection[str] | None) -> None:
+    def keep_metadata(self, cases: Iterable[CaseRef], keep: Collection[str] | None) -> None:
         """Fill in the metadata columns named in `keep` (None: all) and the row of cases that the run has.
 
-        Give only cases whose texts match: with row-number ids another case may have the id by now.
+        Give only cases with the texts that were judged: a row number may be another case's id by now.
         """
         there = list(cases)
         if there:
@@ -275,8 +272,8 @@ class RunFile:
     def records(self, rater: str | None = None, rubric: str | None = None) -> Iterator[Record]:
         """The current outcomes in the order of the cases file, one case's raters in the order they came.
 
-        Streamed: a reader sees the run as it was at the first record; a writer must not put meanwhile.
-        UnknownName for a rater or a rubric that the run does not have.
+        They are streamed: a reader sees the run as it was at the first record, and a writer must not put meanwhile.
+        UnknownName for a rater or a rubric that the run lacks.
         """
         raters = dict(self.raters())
         rater_names = dict.fromkeys(each.name for each in raters.values())
@@ -288,15 +285,15 @@ class RunFile:
         return self._stream({i: r for i, r in raters.items() if rater in (None, r.name) and rubric in (None, r.rubric)})
 
     def begin_job(self, command: Sequence[str], facts: Mapping[str, Value]) -> int:
-        """Note that a command starts to write, with the facts for the manifest; gives its id for `end_job`."""
+        """Record that a command starts to write, with facts for the manifest; returns its id for `end_job`."""
         return Jobs(self._db).begin(command, facts)
 
     def learn(self, job_id: int, facts: Mapping[str, Value]) -> None:
-        """Add to a job's facts what came to be known while it ran."""
+        """Add facts that a job learned while it ran."""
         Jobs(self._db).learn(job_id, facts)
 
     def end_job(self, job_id: int, status: str, counts: Mapping[str, int]) -> None:
-        """Note how a command ended."""
+        """Record how a command ended."""
         Jobs(self._db).end(job_id, status, counts)
 
     def jobs(self) -> list[Job]:
@@ -304,19 +301,19 @@ class RunFile:
         return Jobs(self._db).all()
 
     def get_setting(self, name: str) -> Value:
-        """A stored JSON value; None where nothing is stored under that name."""
+        """A stored JSON value; None if nothing is stored under that name."""
         rows = self._db.rows("SELECT value FROM settings WHERE name = ?", name)
         with decoding(self.path):
             value: Value = json.loads(rows[0][0]) if rows else None
         return value
 
     def set_setting(self, name: str, value: Value) -> None:
-        """Store a small JSON value under a name, in place of the one before."""
+        """Store a small JSON value under a name; it replaces the one before."""
         with self._db.writing(commit=True):
             self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, to_json(value)))
 
     def _stream(self, raters: Mapping[int, Rater]) -> Iterator[Record]:
-        for row in self._db.stream(_RECORDS.format(marks(raters)), *raters):
+        for row in self._db.stream(_RECORDS.format(placeholders(raters)), *raters):
             with decoding(self.path):
                 record = record_of(raters, row)
             yield record
@@ -332,15 +329,15 @@ class RunFile:
         return bool(self._db.rows(query, rater_id))
 
     def _forget_raters(self, column: str, value: int, what: str) -> None:
-        """Delete raters that gave no outcome yet, so that what changed since may take their place; else refuse."""
+        """Delete raters without outcomes, so that a changed one may replace them; raise RaterChanged for others."""
         query = f"SELECT 1 FROM raters JOIN outcomes ON rater_id = raters.id WHERE raters.{column} = ? LIMIT 1"
         if self._db.rows(query, value):
-            hint = "Undo that change, name another run file, or give what has changed a name of its own"
+            hint = "Undo that change, name another run file, or give the changed one a name of its own"
             raise RaterChanged(f"{self.path}: it holds outcomes {what}", f"{hint} (a judge's is its --rater).")
         self._db.execute(f"DELETE FROM raters WHERE {column} = ?", (value,))
 
-    def _store_cases(self, cases: Sequence[Case], keep: Collection[str] | None) -> dict[str, int]:
-        """Bring row and kept metadata of the cases that the run has up to date; the keys of these by stored id."""
+    def _store_cases(self, cases: Sequence[CaseRef], keep: Collection[str] | None) -> dict[str, int]:
+        """Update row and kept metadata of the cases that the run has; returns their keys by stored id."""
         for case in cases:
             self.refuse_mix(numbered=case.numbered)
         found = self._db.rows_among(_CASES, [storable(case.id) for case in cases])
@@ -356,8 +353,8 @@ class RunFile:
         self._db.execute_all(_MOVE_CASE, moved)
         return {case_id: key for case_id, (key, *_) in known.items()}
 
-    def _keys(self, cases: Sequence[Case], known: Mapping[str, int], keep: Collection[str] | None) -> list[int]:
-        """The key of each case, those added that are not `known`."""
+    def _keys(self, cases: Sequence[CaseRef], known: Mapping[str, int], keep: Collection[str] | None) -> list[int]:
+        """The key of each case; adds cases that are not `known`."""
         keys, new = [], []
         last = self._db.rows("SELECT COALESCE(MAX(key), 0) FROM cases")[0][0] if len(known) < len(cases) else 0
         for case in cases:
@@ -372,7 +369,7 @@ class RunFile:
         return keys
 
     def refuse_mix(self, *, numbered: bool) -> None:
-        """RunFileError where this run's cases have the other kind of ids."""
+        """RunFileError if this run's cases have the other kind of ids."""
         if self.numbered in (None, numbered):
             return
         kinds = ("ids of their own", "row numbers as ids")
@@ -382,7 +379,7 @@ class RunFile:
         )
 
 
-def _kept(case: Case, keep: Collection[str] | None) -> dict[str, str]:
+def _kept(case: CaseRef, keep: Collection[str] | None) -> dict[str, str]:
     names = case.metadata if keep is None else keep
     return {name: case.metadata[name] for name in names if name in case.metadata}
 

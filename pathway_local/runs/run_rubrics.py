@@ -1,4 +1,4 @@
-"""A run's rubrics: all of them, or those that a command is about."""
+"""A run's rubrics: all of them, or those that a command needs."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -10,7 +10,7 @@ from pathway_local.runs.run_file import RunFile
 
 
 def rubrics_of(run: RunFile) -> dict[str, Rubric]:
-    """The rubrics of a run by name, from the texts that it keeps."""
+    """The rubrics of a run by name, from their stored texts."""
     return {name: parse_rubric(text, name) for name, text in run.rubrics().items()}
 
 
@@ -20,10 +20,10 @@ def rubrics_named(run: RunFile, name: str | None) -> list[Rubric]:
 
 
 def rubrics_rated_by(run: RunFile, name: str | None, raters: Sequence[str]) -> tuple[list[Rubric], dict[str, str]]:
-    """Those of `rubrics_named` under which each of these raters or groups of raters has rated; and the others.
+    """The rubrics of `rubrics_named` that all of these raters or groups of raters have rated under, and the others.
 
-    The others by name, each with a rater who has not. Raises UnknownName for a rater of none of them, and UsageError
-    where no rubric has all of them.
+    The others come by name, each with a rater who is missing there. Raises UnknownName for a rater of no rubric, and
+    UsageError if no rubric has all raters.
     """
     rubrics = rubrics_named(run, name)
     rated = {

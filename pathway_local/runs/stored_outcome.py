@@ -1,13 +1,15 @@
 """An outcome as a run file's columns and back: JSON that the plain sqlite3 shell can read and query."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pathway_local.verdict import Failure, Outcome, Score, Verdict, storable
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
-Columns = tuple[str | None, str | None, str | None, str | None, str | None]
+COLUMNS = "scores, fields, marks, failure_kind, failure_message, source, source_row, reason"
+"""The columns of an outcome, in the order of `to_columns` and `from_columns`."""
 
 
 def to_json(value: object) -> str:
@@ -15,22 +17,29 @@ def to_json(value: object) -> str:
     return storable(_ENCODE(value))
 
 
-def to_columns(outcome: Outcome) -> Columns:
-    """The columns scores, fields, marks, failure_kind and failure_message.
+def to_columns(outcome: Outcome) -> tuple[object, ...]:
+    """The values of `COLUMNS`.
 
     Scores are `{"NAME": {"value": 4, "probabilities": {"1": 0.02, …}}}`; a probability keeps seven digits.
     """
     if isinstance(outcome, Failure):
-        return None, None, None, storable(outcome.kind), storable(outcome.message)
+        texts = (storable(text) for text in (outcome.kind, outcome.message))
+        place = (storable(outcome.source), outcome.row, storable(outcome.reason)) if outcome.source else (None,) * 3
+        return None, None, None, *texts, *place
     scores = {name: _score_values(score) for name, score in outcome.scores.items()}
-    return to_json(scores), to_json(dict(outcome.fields)), to_json(list(outcome.marks)), None, None
+    return to_json(scores), to_json(dict(outcome.fields)), to_json(list(outcome.marks)), *(None,) * 5
 
 
-def from_columns(columns: Columns) -> Outcome:
+def from_columns(columns: Sequence[Any]) -> Outcome:
     """The outcome of these columns. ValueError, TypeError, LookupError or AttributeError for others."""
-    scores, fields, marks, kind, message = columns
+    scores, fields, marks, kind, message, source, row, reason = columns
     if scores is None or fields is None or marks is None:
-        return Failure(str(kind), str(message))
+        return Failure(str(kind), str(message), str(source or ""), int(row or 0), str(reason or ""))
+    return to_verdict(scores, fields, marks)
+
+
+def to_verdict(scores: str, fields: str, marks: str) -> Verdict:
+    """The verdict of the first three columns; errors as from `from_columns`."""
     by_name = {name: _score(values) for name, values in json.loads(scores).items()}
     return Verdict(by_name, json.loads(fields), tuple(json.loads(marks)))
 

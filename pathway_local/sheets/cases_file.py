@@ -115,7 +115,7 @@ class CasesFile:
 
     def _item(self, row: Row, seen: set[str]) -> Case | BadRow:
         reason = self._flaw(row)
-        name, where = str(row.number), f"{self.path.name} {self.sheet.unit} {row.line}"
+        name, place = str(row.number), f"{self.sheet.unit} {row.line}"
         if self.id_column is not None:
             name = row.cells.get(self.id_column, "")
             usable = name.strip() and not flaw(name)
@@ -123,14 +123,14 @@ class CasesFile:
             if not usable or duplicate:
                 reason = reason or (DUPLICATE if usable else "it has no id")
                 # The run needs an id for a bad row, too; a real id may look like this stand-in.
-                name = where
+                name = f"{self.path.name} {place}"
                 while name in seen:
                     name += "'"
             seen.add(name)
             if usable and not duplicate and self.pseudonyms:
                 name = self.pseudonyms.of(name)
         if reason:
-            return BadRow(name, row.number, where, reason, numbered=self.id_column is None)
+            return BadRow(name, row.number, self.path.name, place, reason, numbered=self.id_column is None)
         inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items() if column in row.cells}
         own = {column: text for column, text in row.cells.items() if column not in self._used}
         metadata = dict.fromkeys(self.metadata, "") | own

@@ -58,7 +58,7 @@ class WorkWriter:
     def _prompts(self, detail: Detail, count: int, seed: int) -> Iterator[Prompt]:
         for rubric in self.rubrics:
             writer = PromptWriter(rubric, self._tokenizer, Chat(), context=CONTEXT, detail=detail)
-            for prompt in writer.write(self._read(rubric, count, seed)):
+            for prompt in writer.write(case.inputs for case in self._read(rubric, count, seed)):
                 assert isinstance(prompt, Prompt), prompt
                 yield prompt
 

@@ -8,7 +8,6 @@ from random import Random
 from demo_judge.cases import MAKERS, make_case
 from demo_judge.made_case import MadeCase
 from demo_judge.world import Split
-from pathway_local.case import Case
 from pathway_local.errors import CaseError
 from pathway_local.prompty.turn import Turn
 from pathway_local.rendering.chat import Chat
@@ -45,7 +44,7 @@ class Teacher:
 
     def lessons(self, rubric: str, cases: Sequence[MadeCase]) -> list[Lesson]:
         """The lessons of these cases, in their order."""
-        prompts = self.writers[rubric].write([Case(str(at), case.inputs) for at, case in enumerate(cases)])
+        prompts = self.writers[rubric].write([case.inputs for case in cases])
         made = []
         for prompt, case in zip(prompts, cases, strict=True):
             if isinstance(prompt, CaseError):
