@@ -49,8 +49,10 @@ Measure again, in the repository: `PYTHONPATH=scripts python -m demo_judge.figur
 
 ## Limits
 The made-up sentences are few and plain. Real answers are longer, argue, hedge and are worded in ways that no list
-holds: there the scores are noise. Use it to see how the tool works, and a judge from `pathway-local judges list` to
-judge.
+holds: there the scores are noise. On 66 cases worded by hand about the same university
+(`tests/hand_written_samples`), it gives the meant score to 3 of 16 under `pathway-answer`, 7 of 16 under
+`groundedness`, 7 of 18 under `contextual-relevance`, and to 4 (completeness) and 5 (correctness) of 16 under
+`gold-answer`. Use it to see how the tool works, and a judge from `pathway-local judges list` to judge.
 """
 
 

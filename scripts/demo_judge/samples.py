@@ -1,0 +1,42 @@
+"""Makes examples/: sample cases for the four built-in rubrics that the demo judge has not seen in training."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+from demo_judge.cases import MAKERS, make_cases
+from demo_judge.world import Split
+
+FOLDER = Path(__file__).parents[2] / "examples"
+CASES = 20
+SEED = 0
+"""The default seed of `demo_judge.cases`. It was settled before the demo judge judged any of these cases."""
+
+SUFFIXES = {"pathway-answer": ".csv", "contextual-relevance": ".csv"}
+"""The others are JSON Lines, so that both kinds of file are among the samples."""
+
+
+def sample_file(rubric: str) -> tuple[str, str]:
+    """The name and the text of the sample file for a rubric; a column meant_SCORE holds each meant score."""
+    rows: list[dict[str, object]] = [
+        {"id": f"{rubric}-{number}", **case.inputs, **{f"meant_{name}": score for name, score in case.scores.items()}}
+        for number, case in enumerate(make_cases(rubric, Split.PHRASINGS, CASES, SEED), 1)
+    ]
+    if SUFFIXES.get(rubric) != ".csv":
+        return f"{rubric}.jsonl", "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return f"{rubric}.csv", text.getvalue()
+
+
+def main() -> None:
+    """Write the sample files of all rubrics."""
+    for name, text in map(sample_file, MAKERS):
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
