@@ -92,7 +92,7 @@ def test_the_samples_judged_as_on_a_processor_are_fine(work: Work) -> None:
     kept = stored()
     compare_judged(work, kept, kept)
     assert work.found.problems == []
-    assert "82 of 82 scores are those of the processor" in work.found.words[0]
+    assert "100 of 100 scores equal the processor's" in work.found.words[0]
 
 
 def test_an_engine_without_a_seal_failures_and_other_weights_are_problems(work: Work) -> None:
@@ -100,7 +100,7 @@ def test_an_engine_without_a_seal_failures_and_other_weights_are_problems(work: 
     found = replace(kept, weights="0" * 64, engine={**kept.engine, "seal": "off"}, failures=2)
     compare_judged(work, found, kept)
     assert work.found.problems == [
-        "the stored verdicts are of others: the demo judge's weights; `scripts/gpu-check --store`",
+        "the stored verdicts are out of date (the demo judge's weights): scripts/gpu-check --store",
         "2 cases failed",
         "the engine was not sealed: off",
     ]
@@ -110,8 +110,8 @@ def test_a_rubric_without_verdicts_is_told(work: Work) -> None:
     kept = stored()
     others = {name: verdicts for name, verdicts in kept.verdicts.items() if name != "groundedness"}
     compare_judged(work, replace(kept, verdicts=others), kept)
-    [problem] = work.found.problems
-    assert problem.startswith("no verdict: 16: groundedness ")
+    problem, *_ = work.found.problems
+    assert problem.startswith("no verdict: 20: groundedness ")
 
 
 def test_the_figures_of_the_benchmark_are_read_as_it_writes_them(work: Work) -> None:

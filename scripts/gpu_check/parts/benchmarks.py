@@ -25,7 +25,7 @@ ON_GPU = ("--cases", "256", "--reply-tokens", "150")
 def run_small(work: Work) -> None:
     """The 0.6b shape on a GPU; without one the tiny shape, whose figures say nothing about a GPU."""
     if work.on_gpu:
-        _bench(work, "--shape", "qwen3-0.6b", *ON_GPU, "--minutes", "2")
+        _bench(work, "--shape", "qwen3-0.6b", *ON_GPU, "--minutes", "1")
         return
     work.found.words.append("no GPU: the tiny shape with few cases, only to see that the benchmark runs")
     _bench(work, "--shape", "tiny", "--cases", "16", "--reply-tokens", "60")
@@ -39,7 +39,7 @@ def run_large(work: Work) -> None:
     elif memory < LARGE_GPU:
         work.found.not_run = f"the GPU has {memory / 1e9:.0f} GB, and this takes {LARGE_GPU / 1e9:.0f}"
     else:
-        _bench(work, "--shape", "qwen3-8b", *ON_GPU, "--minutes", "3")
+        _bench(work, "--shape", "qwen3-8b", *ON_GPU, "--minutes", "1")
 
 
 def _bench(work: Work, *arguments: str) -> None:

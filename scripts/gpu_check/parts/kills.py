@@ -11,7 +11,7 @@ from gpu_check import gpu
 from gpu_check.findings import Figure, Table
 from gpu_check.made import write_cases
 from gpu_check.processes import Process, alive
-from gpu_check.verdicts import Difference, compare, scored
+from gpu_check.verdicts import SAME, Difference, compare, scored
 from gpu_check.watched import Watched
 from gpu_check.work import QUICK, Work
 from pathway_local.rubrics.rubric import load_rubric
@@ -30,10 +30,6 @@ PATIENCE = 10.0
 
 SLACK = 200 * gpu.MIB
 """Bytes of the GPU's memory that may be in use more than before: other programs take and free some, too."""
-
-SAME = 0.9
-"""The share of scores that must be those of the undisturbed run. Not all need be: in another batch 16-bit numbers round
-differently, and made cases are close calls (on a processor 149 of 150 were the same, and all in the next run)."""
 
 
 def run(work: Work) -> None:
