@@ -45,8 +45,8 @@ def run_of(path: Path, outcomes: dict[str, Outcome]) -> Path:
     [
         (GOOD, []),
         (Verdict({}, GOOD.fields), ["no score score"]),
-        (Verdict({"score": Score(9, EVEN)}, GOOD.fields), ["score is 9, which is no value of its scale"]),
-        (Verdict({"score": Score(3)}, GOOD.fields), ["score has probabilities of other values than its scale's"]),
+        (Verdict({"score": Score(9, EVEN)}, GOOD.fields), ["score is 9, which is not on its scale"]),
+        (Verdict({"score": Score(3)}, GOOD.fields), ["the probabilities of score are not those of its scale"]),
         (
             Verdict({"score": Score(3, EVEN | {5: 0.3})}, GOOD.fields),
             ["the probabilities of score do not sum to 1"],

@@ -14,9 +14,8 @@ import yaml
 from rich.console import Console
 
 from benchmark.compare import Found, Wanted, compare
-from benchmark.hardware import hardware, hardware_line
 from benchmark.own import measure_own
-from benchmark.report import tables, told, write
+from benchmark.report import hardware, hardware_line, tables, told, write
 from benchmark.shape import SHAPES
 from benchmark.stage import Stage
 from benchmark.variants import USUAL, groups

@@ -14,7 +14,7 @@ from gpu_check.part import Outcome, Part, not_run, own_command, run_part
 from gpu_check.parts import TITLES, limits
 from gpu_check.processes import end_below_on_signals
 from gpu_check.report import failed, write_report
-from gpu_check.store import store_verdicts
+from gpu_check.samples import store_verdicts
 
 WHOLE = 595.0
 """Seconds for all parts together, though their limits add up to more; the part that matters least comes last."""

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from benchmark.made_cases import write_cases
 from gpu_check import gpu
 from gpu_check.findings import Figure, Table
-from gpu_check.made import write_cases
 from gpu_check.processes import Process, alive
 from gpu_check.verdicts import SAME, Difference, compare, scored
 from gpu_check.watched import Watched
