@@ -209,7 +209,7 @@ def test_nothing_wrong_is_exit_code_0_also_with_a_part_that_can_not_be_run(tmp_p
     skipped = SAVES.replace('words=["so far so good"]', 'not_run="no GPU"')
     assert run_all([part("works", SAVES), part("skipped", skipped)], tmp_path, MACHINE) == 0
     text = (tmp_path / "gpu-check.md").read_text()
-    assert "**Nothing is wrong**: 1 ok, 1 not run." in text
+    assert "**No problems**: 1 ok, 1 not run." in text
     assert "- Not run: no GPU" in text
 
 

@@ -65,7 +65,7 @@ def test_a_run_that_went_on_is_held_against_an_undisturbed_one(work: Work, tmp_p
     compare_runs(work, run_of(tmp_path / "killed.run", {"a": GOOD, "b": GOOD}), whole, 2)
     assert work.found.problems == []
     assert work.found.words == [
-        "2 of 2 cases are there, 0 twice, 0 failed; 2 of 2 scores are those of an undisturbed run"
+        "2 of 2 cases were judged, 0 twice, 0 failed; 2 of 2 scores equal the undisturbed run's"
     ]
 
 
@@ -73,9 +73,9 @@ def test_a_lost_and_a_failed_case_are_told(work: Work, tmp_path: Path) -> None:
     whole = run_of(tmp_path / "whole.run", {"a": GOOD, "b": GOOD, "c": GOOD})
     compare_runs(work, run_of(tmp_path / "killed.run", {"a": GOOD, "b": Failure("engine", "It died.")}), whole, 3)
     assert work.found.problems == [
-        "3 cases were to be judged: 2 are there, 0 twice",
+        "2 of 3 cases were judged, 0 twice",
         "1 cases failed",
-        "only 1 of 3 scores are those of the undisturbed run",
+        "only 1 of 3 scores equal the undisturbed run's",
     ]
 
 
@@ -85,7 +85,7 @@ def test_a_case_that_was_judged_twice_is_told(work: Work, tmp_path: Path) -> Non
         [(rater, _)] = run.raters()
         run.put(rater, case("a"), "1" * 32, GOOD)
     compare_runs(work, killed, whole, 1)
-    assert work.found.problems == ["1 cases were to be judged: 1 are there, 1 twice"]
+    assert work.found.problems == ["1 of 1 cases were judged, 1 twice"]
 
 
 def test_the_samples_judged_as_on_a_processor_are_fine(work: Work) -> None:
