@@ -1,4 +1,4 @@
-"""A script for the scripted engine: the same reply to every case, at once, so that only our own work takes time."""
+"""Scripts an engine that gives the same reply to every case at once, so that only our own work takes time."""
 
 import json
 import math
@@ -23,7 +23,7 @@ def _even(ids: tuple[int, ...]) -> dict[int, float]:
 
 
 def answer(item: Pass) -> PassResult:
-    """The reply, or nothing where one token is asked for; ids that are named are all equally likely."""
+    """Return the reply, or nothing to a pass of one token; all ids of `logprob_ids` are equally likely."""
     reply = _reply() if item.max_tokens > 1 else ()
     shares = (_even(item.logprob_ids),) * (len(reply) + 1) if item.logprob_ids else ()
     return PassResult(item.id, reply, logprobs=shares)
