@@ -256,4 +256,4 @@ def test_a_cases_file_holds_inputs_right_scores_and_the_deciding_words(tmp_path:
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert len({row["id"] for row in rows}) == 7
     wanted = {"id", "question", "gold_answer", "model_answer", "decisive"}
-    assert all(set(row) == wanted | {"true_completeness_score", "true_correctness_score"} for row in rows)
+    assert all(set(row) == wanted | {"meant_completeness_score", "meant_correctness_score"} for row in rows)

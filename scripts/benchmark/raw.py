@@ -115,7 +115,7 @@ class Raw:
         }
 
     def naive(self, work: Asked) -> Told:
-        """Send chunks through `LLM.chat`, the case before the rubric; read JSON by a regex and ask again if it fails."""
+        """Send chunks through `LLM.chat`, the case before the rubric; read JSON by a regex, with a second try."""
         from vllm import SamplingParams
         from vllm.sampling_params import StructuredOutputsParams
 

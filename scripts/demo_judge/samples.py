@@ -5,7 +5,7 @@ import io
 import json
 from pathlib import Path
 
-from demo_judge.cases import MAKERS, make_cases
+from demo_judge.cases import MAKERS, make_cases, row
 from demo_judge.world import Split
 
 FOLDER = Path(__file__).parents[2] / "examples"
@@ -13,18 +13,15 @@ CASES = 20
 SEED = 0
 """The default seed of `demo_judge.cases`. It was settled before the demo judge judged any of these cases."""
 
-SUFFIXES = {"pathway-answer": ".csv", "contextual-relevance": ".csv"}
-"""The others are JSON Lines, so that both kinds of file are among the samples."""
+AS_CSV = ("pathway-answer", "contextual-relevance")
+"""The others are JSON Lines, so that the samples show both kinds of file."""
 
 
 def sample_file(rubric: str) -> tuple[str, str]:
-    """The name and the text of the sample file for a rubric; a column meant_SCORE holds each meant score."""
-    rows: list[dict[str, object]] = [
-        {"id": f"{rubric}-{number}", **case.inputs, **{f"meant_{name}": score for name, score in case.scores.items()}}
-        for number, case in enumerate(make_cases(rubric, Split.PHRASINGS, CASES, SEED), 1)
-    ]
-    if SUFFIXES.get(rubric) != ".csv":
-        return f"{rubric}.jsonl", "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+    """Return the name and the text of a rubric's sample file."""
+    rows = [row(case, number) for number, case in enumerate(make_cases(rubric, Split.PHRASINGS, CASES, SEED), 1)]
+    if rubric not in AS_CSV:
+        return f"{rubric}.jsonl", "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in rows)
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
