@@ -60,5 +60,5 @@ if __name__ == "__main__":
         complain(error)
         code = error.exit_code
     if where.exists() and code != INTERRUPTED:
-        data.print(meant_scores(where))
+        data.print(meant_scores(where), end="\n\n")
     sys.exit(code)
