@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+from typed_here import typing_in
+
 from demo_judge.cases import MAKERS
 from judge_samples import RUBRICS, meant_scores
 from pathway_local.case import Case
@@ -36,3 +39,20 @@ def test_verdicts_with_the_meant_score_are_counted_for_each_score_and_failures_a
 
 def test_the_samples_of_all_made_rubrics_are_judged() -> None:
     assert set(RUBRICS) == set(MAKERS)
+
+
+def test_the_table_of_all_sample_rubrics_fits_80_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with RunFile.create(tmp_path / "samples.run") as run:
+        for name in RUBRICS:
+            rubric = load_rubric(name)
+            run.add_rubric(name, rubric.text)
+            rater = run.add_rater(Rater("demo", "judge", name, {}))
+            for row in range(1, 21):
+                verdict = Verdict({score: Score(1 + row % 5) for score in rubric.format.scores}, {})
+                run.put(rater, Case(f"{name}-{row}", {}, {}, row), f"{row:032x}", verdict)
+    shown = typing_in(tmp_path, monkeypatch, capsys)("summary", "samples.run").out
+    table = shown.partition("* groundedness")[0].splitlines()
+    assert sum(line.strip().startswith(RUBRICS) for line in table) == 5
+    assert max(len(line.rstrip()) for line in table) <= 80

@@ -44,7 +44,9 @@ def show(found: Summary) -> None:
     raters = {group.rater for group in found.groups}
     named = ["rubric", *(["rater"] if len(raters) > 1 else []), *([found.by] if found.by else [])]
     some_failed = any(group.failures for group in found.groups)
-    width = max(len(cell) for _, score in _scores(found) for cell in [*map(str, values), *_counts(score, values)])
+    width = max(
+        (len(cell) for _, score in _scores(found) for cell in [*map(str, values), *_counts(score, values)]), default=0
+    )
     columns = [*named, "n", "mean", "95% interval", _row(map(str, values), width), "conf."]
     rows = [
         [*_names(group, score, named), *_figures(score, _row(_counts(score, values), width))]
