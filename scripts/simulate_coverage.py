@@ -1,11 +1,11 @@
-"""How often the 95% intervals of `pathway-local calibrate` hold the true mean, for scores of known distributions.
+"""Simulates how often the 95% intervals of `pathway-local calibrate` cover the true mean.
 
     .venv/bin/python scripts/simulate_coverage.py [REPLICATIONS]
 
-Each replication makes a file of 2,000 cases with people's scores from the distribution and a judge that errs by
-0.7 of a level, is 0.3 too generous, and fails on 2% of the cases; labels are a random draw of n of them. "file"
-holds against the mean of that file, "population" against the mean of the distribution. "warned" is the share of
-replications in which the command would have said that the interval may be too short.
+Each replication makes a file of 2,000 cases. People's scores come from a known distribution; the judge errs by 0.7 of
+a level, is 0.3 too generous, and fails on 2% of the cases; n cases, drawn at random, have labels. "file" compares with
+the mean of that file, "population" with the mean of the distribution. "warned" is the share of replications in which
+the command warns that the interval may be too short.
 """
 
 import sys
@@ -31,7 +31,7 @@ Scores = NDArray[np.float64]
 
 
 def a_file(rng: np.random.Generator, shares: tuple[float, ...], labels: int) -> tuple[Scores, Scores, Scores]:
-    """People's scores of all cases, the judge's, and the labels of a random draw."""
+    """Return people's scores of all cases, the judge's scores, and the labels of a random draw."""
     truth = rng.choice(LEVELS, p=shares, size=CASES)
     judge = np.clip(np.round(truth + 0.3 + rng.normal(0, 0.7, CASES)), 1, 5)
     judge[rng.random(CASES) < 0.02] = np.nan
@@ -42,13 +42,13 @@ def a_file(rng: np.random.Generator, shares: tuple[float, ...], labels: int) -> 
 
 
 def holds(estimate: Estimate, mean: float) -> bool:
-    """Whether the interval holds the mean; one that is not defined does not."""
+    """Return whether the interval covers the mean; an undefined one does not."""
     interval = estimate.interval
     return isinstance(interval, Interval) and interval.low <= mean <= interval.high
 
 
 def coverage(shares: tuple[float, ...], labels: int, target: Target, replications: int) -> tuple[float, float, float]:
-    """The shares of replications in which the corrected and the plain interval hold the mean, and that are warned."""
+    """Return the shares of replications whose corrected and plain interval cover the mean, and that warn."""
     rng = np.random.default_rng([labels, TARGETS.index(target), round(1000 * shares[-1])])
     counts = np.zeros(3)
     for _ in range(replications):

@@ -14,7 +14,7 @@ from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.system.yaml_places import Places
 from pathway_local.verdict import Score, Value, Verdict
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+SAMPLES = Path(__file__).parent / "hand_written_samples"
 GOLD = load_rubric("gold-answer")
 
 
@@ -55,7 +55,7 @@ def test_the_rules_of_the_gold_answer(answer: str, gold_answer: str, said: Verdi
 
 
 def test_no_sample_case_breaks_a_rule_with_its_own_scores() -> None:
-    for line in (EXAMPLES / "gold-answer.jsonl").read_text().splitlines():
+    for line in (SAMPLES / "gold-answer.jsonl").read_text().splitlines():
         row = json.loads(line)
         said = gold(row["expected_completeness"], row["expected_correctness"])
         assert marks_of(row, said) == (), row["id"]

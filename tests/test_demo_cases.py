@@ -15,6 +15,7 @@ from demo_judge.gold_cases import completeness, correctness
 from demo_judge.held_out_kinds import HELD_OUT_KINDS
 from demo_judge.kind import TRAINED_QUESTIONS, TRAINED_STATEMENTS
 from demo_judge.made_case import MadeCase
+from demo_judge.samples import FOLDER, sample_file
 from demo_judge.sentences import CHATTER, GIVEN, OFF_TOPIC, PLEASANTRIES, REFUSALS, UNKNOWN, VAGUE
 from demo_judge.world import KINDS, Split, held_out
 from pathway_local.rubrics.rubric import load_rubric
@@ -108,6 +109,12 @@ def test_no_slot_is_left_open_and_no_word_doubled(rubric: str, split: Split) -> 
     for case in make_cases(rubric, split, 100, seed=6):
         text = " ".join(map(str, (*case.inputs.values(), *case.fields.values(), case.decisive)))
         assert not re.search(r"\{[a-z]\}|\b(the|a|in|of) \1\b", text, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("rubric", MAKERS)
+def test_the_sample_files_are_as_they_were_drawn(rubric: str) -> None:
+    name, text = sample_file(rubric)
+    assert (FOLDER / name).read_text("utf-8") == text
 
 
 @pytest.mark.parametrize("rubric", MAKERS)
@@ -249,4 +256,4 @@ def test_a_cases_file_holds_inputs_right_scores_and_the_deciding_words(tmp_path:
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert len({row["id"] for row in rows}) == 7
     wanted = {"id", "question", "gold_answer", "model_answer", "decisive"}
-    assert all(set(row) == wanted | {"true_completeness_score", "true_correctness_score"} for row in rows)
+    assert all(set(row) == wanted | {"meant_completeness_score", "meant_correctness_score"} for row in rows)

@@ -24,7 +24,7 @@ def judged(path: Path, outcomes: list[tuple[int, Outcome]]) -> Path:
         rater = run.add_rater(Rater("demo", "judge", rubric.name, {}))
         for number, (right, outcome) in enumerate(outcomes):
             case = Case(
-                f"made-{number}", {}, {"true_score": str(right), "decisive": "context May 3: wrong"}, number + 1
+                f"made-{number}", {}, {"meant_score": str(right), "decisive": "context May 3: wrong"}, number + 1
             )
             run.put(rater, case.ref(f"{number:032x}"), outcome, keep=None)
     return path

@@ -56,10 +56,10 @@ def test_paraphrases_outrank_contradictions(sample: tuple[Path, ScoreFigures, Sc
     expected: dict[str, list[float]] = {"1": [], "5": []}
     with RunFile.read(sample[0]) as opened:
         for record in opened.records(rubric=RUBRIC):
-            if record.metadata["true_score"] in expected and isinstance(record.outcome, Verdict):
+            if record.metadata["meant_score"] in expected and isinstance(record.outcome, Verdict):
                 score = record.outcome.scores["score"].expected()
                 assert score is not None
-                expected[record.metadata["true_score"]].append(score)
+                expected[record.metadata["meant_score"]].append(score)
     pairs = list(product(expected["5"], expected["1"]))
     assert len(pairs) > 80
     assert sum(right > wrong for right, wrong in pairs) / len(pairs) >= 0.9

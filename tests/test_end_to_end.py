@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 COMMAND = Path(sys.executable).with_name("pathway-local")
-ANSWERS = ROOT / "examples" / "pathway-answer.csv"
+ANSWERS = ROOT / "tests" / "hand_written_samples" / "pathway-answer.csv"
 
 
 def run(*arguments: object, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:

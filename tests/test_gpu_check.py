@@ -2,6 +2,8 @@
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -9,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from demo_judge.samples import CASES
 from gpu_check.__main__ import run_all
 from gpu_check.findings import Findings, Table, load_findings
 from gpu_check.part import FOUND, Part, run_part
 from gpu_check.parts import TITLES, limits
 from gpu_check.parts.__main__ import RUN
-from gpu_check.processes import alive, below, kill
+from gpu_check.processes import Process, alive, below, kill
 from gpu_check.report import markdown
 from gpu_check.samples import SAMPLES, of_others, stored
 from gpu_check.verdicts import CLOSE, Difference, Scored, compare
@@ -63,10 +66,10 @@ def test_a_probability_may_be_off_by_a_little() -> None:
     kept = verdicts(three=0.1, four=0.9)
     near = compare(kept, verdicts(three=0.1 + CLOSE / 2, four=0.9 - CLOSE / 2), "small", Difference())
     far = compare(kept, verdicts(three=0.1 + 2 * CLOSE, four=0.9 - 2 * CLOSE), "small", Difference())
-    assert near.problems == []
+    assert near.notes == near.problems == far.problems == []
     assert near.greatest == pytest.approx(CLOSE / 2)
-    [problem] = far.problems
-    assert "small case-1 score" in problem
+    [note] = far.notes
+    assert "small case-1 score" in note
     assert far.equal == 1
 
 
@@ -74,12 +77,22 @@ def test_another_score_is_told() -> None:
     other = verdicts(three=0.1, four=0.9)
     other["case-1"]["score"]["value"] = 3.0
     found = compare(verdicts(three=0.1, four=0.9), other, "small", Difference())
-    assert found.problems == ["another score: 1: small case-1 score (3, not 4)"]
+    assert found.notes == ["different scores: 1: small case-1 score (3, not 4)"]
+    assert found.problems == ["only 0 of 1 scores are equal; at least 90% should be"]
+
+
+@pytest.mark.parametrize("other, failed", [(2, False), (3, True)])
+def test_few_different_scores_are_noted_and_more_than_a_tenth_is_a_problem(other: int, failed: bool) -> None:
+    kept = {f"case-{number}": {"score": {"value": 4.0}} for number in range(20)}
+    found = kept | {f"case-{number}": {"score": {"value": 3.0}} for number in range(other)}
+    difference = compare(kept, found, "small", Difference())
+    assert difference.notes[0].startswith(f"different scores: {other}: small case-0 score (3, not 4), ")
+    assert bool(difference.problems) is failed
 
 
 @pytest.mark.parametrize("kept, found", [({}, {"a": {}}), ({"a": {"score": {"value": 1.0}}}, {})])
 def test_a_case_that_only_one_side_has_is_told(kept: dict[str, Scored], found: dict[str, Scored]) -> None:
-    [problem] = compare(kept, found, "small", Difference()).problems
+    problem, *_ = compare(kept, found, "small", Difference()).problems
     assert problem.startswith("no verdict: 1: small a")
 
 
@@ -96,12 +109,7 @@ def test_the_stored_verdicts_are_of_the_judge_and_the_samples_that_are_shipped()
     assert kept.rubrics == {name: load_rubric(name).sha256 for name in SAMPLES}
     assert kept.engine["device"] == "cpu"
     assert kept.failures == 0
-    assert {name: len(each) for name, each in kept.verdicts.items()} == {
-        "pathway-answer": 16,
-        "groundedness": 16,
-        "contextual-relevance": 18,
-        "gold-answer": 16,
-    }
+    assert {name: len(each) for name, each in kept.verdicts.items()} == dict.fromkeys(SAMPLES, CASES)
 
 
 def test_stored_verdicts_of_others_are_told() -> None:
@@ -139,6 +147,38 @@ def test_nothing_that_a_part_started_is_left(tmp_path: Path, ending: str) -> Non
     assert not (Path("/proc") / str(left)).exists() or _is_zombie(left)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
+def test_a_part_ends_with_the_check_and_so_does_all_that_it_started(tmp_path: Path, number: signal.Signals) -> None:
+    """As in a real part: its engine has its own session, and only the part can tell that the check is gone."""
+    stand_in = f"from gpu_check.processes import *; end_below_on_signals()\n{LEAVES_ONE}\ntime.sleep(60)"
+    check = f"""
+import sys
+from pathlib import Path
+from gpu_check.__main__ import run_all
+from gpu_check.part import Part
+from gpu_check.processes import end_below_on_signals
+end_below_on_signals()
+run_all([Part("stand-in", "", [sys.executable, "-c", {stand_in!r}], 60.0)], Path({str(tmp_path)!r}), {{}})
+"""
+    log = tmp_path / "logs" / "stand-in.log"
+    started: list[Process] = []
+    running = subprocess.Popen([sys.executable, "-c", check], stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 30
+        while not (log.exists() and log.read_text().endswith("\n")) and time.monotonic() < until:
+            time.sleep(0.05)
+        started = below(running.pid)
+        assert len(started) == 2
+        running.send_signal(number)
+        assert running.wait(20) == (-number if number == signal.SIGKILL else 128 + number)
+        while alive(started) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert alive(started) == []
+    finally:
+        kill(started)
+        running.kill()
+
+
 def _is_zombie(pid: int) -> bool:
     return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
 
@@ -169,7 +209,7 @@ def test_nothing_wrong_is_exit_code_0_also_with_a_part_that_can_not_be_run(tmp_p
     skipped = SAVES.replace('words=["so far so good"]', 'not_run="no GPU"')
     assert run_all([part("works", SAVES), part("skipped", skipped)], tmp_path, MACHINE) == 0
     text = (tmp_path / "gpu-check.md").read_text()
-    assert "**Nothing is wrong**: 1 ok, 1 not run." in text
+    assert "**No problems**: 1 ok, 1 not run." in text
     assert "- Not run: no GPU" in text
 
 
@@ -253,8 +293,6 @@ def test_the_command_runs_one_part(tmp_path: Path) -> None:
 
 
 def _command(*arguments: object) -> Any:
-    import subprocess
-
     command = [str(ROOT / "scripts" / "gpu-check"), *map(str, arguments)]
     variables = os.environ | {"PYTHON": sys.executable, "COLUMNS": "200"}
     return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)

@@ -45,8 +45,8 @@ def run_of(path: Path, outcomes: dict[str, Outcome]) -> Path:
     [
         (GOOD, []),
         (Verdict({}, GOOD.fields), ["no score score"]),
-        (Verdict({"score": Score(9, EVEN)}, GOOD.fields), ["score is 9, which is no value of its scale"]),
-        (Verdict({"score": Score(3)}, GOOD.fields), ["score has probabilities of other values than its scale's"]),
+        (Verdict({"score": Score(9, EVEN)}, GOOD.fields), ["score is 9, which is not on its scale"]),
+        (Verdict({"score": Score(3)}, GOOD.fields), ["the probabilities of score are not those of its scale"]),
         (
             Verdict({"score": Score(3, EVEN | {5: 0.3})}, GOOD.fields),
             ["the probabilities of score do not sum to 1"],
@@ -65,7 +65,7 @@ def test_a_run_that_went_on_is_held_against_an_undisturbed_one(work: Work, tmp_p
     compare_runs(work, run_of(tmp_path / "killed.run", {"a": GOOD, "b": GOOD}), whole, 2)
     assert work.found.problems == []
     assert work.found.words == [
-        "2 of 2 cases are there, 0 twice, 0 failed; 2 of 2 scores are those of an undisturbed run"
+        "2 of 2 cases were judged, 0 twice, 0 failed; 2 of 2 scores equal the undisturbed run's"
     ]
 
 
@@ -73,9 +73,9 @@ def test_a_lost_and_a_failed_case_are_told(work: Work, tmp_path: Path) -> None:
     whole = run_of(tmp_path / "whole.run", {"a": GOOD, "b": GOOD, "c": GOOD})
     compare_runs(work, run_of(tmp_path / "killed.run", {"a": GOOD, "b": Failure("engine", "It died.")}), whole, 3)
     assert work.found.problems == [
-        "3 cases were to be judged: 2 are there, 0 twice",
+        "2 of 3 cases were judged, 0 twice",
         "1 cases failed",
-        "only 1 of 3 scores are those of the undisturbed run",
+        "only 1 of 3 scores equal the undisturbed run's",
     ]
 
 
@@ -85,14 +85,14 @@ def test_a_case_that_was_judged_twice_is_told(work: Work, tmp_path: Path) -> Non
         [(rater, _)] = run.raters()
         run.put(rater, case("a", hash="1" * 32), GOOD)
     compare_runs(work, killed, whole, 1)
-    assert work.found.problems == ["1 cases were to be judged: 1 are there, 1 twice"]
+    assert work.found.problems == ["1 of 1 cases were judged, 1 twice"]
 
 
 def test_the_samples_judged_as_on_a_processor_are_fine(work: Work) -> None:
     kept = stored()
     compare_judged(work, kept, kept)
     assert work.found.problems == []
-    assert "82 of 82 scores are those of the processor" in work.found.words[0]
+    assert "100 of 100 scores equal the processor's" in work.found.words[0]
 
 
 def test_an_engine_without_a_seal_failures_and_other_weights_are_problems(work: Work) -> None:
@@ -100,7 +100,7 @@ def test_an_engine_without_a_seal_failures_and_other_weights_are_problems(work: 
     found = replace(kept, weights="0" * 64, engine={**kept.engine, "seal": "off"}, failures=2)
     compare_judged(work, found, kept)
     assert work.found.problems == [
-        "the stored verdicts are of others: the demo judge's weights; `scripts/gpu-check --store`",
+        "the stored verdicts are out of date (the demo judge's weights): scripts/gpu-check --store",
         "2 cases failed",
         "the engine was not sealed: off",
     ]
@@ -110,8 +110,8 @@ def test_a_rubric_without_verdicts_is_told(work: Work) -> None:
     kept = stored()
     others = {name: verdicts for name, verdicts in kept.verdicts.items() if name != "groundedness"}
     compare_judged(work, replace(kept, verdicts=others), kept)
-    [problem] = work.found.problems
-    assert problem.startswith("no verdict: 16: groundedness ")
+    problem, *_ = work.found.problems
+    assert problem.startswith("no verdict: 20: groundedness ")
 
 
 def test_the_figures_of_the_benchmark_are_read_as_it_writes_them(work: Work) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 COMMAND = Path(sys.executable).with_name("pathway-local")
-CASES = ROOT / "examples" / "contextual-relevance.csv"
+CASES = ROOT / "tests" / "hand_written_samples" / "contextual-relevance.csv"
 
 
 def run(*arguments: object, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:

@@ -22,7 +22,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
 
 COMMAND = Path(sys.executable).with_name("pathway-local")
-CASES = Path(__file__).parents[1] / "examples" / "groundedness.jsonl"
+CASES = Path(__file__).parent / "hand_written_samples" / "groundedness.jsonl"
 CONTEXT = 8192
 BUDGET = 30
 """With an end that comes up once in 20 tokens, about one case in five thinks until its budget is spent."""

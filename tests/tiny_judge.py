@@ -17,7 +17,7 @@ TEMPLATE = (
 
 
 def make_tiny_judge(folder: Path) -> Path:
-    """A Qwen3-shaped model folder: config, byte-level BPE tokenizer of the rubrics' and examples' text, safetensors."""
+    """A Qwen3-shaped model folder: config, byte-level BPE tokenizer of the rubrics' and samples' text, safetensors."""
     tokenizer = _tokenizer()
     tokenizer.save(str(folder / "tokenizer.json"))
     told = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END, "pad_token": PAD, "chat_template": TEMPLATE}
@@ -63,7 +63,7 @@ def _favour(table: np.ndarray, favourite: int) -> None:
 
 def _tokenizer() -> Tokenizer:
     # Texts that seldom change: every edit of them changes what this judge says.
-    kinds = ("prompts/*.prompty", "examples/*.csv", "examples/*.jsonl")
+    kinds = ("prompts/*.prompty", "tests/hand_written_samples/*.csv", "tests/hand_written_samples/*.jsonl")
     sources = sorted(path for kind in kinds for path in REPOSITORY.glob(kind))
     texts = (path.read_text("utf-8") for path in sources)
     tokenizer = Tokenizer(models.BPE())

@@ -1,5 +1,6 @@
 """`pathway-local summary`: what a run found."""
 
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
@@ -41,36 +42,58 @@ def show(found: Summary) -> None:
         return
     values = sorted({value for group in found.groups for score in group.scores.values() for value in score.counts})
     raters = {group.rater for group in found.groups}
-    named = ["rubric", "score", *(["rater"] if len(raters) > 1 else []), *([found.by] if found.by else [])]
-    columns = [*named, "n", "mean", "95% interval", *map(str, values), "conf.", "failed"]
+    named = ["rubric", *(["rater"] if len(raters) > 1 else []), *([found.by] if found.by else [])]
+    some_failed = any(group.failures for group in found.groups)
+    width = max(
+        (len(cell) for _, score in _scores(found) for cell in [*map(str, values), *_counts(score, values)]), default=0
+    )
+    columns = [*named, "n", "mean", "95% interval", _row(map(str, values), width), "conf."]
     rows = [
-        [*_names(group, score, named), *_figures(group, score, values)]
-        for group in found.groups
-        for score in group.scores.values()
+        [*_names(group, score, named), *_figures(score, _row(_counts(score, values), width))]
+        for group, score in _scores(found)
     ]
+    if some_failed:
+        columns.append("failed")
+        for row, (group, _) in zip(rows, _scores(found), strict=True):
+            row.append(str(group.failures.total() or ""))
     title = f"rater: {next(iter(raters))}" if len(raters) == 1 else ""
     data.print(table(title, columns, rows, left=len(named)))
     for line in dict.fromkeys(_remarks(found)):
         data.print(line, soft_wrap=True)
 
 
+def _scores(found: Summary) -> Iterator[tuple[Group, ScoreSummary]]:
+    for group in found.groups:
+        for score in group.scores.values():
+            yield group, score
+
+
 def _names(group: Group, score: ScoreSummary, named: list[str]) -> list[str]:
-    known = {"rubric": group.rubric, "score": score.name, "rater": group.rater}
+    rubric = group.rubric if list(group.scores) == ["score"] else f"{group.rubric} {score.name.removesuffix('_score')}"
+    known = {"rubric": rubric, "rater": group.rater}
     return [known.get(name, group.group or "(empty)") for name in named]
 
 
-def _figures(group: Group, score: ScoreSummary, values: list[int]) -> list[str]:
+def _figures(score: ScoreSummary, counts: str) -> list[str]:
     mean, interval = score.mean.value, score.mean.interval
-    counts = [str(score.counts[value]) if value in score.counts else "" for value in values]
-    starred = [f"{count}*" if value in score.special else count for value, count in zip(values, counts, strict=True)]
     return [
         str(score.n),
         f"{mean:.2f}" if isinstance(mean, float) else "–",
         f"{interval.low:.2f}–{interval.high:.2f}" if isinstance(interval, Interval) else "–",
-        *starred,
+        counts,
         f"{score.confidence:.2f}" if score.confidence is not None else "–",
-        str(group.failures.total() or ""),
     ]
+
+
+def _counts(score: ScoreSummary, values: list[int]) -> list[str]:
+    """How many verdicts have each value; a star marks values off the scale."""
+    counts = [str(score.counts[value]) if value in score.counts else "" for value in values]
+    return [f"{count}*" if value in score.special else count for value, count in zip(values, counts, strict=True)]
+
+
+def _row(cells: Iterable[str], width: int) -> str:
+    """Cells side by side in one column: columns of their own would not fit into 80 characters."""
+    return " ".join(cell.rjust(width) for cell in cells)
 
 
 def _remarks(found: Summary) -> list[str]:

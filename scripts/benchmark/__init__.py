@@ -1,1 +1,1 @@
-"""How fast judging is beside what the engine itself gives: `scripts/bench` runs it."""
+"""Compares the speed of `judge` with that of vLLM by itself; `scripts/bench` runs it."""

@@ -1,4 +1,4 @@
-"""Measure judging beside vLLM by itself: the command, whose options say what is measured."""
+"""Compares the speed of `judge` with that of vLLM by itself; the options say what is measured."""
 
 import os
 import signal
@@ -14,9 +14,8 @@ import yaml
 from rich.console import Console
 
 from benchmark.compare import Found, Wanted, compare
-from benchmark.hardware import hardware, hardware_line
 from benchmark.own import measure_own
-from benchmark.report import tables, told, write
+from benchmark.report import hardware, hardware_line, tables, told, write
 from benchmark.shape import SHAPES
 from benchmark.stage import Stage
 from benchmark.variants import USUAL, groups
@@ -34,25 +33,31 @@ console = Console(width=200)
 def bench(
     shape: Annotated[str, typer.Option(help=f"The judge's shape: {', '.join(SHAPES)}.")] = "tiny",
     cases: Annotated[int, typer.Option(help="Cases in each round and rubric.")] = 500,
-    rounds: Annotated[int, typer.Option(help="How often each variant is measured.")] = 3,
-    rubric: Annotated[list[str], typer.Option(help="Rubrics; several share one engine.")] = ["pathway-answer"],  # noqa: B006
+    rounds: Annotated[int, typer.Option(help="Rounds; each measures every variant once.")] = 3,
+    rubric: Annotated[list[str], typer.Option(help="A rubric; several share one engine.")] = ["pathway-answer"],  # noqa: B006
     detail: Annotated[
-        str, typer.Option(help=f"How much is written, separated by commas: {', '.join(get_args(Detail))}.")
+        str, typer.Option(help=f"How much the judge writes, separated by commas: {', '.join(get_args(Detail))}.")
     ] = "full",
     variants: Annotated[
-        str, typer.Option(help="Which to measure, separated by commas; prometheus-eval where it is installed.")
+        str, typer.Option(help="Variants, separated by commas; prometheus-eval needs to be installed.")
     ] = ",".join(USUAL),
     setting: Annotated[list[str], typer.Option("--set", help="NAME=VALUE, an engine setting.")] = [],  # noqa: B006
     core: Annotated[
-        Literal["same", "own"], typer.Option(help="vLLM's core in the engine's process, or in its own.")
+        Literal["same", "own"], typer.Option(help="Run vLLM's core in the engine's process or in its own.")
     ] = "same",
-    reply_tokens: Annotated[int | None, typer.Option(help="Cut budgets: replies of about so many tokens.")] = None,
-    minutes: Annotated[float | None, typer.Option(help="Begin no further round after so many minutes.")] = None,
-    own: Annotated[bool, typer.Option(help="Our own Python alone, with an engine that answers at once.")] = False,
-    words: Annotated[int, typer.Option(help="With --own: words in each of a case's texts.")] = 30,
-    out: Annotated[Path | None, typer.Option(help="Write all figures here after every round, as JSON.")] = None,
+    reply_tokens: Annotated[
+        int | None, typer.Option(help="Cut the budgets, for replies of about so many tokens.")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Minutes for all rounds together; loading does not count.")
+    ] = None,
+    own: Annotated[
+        bool, typer.Option(help="Measure only our own Python, with an engine that replies at once.")
+    ] = False,
+    words: Annotated[int, typer.Option(help="With --own: words in each text of a case.")] = 30,
+    out: Annotated[Path | None, typer.Option(help="Write all figures here as JSON, after every round.")] = None,
 ) -> None:
-    """Measure judging beside vLLM by itself on the same cases, with a judge of dummy weights."""
+    """Compare the speed of `judge` and of vLLM by itself on the same cases, with a judge of dummy weights."""
     signal.signal(signal.SIGTERM, _end)
     try:
         if own:
@@ -80,8 +85,8 @@ def _details(named: str) -> list[Detail]:
 
 
 def _compare(wanted: Wanted, out: Path | None) -> bool:
-    """Measure and print; whether a group failed."""
-    groups(wanted.variants, alone=wanted.alone)  # what can't be measured is said before anything is loaded
+    """Measure and print; return whether a group failed."""
+    groups(wanted.variants, alone=wanted.alone)  # refuses unknown variants before anything is loaded
     found = Found()
 
     def save() -> None:
@@ -104,14 +109,14 @@ def _own(shape: str, cases: int, words: int, detail: Detail, out: Path | None) -
         found = asdict(measure_own(Path(folder), shape, cases, words, detail))
     console.print(hardware_line(), markup=False)
     rows = [[name, f"{value:,.4g}" if isinstance(value, float) else f"{value:,}"] for name, value in found.items()]
-    title = f"our own Python at --detail {detail}, with an engine that answers at once"
+    title = f"our own Python at --detail {detail}, with an engine that replies at once"
     console.print(table(title, ["figure", "value"], rows))
     if out:
         write(out, {"hardware": hardware(), "own": found, "detail": detail})
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """End as by an error, so that engines are ended, too: a GPU's memory would else stay taken."""
+    """Raise SystemExit, so that the engines end and free the GPU's memory."""
     sys.exit(128 + number)
 
 

@@ -1,4 +1,4 @@
-"""Runs the variants, one engine at a time on a GPU, round by round, and keeps what was measured."""
+"""Measures the variants round by round, on a GPU one engine at a time."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,17 +11,17 @@ from pathway_local.errors import PathwayError
 from pathway_local.rubrics.output_format import Detail
 
 WARM_UP = 998
-"""The seed of cases that are not measured."""
+"""The seed of the cases that warm engines up."""
 
 DETAIL_SEEDS = 10_000
-"""What is added to seeds from one detail to the next, whose prompts begin alike."""
+"""Added to the seeds of each further detail: its prompts begin alike, and would be found in the cache."""
 
 Runs = dict[str, list[Measured]]
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is measured. `alone`: one engine at a time. `minutes`: no round begins later."""
+    """What is measured. `alone`: one engine at a time. `minutes`: for all rounds together, loading not counted."""
 
     shape: str
     cases: int
@@ -37,13 +37,13 @@ class Wanted:
 
     @property
     def warm_up(self) -> int:
-        """Cases that warm an engine up: on a GPU enough for the sizes of batches that kernels are compiled for."""
+        """Cases that warm an engine up; a GPU needs enough for the batch sizes that it compiles kernels for."""
         return min(self.cases, 128) if self.alone else 8
 
 
 @dataclass(slots=True)
 class Found:
-    """What was measured so far: runs by detail and variant, round by round; engines; and groups that failed."""
+    """The results so far: runs by detail and variant, how each engine was loaded, and why groups failed."""
 
     dtype: str = ""
     runs: dict[str, Runs] = field(default_factory=dict)
@@ -53,20 +53,17 @@ class Found:
 
 
 def compare(wanted: Wanted, stage: Stage, found: Found, note: Callable[[str], None], save: Callable[[], None]) -> None:
-    """Fill `found`; `note` gets a line about each measurement, `save` is called after every round.
+    """Fill `found`. Give `note` a line before each load and after each measurement; call `save` after every round.
 
-    A group that fails is noted, and the next one begins: time on a GPU is short.
+    Note a group that fails and go on with the next: time on a GPU is short.
     """
     found.dtype, found.loads = stage.dtype, stage.loads
     found.runs |= {detail: {name: [] for name in wanted.variants} for detail in wanted.details}
-    parts, began = groups(wanted.variants, alone=wanted.alone), time.monotonic()
-    whole = 60 * wanted.minutes if wanted.minutes else float("inf")
-    for at, part in enumerate(parts, 1):
+    parts = groups(wanted.variants, alone=wanted.alone)
+    share = 60 * wanted.minutes / len(parts) if wanted.minutes else float("inf")
+    for part in parts:
         try:
-            if time.monotonic() - began < whole:
-                _measure(wanted, stage, found, part, began + whole * at / len(parts), note, save)
-            else:
-                note(f"no time is left for {', '.join(part)}")
+            _measure(wanted, stage, found, part, share, note, save)
         except PathwayError as error:
             found.failures[", ".join(part)] = str(error)
             note(f"{', '.join(part)}: {error}")
@@ -80,17 +77,21 @@ def _measure(
     stage: Stage,
     found: Found,
     part: Sequence[str],
-    until: float,
+    seconds: float,
     note: Callable[[str], None],
     save: Callable[[], None],
 ) -> None:
-    """One group: warm its engines up, then measure its variants in turn. Its first round is measured in any case."""
-    for detail in wanted.details:
-        for name in part:
+    """Load and warm up a group's engines, then measure its variants in turn until `seconds` are over."""
+    began = time.monotonic()
+    for name in part:
+        note(f"loading and warming up: {name}")
+        for detail in wanted.details:
             stage.measure(name, detail, wanted.warm_up, WARM_UP)
+    ready = time.monotonic()
+    note(f"ready after {ready - began:.0f} s: {', '.join(part)}")
     for number in range(wanted.rounds):
-        if number and time.monotonic() > until:
-            note(f"{', '.join(part)}: {number} of {wanted.rounds} rounds, for lack of time")
+        if number and time.monotonic() - ready > seconds:
+            note(f"{', '.join(part)}: stopped after {number} of {wanted.rounds} rounds (--minutes)")
             break
         for at, detail in enumerate(wanted.details):
             for name in part:

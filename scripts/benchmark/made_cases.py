@@ -1,5 +1,4 @@
-"""Cases without meaning, for measuring: two answers to each question, as where chatbots are compared; and rubrics
-whose replies are as long as those of a real judge."""
+"""Makes cases of random words, two answers to each question, and rubrics with smaller budgets."""
 
 import csv
 import random
@@ -9,14 +8,14 @@ from pathlib import Path
 from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, rubric_path
 
 SHARED = ("question", "ideal_answer", "retrieved_content", "query", "context", "gold_answer", "user_question")
-"""Inputs that two cases with one question have in common."""
+"""Inputs that two cases with the same question share."""
 
 LONG = ("retrieved_content", "context")
 LONG_WORDS, WORDS = 120, 30
 
 
 def write_cases(path: Path, rubric: Rubric, count: int, seed: int, *, words: int = WORDS) -> Path:
-    """Write a CSV file of so many cases with the inputs of a rubric; `words` is the length of its shorter texts."""
+    """Write a CSV file of `count` cases with the inputs of a rubric; `words` is the length of the shorter texts."""
     pool = [word for name in builtin_names() for word in load_rubric(name).notes.split()]
     rng = random.Random(seed)
 
@@ -41,13 +40,13 @@ LEAST = 8
 """The smallest budget that a rubric may give."""
 
 FIXED = 12
-"""About as many tokens of a reply are its format's own text."""
+"""About how many tokens of a reply are the format's own text."""
 
 
 def shortened(name: str, tokens: int, folder: Path) -> Path:
-    """Write a rubric again, with its texts' budgets cut so that a reply has about so many tokens when all are used up.
+    """Write a copy of a rubric whose budgets add up to replies of about so many tokens.
 
-    A judge of noise writes until the budgets end a text: 472 tokens under pathway-answer, where a real one writes 150.
+    A judge of dummy weights writes until its budgets end: 472 tokens under pathway-answer, where a real one writes 150.
     """
     text = rubric_path(name).read_text(encoding="utf-8")
     whole = sum(int(items or 1) * int(budget) for items, budget in BUDGET.findall(text))

@@ -1,4 +1,4 @@
-"""Our own Python alone: read, render, tokenise, read back and store, with an engine that answers at once."""
+"""Measures our own Python alone, from reading cases to storing verdicts, with an engine that replies at once."""
 
 import json
 import os
@@ -28,12 +28,12 @@ SAID: dict[str, Value] = {
     "score": 4,
     "justification": "The content bears it out.",
 }
-"""What the engine says of each case."""
+"""The engine's reply to each case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """Cases, seconds and MiB. `per_second` is cases over the main thread's processor seconds without tokenising."""
+    """Cases, seconds and MiB. `per_second` is cases per processor second of the main thread, without tokenising."""
 
     cases: int
     wall_seconds: float
@@ -45,13 +45,13 @@ class Own:
 
 
 class _Watch(Silent):
-    """Notes when the first outcome came."""
+    """Notes the time of the first outcome."""
 
     def __init__(self) -> None:
         self.first = 0.0
 
     def watch(self, tally: Tally) -> None:
-        """Note the first."""
+        """Note the time once a case is done."""
         if tally.done and not self.first:
             self.first = time.perf_counter()
 

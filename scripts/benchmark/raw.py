@@ -1,7 +1,7 @@
-"""vLLM by itself: `python -m benchmark.raw SETTINGS` serves one measurement a line.
+"""Measures vLLM by itself: `python -m benchmark.raw SETTINGS` reads a request per line and answers on stdout.
 
-SETTINGS is JSON with the engine's configuration, the `backend` of its grammars, and whether it is `deterministic`. A
-line on stdin names a variant and a file with the work that is `Asked` of it; the answer, on stdout, begins with ANSWER.
+SETTINGS is JSON with the engine's configuration, its `backend` for grammars, and whether it is `deterministic`. A
+request names a variant and a file that holds an `Asked`; the answer begins with ANSWER.
 """
 
 import json
@@ -29,9 +29,9 @@ Told = dict[str, Any]
 
 
 class Asked(Struct, frozen=True):
-    """One measurement's work: passes and how long their replies were, or what `naive` puts to `LLM.chat`.
+    """The work of one measurement: passes and the lengths of their replies, or `naive`'s chats.
 
-    `graded` has what prometheus-eval takes of each case: instruction, response, score rubric and reference answer.
+    `graded` is for prometheus-eval: each case's instruction, response, score rubric and reference answer.
     """
 
     passes: tuple[Work, ...] = ()
@@ -43,7 +43,7 @@ class Asked(Struct, frozen=True):
 
 
 class Raw:
-    """One vLLM with its offline class; each variant is given whole and gives back seconds and tokens."""
+    """One `LLM` of vLLM; each variant takes all of its work at once and returns seconds and tokens."""
 
     def __init__(self, config: EngineConfig, backend: str) -> None:
         options = engine_options(config, is_cpu_build())
@@ -63,7 +63,7 @@ class Raw:
         }
 
     def settled(self) -> Told:
-        """What vLLM made of its settings."""
+        """Return the settings that vLLM settled on."""
         config = self._llm.llm_engine.vllm_config
         graphs, scheduler = config.compilation_config, config.scheduler_config
         return {
@@ -78,15 +78,15 @@ class Raw:
         }
 
     def close(self) -> None:
-        """End a core that runs in a process of its own."""
+        """End a core that runs in its own process."""
         self._llm.llm_engine.engine_core.shutdown(timeout=5)
 
     def constrained(self, work: Asked) -> Told:
-        """The same ids under the same grammars as `judge`, all in one call."""
+        """Generate from the same ids under the same grammars as `judge`, in one call."""
         return self._generate(list(map(PassReader().read, work.passes)))
 
     def free(self, work: Asked) -> Told:
-        """The same ids without grammar, each with as many tokens as its constrained reply had."""
+        """Generate without grammars, each reply as long as the constrained one."""
         passes = map(PassReader().read, work.passes)
         same = [replace(item, grammar=None, max_tokens=n) for item, n in zip(passes, work.lengths, strict=True)]
         return self._generate(same, True)
@@ -115,7 +115,7 @@ class Raw:
         }
 
     def naive(self, work: Asked) -> Told:
-        """Chunks through `LLM.chat`, the case before the rubric, JSON read by a regex, and asked again if need be."""
+        """Send chunks through `LLM.chat`, the case before the rubric; read JSON by a regex, with a second try."""
         from vllm import SamplingParams
         from vllm.sampling_params import StructuredOutputsParams
 
@@ -141,12 +141,12 @@ class Raw:
         return {"seconds": seconds, "generated": generated, "asked": asked, "failed": failed}
 
     def prometheus_eval(self, work: Asked) -> Told:
-        """That library's batch path, where it is installed: no constraint, a regex, and asked again up to ten times."""
+        """Run that library's batch path: no constraint, a regex, and up to ten more tries."""
         from prometheus_eval import ABSOLUTE_PROMPT, PrometheusEval
 
         model = _Counted(self._llm)
         grader = PrometheusEval(model=model, absolute_grade_template=ABSOLUTE_PROMPT)
-        # Its own settings name `best_of`, which vLLM no longer takes.
+        # Its default settings name `best_of`, which vLLM no longer accepts.
         params = {"max_tokens": work.max_tokens, "temperature": 0.0}
         instructions, responses, rubrics, references = map(list, zip(*work.graded, strict=True))
         self._llm.reset_prefix_cache()
@@ -158,7 +158,7 @@ class Raw:
         return {"seconds": seconds, "generated": model.generated, "asked": model.asked, "failed": failed}
 
     def roof(self, work: Asked) -> Told:
-        """Measured rates of this machine: multiply-adds of matrices, twice each, and bytes copied, a second."""
+        """Measure this machine: operations per second of matrix products, and bytes copied per second."""
         import torch
 
         gpu = torch.cuda.is_available()
@@ -185,7 +185,7 @@ class Raw:
 
 
 class _Counted:
-    """A model as prometheus-eval takes one, over a vLLM that is there already; it counts prompts and tokens."""
+    """A model for prometheus-eval that uses the loaded vLLM and counts prompts and tokens."""
 
     validate_vllm = True
 
@@ -208,7 +208,7 @@ def _score(text: str) -> bool:
 
 def main(arguments: Sequence[str]) -> None:
     """Serve until stdin ends."""
-    settle()  # the switches of a judge's engine, and its caches: what one has compiled, the other need not
+    settle()  # the same environment as a judge's engine, so that both use the same compile caches
     told = json.loads(arguments[0])
     if told["deterministic"]:
         os.environ["VLLM_BATCH_INVARIANT"] = "1"

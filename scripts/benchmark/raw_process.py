@@ -1,4 +1,4 @@
-"""vLLM by itself in a process of its own, and how much processor time processes took."""
+"""Runs vLLM by itself in its own process, and measures the processor time of processes."""
 
 import json
 import os
@@ -17,11 +17,11 @@ from pathway_local.passes import EngineConfig
 
 LAST_LINES = 30
 PATIENCE = 10.0
-"""Seconds that the process has to end by itself; it has nothing to save."""
+"""Seconds until the process is killed; it has nothing to save."""
 
 
 class RawProcess:
-    """Loads vLLM and asks it for one measurement after the other; `settled` is what vLLM made of its settings."""
+    """Loads vLLM and asks it for measurements; `settled` holds the settings that vLLM settled on."""
 
     def __init__(self, config: EngineConfig, backend: str, *, deterministic: bool) -> None:
         told = json.dumps({"config": asdict(config), "backend": backend, "deterministic": deterministic})
@@ -32,7 +32,7 @@ class RawProcess:
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            start_new_session=True,  # its processes are counted and ended by it
+            start_new_session=True,  # `close` and `processor_seconds` find its processes by it
         )
         try:
             self.settled = self._answer()
@@ -42,18 +42,18 @@ class RawProcess:
 
     @property
     def pid(self) -> int:
-        """The process's id, and that of its session."""
+        """The id of the process and of its session."""
         return self._process.pid
 
     def ask(self, variant: str, file: Path | None) -> dict[str, Any]:
-        """One measurement. Raises EngineError."""
+        """Return one measurement. Raises EngineError."""
         assert self._process.stdin
         self._process.stdin.write(json.dumps({"variant": variant, **({"file": str(file)} if file else {})}) + "\n")
         self._process.stdin.flush()
         return self._answer()
 
     def close(self) -> None:
-        """End the process and all that it started, so that the GPU's memory is free for the next engine."""
+        """End the process and its children, so that the next engine finds the GPU's memory free."""
         assert self._process.stdin
         self._process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
@@ -71,11 +71,11 @@ class RawProcess:
         last = self._log.read().decode("utf-8", "replace").strip().splitlines()[-LAST_LINES:]
         # The last line alone often says no more than "see root cause above".
         print(*last, sep="\n", file=sys.stderr, flush=True)
-        raise EngineError(f"vLLM by itself has ended: {''.join(last[-1:])}")
+        raise EngineError(f"vLLM by itself ended: {''.join(last[-1:])}")
 
 
 def processor_seconds(session: int) -> float:
-    """Processor seconds so far of the processes in a session."""
+    """Return the processor seconds so far of a session's processes."""
     found = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended meanwhile

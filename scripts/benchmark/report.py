@@ -1,6 +1,8 @@
-"""What was measured as tables and as JSON: rates, and ratios round by round with their spread."""
+"""Reports the measurements and the hardware, as tables and as JSON."""
 
 import json
+import os
+import platform
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -14,6 +16,8 @@ from benchmark.roofline import shortest
 from benchmark.shape import SHAPES
 from benchmark.variants import BASE, ENGINES, Measured
 from pathway_local.cli.terminal import table
+from pathway_local.system.installed import vllm_version
+from pathway_local.system.machine import this_machine
 
 COLUMNS = [
     "variant",
@@ -29,13 +33,13 @@ COLUMNS = [
     "remark",
 ]
 EIGHT_BITS = ("quantization", "kv_cache_dtype")
-"""Settings under which weights or cache are not of the judge's type: the roofline would be another."""
+"""Settings that give weights or cache another type than the judge's: the roofline does not hold for them."""
 
 
 def ratios(runs: Mapping[str, Sequence[Measured]], name: str) -> dict[str, list[float]]:
-    """A variant's rates over those of vLLM by itself, round by round, for rounds that both have.
+    """Return a variant's rates divided by those of vLLM by itself, for each round that both have.
 
-    `cases` and `written` (tokens) by wall time, `processor` is cases by processor time.
+    `cases` and `written` (tokens) are per second of wall time, `processor` is cases per second of processor time.
     """
     pairs = list(zip(runs.get(BASE, ()), runs[name], strict=False))
     return {
@@ -46,7 +50,7 @@ def ratios(runs: Mapping[str, Sequence[Measured]], name: str) -> dict[str, list[
 
 
 def tables(wanted: Wanted, found: Found) -> Iterator[Table]:
-    """A table for each detail, and one of the engines."""
+    """Yield a table for each detail and one of the engines."""
     for detail, runs in found.runs.items():
         rows = [_row(name, runs, _shares(wanted, found, measured)) for name, measured in runs.items() if measured]
         if rows:
@@ -61,7 +65,7 @@ def tables(wanted: Wanted, found: Found) -> Iterator[Table]:
 
 
 def told(wanted: Wanted, found: Found, hardware: Mapping[str, Any]) -> dict[str, Any]:
-    """All of it, for JSON."""
+    """Return everything, for JSON."""
     return {
         "hardware": hardware,
         "wanted": asdict(wanted),
@@ -75,10 +79,30 @@ def told(wanted: Wanted, found: Found, hardware: Mapping[str, Any]) -> dict[str,
 
 
 def write(path: Path, figures: Mapping[str, Any]) -> None:
-    """Replace the file as a whole: who kills the benchmark finds the last round's figures."""
+    """Replace the file as a whole, so that a killed benchmark leaves the last round's figures."""
     part = path.with_name(f"{path.name}.part")
     part.write_text(json.dumps(figures, indent=2))
     part.replace(path)
+
+
+def hardware() -> dict[str, Any]:
+    """Return processors, GPUs, load and versions."""
+    named = Path("/proc/cpuinfo").read_text().partition("model name")[2].partition("\n")[0]
+    return {
+        "processor": named.strip("\t :"),
+        "processors": os.cpu_count(),
+        "gpus": [gpu.name for gpu in this_machine().gpus],
+        "load": os.getloadavg()[0],
+        "vllm": vllm_version(),
+        "python": platform.python_version(),
+    }
+
+
+def hardware_line() -> str:
+    """Return the hardware in one line."""
+    known = hardware()
+    gpus = ", ".join(known["gpus"]) or "no GPU"
+    return f"{known['processors']} x {known['processor']}, {gpus}, vLLM {known['vllm']}, load {known['load']:.1f}"
 
 
 def _title(wanted: Wanted, found: Found, detail: str) -> str:
@@ -105,7 +129,7 @@ def _row(name: str, runs: Runs, shares: Sequence[float]) -> list[str]:
 
 
 def _shares(wanted: Wanted, found: Found, measured: Sequence[Measured]) -> list[float]:
-    """Which share of the roofline each round reached; none where it is not known."""
+    """Return the share of the roofline that each round reached; empty if unknown."""
     base = found.loads.get(ENGINES[BASE])
     if not found.roof or base is None or any(name in wanted.settings for name in EIGHT_BITS):
         return []
@@ -114,5 +138,5 @@ def _shares(wanted: Wanted, found: Found, measured: Sequence[Measured]) -> list[
 
 
 def spread(values: Sequence[float]) -> str:
-    """Median, with the least and the most behind it; empty where there are none."""
+    """Format values as median (least–most); empty without values."""
     return f"{statistics.median(values):.3g} ({min(values):.3g}–{max(values):.3g})" if values else ""

@@ -1,4 +1,4 @@
-"""The shortest time that the same work could take: by the machine's rate of arithmetic and of moving bytes."""
+"""Computes the shortest time that the same work could take on this machine."""
 
 from collections.abc import Mapping
 
@@ -7,12 +7,11 @@ from benchmark.variants import Measured
 
 
 def shortest(shape: Shape, dtype: str, measured: Measured, roof: Mapping[str, float], seats: int) -> float:
-    """Seconds, as the sum of two parts (Williams, Waterman and Patterson 2009, one bound for each part).
+    """Return seconds, as the sum of two parts (roofline model: Williams, Waterman and Patterson 2009).
 
-    Reading prompts is bound by arithmetic: two operations for each weight and token that the cache did not save.
-    Writing is bound by bytes: the weights once for each step of `seats` sequences, as many as the engine takes into a
-    batch, and each sequence's keys and values for each token that it writes. `roof` has the rates that were measured:
-    `flops` and `bytes` a second.
+    Reading prompts is bound by arithmetic: two operations per weight and token that was not cached. Writing is bound
+    by memory: each step of `seats` sequences reads all weights, and each token reads its sequence's keys and values.
+    `roof` holds the measured `flops` and `bytes` per second.
     """
     width = 4 if dtype == "float32" else 2
     arithmetic = 2 * shape.parameters * (measured.prompt - measured.cached) / roof["flops"]

@@ -1,4 +1,4 @@
-"""Judges of a real model's shape without its weights: the work is the same, only what they say is noise."""
+"""Makes judges of a real model's shape with dummy weights: as much work, but their replies are noise."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 LEARNT = 4000
-"""Tokens that are learnt from the rubrics' text; a larger vocabulary is filled up with made ones."""
+"""Tokens learnt from the rubrics' text; made-up ones fill a larger vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ class Shape:
 
     @property
     def parameters(self) -> int:
-        """Weights in all, without the norms' few."""
+        """The number of weights, without the few of the norms."""
         attention = 2 * self.width * self.head * (self.heads + self.kv_heads)
         tables = self.vocabulary * self.width * (1 if self.tied else 2)
         return self.layers * (attention + 3 * self.width * self.inner) + tables
 
     @property
     def token_bytes(self) -> int:
-        """Bytes that the cache keeps for a token, at two bytes a number."""
+        """Bytes of cache per token, at two bytes per number."""
         return 2 * 2 * self.layers * self.kv_heads * self.head
 
 
@@ -55,7 +55,7 @@ SHAPES = {
 
 
 def make_judge(name: str, folder: Path) -> Path:
-    """Write config and tokenizer of that shape, and weights that only say that they are to be made up."""
+    """Write a folder with config, tokenizer and a stand-in for the weights; vLLM makes up dummy ones."""
     folder.mkdir(parents=True, exist_ok=True)
     shape = SHAPES[name]
     tokenizer = _tokenizer(shape.vocabulary)
@@ -89,7 +89,7 @@ def make_judge(name: str, folder: Path) -> Path:
 
 def _tokenizer(vocabulary: int) -> Tokenizer:
     tokenizer = Tokenizer(models.BPE())
-    # As Qwen3's own does, it spells every digit as a token and never joins it with a blank.
+    # Like Qwen3's: every digit is its own token and never joined with a blank.
     digits = pre_tokenizers.Digits(individual_digits=True)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([digits, pre_tokenizers.ByteLevel(add_prefix_space=False)])
     tokenizer.decoder = decoders.ByteLevel()
@@ -112,7 +112,7 @@ def _tokenizer(vocabulary: int) -> Tokenizer:
 
 
 def _made_tokens() -> Iterator[str]:
-    """Words of five letters, with a blank before every second one: masks have to look at them as at real ones."""
+    """Yield words of five letters, every second one with a blank before it, so that masks cost as much as real ones."""
     letters = "etaoinshrdlucmfw"
     for number in range(2 * len(letters) ** 5):
         word = "".join(letters[number // 2 // len(letters) ** place % len(letters)] for place in range(5))

@@ -1,4 +1,4 @@
-"""Loads engines with a judge of dummy weights and measures variants with them."""
+"""Loads engines with a judge of dummy weights, and measures variants with them."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -33,13 +33,13 @@ from pathway_local.system.machine import this_machine
 
 GIB = 1 << 30
 OTHER_SEEDS = 1000
-"""Added to the seed of `judge` for the other variant in its engine, which would else find its prompts in the cache."""
+"""Added to the seed for the other variant in `judge`'s engine, which would otherwise find its prompts cached."""
 
 
 class Stage:
-    """A judge of that shape, made in `folder`, and the engines that measure with it; `free` ends them.
+    """A judge of that shape, made in `folder`, and the engines that load it; `free` ends them.
 
-    `loads` tells of every engine, by the name that ENGINES has for it, how it was loaded.
+    `loads` says how each engine was loaded, by its name in ENGINES.
     """
 
     def __init__(
@@ -70,12 +70,12 @@ class Stage:
             self._raw.popitem()[1].close()
 
     def measure(self, variant: str, detail: Detail, count: int, seed: int) -> Measured:
-        """One variant once, on cases made from `seed`; its engine is loaded before. Raises PathwayError."""
+        """Load a variant's engine if needed, and measure it once on cases made from `seed`. Raises PathwayError."""
         if ENGINES[variant] != "judge":
             return self._measure_raw(variant, detail, count, seed)
         own = seed + OTHER_SEEDS * JUDGES.index(variant)
         patched = patch.object(Probe, "passes", _no_passes) if variant != "judge" else nullcontext()
-        for file, rubric in self._rubrics.items():  # loads the engine, and puts the rubric's start into its cache
+        for file, rubric in self._rubrics.items():  # loads the engine and caches the rubric's start
             self._judged(self._work.cases(rubric, 2, 999), file, detail)
         files = {name: self._work.cases(rubric, count, own) for name, rubric in self._rubrics.items()}
         before, began = self._cpu(None), time.perf_counter()
@@ -83,7 +83,9 @@ class Stage:
             tallies = [self._judged(cases, name, detail) for name, cases in files.items()]
         seconds, cpu = time.perf_counter() - began, self._cpu(None) - before
         if any(tally.failures or tally.judged != count for tally in tallies):
-            raise EngineError(f"cases failed while {variant} was measured: {[dict(t.failures) for t in tallies]}")
+            raise EngineError(
+                f"cases failed during the measurement of {variant}: {[dict(t.failures) for t in tallies]}"
+            )
         tokens = [tally.tokens for tally in tallies]
         return Measured(
             seconds,
@@ -95,7 +97,7 @@ class Stage:
         )
 
     def roof(self) -> dict[str, float]:
-        """Rates of the machine, measured: `flops` and `bytes` a second."""
+        """Measure the machine: `flops` and `bytes` per second."""
         return cast("dict[str, float]", self._worker(ENGINES[BASE]).ask("roof", None))
 
     def _judged(self, cases: Path, rubric: str, detail: Detail) -> Tally:
@@ -123,7 +125,7 @@ class Stage:
         cpu = self._cpu(worker) - before
         if variant == BASE:
             self._constrained[key] = found
-        # Without a grammar no token ends a reply: what is written in the place of one doesn't count here either.
+        # `constrained` leaves out the token that ends a reply, so the same count is used here.
         generated = constrained["generated"] if variant == FREE else found["generated"]
         remark = f"{found['asked']} asked, {found['failed']} without a score" if "asked" in found else ""
         cases = count * len(self._rubrics)
@@ -138,7 +140,7 @@ class Stage:
         return self._raw[backend]
 
     def _cpu(self, worker: RawProcess | None) -> float:
-        """Processor seconds so far: of a worker, or of this process and the judge's engine."""
+        """Return the processor seconds so far of a worker, or of this process and the judge's engine."""
         if worker:
             return processor_seconds(worker.pid)
         host = self._loaded.host
@@ -146,7 +148,7 @@ class Stage:
 
 
 class _TimedEngineCache(EngineCache):
-    """Notes how the judge's engine was loaded."""
+    """Also notes how the judge's engine was loaded."""
 
     def __init__(self, loads: dict[str, Load]) -> None:
         super().__init__()
@@ -161,7 +163,7 @@ class _TimedEngineCache(EngineCache):
         stopped: Callable[[], bool],
         log: Path | None = None,
     ) -> Host:
-        """The engine, as ever."""
+        """Return the engine."""
         before, began = self.host, time.perf_counter()
         host = super().engine(kind, config, seal, notify, stopped, log)
         if host is not before:
@@ -170,7 +172,7 @@ class _TimedEngineCache(EngineCache):
 
 
 def gpu_gib() -> float | None:
-    """GiB in use on all GPUs; None where there is none, or its driver does not tell."""
+    """Return the GiB in use on all GPUs, or None if unknown."""
     used = [gpu.total - gpu.free for gpu in this_machine().gpus if gpu.total is not None and gpu.free is not None]
     return round(sum(used) / GIB, 1) if used else None
 

@@ -1,4 +1,4 @@
-"""The variants that are measured, the engine that each runs in, and what one measurement gives."""
+"""The variants, the engine of each, and the values that a measurement returns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,17 +15,17 @@ ENGINES = {
     **dict.fromkeys(JUDGES, "judge"),
     "naive": "auto",
 }
-"""By variant, its engine: `judge` is the product's, the others are vLLM by itself with that backend for grammars."""
+"""The engine of each variant: `judge` is the product's, the others are vLLM with that backend for grammars."""
 
 USUAL = (BASE, "judge", FREE, "judge without probabilities", "naive")
-"""What is measured where nothing is named; prometheus-eval is rarely installed."""
+"""The default; prometheus-eval is rarely installed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One variant once: wall time and processor time of all its processes in seconds, cases, and tokens.
+    """One measurement: wall seconds, processor seconds of all processes, cases and tokens.
 
-    `generated` leaves out the token that ends a reply, and those that are asked for probabilities alone.
+    `generated` leaves out the tokens that end replies and those of passes for probabilities.
     """
 
     seconds: float
@@ -39,7 +39,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How an engine was loaded: seconds until it was ready, GiB in use on all GPUs then, and what it settled on."""
+    """How an engine was loaded: seconds until it was ready, GiB in use on all GPUs, and the settings it settled on."""
 
     seconds: float
     gpu_gib: float | None
@@ -47,16 +47,16 @@ class Load:
 
 
 def groups(variants: Sequence[str], *, alone: bool) -> list[list[str]]:
-    """The variants that are measured in turn, round by round, before the next group begins.
+    """Return groups of variants; those of a group take turns, round by round. Raises UsageError.
 
-    `alone`: one group for each engine, so that each has the whole GPU. Else all are one group: what a processor's pace
-    does between two groups would else be taken for a difference between variants. Raises UsageError.
+    `alone` makes a group per engine, so that each has the whole GPU. Otherwise all are one group: a processor's pace
+    drifts, and between groups that would look like a difference between variants.
     """
     for name in variants:
         if name not in ENGINES:
             raise UnknownName("variant", name, ENGINES)
     if FREE in variants and BASE not in variants[: variants.index(FREE)]:
-        raise UsageError(f"{FREE} writes as many tokens as {BASE} wrote", f"Name {BASE} before it.")
+        raise UsageError(f"{FREE} needs the lengths of {BASE}'s replies", f"Name {BASE} before it.")
     if not alone:
         return [list(variants)]
     by_engine: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""The same work for vLLM by itself as the product gives its engine: token ids, grammars, or chats."""
+"""Makes the work of each variant from the same cases: token ids and grammars, or chats."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ from pathway_local.runs.run_cases import cases_of
 CONTEXT = 4096
 
 REFERENCES = ("ideal_answer", "gold_answer")
-"""Inputs that hold what an answer is compared with."""
+"""Inputs that hold the reference answer."""
 
 SCHEMA = {
     "type": "object",
@@ -29,18 +29,18 @@ SCHEMA = {
 
 
 class WorkWriter:
-    """Makes cases in `folder` and what each variant is asked of them."""
+    """Makes cases in `folder`, and the work of each variant."""
 
     def __init__(self, folder: Path, rubrics: Sequence[Rubric], judge: Path) -> None:
         self._folder, self.rubrics = folder, rubrics
         self._tokenizer = JudgeTokenizer(judge)
 
     def cases(self, rubric: Rubric, count: int, seed: int) -> Path:
-        """A cases file for a rubric."""
+        """Write a cases file for a rubric."""
         return write_cases(self._folder / f"{rubric.name}-{count}-{seed}.csv", rubric, count, seed)
 
     def asked(self, variant: str, detail: Detail, count: int, seed: int, lengths: Sequence[int]) -> Asked:
-        """What a variant is asked; `lengths` are the tokens of the constrained replies to the same cases."""
+        """Return the work of a variant; `lengths` are the tokens of the constrained replies to the same cases."""
         plan = max(rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), detail).reserve for rubric in self.rubrics)
         if variant == "naive":
             return Asked(chats=list(self._chats(count, seed)), schema=SCHEMA, max_tokens=plan)

@@ -1,4 +1,4 @@
-"""The model card of the demo judge, with the figures that were measured."""
+"""Writes the demo judge's model card with its measured figures."""
 
 import json
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from demo_judge.world import Split
 SPLITS = {
     Split.VALUES: "new names and values",
     Split.PHRASINGS: "new wordings, names and values",
-    Split.KINDS: "one kind of fact that training has never seen, new names and values",
+    Split.KINDS: "a new kind of fact, new names and values",
 }
 
 TEXT = """---
@@ -22,11 +22,10 @@ pipeline_tag: text-generation
 **A demonstration judge trained on made-up cases about a fictional university; on your own data its scores mean
 nothing.**
 
-It lets you try pathway-local without a GPU and without downloading weights. It was trained from nothing, by
-`scripts/train_demo_judge`, on cases that a script makes up: questions about Tarn Valley Online University, which does
-not exist, with answers whose right score is known because of how they were made. No text of a person and no output of
-another model went into it. It knows short English sentences about costs, dates, offices, courses and the like;
-anything else it has never seen.
+It lets you try pathway-local without a GPU and without downloading weights. `scripts/train_demo_judge` trained it from
+scratch on cases that a script makes up: questions about Tarn Valley Online University, which does not exist, and
+answers with known right scores. Training used no text of a person and no output of another model. It knows short
+English sentences about costs, dates, offices, courses and the like, and has never seen anything else.
 
 ## Shape
 Qwen3 architecture, {layers} layers of width {width}, {vocabulary} byte-level BPE tokens with single digits, tied
@@ -39,8 +38,8 @@ Muon and AdamW, a learning rate of up to {rate} and seed {seed}.{note}
 ## Figures
 {cases} made-up cases for each rubric and line, none of them seen in training, judged with the shipped rubrics in full.
 "Exact": share of cases with the right score; a case without a verdict counts as wrong. "Within one" and quadratic
-kappa leave groundedness 3 ("nothing to be grounded") out, which has no place on the scale. "Names the fact": share of
-verdicts whose text holds the very words on which the score turns, such as the two values that differ.
+kappa leave out groundedness 3 ("nothing to be grounded"), which is off the scale. "Names the fact": share of verdicts
+that contain the deciding words, such as the two values that differ.
 
 {tables}
 
@@ -48,9 +47,11 @@ Measure again, in the repository: `PYTHONPATH=scripts python -m demo_judge.figur
 `PYTHONPATH=scripts python -m demo_judge.cases --help`.
 
 ## Limits
-The made-up sentences are few and plain. Real answers are longer, argue, hedge and are worded in ways that no list
-holds: there the scores are noise. Use it to see how the tool works, and a judge from `pathway-local judges list` to
-judge.
+The made-up sentences are few and plain. Real answers are longer, argue and hedge, and use other words: there
+the scores are noise. On 66 cases worded by hand about the same university
+(`tests/hand_written_samples`), it gives the meant score to 3 of 16 under `pathway-answer`, 7 of 16 under
+`groundedness`, 7 of 18 under `contextual-relevance`, and to 4 (completeness) and 5 (correctness) of 16 under
+`gold-answer`. Use it to see how the tool works, and a judge from `pathway-local judges list` to judge.
 """
 
 

@@ -1,4 +1,4 @@
-"""Makes cases with known scores for the four built-in rubrics, and writes them as a cases file."""
+"""Makes cases with known scores for the four built-in rubrics, and writes cases files."""
 
 import argparse
 import json
@@ -21,37 +21,37 @@ MAKERS: dict[str, Callable[[World, int, int], MadeCase]] = {
 }
 LEVELS = (1, 2, 3, 4, 5)
 PARTS = (0.35, 0.4, 0.25)
-"""How often a question has one, two and three parts."""
+"""The shares of questions with one, two and three parts."""
 
 
 def make_case(rubric: str, split: Split, rng: Random, parts: tuple[float, ...] = PARTS) -> MadeCase:
-    """One case; every score is equally likely (for gold-answer the lower of the two scores)."""
+    """Make a case; every score is equally likely (for gold-answer the lower of its two scores)."""
     count = rng.choices(range(1, len(parts) + 1), parts)[0]
     return MAKERS[rubric](World(rng, split), rng.choice(LEVELS), count)
 
 
 def make_cases(rubric: str, split: Split, count: int, seed: int) -> Iterator[MadeCase]:
-    """So many cases; the same arguments give the same cases."""
+    """Yield so many cases; the same arguments give the same cases."""
     rng = Random(f"{rubric}/{split}/{seed}")
     for _ in range(count):
         yield make_case(rubric, split, rng)
 
 
 def row(case: MadeCase, number: int) -> dict[str, object]:
-    """A case as a row of a cases file: id, inputs, right scores as true_…, and the deciding words."""
-    truth = {f"true_{name}": score for name, score in case.scores.items()}
-    return {"id": f"made-{number}", **case.inputs, **truth, "decisive": case.decisive}
+    """Return a case as a row of a cases file: id, inputs, and each right score in a column meant_SCORE."""
+    meant = {f"meant_{name}": score for name, score in case.scores.items()}
+    return {"id": f"{case.rubric}-{number}", **case.inputs, **meant}
 
 
 def write_cases(path: Path, rubric: str, split: Split, count: int, seed: int) -> None:
-    """Write so many cases as a cases file in JSON Lines."""
-    made = make_cases(rubric, split, count, seed)
-    lines = (json.dumps(row(case, number), ensure_ascii=False) for number, case in enumerate(made, 1))
+    """Write so many cases in JSON Lines, with the deciding words of each as `decisive`."""
+    made = enumerate(make_cases(rubric, split, count, seed), 1)
+    lines = (json.dumps(row(case, number) | {"decisive": case.decisive}, ensure_ascii=False) for number, case in made)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def main() -> None:
-    """Write the cases file that the arguments ask for."""
+    """Write a cases file."""
     parser = argparse.ArgumentParser(prog="python -m demo_judge.cases", description=__doc__)
     parser.add_argument("--rubric", choices=MAKERS, required=True)
     parser.add_argument("--split", choices=list(Split), type=Split, default=Split.VALUES)

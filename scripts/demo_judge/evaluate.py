@@ -1,4 +1,4 @@
-"""How well the demo judge does on fresh made-up cases: greedy replies, read by the rubric's own format."""
+"""Evaluates the demo judge on new made-up cases by greedy replies, read by the rubric's own format."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ LIMIT = 400
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A case with its right score and the judge's (None where the reply could not be read), for one score.
+    """One score of a case: the right value and the judge's, None if the reply could not be read.
 
     `named` says whether the reply holds the deciding words.
     """
@@ -34,7 +34,7 @@ class Result:
 def results(
     network: Qwen3ForCausalLM, teacher: Teacher, rubric: str, split: Split, count: int, seed: int
 ) -> Iterator[Result]:
-    """The results of so many cases of this seed, one for each of the rubric's scores."""
+    """Yield a result for each score of so many cases."""
     cases = list(make_cases(rubric, split, count, seed))
     for at in range(0, count, BATCH):
         batch = cases[at : at + BATCH]
@@ -64,12 +64,12 @@ def _read(
 
 
 def exact(found: Sequence[Result]) -> float:
-    """The share of results with the right score; an unreadable reply counts as wrong."""
+    """Return the share of right scores; an unreadable reply counts as wrong."""
     return sum(result.given == result.right for result in found) / len(found)
 
 
 def quick(network: Qwen3ForCausalLM, teacher: Teacher, count: int, seed: int) -> str:
-    """One line: exact agreement and named facts per rubric on a few held-out cases."""
+    """Return one line with exact agreement and named facts per rubric, on a few held-out cases."""
     said = []
     for rubric in MAKERS:
         found = list(results(network, teacher, rubric, Split.VALUES, count, seed))

@@ -1,4 +1,4 @@
-"""The demo judge's figures on held-out cases through the whole tool, and the model card that states them."""
+"""Measures the demo judge on held-out cases through the whole tool, and writes its model card."""
 
 import argparse
 import json
@@ -24,8 +24,8 @@ from pathway_local.verdict import Verdict
 SPLITS = (Split.VALUES, Split.PHRASINGS, Split.KINDS)
 
 
-class _Telling(Silent):
-    """Passes on what is to be known, and shows no progress."""
+class _Notices(Silent):
+    """Prints notices and shows no progress."""
 
     def notice(self, message: str) -> None:
         """Print it."""
@@ -34,7 +34,7 @@ class _Telling(Silent):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Which judge to try, on how many cases of each split and rubric, in which folder."""
+    """A judge, the number of cases for each split and rubric, and a folder for the runs."""
 
     judge: str
     models: Path | None
@@ -43,7 +43,7 @@ class Trial:
     seed: int
 
     def figures(self) -> list[ScoreFigures]:
-        """Judge fresh cases of all splits under all rubrics, and count."""
+        """Judge new cases of all splits under all rubrics, and return the figures."""
         found = []
         for rubric in MAKERS:
             for split in SPLITS:
@@ -54,17 +54,17 @@ class Trial:
         return found
 
     def judged(self, rubric: str, split: Split) -> Path:
-        """A run of fresh cases of this split under this rubric, with the right scores as metadata."""
+        """Judge new cases of this split under this rubric; return the run, with the right scores as metadata."""
         self.work.mkdir(parents=True, exist_ok=True)
         cases, run = self.work / f"{rubric}.{split}.jsonl", self.work / f"{rubric}.{split}.run"
         write_cases(cases, rubric, split, self.cases, self.seed)
         plan = Plan(cases, run, (rubric,), (self.judge,), registry=self.models, id_column="id", keep=None)
-        run_job(plan, _Telling(), ("figures",))
+        run_job(plan, _Notices(), ("figures",))
         return run
 
 
 def figures(run: Path, rubric: str, split: str) -> list[ScoreFigures]:
-    """The figures of each score of a run whose cases carry the right ones in true_… and decisive."""
+    """Return the figures of each score of a run whose cases have the columns meant_… and decisive."""
     with RunFile.read(run) as opened:
         records = list(opened.records(rubric=rubric))
     return [_figure(records, rubric, split, score) for score in load_rubric(rubric).format.scores]
@@ -95,11 +95,11 @@ def _figure(records: Sequence[Record], rubric: str, split: str, score: str) -> S
 def _pairs(records: Sequence[Record], score: str) -> Iterator[tuple[int, int]]:
     for record in records:
         if isinstance(record.outcome, Verdict):
-            yield int(record.metadata[f"true_{score}"]), record.outcome.scores[score].value
+            yield int(record.metadata[f"meant_{score}"]), record.outcome.scores[score].value
 
 
 def _named(record: Record) -> bool:
-    """Whether the deciding words stand in the verdict."""
+    """Return whether the verdict holds the deciding words."""
     if not isinstance(record.outcome, Verdict):
         return False
     return any(record.metadata["decisive"] in text for text in _texts(record.outcome.fields))
@@ -111,11 +111,11 @@ def _texts(fields: Mapping[str, object]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Measure, keep the figures beside the weights, and write the card."""
+    """Measure, then write figures and card beside the weights."""
     weights = packaged_folder("demo/weights")
     parser = argparse.ArgumentParser(prog="python -m demo_judge.figures", description=__doc__)
     parser.add_argument("--judge", default="demo")
-    parser.add_argument("--models", type=Path, help="a registry that knows the judge, if ours does not")
+    parser.add_argument("--models", type=Path, help="a models.yaml that has the judge, if ours does not")
     parser.add_argument("--work", type=Path, default=Path("runs/demo-figures"))
     parser.add_argument("--n", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Cases for the contextual-relevance rubric: a follow-up question after a question and its answer."""
+"""Makes cases for the contextual-relevance rubric: a follow-up question after a question and its answer."""
 
 from demo_judge.made_case import MadeCase
 from demo_judge.sentences import GENERAL, GIVEN, NEXT, OFF_TOPIC, OPENERS
@@ -20,7 +20,7 @@ FOUR_POINTS = {
 
 
 def followup_case(world: World, score: int, parts: int) -> MadeCase:
-    """A case of this score after a question of so many parts."""
+    """Make a case of this score after a question of so many parts."""
     rng = world.rng
     facts = world.facts(parts)
     if score == 5 and all(fact.value in ("yes", "no") for fact in facts):
@@ -40,7 +40,7 @@ def followup_case(world: World, score: int, parts: int) -> MadeCase:
 
 
 def _follow_up(world: World, near: Fact, facts: list[Fact], score: int) -> tuple[str, str, str]:
-    """The follow-up question, what it is about, and the deciding words of its reason."""
+    """Return the follow-up question, its topic, and the deciding words of its reason."""
     rng = world.rng
     if score == 1:
         return world.pick(OFF_TOPIC), "", "It leaves {topic} altogether"

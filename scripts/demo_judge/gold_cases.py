@@ -1,4 +1,4 @@
-"""Cases for the gold-answer rubric: how complete and how correct a model's answer is beside a gold answer."""
+"""Makes cases for the gold-answer rubric: a model's answer and a gold answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from pathway_local.verdict import Value
 
 NAME = "gold-answer"
 LEAST = {1: 2, 2: 3, 3: 2}
-"""Score → fewest facts with which an answer can have it."""
+"""The fewest facts with which an answer can have a score."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What the model answer covers of the gold answer: facts in gold order, a link that may be right, wrong or ""."""
+    """The content of the model answer: facts in the gold answer's order, and a link that may be right, wrong or ""."""
 
     told: list[Fact]
     link: str
 
 
 def gold_case(world: World, score: int, parts: int) -> MadeCase:
-    """A case of this lower score of the two, with a gold answer of so many facts, or as many as the score needs."""
+    """Make a case whose lower score is `score`, with `parts` facts or as many as the score needs."""
     rng = world.rng
     facts = world.facts(max(parts, LEAST.get(score, 1)))
     if score == 1 and rng.random() < 0.4:
@@ -37,7 +37,7 @@ def gold_case(world: World, score: int, parts: int) -> MadeCase:
 
 
 def _answer(world: World, facts: list[Fact], link: str, score: int) -> _Answer:
-    """An answer whose lower score is `score`."""
+    """Make an answer whose lower score is `score`."""
     rng = world.rng
     count = len(facts)
     if score == 5:
@@ -64,7 +64,7 @@ def _answer(world: World, facts: list[Fact], link: str, score: int) -> _Answer:
 
 
 def completeness(covered: int, count: int, link_gone: bool) -> int:
-    """How complete an answer is that covers so many of a gold answer's facts, right or wrong."""
+    """Return the completeness of an answer that covers so many of the gold answer's facts, right or wrong."""
     if covered == count:
         return 4 if link_gone else 5
     if covered == 0:
@@ -73,7 +73,7 @@ def completeness(covered: int, count: int, link_gone: bool) -> int:
 
 
 def correctness(wrong: int, covered: int, link_wrong: bool) -> int:
-    """How correct an answer is that has so many of its facts wrong."""
+    """Return the correctness of an answer with so many wrong facts."""
     if not wrong:
         return 4 if link_wrong else 5
     if wrong == covered:

@@ -1,4 +1,4 @@
-"""Cases for the groundedness rubric: are the claims of a response supported by context, query or tool calls?"""
+"""Makes cases for the groundedness rubric: responses whose claims context, query or tool calls may support."""
 
 import json
 
@@ -17,7 +17,7 @@ EXPLANATIONS = {
 
 
 def grounded_case(world: World, score: int, parts: int) -> MadeCase:
-    """A case of this score with a question of so many parts (two at least for 4)."""
+    """Make a case of this score with a question of so many parts (at least two for 4)."""
     rng = world.rng
     facts = world.facts(max(parts, 2) if score == 4 else parts)
     asked = " ".join(world.ask(fact) for fact in facts)
@@ -37,7 +37,7 @@ def grounded_case(world: World, score: int, parts: int) -> MadeCase:
 
 
 def _claims(world: World, facts: list[Fact], score: int) -> list[Fact]:
-    """What the response claims, in its order."""
+    """Return the claims of the response, in its order."""
     rng = world.rng
     if score == 1:
         return [world.other(facts)]
@@ -55,7 +55,7 @@ def _claims(world: World, facts: list[Fact], score: int) -> list[Fact]:
 
 
 def _walk(facts: list[Fact], claims: list[Fact], known: dict[str, str], source: str) -> tuple[list[str], str]:
-    """The thoughts, claim by claim, and their deciding words."""
+    """Return the thoughts, claim by claim, and their deciding words."""
     lines = [
         f"On {c.topic}: response {c.value}, {source} {known.get(c.topic, 'silent')}: "
         f"{comparison(known.get(c.topic), c.value)}."
@@ -80,7 +80,7 @@ def _unclaiming(world: World, facts: list[Fact], asked: str) -> MadeCase:
 
 
 def _without_context(world: World, facts: list[Fact], claims: list[Fact], asked: str, score: int) -> MadeCase:
-    """The context is blank: what the user said, or what a tool call in the response returned, is the source."""
+    """Make a case with a blank context: the user's words or a tool call in the response are the source."""
     stated = " ".join(world.say(fact) for fact in facts)
     response = " ".join(world.say(claim) for claim in claims)
     source = world.rng.choice(("query", "tool"))

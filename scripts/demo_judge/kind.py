@@ -1,10 +1,10 @@
-"""A kind of fact about Tarn Valley Online University (TVOU), and how it is worded."""
+"""A kind of fact about Tarn Valley Online University (TVOU), with its wordings."""
 
 from dataclasses import dataclass
 
 TRAINED_STATEMENTS = 4
 TRAINED_QUESTIONS = 2
-"""Of a kind's wordings, so many are learned from; the rest are held out."""
+"""Training uses so many of a kind's wordings; the rest are held out."""
 
 SMALL_WORDS = ("in", "of", "for", "from", "on", "the")
 

@@ -1,4 +1,4 @@
-"""Cases as token ids to learn from: the prompt that a judge gets, then the reply that it should write."""
+"""Turns cases into token ids to learn from: a judge's prompt, then the reply that it should write."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ CONTEXT = 8192
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """`ids` with the end token; from `reply` on they are what the judge writes itself, at `scores` the scores."""
+    """`ids` ends with the end token; the judge's own part begins at `reply`, and its scores are at `scores`."""
 
     ids: tuple[int, ...]
     reply: int
@@ -28,7 +28,7 @@ class Lesson:
 
 
 class Teacher:
-    """Makes lessons of made-up cases, with the rubrics' whole text or with their names in its place."""
+    """Makes lessons of made-up cases, with the rubrics' whole text or only their names."""
 
     def __init__(self, tokenizer: JudgeTokenizer, *, whole: bool) -> None:
         self.tokenizer = tokenizer
@@ -39,11 +39,11 @@ class Teacher:
         }
 
     def prefix(self, rubric: str) -> tuple[int, ...]:
-        """The ids that all lessons under this rubric begin with."""
+        """Return the ids that all lessons under this rubric begin with."""
         return self.writers[rubric].shared_prefix()
 
     def lessons(self, rubric: str, cases: Sequence[MadeCase]) -> list[Lesson]:
-        """The lessons of these cases, in their order."""
+        """Return the lessons of these cases, in their order."""
         prompts = self.writers[rubric].write([case.inputs for case in cases])
         made = []
         for prompt, case in zip(prompts, cases, strict=True):
@@ -51,24 +51,24 @@ class Teacher:
                 raise prompt
             text = prompt.reply.write(case.values)
             spans = prompt.reply.read(text).spans
-            # A digit is a token of its own, whatever stands before it.
+            # A digit is always its own token, so the length of the text before it is its position.
             before = [len(self.tokenizer.encode(text[: spans[name][0]])) for name in case.scores]
             ids = (*prompt.ids, *self.tokenizer.encode(text), self.tokenizer.eos_id)
             made.append(Lesson(ids, len(prompt.ids), tuple(len(prompt.ids) + at for at in before)))
         return made
 
     def draw(self, rubric: str, count: int, rng: Random, parts: tuple[float, ...]) -> list[Lesson]:
-        """So many new lessons of the training split."""
+        """Draw so many new lessons of the training split."""
         return self.lessons(rubric, [make_case(rubric, Split.TRAIN, rng, parts) for _ in range(count)])
 
 
 def _named(rubric: Rubric) -> Rubric:
-    """The rubric with its name in place of its instructions."""
+    """Return the rubric with its name instead of its instructions."""
     return replace(rubric, turns=(Turn("system", rubric.name), rubric.turns[-1]))
 
 
 def corpus(count: int, seed: int) -> list[str]:
-    """Texts of training cases, inputs and replies, to learn a vocabulary from."""
+    """Return texts of training cases, inputs and replies, to learn a vocabulary from."""
     rng = Random(seed)
     texts = []
     for name in MAKERS:
@@ -81,5 +81,5 @@ def corpus(count: int, seed: int) -> list[str]:
 
 
 def rubric_texts() -> list[str]:
-    """The four rubrics' turns."""
+    """Return the turns of the four rubrics."""
     return list(chain.from_iterable([turn.template for turn in load_rubric(name).turns] for name in MAKERS))

@@ -1,4 +1,4 @@
-"""A made-up case: its inputs, the right scores, what a good judge writes, and the words that decide."""
+"""A made-up case with its right verdict."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from pathway_local.verdict import Value
 class MadeCase:
     """A case under one rubric with its right verdict.
 
-    `scores` and `fields` are by name as in the rubric's output format, echoes left out; `decisive` stands in one
-    of the fields and names the fact on which the score turns.
+    `scores` and `fields` have the names of the rubric's output format, without echoes. One of the fields contains
+    `decisive`, which names the fact that decides the score.
     """
 
     rubric: str

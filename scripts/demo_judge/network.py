@@ -1,4 +1,4 @@
-"""The demo judge's network: its shape, the cache of a shared prefix, and plain greedy writing."""
+"""The demo judge's network: its shape, the cache of a shared prefix, and greedy writing."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ CONTEXT = 8192
 
 
 def new_network(vocabulary: int, end_id: int, pad_id: int) -> Qwen3ForCausalLM:
-    """A network of random weights; seed torch before."""
+    """Return a network of random weights; seed torch first."""
     config = Qwen3Config(
         vocab_size=vocabulary,
         hidden_size=WIDTH,
@@ -28,7 +28,7 @@ def new_network(vocabulary: int, end_id: int, pad_id: int) -> Qwen3ForCausalLM:
 
 
 def prefix_cache(network: Qwen3ForCausalLM, prefix: Sequence[int], copies: int) -> DynamicCache:
-    """Keys and values of `prefix`, for a batch of so many rows that begin with it; no gradient goes through them."""
+    """Return keys and values of `prefix` for a batch of `copies` rows that begin with it, without gradients."""
     cache = DynamicCache(config=network.config)
     if prefix:
         ids = torch.tensor([prefix], device=network.device)
@@ -41,7 +41,7 @@ def prefix_cache(network: Qwen3ForCausalLM, prefix: Sequence[int], copies: int) 
 def write_greedily(
     network: Qwen3ForCausalLM, prefix: Sequence[int], rests: Sequence[Sequence[int]], limit: int
 ) -> list[list[int]]:
-    """What the network goes on with behind `prefix` + each of `rests`, at most `limit` ids, without the end id."""
+    """Return the network's continuation of `prefix` + each of `rests`: at most `limit` ids, without the end id."""
     with torch.no_grad():
         return _write(network, prefix, rests, limit)
 

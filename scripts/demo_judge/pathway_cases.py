@@ -1,4 +1,4 @@
-"""Cases for the pathway-answer rubric: an AI answer against an ideal answer and retrieved content."""
+"""Makes cases for the pathway-answer rubric: an AI answer, an ideal answer and retrieved content."""
 
 from demo_judge.made_case import MadeCase
 from demo_judge.sentences import DETAILS, OPENERS, REFUSALS, VAGUE
@@ -15,7 +15,7 @@ JUSTIFICATIONS = {
 
 
 def pathway_case(world: World, score: int, parts: int) -> MadeCase:
-    """A case of this score with a question of so many parts."""
+    """Make a case of this score with a question of so many parts."""
     rng = world.rng
     facts = world.facts(parts)
     link = world.link() if score == 4 or rng.random() < 0.4 else ""
@@ -49,7 +49,7 @@ def pathway_case(world: World, score: int, parts: int) -> MadeCase:
 def _walk(
     facts: list[Fact], told: list[Fact], extra: Fact | None, link: str, keeps_link: bool
 ) -> tuple[list[str], str]:
-    """The analysis, point by point, and its deciding words."""
+    """Return the analysis, point by point, and its deciding words."""
     said = {fact.topic: fact.value for fact in told}
     lines = [
         f"On {f.topic}: ideal {f.value}, answer {said.get(f.topic, 'silent')}: "

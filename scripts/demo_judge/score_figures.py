@@ -1,14 +1,14 @@
-"""How well the demo judge did: one score of one rubric on the cases of one split."""
+"""The demo judge's figures for one score of one rubric on one split."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreFigures:
-    """Shares of `cases`, of which `read` got a verdict. A case without one is neither exact nor named.
+    """Shares of `cases`, of which `read` have a verdict. A case without one is neither exact nor named.
 
-    `within_one` and `kappa` (quadratic weights) leave special levels out; `named` counts verdicts that hold the
-    words on which the score turns.
+    `within_one` and `kappa` (quadratic weights) leave special levels out; `named` counts verdicts that contain the
+    deciding words.
     """
 
     rubric: str

@@ -1,6 +1,6 @@
 """Sentences around the facts: courtesies, refusals, vague answers, follow-up questions.
 
-The last `HELD_OUT` of each group are never learned from.
+Training never uses the last `HELD_OUT` of each group.
 """
 
 HELD_OUT = 2

@@ -1,7 +1,7 @@
-"""Attention of many rows behind one prefix, whose keys and values are there once and take no gradient.
+"""Attention of many rows to one prefix, whose keys and values are held once and take no gradient.
 
-The usual cache would copy them into every row, and training would work out gradients that nobody uses: behind a
-rubric of 1,000 tokens and more, most of the time.
+The usual cache copies them into every row, and training computes gradients that nobody uses: with a rubric of 1,000
+tokens or more, that takes most of the time.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from transformers import AttentionInterface, DynamicCache, Qwen3ForCausalLM
 NAME = "shared_prefix"
 
 KeysAndValues = list[tuple[torch.Tensor, torch.Tensor]]
-"""For each layer keys and values, (heads, prefix, head size)."""
+"""Keys and values of each layer, of shape (heads, prefix, head size)."""
 
 
 def keys_and_values(network: Qwen3ForCausalLM, prefix: Sequence[int]) -> KeysAndValues:
-    """What the network's layers keep of `prefix`."""
+    """Return the keys and values of `prefix`."""
     cache = DynamicCache(config=network.config)
     ids = torch.tensor([prefix], device=network.device)
     with torch.no_grad():
@@ -36,9 +36,10 @@ def attend(
     prefix: KeysAndValues,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Causal attention of each row to itself and of all rows to the prefix; shapes (rows, heads, tokens, head size).
+    """Return the causal attention of each row to itself and of all rows to the prefix, in one softmax.
 
-    One softmax over both parts: exp is taken of what is left above the larger of their maxima.
+    Shapes are (rows, heads, tokens, head size). Both parts subtract the larger of their maxima, so that exp can't
+    overflow.
     """
     rows, heads, tokens, size = query.shape
     first_keys, first_values = prefix[module.layer_idx]

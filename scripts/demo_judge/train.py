@@ -1,6 +1,6 @@
 """Trains the demo judge: cases, tokenizer, network, then weights that vLLM and transformers load.
 
-Every step draws its cases from the seed and its own number, so that a run resumes where a checkpoint left it.
+Each step draws its cases from the seed and its own number, so a run resumes from a checkpoint as if never stopped.
 """
 
 import argparse
@@ -29,19 +29,19 @@ WEIGHTS = packaged_folder("demo/weights")
 SHARES = {"pathway-answer": 0.27, "groundedness": 0.2, "contextual-relevance": 0.23, "gold-answer": 0.3}
 EASY, FULL = (0.8, 0.2, 0.0), (0.35, 0.4, 0.25)
 POOL = 4
-"""Batches that are drawn together."""
+"""Batches drawn together."""
 
 PROMPT_WEIGHT = 0.1
 SCORE_WEIGHT = 5.0
-"""A token of a prompt and one of a score, against one of the rest of the reply."""
+"""Weights of a prompt's token and a score's token; other tokens of a reply have weight 1."""
 
 PROMPT_SHARE = 0.2
-"""Of the prompt's tokens this share, drawn anew each time, is learned from."""
+"""The share of a prompt's tokens that a step learns from, drawn anew each time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How long to train: steps on cases alone, of which the first are easy, then steps under the whole rubrics."""
+    """How long to train: `short` steps with rubric names, of which `easy` are easy, then `whole` steps with rubrics."""
 
     seed: int
     easy: int
@@ -52,17 +52,17 @@ class Schedule:
 
     @property
     def steps(self) -> int:
-        """All steps."""
+        """The number of all steps."""
         return self.short + self.whole
 
     def learning_rate(self, step: int) -> float:
-        """Warm-up over 60 steps, then a cosine down to a twentieth."""
+        """Return the rate: it warms up over 60 steps, then falls to a twentieth along a cosine."""
         done = step / self.steps
         return self.rate * min(1, (step + 1) / 60) * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * done)))
 
 
 class Trainer:
-    """Network, optimizers and the number of steps done, in a folder that holds the checkpoint."""
+    """Network, optimizers and the number of steps done, with a folder for the checkpoint."""
 
     def __init__(self, schedule: Schedule, work: Path, device: str) -> None:
         self.schedule, self.work, self.device = schedule, work, device
@@ -84,7 +84,7 @@ class Trainer:
         return self.work / "checkpoint.pt"
 
     def step(self) -> float:
-        """Learn from one batch; returns the mean loss of the reply's tokens, in nats."""
+        """Learn from one batch; return the mean loss of the replies' tokens, in nats."""
         rubric, lessons = self._batch()
         rate = self.schedule.learning_rate(self.done)
         for optimizer in self.optimizers:
@@ -107,7 +107,7 @@ class Trainer:
         return float(losses.detach()[weights >= 1].mean())
 
     def save(self) -> None:
-        """Write the checkpoint; the old one stays until the new one is whole."""
+        """Write the checkpoint; the old one stays until the new one is complete."""
         state = {
             "network": self.network.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
@@ -119,7 +119,7 @@ class Trainer:
         part.replace(self.checkpoint)
 
     def evaluate(self) -> str:
-        """Figures on a few held-out cases, under the kind of prompt that is being trained."""
+        """Return figures on a few held-out cases, with the kind of prompt being trained."""
         self.network.eval()
         self.network.set_attn_implementation("sdpa")
         teacher = self.short if self.done <= self.schedule.short else self.whole
@@ -129,12 +129,12 @@ class Trainer:
         return said
 
     def _alone(self, ids: torch.Tensor) -> torch.Tensor:
-        # On a CPU the plain form is the quickest once it is compiled.
+        # On a CPU the plain form is the fastest one once compiled.
         self.network.set_attn_implementation("eager")
         return self.body(input_ids=ids, use_cache=False).last_hidden_state
 
     def _known(self, prefix: Sequence[int]) -> shared_prefix.KeysAndValues:
-        # In an autocast of its own: what it casts without gradients must not serve those who need them.
+        # Its own autocast: copies of weights cast without gradients must not be reused where gradients are needed.
         self.network.set_attn_implementation("sdpa")
         with self._autocast():
             return shared_prefix.keys_and_values(self.network, prefix)
@@ -145,7 +145,7 @@ class Trainer:
         return self.body(input_ids=ids, position_ids=positions, prefix=known, use_cache=False).last_hidden_state
 
     def _batch(self) -> tuple[str, list[Lesson]]:
-        """The batch of this step, with the rubric whose whole text goes before it, if any."""
+        """Return this step's batch and the rubric that precedes it, or "" if none does."""
         number = self.done // POOL
         if self._pool[0] != number:
             draw = self._short_pool if number * POOL < self.schedule.short else self._whole_pool
@@ -153,7 +153,7 @@ class Trainer:
         return self._pool[1][self.done % POOL]
 
     def _short_pool(self, step: int, rng: Random) -> list[tuple[str, list[Lesson]]]:
-        """Batches of all rubrics, each of cases of like length."""
+        """Return batches that mix all rubrics, each with cases of similar length."""
         parts = EASY if step < self.schedule.easy else FULL
         names = rng.choices(list(SHARES), list(SHARES.values()), k=self.schedule.batch * POOL)
         lessons = [lesson for name in SHARES for lesson in self.short.draw(name, names.count(name), rng, parts)]
@@ -163,7 +163,7 @@ class Trainer:
         return batches
 
     def _whole_pool(self, step: int, rng: Random) -> list[tuple[str, list[Lesson]]]:
-        """Batches of one rubric each."""
+        """Return batches of one rubric each."""
         names = rng.choices(list(SHARES), list(SHARES.values()), k=POOL)
         return [(name, self.whole.draw(name, self.schedule.batch, rng, FULL)) for name in names]
 
@@ -187,7 +187,7 @@ def _tokenizer_folder(work: Path, seed: int) -> Path:
 
 
 def _optimizers(network: Qwen3ForCausalLM) -> list[torch.optim.Optimizer]:
-    """Muon for the layers' matrices, AdamW for embeddings and norms."""
+    """Return Muon for the layers' matrices and AdamW for embeddings and norms."""
     matrices = [p for n, p in network.named_parameters() if p.ndim == 2 and "embed" not in n]
     others = [p for n, p in network.named_parameters() if p.ndim != 2 or "embed" in n]
     return [
@@ -199,7 +199,7 @@ def _optimizers(network: Qwen3ForCausalLM) -> list[torch.optim.Optimizer]:
 def _tensors(
     lessons: Sequence[Lesson], skip: int, chance: torch.Generator
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Ids without the first `skip`, which positions are learned from, and the weights of those."""
+    """Return ids without the first `skip`, a mask of the positions to learn from, and their weights."""
     width = -(-max(len(lesson.ids) - skip for lesson in lessons) // 16) * 16
     ids = torch.zeros(len(lessons), width, dtype=torch.long)
     weights = torch.zeros(len(lessons), width)
@@ -214,7 +214,7 @@ def _tensors(
 
 
 def train(trainer: Trainer, minutes: float, total_minutes: float) -> bool:
-    """Train until the schedule is done (True) or the time is up (False), with progress lines and checkpoints."""
+    """Train until the schedule is done (return True) or the time is up (False); print progress and save checkpoints."""
     began = last = time.monotonic()
     before = trainer.seconds
     while trainer.done < trainer.schedule.steps:
@@ -237,7 +237,7 @@ def train(trainer: Trainer, minutes: float, total_minutes: float) -> bool:
 
 
 def export(trainer: Trainer, folder: Path) -> None:
-    """Write weights (bf16), configuration and tokenizer, as vLLM and transformers load them, and the schedule."""
+    """Write weights (bf16), configuration and tokenizer for vLLM and transformers, and the schedule."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "training.json").write_text(json.dumps(asdict(trainer.schedule), indent=1) + "\n", encoding="utf-8")
     trainer.network.to(torch.bfloat16).save_pretrained(folder)
@@ -245,12 +245,12 @@ def export(trainer: Trainer, folder: Path) -> None:
 
 
 def main() -> None:
-    """Train, or go on with what the work folder holds."""
+    """Train, or resume from the work folder."""
     parser = argparse.ArgumentParser(prog="train_demo_judge", description=__doc__)
-    parser.add_argument("--work", type=Path, default=Path("runs/demo-judge"), help="checkpoints; resumes from them")
+    parser.add_argument("--work", type=Path, default=Path("runs/demo-judge"), help="checkpoints; training resumes here")
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights go")
-    parser.add_argument("--minutes", type=float, default=75, help="stop this stretch after so many minutes")
-    parser.add_argument("--total-minutes", type=float, default=180, help="stop for good after so many minutes")
+    parser.add_argument("--minutes", type=float, default=75, help="stop after so many minutes")
+    parser.add_argument("--total-minutes", type=float, default=180, help="limit for all runs together")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--easy", type=int, default=300)
@@ -267,7 +267,7 @@ def main() -> None:
         export(trainer, given.out)
         print(f"weights written to {given.out}")
     else:
-        print(f"stopped at step {trainer.done}; the same command goes on")
+        print(f"stopped at step {trainer.done}; the same command resumes")
 
 
 if __name__ == "__main__":

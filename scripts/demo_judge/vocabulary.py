@@ -1,4 +1,4 @@
-"""The demo judge's tokenizer: byte-level BPE, digits alone, ChatML turns."""
+"""Trains the demo judge's tokenizer: byte-level BPE, single digits, ChatML turns."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,10 +9,10 @@ from transformers import PreTrainedTokenizerFast
 PAD, TURN, END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 SIZE = 3000
 RUBRIC_WEIGHT = 60
-"""How often each rubric's text counts beside the cases: enough for its words to become tokens."""
+"""How often each rubric's text counts: often enough for its words to become tokens."""
 
 PIECES = r"""</?\w+>\n*|\*\*\w+:\*\*\n?| ?"\w+":|\n+|\d| ?\p{L}+| ?[^\s\p{L}\d]|\s"""
-"""What is never joined across: tags and labels of the layouts are one piece each, digits stay alone."""
+"""Merges never cross these pieces: each tag and label of the layouts is one piece, and so is each digit."""
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
@@ -21,7 +21,7 @@ CHAT_TEMPLATE = (
 
 
 def train_tokenizer(cases: Iterable[str], rubrics: Iterable[str], folder: Path) -> None:
-    """Learn the merges from these texts and save the tokenizer in `folder`."""
+    """Learn merges from these texts and save the tokenizer in `folder`."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [

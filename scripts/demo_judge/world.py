@@ -1,4 +1,4 @@
-"""Tarn Valley Online University: made-up names, values and facts, drawn by a seed and kept apart by split."""
+"""Draws names, values and facts of Tarn Valley Online University from a seed, apart for each split."""
 
 import zlib
 from collections.abc import Callable, Sequence
@@ -19,8 +19,8 @@ KINDS = PROGRAMME_KINDS + COURSE_KINDS + SERVICE_KINDS
 class Split(StrEnum):
     """Which names, values, wordings and kinds of fact a case may use.
 
-    `train` shares no name and no value of a numeric, dated or named kind with the others. `values` is new in these
-    alone, `phrasings` in the wordings too, `kinds` asks for kinds of fact that training never sees.
+    `train` shares no names and no values (except yes and no) with the others. In `values` only these are new, in
+    `phrasings` the wordings are new as well, and `kinds` has kinds of fact that training never sees.
     """
 
     TRAIN = "train"
@@ -57,7 +57,7 @@ AWARDS = ("Certificate in", "Associate Degree in", "Bachelor of")
 
 
 def held_out(text: str) -> bool:
-    """Whether a name or value is kept from training: a fixed quarter of all, by checksum."""
+    """Return whether training must not use a name or value: a fixed quarter of all, chosen by checksum."""
     return zlib.crc32(text.encode()) % 4 == 0
 
 
@@ -115,7 +115,7 @@ VALUES: dict[str, Callable[[Random], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact of the university: what kind, about whom, and what is true."""
+    """A fact of the university: its kind, its subject and the true value."""
 
     kind: Kind
     subject: str
@@ -123,12 +123,12 @@ class Fact:
 
     @property
     def topic(self) -> str:
-        """What the fact is about, in a few words; names kind and subject, not the value."""
+        """Kind and subject in a few words, without the value."""
         return self.kind.topic.format(s=self.subject)
 
 
 def comparison(expected: str | None, given: str | None) -> str:
-    """One word for how a given value stands to the expected one; None where nothing is said."""
+    """Compare a given value with the expected one, in one word; None stands for nothing said."""
     if expected is None:
         return "unsupported"
     if given is None:
@@ -144,12 +144,12 @@ class World:
         self.split = split
 
     def fact(self, kind: Kind | None = None, subject: str | None = None) -> Fact:
-        """A fact, of a kind and about a subject that may be given."""
+        """Draw a fact; kind and subject may be given."""
         kind = kind or self.rng.choice(KINDS)
         return Fact(kind, subject or self.subject(kind), self.value(kind))
 
     def facts(self, count: int) -> list[Fact]:
-        """Different facts to ask for together, half of the time about one subject; new kinds in their split."""
+        """Draw facts to ask for together, half of the time about one subject; the split `kinds` adds a new kind."""
         first = self.fact(self.rng.choice(HELD_OUT_KINDS if self.split is Split.KINDS else KINDS))
         together = self.rng.random() < 0.5
         others = self.sister_kinds(first, [first]) if together else [kind for kind in KINDS if kind is not first.kind]
@@ -159,7 +159,7 @@ class World:
         return facts
 
     def other(self, facts: Sequence[Fact]) -> Fact:
-        """A fact on a topic that none of `facts` has: about a subject of theirs, or like one of theirs, or neither."""
+        """Draw a fact on a topic that `facts` lack; it may share a subject or a kind with one of them."""
         near = self.rng.choice(facts)
         style = self.rng.random()
         if style < 0.35:
@@ -169,16 +169,16 @@ class World:
         return self.other(facts) if any(fact.topic == known.topic for known in facts) else fact
 
     def stranger(self, facts: Sequence[Fact]) -> Fact:
-        """A fact that shares neither subject, nor sort of subject, nor kind with any of `facts`."""
+        """Draw a fact that shares neither subject, nor sort of subject, nor kind with any of `facts`."""
         taken = {fact.kind.subject for fact in facts}
         return self.fact(self.rng.choice([kind for kind in KINDS if kind.subject not in taken] or KINDS))
 
     def sister_kinds(self, near: Fact, facts: Sequence[Fact]) -> list[Kind]:
-        """The kinds of fact that `near`'s subject could also have, without those of `facts`."""
+        """Return the other kinds of fact that `near`'s subject could have, without those of `facts`."""
         return [k for k in KINDS if k.subject == near.kind.subject and all(k is not f.kind for f in facts)]
 
     def content(self, facts: Sequence[Fact], details: Sequence[str] = ()) -> list[str]:
-        """Retrieved sentences that hold these facts, in any order, among facts that nobody asked for."""
+        """Return retrieved sentences: these facts and some that nobody asked for, shuffled."""
         like = [self.rng.choice(facts).kind if self.rng.random() < 0.5 else None for _ in range(self.rng.randint(0, 2))]
         taken = {fact.topic for fact in facts}
         noise = [fact for fact in map(self.fact, like) if fact.topic not in taken]
@@ -187,41 +187,41 @@ class World:
         return sentences
 
     def changed(self, fact: Fact) -> Fact:
-        """The same fact with another value."""
+        """Return the same fact with another value."""
         if fact.value in ("yes", "no"):
             return Fact(fact.kind, fact.subject, "no" if fact.value == "yes" else "yes")
         value = self.value(fact.kind)
         return self.changed(fact) if value == fact.value else Fact(fact.kind, fact.subject, value)
 
     def subject(self, kind: Kind) -> str:
-        """A name of the sort that this kind of fact is about."""
+        """Draw a name that this kind of fact can be about."""
         return self._kept(SUBJECTS[kind.subject])
 
     def value(self, kind: Kind) -> str:
-        """A value that this kind of fact can have."""
+        """Draw a value that this kind of fact can have."""
         return self._kept(VALUES[kind.value])
 
     def link(self) -> str:
-        """A web address of the university."""
+        """Draw a web address of the university."""
         return f"tvou.example/{self._kept(_coined).lower()}"
 
     def say(self, fact: Fact) -> str:
-        """The fact as a statement."""
+        """Word the fact as a statement."""
         wordings = fact.kind.negations if fact.value == "no" else fact.kind.statements
         text = self._worded(fact, wordings, TRAINED_STATEMENTS)
         return text[0].upper() + text[1:]
 
     def ask(self, fact: Fact) -> str:
-        """A question that the fact answers."""
+        """Word a question that the fact answers."""
         return self._worded(fact, fact.kind.questions, TRAINED_QUESTIONS)
 
     def pick(self, wordings: Sequence[str], trained: int = -HELD_OUT) -> str:
-        """One of the wordings that this split may use; those from `trained` on are held out."""
+        """Choose a wording that this split may use; those from `trained` on are held out."""
         new = self.split is Split.PHRASINGS
         return self.rng.choice(wordings[trained:] if new else wordings[:trained])
 
     def _worded(self, fact: Fact, wordings: Sequence[str], trained: int) -> str:
-        # Training has seen no wording at all of a kind that is held out.
+        # Training has seen no wording of a held-out kind.
         wording = self.rng.choice(wordings) if fact.kind in HELD_OUT_KINDS else self.pick(wordings, trained)
         return wording.format(s=fact.subject, v=fact.value)
 

@@ -1,1 +1,1 @@
-"""Whether this project works on this machine's GPU, in ten minutes: `scripts/gpu-check` runs it."""
+"""Checks within ten minutes whether everything works on this machine's GPU; `scripts/gpu-check` runs it."""

@@ -1,4 +1,4 @@
-"""Check a machine with a GPU: each part in turn, with a time limit of its own, and a report after each."""
+"""Checks a machine with a GPU: runs the parts in turn, each with its own time limit, and reports after each."""
 
 import sys
 import time
@@ -12,24 +12,25 @@ from gpu_check.findings import Findings
 from gpu_check.machine import described, has_gpu
 from gpu_check.part import Outcome, Part, not_run, own_command, run_part
 from gpu_check.parts import TITLES, limits
+from gpu_check.processes import end_below_on_signals
 from gpu_check.report import failed, write_report
-from gpu_check.store import store_verdicts
+from gpu_check.samples import store_verdicts
 
 WHOLE = 595.0
-"""Seconds for all parts together."""
+"""Seconds for all parts together, though their limits add up to more; the part that matters least comes last."""
 
 LEAST = 15.0
-"""Seconds that a part needs at least; with less left it is not begun."""
+"""Seconds that a part needs at least; it is not started with less left."""
 
 
 def check(
     out: Annotated[Path, typer.Option(help="The folder for gpu-check.md and gpu-check.json.")] = Path("runs/gpu-check"),
-    only: Annotated[list[str], typer.Option(help=f"Run this part alone: {', '.join(TITLES)}.")] = [],  # noqa: B006
+    only: Annotated[list[str], typer.Option(help=f"Run only this part: {', '.join(TITLES)}.")] = [],  # noqa: B006
     store: Annotated[
-        bool, typer.Option("--store", help="Store the demo judge's verdicts of this processor, for comparing.")
+        bool, typer.Option("--store", help="Store the demo judge's verdicts on this processor, to compare GPUs with.")
     ] = False,
 ) -> None:
-    """Check a machine with a GPU within ten minutes; on one without, run all that can be run there.
+    """Check a machine with a GPU within ten minutes; without a GPU, run as much as possible.
 
     Exit code 1 if a part failed or took too long.
     """
@@ -38,6 +39,7 @@ def check(
     if store:
         print(f"written: {store_verdicts()}")
         return
+    end_below_on_signals()
     allowed = limits(on_gpu=has_gpu())
     chosen = [name for name in TITLES if name in only or not only]
     parts = [Part(name, TITLES[name], own_command(name), allowed[name]) for name in chosen]
@@ -45,7 +47,7 @@ def check(
 
 
 def run_all(parts: Sequence[Part], out: Path, machine: dict[str, str], whole: float = WHOLE) -> int:
-    """Run the parts one after the other, with the report written after each; the exit code."""
+    """Run the parts in turn, write the report after each, and return the exit code."""
     out.mkdir(parents=True, exist_ok=True)
     began, outcomes = time.monotonic(), list[Outcome]()
     write_report(out, machine, outcomes, parts, 0.0)
@@ -61,11 +63,11 @@ def run_all(parts: Sequence[Part], out: Path, machine: dict[str, str], whole: fl
 
 def _outcome(part: Part, out: Path, left: float) -> Outcome:
     if left < min(LEAST, part.limit):
-        return not_run(part, "the parts before it took all the time that there is")
+        return not_run(part, "the parts before it used up the time")
     try:
         return run_part(part, out / "logs", left)
     except OSError as error:
-        return Outcome(part, "failed", 0.0, Findings([f"it can't be run: {error}"]))
+        return Outcome(part, "failed", 0.0, Findings([f"it can't be started: {error}"]))
 
 
 if __name__ == "__main__":

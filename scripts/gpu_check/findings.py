@@ -1,4 +1,4 @@
-"""What a part of the check found: it is written to a file again and again, so that a part that is killed leaves it."""
+"""The findings of a part; it saves them again and again, so that they survive if the part is killed."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -20,7 +20,7 @@ class Table:
 
 @dataclass
 class Findings:
-    """What a part found: `problems` make it fail, `not_run` says why nothing was run, `words` are for the reader."""
+    """A part's findings: `problems` make it fail, `not_run` says why it did nothing, `words` are for the reader."""
 
     problems: list[str] = field(default_factory=list)
     not_run: str = ""
@@ -31,7 +31,7 @@ class Findings:
 
     @property
     def status(self) -> Status:
-        """What the findings come to, where the part came to its end."""
+        """The status of a part that ran to its end."""
         if self.problems:
             return "failed"
         return "not run" if self.not_run else "ok"
@@ -42,7 +42,7 @@ class Findings:
 
 
 def load_findings(path: Path) -> Findings:
-    """The findings that a part has saved; empty if it saved none."""
+    """Return the findings that a part has saved; empty if it saved none."""
     if not path.exists():
         return Findings()
     kept = json.loads(path.read_text("utf-8"))
@@ -51,7 +51,7 @@ def load_findings(path: Path) -> Findings:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a file so that a reader finds the old text or the new one, never a half."""
+    """Replace a file as a whole: a reader finds the old text or the new one."""
     part = path.with_name(f".{path.name}.part")
     part.write_text(text, "utf-8")
     part.replace(path)

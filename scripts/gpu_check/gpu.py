@@ -1,4 +1,4 @@
-"""What the NVIDIA driver's own tool says of the GPU."""
+"""Asks nvidia-smi about the GPUs."""
 
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ MIB = 1 << 20
 
 
 def queried(*arguments: str) -> list[list[str]]:
-    """The rows of an `nvidia-smi` query; none where there is no such tool, no driver or no answer."""
+    """Return the rows of an `nvidia-smi` query; empty without the tool, a driver or an answer."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
@@ -21,23 +21,23 @@ def queried(*arguments: str) -> list[list[str]]:
 
 
 def memory_used() -> int | None:
-    """Bytes in use on all GPUs together; None where that can't be told."""
+    """Return the bytes in use on all GPUs together, or None if unknown."""
     rows = queried("--query-gpu=memory.used")
     numbers = [int(row[0]) for row in rows if row[0].isdecimal()]
     return sum(numbers) * MIB if rows and len(numbers) == len(rows) else None
 
 
 def largest() -> int:
-    """Bytes of the largest GPU; 0 without one."""
+    """Return the bytes of the largest GPU; 0 without one."""
     rows = queried("--query-gpu=memory.total")
     return max((int(row[0]) * MIB for row in rows if row[0].isdecimal()), default=0)
 
 
 def users() -> list[str]:
-    """The processes that compute on a GPU, with their memory, in words; a container may not be shown its own."""
+    """Describe the processes on all GPUs and their memory; a container may not see its own."""
     return [f"process {pid}: {used} MiB" for pid, used in queried("--query-compute-apps=pid,used_memory")]
 
 
 def driver() -> str:
-    """The driver's version; empty without one."""
+    """Return the driver's version; empty without one."""
     return next((row[0] for row in queried("--query-gpu=driver_version")), "")

@@ -1,4 +1,4 @@
-"""The machine that the check runs on, for the head of the report."""
+"""Describes the machine for the head of the report."""
 
 import os
 import platform
@@ -11,16 +11,16 @@ from pathway_local.system.machine import GB, this_machine
 
 
 def has_gpu() -> bool:
-    """Whether judges run on a GPU here: there is one, and the installed engine is for GPUs."""
+    """Return whether judges run on a GPU here: there is one, and the installed engine is for GPUs."""
     return bool(this_machine().gpus) and uses_gpu()
 
 
 def described() -> dict[str, str]:
-    """Names and versions, in the order of the report."""
+    """Return names and versions in the order of the report."""
     found = this_machine()
     gpus = [f"{each.name} of {each.total / GB:.1f} GB" if each.total else each.name for each in found.gpus]
     if gpus and not uses_gpu():
-        gpus.append("unused: the installed engine runs on the processor")
+        gpus.append("unused: the installed engine is for processors")
     told = Path("/proc/cpuinfo").read_text("utf-8", "replace").partition("model name")[2].partition("\n")[0]
     model = told.strip("\t :") or platform.machine()
     return {

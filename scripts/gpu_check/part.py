@@ -1,4 +1,4 @@
-"""A part of the check: a command of its own, in a session of its own, with a time limit of its own."""
+"""A part of the check: a command with its own session and its own time limit."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_check.findings import Findings, Status, load_findings
-from gpu_check.processes import Process, below, end_all
+from gpu_check.processes import Process, below, end_all, end_with_parent
 
 FOUND = "GPU_CHECK_FOUND"
 """The variable that tells a part where to save its findings."""
@@ -35,18 +35,18 @@ class Part:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a part."""
+    """How a part ended."""
 
     part: Part
     status: Status
     seconds: float
     findings: Findings
     log: Sequence[str] = ()
-    """The last lines that it printed, unless all went well."""
+    """The last lines of output, unless all went well."""
 
 
 def run_part(part: Part, logs: Path, limit: float | None = None) -> Outcome:
-    """Run a part to its end, or to the end of its time; what it prints goes to `logs`."""
+    """Run a part until it ends or its time is over; its output goes to `logs`."""
     limit = part.limit if limit is None else min(limit, part.limit)
     logs.mkdir(parents=True, exist_ok=True)
     log, began = logs / f"{part.name}.log", time.monotonic()
@@ -63,12 +63,12 @@ def run_part(part: Part, logs: Path, limit: float | None = None) -> Outcome:
 
 
 def not_run(part: Part, why: str) -> Outcome:
-    """The outcome of a part that nobody started."""
+    """Return the outcome of a part that was not started."""
     return Outcome(part, "not run", 0.0, Findings(not_run=why))
 
 
 def _run(command: Sequence[str], folder: str, found: Path, log: Path, limit: float) -> int | None:
-    """The exit code; None where the limit was reached. Nothing that the command has started is left."""
+    """Return the exit code, or None if the limit was reached. Every process that the command started is ended."""
     environment = os.environ | {FOUND: str(found), "TMPDIR": folder}
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -78,6 +78,7 @@ def _run(command: Sequence[str], folder: str, found: Path, log: Path, limit: flo
             stderr=subprocess.STDOUT,
             env=environment,
             start_new_session=True,
+            preexec_fn=end_with_parent,  # if this process is killed, its `finally` below never runs
         )
         seen: dict[tuple[int, int], Process] = {}
         until = time.monotonic() + limit
@@ -88,16 +89,16 @@ def _run(command: Sequence[str], folder: str, found: Path, log: Path, limit: flo
                 seen |= {each.key: each for each in below(process.pid)}
             return None
         finally:
-            # Engines stand in sessions of their own, which no signal to the part's own group would reach, and below
-            # the part no more once the command that started them is dead.
+            # A signal to the part's group does not reach engines, which have their own sessions. Once the command that
+            # started an engine is dead, the engine is no longer below the part: so `seen` remembers it.
             end_all(process.pid, seen.values())
             process.wait()
 
 
 def _status(findings: Findings, code: int | None, limit: float) -> Status:
-    """What the findings and the exit code come to; a problem is added where the part itself could not."""
+    """Return the status of a part, and add a problem if the part itself could not."""
     if code is None:
-        findings.problems.append(f"it was stopped after its {limit:.0f} s")
+        findings.problems.append(f"it took longer than its limit of {limit:.0f} s")
         return "timed out"
     if code != 0 and not findings.problems:
         findings.problems.append(f"it ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}")
@@ -105,5 +106,5 @@ def _status(findings: Findings, code: int | None, limit: float) -> Status:
 
 
 def own_command(name: str) -> list[str]:
-    """The command of one of our own parts."""
+    """Return the command that runs one of our own parts."""
     return [sys.executable, "-m", "gpu_check.parts", name]

@@ -1,23 +1,31 @@
-"""Processes below another one, as /proc lists them: which there are, which of them live, and how to end them."""
+"""Finds and ends the processes that a process has started, with what they have started in turn."""
 
+import ctypes
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from pathway_local.system.private_process import STOPPING, heeded_of
 
 PROC = Path("/proc")
 LONGEST_END = 10.0
 """Seconds that a killed process may take to end: a driver may have to free much memory first."""
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True)
 class Process:
-    """One process. Its id and `started` together are never given to another; `memory` is resident, in bytes."""
+    """One process. No other process ever has its id and `started` together; `memory` is resident, in bytes."""
 
     pid: int
     started: int
@@ -28,12 +36,12 @@ class Process:
 
     @property
     def key(self) -> tuple[int, int]:
-        """What tells it from every other process."""
+        """Distinguishes it from every other process."""
         return self.pid, self.started
 
 
 def process(pid: int) -> Process | None:
-    """The process of that id; None if it has ended, also where nobody has asked for its exit code yet."""
+    """Return the process of that id; None if it has ended, even if its parent has not waited for it yet."""
     with suppress(OSError, ValueError, IndexError):
         fields = (PROC / str(pid) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
         state, parent, session, started, pages = fields[0], fields[1], fields[3], fields[19], fields[21]
@@ -43,7 +51,7 @@ def process(pid: int) -> Process | None:
 
 
 def below(pid: int) -> list[Process]:
-    """The processes that a process has started, and those that they have started, nearest first."""
+    """Return the processes that a process has started, and those that they have started, nearest first."""
     children: dict[int, list[Process]] = {}
     for each in _all():
         children.setdefault(each.parent, []).append(each)
@@ -57,7 +65,7 @@ def below(pid: int) -> list[Process]:
 
 
 def alive(processes: Iterable[Process]) -> list[Process]:
-    """Those of them that still run."""
+    """Return those of the processes that still run."""
     return [each for each in processes if (now := process(each.pid)) and now.key == each.key]
 
 
@@ -69,7 +77,7 @@ def kill(processes: Iterable[Process]) -> None:
 
 
 def end_all(leader: int, others: Iterable[Process]) -> None:
-    """End a process that leads a group of its own, all of its group, all below it, and the others; waits for them."""
+    """Kill the leader of a process group, its group, all processes below it and the others; wait until they ended."""
     left = [*below(leader), *others]
     with suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
@@ -77,6 +85,25 @@ def end_all(leader: int, others: Iterable[Process]) -> None:
     until = time.monotonic() + LONGEST_END
     while alive(left) and time.monotonic() < until:
         time.sleep(0.02)
+
+
+def end_below_on_signals() -> None:
+    """From now on, let SIGINT, SIGTERM and SIGHUP kill all processes below this one, then raise SystemExit."""
+    heeded = heeded_of(STOPPING)
+
+    def end(number: int, _frame: FrameType | None) -> NoReturn:
+        for each in heeded:
+            signal.signal(each, signal.SIG_IGN)
+        kill(below(os.getpid()))
+        sys.exit(128 + number)
+
+    for number in heeded:
+        signal.signal(number, end)
+
+
+def end_with_parent() -> None:
+    """Let the kernel send this process SIGTERM when its parent has ended, even by SIGKILL; call it after the fork."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def _all() -> Iterator[Process]:

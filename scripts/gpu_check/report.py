@@ -1,4 +1,4 @@
-"""The report: one Markdown file to read and one JSON file with the same."""
+"""Writes the report, as Markdown to read and as JSON."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,14 @@ MARKS = {"ok": "ok", "failed": "**failed**", "not run": "not run", "timed out": 
 
 
 def failed(outcomes: Sequence[Outcome]) -> bool:
-    """Whether any part found something wrong, or did not come to its end."""
+    """Return whether any part failed or took too long."""
     return any(each.status in ("failed", "timed out") for each in outcomes)
 
 
 def write_report(
     folder: Path, machine: Mapping[str, str], outcomes: Sequence[Outcome], left: Sequence[Part], seconds: float
 ) -> None:
-    """Write gpu-check.md and gpu-check.json anew; `left` are the parts that are still to come."""
+    """Write gpu-check.md and gpu-check.json; the parts in `left` are still to come."""
     parts = [
         {
             "name": each.part.name,
@@ -37,7 +37,7 @@ def write_report(
 
 
 def markdown(machine: Mapping[str, str], outcomes: Sequence[Outcome], left: Sequence[Part], seconds: float) -> str:
-    """The report as Markdown."""
+    """Return the report as Markdown."""
     rows: list[list[Figure]] = [
         [each.part.name, each.part.title, MARKS[each.status], f"{each.seconds:.0f} s", _short(each)]
         for each in outcomes
@@ -47,7 +47,7 @@ def markdown(machine: Mapping[str, str], outcomes: Sequence[Outcome], left: Sequ
         "# GPU check",
         _verdict(outcomes, left, seconds),
         _table(["machine", ""], [[name, value] for name, value in machine.items()]),
-        _table(["part", "what it does", "status", "time", "in a word"], rows),
+        _table(["part", "what it does", "status", "time", "result"], rows),
         *(piece for each in outcomes for piece in _section(each)),
     ]
     return "\n\n".join(pieces) + "\n"
@@ -60,12 +60,12 @@ def _verdict(outcomes: Sequence[Outcome], left: Sequence[Part], seconds: float) 
         if any(each.status == status for each in outcomes)
     ]
     rest = f", {len(left)} still to come" if left else ""
-    word = "Something is wrong" if failed(outcomes) else "Nothing is wrong so far" if left else "Nothing is wrong"
-    return f"**{word}**: {', '.join(counts) or 'no part has run yet'}{rest}. {seconds:.0f} seconds in all."
+    word = "Problems found" if failed(outcomes) else "No problems so far" if left else "No problems"
+    return f"**{word}**: {', '.join(counts) or 'no part has run'}{rest}. {seconds:.0f} seconds in all."
 
 
 def _short(outcome: Outcome) -> str:
-    """The most important thing that the part found, in one line."""
+    """Return the most important finding in one line."""
     found = outcome.findings
     said = [*found.problems, *filter(None, [found.not_run]), *found.words]
     return said[0].partition("\n")[0] if said else ""
@@ -86,7 +86,7 @@ def _section(outcome: Outcome) -> list[str]:
     if found.commands:
         pieces.append(_fenced(found.commands))
     if outcome.log:
-        pieces += ["The last that it printed:", _fenced(outcome.log)]
+        pieces += ["Its last output:", _fenced(outcome.log)]
     return pieces
 
 

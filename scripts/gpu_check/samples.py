@@ -1,9 +1,10 @@
-"""The demo judge on the sample cases of all four rubrics, with one engine, and the verdicts stored for comparing."""
+"""Judges the sample cases with the demo judge, and reads and stores the verdicts that GPUs are compared with."""
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ SAMPLES = {
 
 @dataclass(frozen=True)
 class Judged:
-    """The verdicts on the samples, and what they depend on: SHA-256 of weights, rubrics and cases, and the engine."""
+    """The verdicts on the samples with the engine and the SHA-256 of weights, rubrics and cases."""
 
     weights: str
     rubrics: Mapping[str, str]
@@ -37,7 +38,7 @@ class Judged:
 
 
 def judge_samples(folder: Path, registry: Path | None, seal: Wanted = "auto") -> Judged:
-    """Judge the samples of all rubrics, one after the other with the same engine. Raises PathwayError."""
+    """Judge the samples of all rubrics with one engine. Raises PathwayError."""
     rubrics, cases, verdicts = dict[str, str](), dict[str, str](), dict[str, Mapping[str, Scored]]()
     weights, engine, failures = "", dict[str, Any](), 0
     with EngineCache() as loaded:
@@ -56,13 +57,23 @@ def judge_samples(folder: Path, registry: Path | None, seal: Wanted = "auto") ->
     return Judged(weights, rubrics, cases, engine, verdicts, failures)
 
 
+def store_verdicts() -> Path:
+    """Judge the samples on this processor and store the verdicts; return the file. Raises PathwayError, SystemExit."""
+    with tempfile.TemporaryDirectory(prefix="gpu-check-") as folder:
+        found = judge_samples(Path(folder), None)
+    if found.engine["device"] != "cpu" or found.failures:
+        raise SystemExit(f"error: store verdicts on a processor, without failures; this was {found.engine['device']}")
+    STORED.write_text(json.dumps(asdict(found), indent=1) + "\n", "utf-8")
+    return STORED
+
+
 def stored() -> Judged:
-    """The verdicts that were stored from a processor."""
+    """Return the stored verdicts of a processor."""
     return Judged(**json.loads(STORED.read_text("utf-8")))
 
 
 def of_others(kept: Judged, found: Judged) -> list[str]:
-    """In what the stored verdicts are of other things than those that were judged here."""
+    """Return which of weights, rubrics and cases have changed since the verdicts were stored."""
     told = [] if kept.weights == found.weights else ["the demo judge's weights"]
     told += [f"the rubric {name}" for name in found.rubrics if kept.rubrics.get(name) != found.rubrics[name]]
     return told + [f"the sample cases of {name}" for name in found.cases if kept.cases.get(name) != found.cases[name]]

@@ -1,4 +1,4 @@
-"""A command of `pathway-local` on a terminal of its own: how far it says that it is, and what it has started."""
+"""Runs a command of `pathway-local` on its own terminal and watches its progress and its processes."""
 
 import os
 import pty
@@ -15,11 +15,11 @@ from gpu_check.work import ROOT, environment
 
 SHOWN = re.compile(r"(\d+)/\d+")
 LEAST_MEMORY = 100 << 20
-"""Bytes of a process that holds an engine or a part of it; what else an engine starts is far smaller."""
+"""A process of at least so many bytes holds an engine or a part of one; other processes are far smaller."""
 
 
 class Watched:
-    """Runs the command in a session of its own, from entering to leaving; nothing of it is left then."""
+    """A context that runs the command in its own session; leaving it ends everything that the command started."""
 
     def __init__(self, command: Sequence[str], **variables: str) -> None:
         self._command, self._variables = command, variables
@@ -49,13 +49,13 @@ class Watched:
         os.close(self._screen)
 
     def read_until(self, shown: int) -> bool:
-        """Read until so many cases are shown as done; False where the command ends before."""
+        """Read until so many cases are shown as done; return False if the command ends before."""
         while self.shown < shown and self.process.poll() is None:
             self._read(0.2)
         return self.process.poll() is None
 
     def read_to_end(self) -> int:
-        """Read until the command has ended; its exit code."""
+        """Read until the command has ended; return its exit code."""
         while self.process.poll() is None:
             self._read(0.2)
         self._read(0.2)
@@ -68,25 +68,25 @@ class Watched:
             self._read(min(left, 0.2))
 
     def kill_command(self) -> list[Process]:
-        """Kill the command itself by signal 9; all that it had started."""
+        """Kill the command by signal 9; return all processes that it had started."""
         self._look()
         self.process.kill()
         self.process.wait()
         return list(self.seen.values())
 
     def kill_engine(self) -> list[Process]:
-        """Kill its engine by signal 9; the engine and all that it had started; empty if it has none."""
+        """Kill the engine by signal 9; return it and all processes that it had started; empty without an engine."""
         engine = self.engine()
         return self._killed(engine) if engine else []
 
     def kill_worker(self) -> list[Process]:
-        """Kill the largest process that its engine has started; the engine and all of its; empty if it has none."""
+        """Kill the largest process below the engine; return the engine and all below it; empty if there is none."""
         engine = self.engine()
         large = [each for each in below(engine.pid) if each.memory >= LEAST_MEMORY] if engine else []
         return self._killed(max(large, key=lambda each: each.memory), engine) if large and engine else []
 
     def engine(self) -> Process | None:
-        """The engine: the child that leads a session of its own, and the largest of such."""
+        """Return the engine: the largest child that leads its own session."""
         leaders = [
             each for each in below(self.process.pid) if each.parent == self.process.pid and each.session == each.pid
         ]

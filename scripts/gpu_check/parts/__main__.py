@@ -1,4 +1,4 @@
-"""`python -m gpu_check.parts NAME` runs one part in this process, and saves what it found."""
+"""`python -m gpu_check.parts NAME` runs one part in this process and saves its findings."""
 
 import os
 import sys
@@ -10,6 +10,7 @@ from pathlib import Path
 from gpu_check.findings import Findings
 from gpu_check.machine import has_gpu
 from gpu_check.part import FOUND
+from gpu_check.processes import end_below_on_signals
 from gpu_check.work import Work
 from pathway_local.errors import PathwayError
 
@@ -21,11 +22,12 @@ RUN = {
     "bench-0.6b": "benchmarks:run_small",
     "bench-8b": "benchmarks:run_large",
 }
-"""The module and function of each part: a module is imported only in its own part's process."""
+"""The module and function of each part; only the part's own process imports the module."""
 
 
 def main(name: str) -> int:
-    """Run the part of that name; the exit code."""
+    """Run the part of that name and return the exit code."""
+    end_below_on_signals()
     module, _, function = RUN[name].partition(":")
     run: Callable[[Work], None] = getattr(import_module(f"gpu_check.parts.{module}"), function)
     with tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:

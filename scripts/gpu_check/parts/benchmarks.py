@@ -1,4 +1,4 @@
-"""Parts `bench-0.6b` and `bench-8b`: `scripts/bench` with a judge of that shape, judging beside vLLM by itself."""
+"""Parts `bench-0.6b` and `bench-8b`: run `scripts/bench` with a judge of that shape."""
 
 import json
 import shlex
@@ -15,31 +15,30 @@ from gpu_check.work import ROOT, Work, environment
 LARGE_GPU = 40 * 10**9
 """Bytes of a GPU that holds the weights of the 8b shape and a cache for many cases."""
 
-
 RATIOS = ("cases", "written", "processor")
 COMMON = ("--variants", "constrained,judge", "--rounds", "2")
 ON_GPU = ("--cases", "256", "--reply-tokens", "150")
-"""Noise writes until its budgets end: cut ones make it write as much as a real judge does, and take less time."""
+"""A judge of dummy weights writes until its budgets end; with smaller ones it writes as much as a real judge."""
 
 
 def run_small(work: Work) -> None:
-    """The 0.6b shape on a GPU; without one the tiny shape, whose figures say nothing about a GPU."""
+    """Run the 0.6b shape on a GPU; without one run the tiny shape, whose figures say nothing about GPUs."""
     if work.on_gpu:
-        _bench(work, "--shape", "qwen3-0.6b", *ON_GPU, "--minutes", "2")
+        _bench(work, "--shape", "qwen3-0.6b", *ON_GPU, "--minutes", "1")
         return
-    work.found.words.append("no GPU: the tiny shape with few cases, only to see that the benchmark runs")
+    work.found.words.append("no GPU: the tiny shape with few cases, only to check that the benchmark runs")
     _bench(work, "--shape", "tiny", "--cases", "16", "--reply-tokens", "60")
 
 
 def run_large(work: Work) -> None:
-    """The 8b shape, where the GPU has the memory for it."""
+    """Run the 8b shape if the GPU has enough memory."""
     memory = gpu.largest()
     if not work.on_gpu:
         work.found.not_run = "no GPU"
     elif memory < LARGE_GPU:
-        work.found.not_run = f"the GPU has {memory / 1e9:.0f} GB, and this takes {LARGE_GPU / 1e9:.0f}"
+        work.found.not_run = f"the GPU has {memory / 1e9:.0f} GB; this needs {LARGE_GPU / 1e9:.0f}"
     else:
-        _bench(work, "--shape", "qwen3-8b", *ON_GPU, "--minutes", "3")
+        _bench(work, "--shape", "qwen3-8b", *ON_GPU, "--minutes", "1")
 
 
 def _bench(work: Work, *arguments: str) -> None:
@@ -56,7 +55,7 @@ def _bench(work: Work, *arguments: str) -> None:
 
 
 def tell_figures(work: Work, told: Mapping[str, Any]) -> None:
-    """Note the ratios, a row for each variant and for each engine, and what failed."""
+    """Note ratios, a row for each variant and engine, and failures."""
     found, ratios = told["found"], told["ratios"]
     for detail, runs in found["runs"].items():
         rows = [_row(name, own, ratios[detail][name]) for name, own in runs.items() if own]

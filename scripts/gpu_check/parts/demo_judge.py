@@ -1,4 +1,4 @@
-"""Part `demo`: the demo judge on the sample cases, sealed, beside the verdicts stored from a processor."""
+"""Part `demo`: compares the demo judge's verdicts on the sample cases with those stored from a processor."""
 
 from gpu_check.findings import Figure, Table
 from gpu_check.samples import Judged, judge_samples, of_others, stored
@@ -13,7 +13,7 @@ def run(work: Work) -> None:
 
 
 def compare_judged(work: Work, found: Judged, kept: Judged) -> None:
-    """Note how what was judged here differs from what was kept, and what is wrong with either."""
+    """Note the differences between the verdicts found here and the stored ones, and all problems."""
     note, whole = work.found, Difference()
     rows: list[list[Figure]] = []
     for rubric, verdicts in kept.verdicts.items():
@@ -21,9 +21,10 @@ def compare_judged(work: Work, found: Judged, kept: Judged) -> None:
         compare(verdicts, found.verdicts.get(rubric, {}), rubric, whole)
         rows.append([rubric, len(found.verdicts.get(rubric, {})), f"{own.equal} of {own.scores}", own.greatest])
     note.words.append(
-        f"{whole.equal} of {whole.scores} scores are those of the processor, and probabilities differ by "
-        f"{whole.greatest:.4f} at most"
+        f"{whole.equal} of {whole.scores} scores equal the processor's; probabilities differ by at most "
+        f"{whole.greatest:.4f}"
     )
+    note.words += whole.notes
     note.figures |= {
         "device": str(found.engine.get("device")),
         "sealed": str(found.engine.get("seal")),
@@ -38,7 +39,7 @@ def compare_judged(work: Work, found: Judged, kept: Judged) -> None:
     columns = ["rubric", "verdicts", "equal scores", "greatest difference of a probability"]
     note.tables.append(Table("By rubric", columns, rows))
     if others := of_others(kept, found):
-        note.problems.append(f"the stored verdicts are of others: {', '.join(others)}; `scripts/gpu-check --store`")
+        note.problems.append(f"the stored verdicts are out of date ({', '.join(others)}): scripts/gpu-check --store")
     if found.failures:
         note.problems.append(f"{found.failures} cases failed")
     if "filter" not in str(found.engine.get("seal")) and "namespace" not in str(found.engine.get("seal")):

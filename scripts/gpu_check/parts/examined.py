@@ -1,4 +1,4 @@
-"""Part `doctor`: what `pathway-local doctor` says of this machine."""
+"""Part `doctor`: runs `pathway-local doctor`."""
 
 import json
 from collections import Counter
@@ -8,7 +8,7 @@ from gpu_check.work import Work
 
 
 def run(work: Work) -> None:
-    """Run it; each of its problems is one of ours."""
+    """Run doctor and take over its problems."""
     done = work.typed("doctor", "--json")
     try:
         checks = json.loads(done.stdout)
@@ -23,4 +23,4 @@ def run(work: Work) -> None:
         if check["status"] == "problem"
     ]
     rows = [[check["name"], check["status"], check["found"]] for check in checks]
-    work.found.tables.append(Table("What it looked at", ["check", "status", "found"], rows))
+    work.found.tables.append(Table("Checks", ["check", "status", "found"], rows))

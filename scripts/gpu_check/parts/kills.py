@@ -1,4 +1,4 @@
-"""Part `kills`: signal 9 in the middle to the command, to its engine and to a worker of it, and what is left then."""
+"""Part `kills`: kills the engine, the command and a worker by signal 9, and checks that nothing is left or lost."""
 
 import csv
 import sqlite3
@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from benchmark.made_cases import write_cases
 from gpu_check import gpu
 from gpu_check.findings import Figure, Table
-from gpu_check.made import write_cases
 from gpu_check.processes import Process, alive
-from gpu_check.verdicts import Difference, compare, scored
+from gpu_check.verdicts import SAME, Difference, compare, scored
 from gpu_check.watched import Watched
 from gpu_check.work import QUICK, Work
 from pathway_local.rubrics.rubric import load_rubric
@@ -21,23 +21,19 @@ CASES, FEW = 2000, 150
 """Cases on a GPU, and without one."""
 
 AT_ONCE = 64
-"""So few that the cases end one after the other, and a kill comes in the middle of them."""
+"""A small batch, so that cases end one after the other and a kill comes in the middle."""
 
 CORE_APART = {"VLLM_ENABLE_V1_MULTIPROCESSING": "1"}
 
 PATIENCE = 10.0
-"""Seconds after a kill within which all processes and all of the GPU's memory must be free."""
+"""Seconds after a kill until all processes must have ended and all GPU memory must be free."""
 
 SLACK = 200 * gpu.MIB
-"""Bytes of the GPU's memory that may be in use more than before: other programs take and free some, too."""
-
-SAME = 0.9
-"""The share of scores that must be those of the undisturbed run. Not all need be: in another batch 16-bit numbers round
-differently, and made cases are close calls (on a processor 149 of 150 were the same, and all in the next run)."""
+"""Extra bytes of GPU memory that may be in use: other programs take and free some, too."""
 
 
 def run(work: Work) -> None:
-    """Judge made cases with kills, judge them once more undisturbed, and compare."""
+    """Judge made cases with kills, judge them again undisturbed, and compare."""
     count = CASES if work.on_gpu else FEW
     cases = write_cases(work.folder / "cases.csv", load_rubric(RUBRIC), count, 5)
     cases.chmod(0o600)
@@ -50,14 +46,14 @@ def run(work: Work) -> None:
     with Watched(work.command(*given, undisturbed)) as command:
         code = command.read_to_end()
         if code:
-            killed.complain(f"undisturbed, the command ended with exit code {code}", command)
+            killed.complain(f"the undisturbed command ended with exit code {code}", command)
     work.found.figures["seconds of the undisturbed run"] = round(time.monotonic() - began, 1)
     work.save()
     compare_runs(work, killed.run, undisturbed, count)
 
 
 class _Killed:
-    """A run whose command, engine and worker are killed one after the other."""
+    """A run whose engine, command and worker are killed in turn."""
 
     def __init__(self, work: Work, count: int, memory: int | None, run: Path) -> None:
         self.work, self.count, self.memory, self.run = work, count, memory, run
@@ -68,9 +64,9 @@ class _Killed:
         work.found.figures["cases"] = count
 
     def judge(self, command: Sequence[str]) -> None:
-        """Kill the engine and the command at work; then have the same command go on, and kill a worker.
+        """Kill the engine, then the command; start the same command again and kill a worker.
 
-        By default the engine of one GPU has no worker. An environment variable of vLLM's gives it one.
+        By default the engine of one GPU has no worker; CORE_APART gives it one.
         """
         with Watched(command) as first:
             if self._middle(first, 0.1, "the engine"):
@@ -81,11 +77,11 @@ class _Killed:
             if self._middle(again, 0.6, "a worker"):
                 self._kill("a worker of the engine", again, again.kill_worker)
             if code := again.read_to_end():
-                self.complain(f"the command that went on ended with exit code {code}", again)
-            self._settle("nothing: the end", again, list(again.seen.values()), freed=True)
+                self.complain(f"the resumed command ended with exit code {code}", again)
+            self._settle("nothing (the end)", again, list(again.seen.values()), freed=True)
 
     def complain(self, problem: str, command: Watched) -> None:
-        """Note a problem, with the last that the command said."""
+        """Note a problem and the command's last lines."""
         said = command.said.replace("\r", "\n").strip().splitlines()
         self.work.found.problems.append("\n".join([problem, *said[-4:]]))
         self.work.save()
@@ -93,18 +89,21 @@ class _Killed:
     def _middle(self, command: Watched, share: float, name: str) -> bool:
         if command.read_until(int(self.count * share)):
             return True
-        self.complain(f"the command had ended before {name} could be killed", command)
+        self.complain(f"the command ended before {name} could be killed", command)
         return False
 
     def _kill(self, name: str, command: Watched, kill: Callable[[], list[Process]], *, freed: bool = False) -> None:
         found = kill()
         if not found:
-            self.complain(f"there was nothing to kill as {name}", command)
+            self.complain(f"{name} was not found", command)
             return
         self._settle(name, command, found, freed=freed)
 
     def _settle(self, name: str, command: Watched, found: Sequence[Process], *, freed: bool) -> None:
-        """Wait until what was killed is gone, and note how long it took; `freed` if no new engine takes its memory."""
+        """Wait until all processes in `found` have ended, and note how long it took.
+
+        `freed` says that no new engine takes their GPU memory, so it must be free as well.
+        """
         began, left, memory = time.monotonic(), list(found), self.memory
         while True:
             seconds = time.monotonic() - began
@@ -129,7 +128,7 @@ class _Killed:
 
 
 def _stored(run: Path, superseded: int = 0) -> int:
-    """How many outcomes a run holds: the current ones, or those that another took the place of."""
+    """Return how many current outcomes a run holds, or how many were superseded."""
     if not run.exists():
         return 0
     with closing(sqlite3.connect(f"file:{run}?mode=ro", uri=True)) as db:
@@ -138,7 +137,7 @@ def _stored(run: Path, superseded: int = 0) -> int:
 
 
 def compare_runs(work: Work, killed: Path, undisturbed: Path, count: int) -> None:
-    """Look for cases that are lost, there twice or failed, and for other scores than undisturbed."""
+    """Note cases that are lost, judged twice or failed, and scores that differ from the undisturbed run's."""
     note, out = work.found, work.folder / "killed.csv"
     work.typed("export", killed, "--out", out)
     with out.open(newline="", encoding="utf-8") as file:
@@ -157,12 +156,12 @@ def compare_runs(work: Work, killed: Path, undisturbed: Path, count: int) -> Non
         "greatest difference of a probability": difference.greatest,
     }
     note.words.append(
-        f"{distinct} of {count} cases are there, {twice} twice, {failures} failed; "
-        f"{difference.equal} of {difference.scores} scores are those of an undisturbed run"
+        f"{distinct} of {count} cases were judged, {twice} twice, {failures} failed; "
+        f"{difference.equal} of {difference.scores} scores equal the undisturbed run's"
     )
     if distinct != count or twice:
-        note.problems.append(f"{count} cases were to be judged: {distinct} are there, {twice} twice")
+        note.problems.append(f"{distinct} of {count} cases were judged, {twice} twice")
     if failures:
         note.problems.append(f"{failures} cases failed")
     if difference.equal < SAME * max(difference.scores, 1):
-        note.problems.append(f"only {difference.equal} of {difference.scores} scores are those of the undisturbed run")
+        note.problems.append(f"only {difference.equal} of {difference.scores} scores equal the undisturbed run's")

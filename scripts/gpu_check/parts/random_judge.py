@@ -1,12 +1,14 @@
-"""Part `random`: replies of a judge of dummy weights at temperature 1, none of which may break its rubric's format."""
+"""Part `random`: checks that no reply of a judge of dummy weights at temperature 1 breaks its rubric's format."""
 
+import csv
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from benchmark.made_cases import write_cases
+from benchmark.shape import make_judge
 from gpu_check.findings import Figure, Table
-from gpu_check.made import make_judge, write_cases_for_all
 from gpu_check.samples import SAMPLES
 from gpu_check.work import QUICK, Work
 from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric
@@ -14,19 +16,19 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
 
 CASES, FEW = 125, 15
-"""Cases under each rubric, on a GPU and without one."""
+"""Cases per rubric, on a GPU and without one."""
 
 SUM_OFF = 1e-3
 
 
 def run(work: Work) -> None:
-    """Judge made cases under all four rubrics with one engine, and look at every reply."""
+    """Judge made cases under all four rubrics with one engine, and check every reply."""
     shape, count = ("qwen3-0.6b", CASES) if work.on_gpu else ("tiny", FEW)
     rubrics = {name: load_rubric(name) for name in builtin_names() if name in SAMPLES}
     engine = {"load_format": "dummy"} | (QUICK if work.on_gpu else {})
     source = str(make_judge(shape, work.folder / "judge"))
     registry = work.registry("random", {"source": source, "context": 8192, "cpu": True, "engine": engine})
-    cases = write_cases_for_all(work.folder, list(rubrics.values()), count, 11)
+    cases = _write_cases(work.folder, list(rubrics.values()), count, 11)
     path = work.folder / "random.run"
     named = [part for name in rubrics for part in ("-r", name)]
     given = ["judge", cases, *named, "-j", "random", "--models", registry]
@@ -42,8 +44,25 @@ def run(work: Work) -> None:
         work.found.problems.insert(0, said)
 
 
+def _write_cases(folder: Path, rubrics: Sequence[Rubric], count: int, seed: int) -> Path:
+    """Write a CSV file of `count` cases, each with the inputs of all rubrics."""
+    rows: list[dict[str, str]] = [{} for _ in range(count)]
+    for rubric in rubrics:
+        path = write_cases(folder / f"{rubric.name}.csv", rubric, count, seed)
+        with path.open(newline="", encoding="utf-8") as file:
+            for row, cells in zip(rows, csv.DictReader(file), strict=True):
+                row |= {name: value for name, value in cells.items() if name not in row}
+    whole = folder / "cases.csv"
+    with whole.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    whole.chmod(0o600)
+    return whole
+
+
 def _look(work: Work, path: Path, rubrics: dict[str, Rubric], count: int) -> tuple[int, int]:
-    """How many replies there are, and how many are broken; notes a row for each rubric."""
+    """Return how many replies there are and how many are broken; note a row for each rubric."""
     replies, broken, cut, tokens = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     wrong = Counter[str]()
     with RunFile.read(path) as read:
@@ -63,22 +82,22 @@ def _look(work: Work, path: Path, rubrics: dict[str, Rubric], count: int) -> tup
     rows: list[list[Figure]] = [
         [name, replies[name], broken[name], cut[name], round(tokens[name] / max(replies[name], 1))] for name in rubrics
     ]
-    columns = ["rubric", f"replies of {count}", "broken", "with a field that its budget closed", "tokens a reply"]
+    columns = ["rubric", f"replies of {count}", "broken", "with a cut field", "tokens a reply"]
     work.found.tables.append(Table("By rubric", columns, rows))
     return replies.total(), broken.total()
 
 
 def complaints(rubric: Rubric, verdict: Verdict) -> Iterator[str]:
-    """What a verdict lacks, or has that its rubric does not allow; without the verdict's words."""
+    """Yield what is missing from a verdict and what its rubric does not allow; never quote the verdict."""
     for name, declared in rubric.format.scores.items():
         score = verdict.scores.get(name)
         if score is None:
             yield f"no score {name}"
             continue
         if score.value not in declared.values:
-            yield f"{name} is {score.value}, which is no value of its scale"
+            yield f"{name} is {score.value}, which is not on its scale"
         if set(score.probabilities) != set(declared.values):
-            yield f"{name} has probabilities of other values than its scale's"
+            yield f"the probabilities of {name} are not those of its scale"
         elif not math.isclose(sum(score.probabilities.values()), 1.0, abs_tol=SUM_OFF):
             yield f"the probabilities of {name} do not sum to 1"
     for name in rubric.format.fields:
