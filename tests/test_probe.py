@@ -9,7 +9,7 @@ from families import FAMILIES, write_tokenizer
 
 from pathway_local.engines.scripted import ScriptedEngine
 from pathway_local.judging.pool import Pool, Request
-from pathway_local.judging.probe import Probe, Noted
+from pathway_local.judging.probe import Noted, Probe
 from pathway_local.passes import Pass, PassResult
 from pathway_local.rendering.prompt import Prompt
 from pathway_local.rendering.tokenizer import JudgeTokenizer

@@ -18,7 +18,7 @@ from pathway_local.case import CaseRef
 from pathway_local.errors import RaterChanged, RunFileError, UnknownName
 from pathway_local.rater import Rater
 from pathway_local.runs.audit import now
-from pathway_local.runs.database import Database, damaged, decoding, run_file_errors, placeholders
+from pathway_local.runs.database import Database, damaged, decoding, placeholders, run_file_errors
 from pathway_local.runs.jobs import Job, Jobs
 from pathway_local.runs.migrations import migrate
 from pathway_local.runs.record import CaseOutcome, Record, record_of
