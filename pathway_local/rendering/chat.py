@@ -1,4 +1,4 @@
-"""How a judge takes its turns and whether it thinks first, by what its registry entry says."""
+"""How a judge takes turns and whether it thinks first: all from its entry in models.yaml."""
 
 from dataclasses import asdict, dataclass, replace
 
@@ -14,8 +14,8 @@ MOST_DIGITS = 10
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """How a judge takes its turns: whether it knows a system turn, its chat template's switches, and what of ours
-    opens its reply before the reply's own start."""
+    """How a judge takes turns: whether its system turn is folded into the user turn, its chat template's switches, and
+    the text that opens its reply before the reply's own start."""
 
     folds_system: bool = False
     switches: tuple[tuple[str, object], ...] = ()
@@ -24,7 +24,7 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """Free thinking before the reply: the token `end_id` or `budget` ends it, then come the ids of `closing`."""
+    """Free thinking before the reply: the token `end_id` or the budget ends it, then the ids of `closing` follow."""
 
     budget: int
     end_id: int
@@ -33,7 +33,7 @@ class Thinking:
 
     @property
     def most(self) -> int:
-        """The tokens that it can take."""
+        """The most tokens that it can take."""
         return self.budget + len(self.closing)
 
     def seeded(self, seed: int) -> "Thinking":
@@ -42,9 +42,9 @@ class Thinking:
 
 
 def think_budget(wanted: str, judge: JudgeSpec) -> int:
-    """The tokens that the judge may think; `wanted` is a number or "auto" for the judge's own budget.
+    """The judge's thinking budget in tokens; `wanted` is a number, or "auto" for the judge's own budget.
 
-    Raises UsageError where it is neither, or where the judge never thinks.
+    Raises UsageError if it is neither, or if the judge never thinks.
     """
     if wanted != "auto" and not (wanted.isdecimal() and len(wanted) < MOST_DIGITS):
         raise UsageError(f"--think {wanted[:20]} is no number of tokens", "Such as --think 1024, or --think alone.")
@@ -52,13 +52,13 @@ def think_budget(wanted: str, judge: JudgeSpec) -> int:
     if budget == 0:
         return 0
     if judge.thinking is None:
-        hint = "Leave --think out, or take a judge for which `pathway-local judges list` says that it can."
+        hint = "Leave --think out, or take a judge that can; `pathway-local judges list` shows which."
         raise UsageError(f"judge {judge.name!r} never thinks", hint)
     return budget or judge.thinking.budget
 
 
 def chat_of(judge: JudgeSpec, budget: int) -> Chat:
-    """How the judge takes its turns, with `budget` tokens to think or none."""
+    """How the judge takes turns if it may think for `budget` tokens."""
     how = judge.thinking
     folds = judge.system == "fold"
     if how is None:
@@ -68,8 +68,8 @@ def chat_of(judge: JudgeSpec, budget: int) -> Chat:
 
 
 def thinking_sampling(judge: JudgeSpec, reply: Sampling) -> Sampling:
-    """How the judge's thoughts are drawn: as its maker recommends, since a judge that always takes the likeliest
-    token can think in circles; as the reply where no recommendation is known."""
+    """How to draw the judge's thoughts: as its maker recommends, since a judge that always takes the likeliest token
+    can think in circles; without a recommendation, as the reply."""
     stated = judge.thinking.sampling if judge.thinking else judge.sampling
     how = stated if stated.temperature is not None else judge.sampling
     if how.temperature is None:
@@ -78,7 +78,7 @@ def thinking_sampling(judge: JudgeSpec, reply: Sampling) -> Sampling:
 
 
 def thinking_of(judge: JudgeSpec, budget: int, tokenizer: JudgeTokenizer, reply: Sampling) -> Thinking | None:
-    """How the judge thinks before its reply, which is drawn as `reply` says; None where it does not."""
+    """How the judge thinks before a reply that is drawn with `reply`; None if it does not think."""
     how = judge.thinking
     if how is None or not budget:
         return None
@@ -87,7 +87,7 @@ def thinking_of(judge: JudgeSpec, budget: int, tokenizer: JudgeTokenizer, reply:
 
 
 def chat_settings(judge: JudgeSpec, budget: int, reply: Sampling) -> dict[str, JsonValue]:
-    """All of the judge's entry that changes what it is asked and how it thinks, as JSON: a part of the rater."""
+    """Everything in the judge's entry that changes its prompts or its thinking, as JSON: a part of the rater."""
     how = judge.thinking
     thinks: dict[str, JsonValue] = {}
     if how and budget:

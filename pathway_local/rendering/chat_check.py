@@ -1,6 +1,6 @@
-"""Checks of how a judge is talked to: system turn, thinking switch, the token that ends a reply.
+"""Checks of a judge's chat template: system turn, thinking switch, the token that ends a reply.
 
-Each renders the judge's own chat template with words that stand nowhere else, and looks for where they went.
+Each renders the template with words that occur nowhere else, and looks for their places in the result.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ _DATES = ("%Y-%m-%d", "%d %b %Y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y")
 
 
 def chat_checks(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Iterator[Check]:
-    """Look at the chat template, as far as it can be used: where it fails, one row says so, not four."""
+    """Check the chat template; if it fails, one row says so, not four."""
     if not tokenizer.tokenizer.chat_template:
         yield _no_template(spec, folder, tokenizer)
         return
@@ -36,20 +36,20 @@ def chat_checks(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Ite
 
 
 def off_switches(spec: JudgeSpec) -> Switches:
-    """What the chat template is told so that the judge does not think."""
+    """The chat template's switches that keep the judge from thinking."""
     return spec.thinking.off_by if spec.thinking else {}
 
 
 def rendered(
     tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switches: Switches, *, reply: bool = True
 ) -> str:
-    """The text of these turns, roles and words; with `reply`, up to where a reply begins. Raises EngineError."""
+    """The text of these turns (role, words); with `reply`, also the opening of a reply. Raises EngineError."""
     return tokenizer.chat([{"role": role, "content": words} for role, words in turns], switches, reply=reply)
 
 
 def _no_template(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Check:
     guess = default_template(tokenizer.tokenizer.get_vocab())
-    because = f"it has the tokens {' '.join(guess.marks)}" if guess.marks else "its tokens are of no family known here"
+    because = f"it has the tokens {' '.join(guess.marks)}" if guess.marks else "we know no family with its tokens"
     return Check(
         "chat template",
         "problem",
@@ -102,7 +102,7 @@ def _edit(spec: JudgeSpec, key: str) -> str:
 
 
 def _refusal(tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switches: Switches) -> str:
-    """Why these turns can't be put to the judge; empty where they can."""
+    """Why the judge can't take these turns; empty if it can."""
     try:
         text = rendered(tokenizer, turns, switches)
     except EngineError as error:
@@ -134,7 +134,7 @@ def _thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
 
 
 def _thinking_problem(spec: JudgeSpec, tokenizer: JudgeTokenizer, off: str, on: str) -> tuple[str, str] | None:
-    """What is wrong with the switch, and the fix; `off` and `on` are what it leaves behind the user's words."""
+    """The switch's problem and its fix; `off` and `on` are the text behind the user's words with each setting."""
     how = spec.thinking
     assert how is not None
     opening = how.start.strip() or _opening(how.end)
@@ -152,7 +152,7 @@ def _thinking_problem(spec: JudgeSpec, tokenizer: JudgeTokenizer, off: str, on: 
 
 
 def _opening(end: str) -> str:
-    """What opens a span that `end` closes, by the way that tags are written; empty where it is written otherwise."""
+    """The tag that opens a span that `end` closes; empty if `end` is no closing tag."""
     for closing, opening in (("</", "<"), ("[/", "[")):
         if end.startswith(closing):
             return opening + end.removeprefix(closing)
@@ -164,7 +164,7 @@ def _open(tail: str, opening: str, end: str) -> bool:
 
 
 def _tail(spec: JudgeSpec, tokenizer: JudgeTokenizer, switches: Switches) -> str:
-    """What stands behind the user's words, up to where the reply begins."""
+    """The text between the user's words and the reply."""
     return rendered(tokenizer, _turns(spec), switches).rpartition(USER)[2]
 
 
@@ -174,7 +174,7 @@ def _changes(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> bool:
 
 
 def _end_of_turn(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
-    """Whether what follows a reply in the chat template is a token that ends one: else a judge writes on."""
+    """Whether the token behind a reply in the chat template ends a reply; if not, the judge writes on and on."""
     known = {tokenizer.eos_id, *tokenizer.end_ids}
     names = ", ".join(tokenizer.tokenizer.convert_ids_to_tokens(sorted(known)))
     after = list(_behind_an_answer(tokenizer))
@@ -190,7 +190,7 @@ def _end_of_turn(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
 
 
 def _behind_an_answer(tokenizer: JudgeTokenizer) -> Iterator[tuple[int, ...]]:
-    """The ids behind a reply at the end of a conversation, and behind one that another user turn follows."""
+    """The ids behind a reply at the end of a conversation, and behind a reply before another user turn."""
     said = [("user", USER), ("assistant", ANSWER)]
     for turns in (said, [*said, ("user", NEXT)]):
         try:

@@ -1,7 +1,7 @@
 """A case under a rubric as token ids for one judge.
 
-The rubric's text is ours: it is rendered and encoded once. A case's text is hostile: it is encoded by itself,
-with no special tokens, and put between the rubric's ids, so that it can change neither roles nor turns.
+We trust the rubric's text: it is rendered and encoded once. A case's text may be hostile: it is encoded by itself,
+without special tokens, and put between the rubric's ids, so that it can change neither roles nor turns.
 """
 
 import secrets
@@ -19,9 +19,9 @@ from pathway_local.rubrics.rubric import Rubric
 
 
 class Prompt(Struct, frozen=True):
-    """What the judge is given: the ids that prompts of a rubric share, a case's own, and those of the reply's start.
+    """The ids that a judge gets: those that a rubric's prompts share, the case's own, and the start of its reply.
 
-    `marks` are those of the verdict so far, and `rules` are the rubric's rules about the case.
+    `marks` are the verdict's so far, and `rules` are the rubric's rules about the case.
     """
 
     shared: tuple[int, ...]
@@ -33,12 +33,12 @@ class Prompt(Struct, frozen=True):
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """All of them, as a judge that does not think gets them."""
+        """All ids in their order, for a judge that does not think."""
         return self.shared + self.own + self.start
 
 
 Piece = tuple[int, ...] | str
-"""Ids of our own text, or the name of the input whose text belongs there."""
+"""Ids of the rubric's text, or the name of the input that belongs there."""
 
 TOO_LONG_HINT = "Name an input to cut with --truncate, or take a judge with a longer context."
 
@@ -46,8 +46,8 @@ TOO_LONG_HINT = "Name an input to cut with --truncate, or take a judge with a lo
 class PromptWriter:
     """Writes the prompts of one rubric for one judge.
 
-    `context` is the judge's limit in tokens for prompt and reply together. `truncate` names the input whose
-    end is cut where a prompt is longer than that; without it, such a case fails.
+    `context` is the judge's limit in tokens for prompt and reply together. If a prompt is longer, the end of the input
+    `truncate` is cut off; without it, such a case fails.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class PromptWriter:
         self._starts: dict[str, tuple[int, ...]] = {}
 
     def write(self, cases: Iterable[Mapping[str, str]]) -> list[Prompt | CaseError]:
-        """The prompts of cases, given by their texts, in their order; an error stands for a case that can have none."""
+        """The prompt of each case, given by its texts, in their order; an error if a case can have none."""
         drafts = [self._draft(texts) for texts in cases]
         texts = [text for draft in drafts if isinstance(draft, _Draft) for text in draft.texts]
         encoded = iter(self.tokenizer.encode_cases(texts))
         return [self._finish(draft, encoded) if isinstance(draft, _Draft) else draft for draft in drafts]
 
     def shared_prefix(self) -> tuple[int, ...]:
-        """The ids that all prompts of this rubric begin with."""
+        """The ids at the beginning of all prompts of this rubric."""
         example = dict.fromkeys(self.rubric.inputs, "example")
         first = self._pieces(example)[0]
         return first if isinstance(first, tuple) else ()
@@ -92,7 +92,7 @@ class PromptWriter:
             return error
 
     def _bounded(self, text: str, name: str = "") -> str:
-        """The text; of the input to cut, only its beginning where it is far too long. Raises PromptTooLong."""
+        """The text, or only its beginning if it is far too long and may be cut. Raises PromptTooLong."""
         beginning = self.tokenizer.beginning(text, self.context)
         if len(beginning) < len(text) and (not name or name != self.truncate):
             said = f"the prompt has over {self.context} tokens in {name or 'what the reply repeats'} alone"
@@ -105,9 +105,9 @@ class PromptWriter:
         return self._fit(pieces, start, draft)
 
     def _pieces(self, inputs: Mapping[str, str]) -> list[Piece]:
-        """The prompt with holes where the case's texts go.
+        """The prompt with the names of inputs in place of the case's texts.
 
-        In a plain rubric it depends only on which inputs are empty, and is kept; otherwise on the case.
+        In a plain rubric it depends only on which inputs are empty, so it is kept; in others it depends on the case.
         """
         if not self._plain:
             return self._rendered(inputs)
@@ -117,11 +117,15 @@ class PromptWriter:
         return self._by_filled[filled]
 
     def _rendered(self, inputs: Mapping[str, str]) -> list[Piece]:
+        # Markers stand for the case's texts while turns and chat template are rendered. They are random and made anew
+        # each time, so that no text can contain one. Splitting at them leaves our text and the places of inputs
+        # between: no case's text is encoded with ours, so no special token in it counts.
         fence = secrets.token_hex(16)
         names = list(self.rubric.inputs)
         fenced = {name: f"{fence}{at}{fence}" if inputs[name] else "" for at, name in enumerate(names)}
         messages = _messages(self.rubric.turns, inputs, fenced, self.chat.folds_system)
         text = self.tokenizer.chat(messages, dict(self.chat.switches)) + self.chat.opening
+        # A template that trims, drops or doubles a turn would change which texts are judged, without a sound.
         if text.count(fence) != sum(message["content"].count(fence) for message in messages):
             raise EngineError("the judge's chat template does not put every turn in as it is")
         parts = text.split(fence)
@@ -161,7 +165,7 @@ def _joined(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 class _Draft(Struct, frozen=True):
-    """A case's prompt before its texts are encoded: those of the pieces and of the reply's start, in their order."""
+    """A case's prompt before its texts, those of the pieces and of the reply's start, are encoded."""
 
     pieces: list[Piece]
     reply: Reply
@@ -172,7 +176,7 @@ class _Draft(Struct, frozen=True):
 def _messages(
     turns: Sequence[Turn], values: Mapping[str, str], fenced: Mapping[str, str], folds_system: bool
 ) -> list[dict[str, str]]:
-    """The conversation; a judge without a system turn gets its text at the head of the user turn."""
+    """The conversation; for a judge without a system turn, the user turn begins with the system's text."""
     messages = [{"role": turn.role, "content": turn.render(values, fenced)} for turn in turns]
     if folds_system and len(messages) > 1 and messages[0]["role"] == "system":
         system, user = messages[0], messages[1]

@@ -1,4 +1,4 @@
-"""Looks a rubric over before anything is judged: its format, its length, and what its prompts have in common."""
+"""Checks a rubric before judging: its format, its length, and the beginning that its prompts share."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ UNBOUNDED = 1 << 30
 """A context that holds any prompt."""
 
 LITTLE_ROOM = 1000
-"""Tokens for a case's texts below which a judge's context is called small."""
+"""With fewer tokens left for a case's texts, we advise a longer context."""
 
 LATE = 64
-"""Tokens of the rubric's own behind a case's text that are worth moving: a few blocks of a prefix cache."""
+"""Tokens of the rubric behind a case's text that are worth moving: a few blocks of a prefix cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeUse:
-    """What a judge does with a prompt: its tokenizer, how it takes turns, and its context in tokens."""
+    """What a judge makes of a prompt: its tokenizer, how it takes turns, and its context in tokens."""
 
     tokenizer: JudgeTokenizer
     chat: Chat
@@ -35,7 +35,7 @@ class JudgeUse:
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Tokens: the rubric's own in a prompt, how many of them all prompts begin with, a reply's, the judge's context."""
+    """Numbers of tokens: `own` of the rubric in a prompt, `shared` by all prompts at their beginning, in a `reply`."""
 
     own: int
     shared: int
@@ -44,13 +44,13 @@ class Lengths:
 
     @property
     def room(self) -> int:
-        """How many are left for a case's texts."""
+        """The tokens left for a case's texts."""
         return self.context - self.own - self.reply
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What there is to say of a rubric. `lengths` is None without a judge; `advice` holds what could be better."""
+    """The findings about a rubric. `lengths` is None without a judge; `advice` says what could be better."""
 
     rubric: Rubric
     plan: int
@@ -62,9 +62,9 @@ class Inspection:
 
 
 def inspect(rubric: Rubric, judge: JudgeUse | None = None) -> Inspection:
-    """Look a rubric over, for a judge's tokenizer and context or without.
+    """Check a rubric, with a judge's tokenizer and context or without.
 
-    Raises FormatError where its format can't be compiled, EngineError where the judge's context is too short for it.
+    Raises FormatError if its format can't be compiled, EngineError if the judge's context is too short for it.
     """
     inputs = example_inputs(rubric)
     check_grammars(rubric.format, inputs, judge.tokenizer if judge else None)
@@ -81,19 +81,19 @@ def inspect(rubric: Rubric, judge: JudgeUse | None = None) -> Inspection:
 
 
 def example_inputs(rubric: Rubric) -> dict[str, str]:
-    """A text for each input: the file's own sample, or where that is blank what the input is."""
+    """A text for each input: the file's own sample, or if that is blank the input's name."""
     texts = {name: (rubric.sample or {}).get(name, "") for name in rubric.inputs}
     return {name: text if text.strip() else f"(the case's {name})" for name, text in texts.items()}
 
 
 def example_prompt(writer: PromptWriter) -> str:
-    """The prompt of the rubric's example, read back from its ids, whether or not the judge's context holds it."""
+    """The prompt of the rubric's example, decoded from its ids, even if the judge's context is too short for it."""
     [prompt] = _prompts(writer, example_inputs(writer.rubric))
     return b"".join(writer.tokenizer.pieces(prompt.ids)).decode("utf-8", "replace")
 
 
 def check_room(writer: PromptWriter) -> Lengths:
-    """The lengths of the rubric's prompts. Raises EngineError where the judge's context holds no case of it."""
+    """The lengths of the rubric's prompts. Raises EngineError if the judge's context is too short for any case."""
     found = _lengths(writer)
     if found.room <= 0:
         said = f"the judge's context of {found.context:,} tokens is too short for the rubric {writer.rubric.name}"
@@ -114,7 +114,7 @@ def check_grammars(output_format: OutputFormat, inputs: Mapping[str, str], token
 
 
 def budgets(output_format: OutputFormat) -> list[tuple[str, str, int]]:
-    """Each generated field with its type and the tokens that are kept free for it."""
+    """Each generated field with its type and the tokens reserved for it."""
     fields = {**output_format.scores, **output_format.fields}
     order = [name for name in output_format.outputs.fields if name in fields]
     return [(name, fields[name].type, fields[name].reserve(output_format.in_json)) for name in order]
@@ -130,7 +130,7 @@ def _token_flaw(reply: Reply, tokenizer: JudgeTokenizer) -> str:
 
 
 def _lengths(writer: PromptWriter) -> Lengths:
-    """Measured with short texts, so that a long sample that the rubric shows twice takes no room."""
+    """The lengths with short texts, so that a long sample that the rubric shows twice takes no room."""
     rubric, thinking = writer.rubric, writer.thinking
     inputs = example_inputs(rubric)
     blank = [name for name, wanted in rubric.inputs.items() if wanted.empty == "judge"]
@@ -169,7 +169,7 @@ def _advice_by_tokens(lengths: Lengths) -> Iterator[str]:
 
 
 def _advice_by_characters(rubric: Rubric) -> Iterator[str]:
-    """The same without a tokenizer: where the first case text stands among the prompt's characters."""
+    """The same advice without a tokenizer, by characters of the prompt."""
     filled = dict.fromkeys(rubric.inputs, "\x00")
     text = "\n".join(turn.render(filled, filled) for turn in rubric.turns)
     first, own = text.find("\x00"), len(text.replace("\x00", ""))

@@ -1,4 +1,4 @@
-"""A judge's tokenizer: chat template, end-of-turn ids, and two ways to encode, for our text and for cases' text."""
+"""A judge's tokenizer: chat template, end-of-turn ids, and two ways to encode: our text, and texts of cases."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,13 +16,13 @@ from pathway_local.judges.default_template import default_template
 from pathway_local.judges.weights import read_json
 
 ENCODED_AT_ONCE = 50_000
-"""Characters of a text that are encoded together where it is counted piece by piece."""
+"""Characters in each piece of a long text whose tokens are counted piece by piece."""
 
 MISTRAL = ("mistral", "mistral3", "ministral", "pixtral", "voxtral")
-"""Kinds of models some of whose tokenizers were saved with a wrong pattern of words, which transformers can mend."""
+"""Model types with tokenizers that were saved with a wrong word pattern, which transformers can fix."""
 
 LONG_TOKEN = 8
-"""Characters of a token that few texts have on average."""
+"""Characters per token that few texts reach on average."""
 
 
 class JudgeTokenizer:
@@ -32,12 +32,12 @@ class JudgeTokenizer:
         if not (folder / "tokenizer.json").is_file():
             hint = "Save the tokenizer in its fast form (tokenizer.json) beside the weights."
             raise EngineError(f"{folder} holds no tokenizer.json", hint)
-        from transformers import PreTrainedTokenizerFast  # slow to import, and help or a summary need none
+        from transformers import PreTrainedTokenizerFast  # slow to import, and not needed by help or summary
 
-        mend = _declared(folder / "config.json").get("model_type") in MISTRAL
+        fix = _declared(folder / "config.json").get("model_type") in MISTRAL
         try:
-            # Not told, it would call any large tokenizer wrong whose config names no version of transformers.
-            self.tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, fix_mistral_regex=mend)
+            # Without this flag, transformers warns about every large tokenizer without a version in its config.
+            self.tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, fix_mistral_regex=fix)
             self._ours: Tokenizer = self.tokenizer.backend_tokenizer
             self._theirs = _without_added_tokens(self._ours)
         except Exception as error:  # noqa: BLE001 (the tokenizer library raises bare Exception for a broken file)
@@ -51,7 +51,7 @@ class JudgeTokenizer:
         self.end_ids = self._end_ids(folder, end_of_turn)
 
     def chat(self, messages: Sequence[Mapping[str, str]], switches: Mapping[str, object], *, reply: bool = True) -> str:
-        """The prompt text of a conversation; with `reply`, up to where the judge's begins. Raises EngineError."""
+        """The prompt text of a conversation; with `reply`, also the opening of the judge's turn. Raises EngineError."""
         if not self.tokenizer.chat_template:
             guess = default_template(self.tokenizer.get_vocab()).name
             raise EngineError(
@@ -62,7 +62,7 @@ class JudgeTokenizer:
             rendered = self.tokenizer.apply_chat_template(
                 list(messages), tokenize=False, add_generation_prompt=reply, **switches
             )
-        except Exception as error:  # noqa: BLE001  a template is a stranger's program, and may raise anything
+        except Exception as error:  # noqa: BLE001  a template is a program from elsewhere, and may raise anything
             reason = (str(error).strip().splitlines() or [""])[0][:200] or type(error).__name__
             hint = "`pathway-local judges check NAME` shows what it takes; system: fold in its entry may help."
             raise EngineError(f"the chat template fails: {reason}", hint) from None
@@ -78,21 +78,21 @@ class JudgeTokenizer:
         return found
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """The ids of text of our own, in which special tokens mean what they say."""
+        """The ids of our own text, in which special tokens count."""
         return tuple(self._ours.encode(text, add_special_tokens=False).ids)
 
     def encode_cases(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """The ids of texts from cases: nothing in them becomes a special or an added token."""
-        # A lone surrogate is no text that a tokenizer takes. All of them at once: they are shared among the cores.
+        """The ids of texts of cases: nothing in them becomes a special or added token."""
+        # Tokenizers refuse lone surrogates. All texts go in one batch, which the library spreads over the cores.
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         return [tuple(encoded.ids) for encoded in self._theirs.encode_batch_fast(clean, add_special_tokens=False)]
 
     def beginning(self, text: str, tokens: int) -> str:
-        """As much of a case's text as holds this many tokens and more; all of a text that may have fewer.
+        """A beginning of a case's text with more than this many tokens; the whole text if it may have fewer.
 
-        Ten million characters of words would take a gigabyte to encode, and no judge has the context for them. What
-        can hardly fit is counted piece by piece; where a text is cut in two a few tokens more can arise, so it is
-        taken to be too long only at twice as many.
+        Encoding ten million characters would take a gigabyte, and no judge has the context for them. So the tokens of a
+        text that can hardly fit are counted piece by piece. Cutting a text can add a few tokens, so it counts as too
+        long only at twice as many.
         """
         if len(text) <= max(ENCODED_AT_ONCE, LONG_TOKEN * tokens):
             return text
@@ -106,7 +106,7 @@ class JudgeTokenizer:
 
     @cached_property
     def grammar_tokenizer(self) -> llguidance.LLTokenizer:
-        """The vocabulary as llguidance sees it: the bytes of each id, and the masks of grammars."""
+        """llguidance's view of the vocabulary: the bytes of each id, and masks of grammars."""
         from llguidance.hf import from_tokenizer
 
         return from_tokenizer(self.tokenizer)
@@ -116,24 +116,24 @@ class JudgeTokenizer:
         return _Bytes(self.grammar_tokenizer)
 
     def pieces(self, ids: Sequence[int]) -> list[bytes]:
-        """The bytes that each of these tokens stands for."""
+        """The bytes of each of these tokens."""
         return list(map(self._bytes.__getitem__, ids))
 
     def bytes_of(self, token: int) -> bytes:
-        """The bytes that a token stands for."""
+        """The bytes of a token."""
         return self._bytes[token]
 
     def matcher(self, grammar: str) -> llguidance.LLMatcher:
-        """What follows ids through a Lark grammar; one that does not compile is told by its `get_error`."""
+        """A matcher that follows ids through a Lark grammar; if it does not compile, `get_error` says why."""
         return llguidance.LLMatcher(self.grammar_tokenizer, llguidance.grammar_from("lark", grammar))
 
     def legal_ids(self, matcher: llguidance.LLMatcher) -> tuple[int, ...]:
-        """The ids that a grammar lets through next."""
+        """The ids that a grammar allows next."""
         bits = np.unpackbits(self._mask(matcher).view(np.uint8), bitorder="little")
         return tuple(np.flatnonzero(bits[: self.grammar_tokenizer.vocab_size]).tolist())
 
     def lets_through(self, matcher: llguidance.LLMatcher, token: int) -> bool:
-        """Whether a grammar lets this id through next."""
+        """Whether a grammar allows this id next."""
         return bool(self._mask(matcher).view(np.uint8)[0, token // 8] >> token % 8 & 1)
 
     def _mask(self, matcher: llguidance.LLMatcher) -> NDArray[np.int32]:
@@ -143,7 +143,7 @@ class JudgeTokenizer:
 
     @cached_property
     def letter_id(self) -> int:
-        """The id of the plain letter "a": where a grammar lets it through, free text may go on."""
+        """The id of the plain letter "a": if a grammar allows it, free text may go on."""
         return next(i for i in range(self.grammar_tokenizer.vocab_size) if self.bytes_of(i) == b"a")
 
     def _end_ids(self, folder: Path, end_of_turn: Sequence[str]) -> tuple[int, ...]:
@@ -157,7 +157,7 @@ class JudgeTokenizer:
 
 
 class _Bytes(dict[int, bytes]):
-    """The bytes of tokens, asked for once each."""
+    """The bytes of tokens; each is decoded once."""
 
     def __init__(self, tokenizer: llguidance.LLTokenizer) -> None:
         self._tokenizer = tokenizer
@@ -168,12 +168,16 @@ class _Bytes(dict[int, bytes]):
 
 
 def _declared(path: Path) -> Mapping[str, object]:
-    """What a JSON file of the judge says, if there is such a file."""
+    """The content of a JSON file of the judge; empty without such a file."""
     return read_json(path) if path.is_file() else {}
 
 
 def _without_added_tokens(tokenizer: Tokenizer) -> Tokenizer:
-    """A twin that knows no added tokens: `encode_special_tokens` would still turn some of them into their ids."""
+    """A twin of the tokenizer without added tokens, for texts of cases; plain text gets the same ids from both.
+
+    The library's own `encode_special_tokens` is not enough: an added token such as </think> that is not marked as
+    special would still become its id, and a case could end a judge's thinking.
+    """
     described = json.loads(tokenizer.to_str())
     described["added_tokens"] = []
     described["post_processor"] = None
