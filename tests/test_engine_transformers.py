@@ -16,7 +16,7 @@ from pathway_local.engines.failures import start_error
 from pathway_local.engines.host import Host
 from pathway_local.engines.transformers import TRANSFORMERS, TransformersEngine
 from pathway_local.errors import WeightsMissing
-from pathway_local.passes import Engine, EngineConfig, Pass, PassResult, Sampling
+from pathway_local.passes import EngineConfig, Pass, PassResult, Sampling
 
 NEAR = 1e-3
 
@@ -31,11 +31,12 @@ def engine(tiny_judge: Path) -> TransformersEngine:
     return TransformersEngine(EngineConfig(str(tiny_judge), "float32", 2048))
 
 
-def _run(engine: Engine, passes: Iterable[Pass]) -> dict[str, PassResult]:
+def _run(engine: Host | TransformersEngine, passes: Iterable[Pass]) -> dict[str, PassResult]:
     for item in passes:
         engine.submit(item)
     found: dict[str, PassResult] = {}
-    while some := engine.step():
+    # A host waits for results itself; the engine alone is stepped, as its process does.
+    while some := engine.results() if isinstance(engine, Host) else engine.step():
         found |= {result.id: result for result in some}
     return found
 

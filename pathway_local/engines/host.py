@@ -50,9 +50,9 @@ class Host:
     """An Engine that runs in a child process and outlives the child's death.
 
     If the child dies or hangs, it is restarted and gets back the passes in flight. The child can't say which pass
-    killed it, so each death is a strike for every pass in flight then. Passes with two strikes run alone: one that
-    then kills the child is the culprit and comes back with `finish` "error"; the others lose their second strike and
-    run together again. A pass that returns a result loses all its strikes.
+    killed it, so each death is a strike for every pass in flight then. Passes with two strikes run alone. A pass that
+    was alone at its second or a later strike is the culprit: it comes back with `finish` "error", and the others fall
+    back to one strike and run together again. A pass that returns a result loses all its strikes.
 
     If memory ran out, no single pass is to blame: nobody gets a strike, and from then on half as many passes are in
     flight. Half, since the need for memory grows with their number, and halving finds a number that fits within a few
