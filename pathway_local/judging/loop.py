@@ -149,7 +149,7 @@ class JudgingLoop:
     def _render(
         self, rater: LocalRater, unjudged: Sequence[tuple[CaseRef, Texts]]
     ) -> Iterable[tuple[CaseRef, Prompt | CaseError]]:
-        """The cases with their prompts: from here on nothing holds their texts."""
+        """The cases with their prompts, of which the loop holds ids only; a reply that echoes inputs keeps those."""
         prompts = rater.writer.write([texts for _, texts in unjudged])
         return zip([case for case, _ in unjudged], prompts, strict=True)
 
