@@ -8,8 +8,8 @@ from pathway_local.errors import UsageError
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
-from pathway_local.statistics.agreement import NOMINAL, ON_SCALE
 from pathway_local.statistics.ceiling import Ceiling, Contrast, compare_judges, human_ceiling, mean_of_people
+from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import FloatArray, IntArray, undefined_estimate
 from pathway_local.statistics.subgroups import GroupError, group_errors
 from pathway_local.verdict import Value
@@ -108,7 +108,7 @@ def against_people(
     judges = _judges(matrix, compared, reference, members)
     missing = list(_missing(matrix, reference, judges))
     figure = plan.figure or ("kappa" if matrix.nominal else "kappa_quadratic")
-    if matrix.nominal and figure not in NOMINAL:
+    if matrix.nominal and COEFFICIENTS[figure].scale != "nominal":
         figure = "kappa"
     ceiling, two = None, []
     if reference and judges:
@@ -169,7 +169,7 @@ def _ceiling(
     found = human_ceiling(
         scores[:, list(people)],
         scores[:, list(judges)],
-        CEILING_FIGURE if figure in ON_SCALE else figure,
+        CEILING_FIGURE if COEFFICIENTS[figure].needs_levels else figure,
         margin,
         clusters=clusters,
     )
@@ -188,7 +188,7 @@ def _two_judges(
 ) -> TwoJudges:
     names = (matrix.raters[first].name, matrix.raters[second].name)
     off = why_no_levels([matrix.raters[place] for place in (first, second, *people)])
-    if off and figure in ON_SCALE:
+    if off and COEFFICIENTS[figure].needs_levels:
         refused = undefined_estimate(off)
         return TwoJudges(*names, figure, Contrast(refused, refused, refused, "can't tell"))
     scores, levels = matrix.on_scale, tuple(map(float, matrix.levels))

@@ -37,7 +37,9 @@ def caution_about(level: str, why: str) -> str:
     if level == FILTER:
         return f"{why or NO_NAMESPACE}: a filter on system calls keeps the engine from connecting"
     if is_closed(level) and not _is_filtered(level):
-        return f"{why or FILTERS_NOTHING}: the engine reaches no network, but it can reach other programs' local sockets"
+        return (
+            f"{why or FILTERS_NOTHING}: the engine reaches no network, but it can reach other programs' local sockets"
+        )
     if level == OFF_SWITCHES:
         said = why or "the kernel allows neither a network namespace nor a filter"
         return f"NOT SEALED: {said}; give --seal required to refuse"

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pathway_local.statistics.agreement import ON_SCALE, ORDINAL, SMALLER_IS_BETTER, estimates, pair_statistic
+from pathway_local.statistics.agreement import estimates
+from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
 from pathway_local.statistics.intervals import Standing, standing
 from pathway_local.statistics.resampling import CountedRows, Statistic, counted_rows
-
-COMPARABLE = tuple(name for name in ORDINAL if name != "mean_difference")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ def human_ceiling(
     left-out person if that person, some other person and every judge scored it, so all are compared on the
     same cases. Averages are over the people for whom the figure is defined.
     """
-    if figure in ON_SCALE:
+    if COEFFICIENTS[figure].needs_levels:
         raise ValueError(f"{figure} needs scores on the scale, which a mean of people is not")
     size = judges.shape[1]
     used = (np.isfinite(people).sum(axis=1) >= 2) & np.isfinite(judges).all(axis=1)
@@ -106,7 +105,7 @@ def compare_judges(
     scores = np.column_stack([first, second, people])[used]
     cases = counted_rows(scores, None if clusters is None else clusters[used])
     rows, targets = cases.rows, cases.rows[:, 2:]
-    if figure not in ON_SCALE:
+    if not COEFFICIENTS[figure].needs_levels:
         targets = mean_of_people(targets)[:, None]
     tests = [
         (_against(figure, cases, rows[:, 0], target, values), _against(figure, cases, rows[:, 1], target, values))
@@ -141,10 +140,10 @@ def _against(
     figure: str, cases: CountedRows, rater: FloatArray, target: FloatArray, values: Sequence[float] = ()
 ) -> _Side:
     """The figure of a rater and a target over all rows; it uses those that have both."""
-    if figure not in COMPARABLE:
+    if not COEFFICIENTS[figure].better:
         raise ValueError(f"{figure} is no measure of agreement")
     kept = np.isfinite(rater) & np.isfinite(target)
-    inner = pair_statistic(figure, rater[kept], target[kept], values)
+    inner = COEFFICIENTS[figure].of(np.stack([rater[kept], target[kept]], axis=1), values)
     if isinstance(inner, Undefined):
         return inner
     shared = int(cases.counts[kept].sum())
@@ -182,7 +181,7 @@ def _difference(figure: str, first: _Side, second: _Side) -> _Side:
     """The first less the second, or the other way round where a smaller figure is the better one."""
     if isinstance(first, Undefined) or isinstance(second, Undefined):
         return first if isinstance(first, Undefined) else second
-    better, worse = (second, first) if figure in SMALLER_IS_BETTER else (first, second)
+    better, worse = (second, first) if COEFFICIENTS[figure].better == "lower" else (first, second)
     return Statistic(
         lambda weights: better.measure(weights) - worse.measure(weights),
         f"{first.reason}, or {second.reason}" if first.reason != second.reason else first.reason,

@@ -3,62 +3,13 @@
 Scores are (cases, raters) with NaN where a rater has none; special values are taken out beforehand.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pathway_local.statistics.agreement import estimates, off_scale
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, why_constant
+from pathway_local.statistics.figure import FloatArray, Undefined, why_constant
 from pathway_local.statistics.kappa import Weights, disagreement
-from pathway_local.statistics.resampling import Statistic, counted_rows
-
-ALPHA = ("alpha_nominal", "alpha_ordinal", "alpha_interval")
-GWET = ("ac1", "ac2_linear", "ac2_quadratic")
-ICC = ("icc_2_1", "icc_2_k")
-NOMINAL = ("alpha_nominal", "ac1")
-OFF_SCALE_TOO = ("alpha_interval", *ICC)
-
-
-@dataclass(frozen=True, slots=True)
-class Reliability:
-    """All raters at once: `shared` cases have two scores or more, `complete` cases one from every rater.
-
-    Alpha rests on the shared cases, AC on all cases with a score, ICC on the complete ones.
-    """
-
-    raters: int
-    cases: int
-    shared: int
-    complete: int
-    figures: Mapping[str, Estimate]
-
-
-def reliability(
-    scores: FloatArray,
-    values: Sequence[float],
-    *,
-    nominal: bool = False,
-    clusters: IntArray | None = None,
-    seed: int = 0,
-    resamples: int = 10_000,
-) -> Reliability:
-    """Every figure that the scale allows, on the ascending scale `values`, with 95% intervals."""
-    given = np.isfinite(scores).sum(axis=1)
-    raters = scores.shape[1]
-    off = off_scale(scores.reshape(-1), values)
-    figures: dict[str, Estimate] = {}
-    for names, least in ((ALPHA, 2), (GWET, 1), (ICC, max(raters, 1))):
-        kept = given >= least
-        cases = counted_rows(scores[kept], None if clusters is None else clusters[kept])
-        wanted = [name for name in names if not nominal or name in NOMINAL]
-        built = {
-            name: Undefined(off) if off and name not in OFF_SCALE_TOO else _BUILD[name](cases.rows, values)
-            for name in wanted
-        }
-        figures |= estimates(built, cases, seed, resamples)
-    counts = [int(np.sum(given >= least)) for least in (1, 2, max(raters, 1))]
-    return Reliability(raters, counts[0], counts[1], counts[2], figures)
+from pathway_local.statistics.resampling import Statistic
 
 
 def alpha_nominal(rows: FloatArray, values: Sequence[float]) -> Statistic | Undefined:
@@ -212,15 +163,3 @@ def _centred(rows: FloatArray) -> FloatArray:
     """Scores less their mean, and 0 for missing ones."""
     given = np.isfinite(rows)
     return np.where(given, rows - (rows[given].mean() if given.any() else 0.0), 0.0)
-
-
-_BUILD: Mapping[str, Callable[[FloatArray, Sequence[float]], Statistic | Undefined]] = {
-    "alpha_nominal": alpha_nominal,
-    "alpha_ordinal": alpha_ordinal,
-    "alpha_interval": alpha_interval,
-    "ac1": gwet("none"),
-    "ac2_linear": gwet("linear"),
-    "ac2_quadratic": gwet("quadratic"),
-    "icc_2_1": icc(average=False),
-    "icc_2_k": icc(average=True),
-}

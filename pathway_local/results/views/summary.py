@@ -1,0 +1,69 @@
+"""A run's summary as one table and notes."""
+
+from collections.abc import Iterator, Sequence
+
+from pathway_local.results.summary import Group, ScoreSummary, Summary
+from pathway_local.results.views.view import Remarks, TableView, View
+from pathway_local.statistics.figure import Interval
+
+
+def summary_view(found: Summary) -> View:
+    """A row for each score of each group, what special levels mean, and what failed; no table without groups."""
+    if not found.groups:
+        return View((), Remarks())
+    values = sorted({value for group in found.groups for score in group.scores.values() for value in score.counts})
+    raters = {group.rater for group in found.groups}
+    named = ["rubric", "score", *(["rater"] if len(raters) > 1 else []), *([found.by] if found.by else [])]
+    heads = (*named, "n", "mean", "95% interval", *map(str, values), "conf.", "failed")
+    rows = tuple(
+        (*_names(group, score, named), *_figures(group, score, values))
+        for group in found.groups
+        for score in group.scores.values()
+    )
+    title = f"rater: {next(iter(raters))}" if len(raters) == 1 else ""
+    table = TableView(title, heads, rows, len(named))
+    special = [line for group in found.groups for line in _special_levels(group)]
+    failed = [f"{_name(group, found.by)}: {line}" for group in found.groups for line in _counts(group)]
+    labels = [f"{rater}: {label}" for rater, label in found.labels.items()]
+    return View((table,), Remarks(tuple(dict.fromkeys([*special, *failed, *labels]))))
+
+
+def group_remarks(group: Group, found: Summary) -> Remarks:
+    """The same sentences for one group alone."""
+    labels = [found.labels[group.rater]] if group.rater in found.labels else []
+    return Remarks((*_special_levels(group), *_counts(group), *labels))
+
+
+def _names(group: Group, score: ScoreSummary, named: Sequence[str]) -> list[str]:
+    known = {"rubric": group.rubric, "score": score.name, "rater": group.rater}
+    return [known.get(name, group.group or "(empty)") for name in named]
+
+
+def _figures(group: Group, score: ScoreSummary, values: Sequence[int]) -> list[str]:
+    mean, interval = score.mean.value, score.mean.interval
+    counts = [str(score.counts[value]) if value in score.counts else "" for value in values]
+    starred = [f"{count}*" if value in score.special else count for value, count in zip(values, counts, strict=True)]
+    return [
+        str(score.n),
+        f"{mean:.2f}" if isinstance(mean, float) else "–",
+        f"{interval.low:.2f}–{interval.high:.2f}" if isinstance(interval, Interval) else "–",
+        *starred,
+        f"{score.confidence:.2f}" if score.confidence is not None else "–",
+        str(group.failures.total() or ""),
+    ]
+
+
+def _special_levels(group: Group) -> Iterator[str]:
+    for score in group.scores.values():
+        for value in score.special:
+            label = score.levels.get(value, "special")
+            yield f"* {group.rubric} {score.name} {value} ({label}) is off the scale: the mean leaves it out."
+
+
+def _name(group: Group, by: str) -> str:
+    return f"{group.rubric} by {group.rater}" + (f", {by} {group.group}" if by else "")
+
+
+def _counts(group: Group) -> Iterator[str]:
+    yield from (f"{count} failed ({kind})" for kind, count in sorted(group.failures.items()))
+    yield from (f"{count} marked {mark}" for mark, count in sorted(group.marks.items()))
