@@ -1,9 +1,9 @@
 """Where raters disagree, as tables."""
 
-from pathway_local.results.divergence import Divergence, Kind, ScoreDivergence
+from pathway_local.results.divergence import Divergence, ScoreDivergence
 from pathway_local.results.views.view import Remarks, TableView, View
 
-KINDS: dict[Kind, str] = {
+KINDS = {
     "agree": "all agree",
     "neighbours": "neighbouring levels",
     "apart": "further apart",
