@@ -42,7 +42,7 @@ def test_a_stand_in_is_shown_everywhere(
     rows = [row for row in found["figures"] if row["figure"] == "higher"]
     assert [row["table"] for row in rows] == [table]
     assert 0 < rows[0]["low"] < rows[0]["value"] < rows[0]["high"] < 1
-    assert found["readings"]["higher"] == READING
+    assert found["readings"]["higher"] == f"share above: {READING}"
     assert run(*two, "--out", "figures.csv").code == 0
     assert ",higher," in (tmp_path / "figures.csv").read_text()
 

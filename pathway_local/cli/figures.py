@@ -12,7 +12,6 @@ from pathway_local.results.views.view import Remarks, View
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_rated_by
-from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.verdict import Value
 
 
@@ -57,21 +56,21 @@ def draw(*views: View) -> None:
         readings |= view.remarks.readings
     if readings:
         data.print("\nHow to read the figures:")
-    for name, reading in readings.items():
-        data.print(f"{COEFFICIENTS[name].label}: {reading}", soft_wrap=True)
+    for reading in readings.values():
+        data.print(reading, soft_wrap=True)
 
 
 def tell_empty(run: RunFile, *columns: str) -> None:
-    """Tell how many cases lack a column that is named, and so are taken as empty. UsageError where all lack it."""
+    """Tell how many cases lack one of these columns, which counts as empty there. UsageError if all lack it."""
     for column in filter(None, dict.fromkeys(columns)):
         if count := cases_without(run, column):
             lacking = "one case has" if count == 1 else f"{count:,} cases have"
             filled = f"`judge --keep {column}` fills it in where the cases file still has them"
-            notice(f"{lacking} no {column} in the run, which is taken as empty: {filled}")
+            notice(f"{lacking} no {column} in the run, which counts as empty: {filled}")
 
 
 def rubrics_with(run: RunFile, rubric: str | None, raters: Sequence[str]) -> list[Rubric]:
-    """The rubrics, or the one that is named, under which all these raters have rated; tells which are left out."""
+    """The rubrics, or the named one, under which all these raters have rated; a note says which are left out."""
     rated, others = rubrics_rated_by(run, rubric, raters)
     for name, missing in others.items():
         notice(f"{name} is left out: {missing} has not rated under it")

@@ -1,4 +1,4 @@
-"""`pathway-local summary`: what a run found."""
+"""`pathway-local summary`: scores, confidence and failures of a run."""
 
 from typing import Annotated
 
@@ -41,4 +41,4 @@ def show(found: Summary) -> None:
     if found.groups:
         draw(summary_view(found))
     elif not found.hidden:
-        talk.print("the run holds no outcome yet")
+        talk.print("the run holds no outcomes yet")

@@ -35,7 +35,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """Raters taken together; `name` says which."""
+    """Several raters taken together, called `name`."""
 
     name: str
     found: Reliability
@@ -43,7 +43,7 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class ScoreAgreement:
-    """All that is to be said of the agreement on one score; `cases` are those of the run under its rubric."""
+    """The agreement on one score; `cases` counts those of the run under its rubric."""
 
     rubric: str
     score: str
@@ -144,13 +144,13 @@ def _holds(matrix: RatingsMatrix, members: Mapping[str, set[str]], first: int, s
 
 def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[str, set[str]]) -> Iterator[str]:
     if len(compared) < 2:
-        yield "there is nothing to compare: fewer than two raters have scored"
+        yield "fewer than two raters have scored, so there is nothing to compare"
     if any(_holds(matrix, members, first, second) for first, second in combinations(compared, 2)):
-        yield "a panel is not compared with its own members: it agrees with them by its making"
+        yield "a panel is not compared with its own members, because it is made of their scores"
     for place in compared:
         rater = matrix.raters[place]
         if rater.other_texts:
-            yield f"{rater.name}: {rater.other_texts} verdicts are left out, their cases had other texts"
+            yield f"{rater.name}: {rater.other_texts} verdicts are left out, because their cases had other texts"
 
 
 def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> Pair:
@@ -172,7 +172,7 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
 def _sets(
     matrix: RatingsMatrix, compared: Sequence[int], pairs: Sequence[Pair], clusters: IntArray | None
 ) -> Iterator[Set]:
-    """All raters but panels, whose members are there already; the people alone; and each pair."""
+    """All raters except panels, which repeat their members; the people alone; and each pair."""
     everyone = [place for place in compared if matrix.raters[place].kind != "panel"]
     people = [place for place in everyone if matrix.raters[place].kind == "human"]
     names = [rater.name for rater in matrix.raters]

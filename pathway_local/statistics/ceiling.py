@@ -1,7 +1,7 @@
 """The human ceiling: how well a person agrees with the other people, and how a judge does on the same test.
 
-A person has no part in the mean of the *other* people, so that mean is a fair target for both: each judge
-and each person are held against it on the same cases.
+The mean of the *other* people does not contain the person who is left out, so it is a fair target for that person and
+for each judge; both are compared with it on the same cases.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,8 @@ from pathway_local.statistics.resampling import CountedRows, Statistic, counted_
 class Contrast:
     """Two agreements with the same people and their difference on identical resamples.
 
-    The difference is positive where `first` agrees better, whether a large or a small figure is the better
-    one; `standing` says what its interval shows of the preset margin.
+    The difference is positive if `first` agrees better, also for figures of which the smaller is the better one.
+    `standing` relates its interval to the preset margin.
     """
 
     first: Estimate
@@ -75,6 +75,8 @@ def human_ceiling(
     scores = np.concatenate([judges, people], axis=1)[used]
     cases = counted_rows(scores, None if clusters is None else clusters[used])
     persons = range(people.shape[1])
+    # All tests go through one call, so that all use the same resamples: only then is a difference's interval narrower
+    # than those of its two sides.
     sides = {f"{p} {j}": _left_out_sides(figure, cases, size, p, j) for p in persons for j in range(size)}
     for judge in range(size):
         sides[f"all {judge}"] = _averaged(cases, [sides[f"{person} {judge}"] for person in persons])
@@ -149,6 +151,7 @@ def _against(
     shared = int(cases.counts[kept].sum())
     if shared < inner.needs:
         return Undefined("there is only one case" if shared else "there is no case to compare")
+    # The figure of some rows alone takes the weights of those rows: resamples are drawn of all rows and shared.
     measure = inner.measure
     return replace(inner, measure=lambda weights: measure(weights[:, kept]))
 
@@ -161,6 +164,7 @@ def _averaged(cases: CountedRows, tests: Sequence[_Sides]) -> _Sides:
         if isinstance(first, Undefined) or isinstance(second, Undefined):
             missing = next(side.reason for side in (first, second) if isinstance(side, Undefined))
             continue
+        # A statistic that was built may still have no value, such as a correlation with a constant rater.
         gaps = [value.reason for value in map(cases.value, (first, second)) if isinstance(value, Undefined)]
         missing = gaps[0] if gaps else missing
         usable += [] if gaps else [(first, second)]

@@ -1,6 +1,7 @@
 """Agreement of any number of raters at once: Krippendorff's alpha, Gwet's AC1 and AC2, and ICC.
 
-Scores are (cases, raters) with NaN where a rater has none; special values are taken out beforehand.
+Scores are (rows, raters) with NaN where a rater has none; special values are taken out beforehand. Each function sums
+what a row adds once; a resample is then a product of its weights with those sums, not a pass over the scores.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,6 +21,8 @@ def alpha_nominal(rows: FloatArray, values: Sequence[float]) -> Statistic | Unde
     """
     levels = _level_counts(rows, values)
     scored = levels.sum(axis=1)
+    # Ordered pairs of a row's scores that differ: all m^2 less those of equal levels (the m pairs of a score with
+    # itself are in both).
     apart = (scored**2 - np.sum(levels**2, axis=1)) / (scored - 1)
 
     def measure(weights: FloatArray) -> FloatArray:
@@ -60,6 +63,7 @@ def alpha_ordinal(rows: FloatArray, values: Sequence[float]) -> Statistic | Unde
     def measure(weights: FloatArray) -> FloatArray:
         held = weights @ levels
         total = held.sum(axis=1)
+        # Mid-ranks less the middle of all ranks, which keeps their squares small.
         ranks = np.cumsum(held, axis=1) - held / 2 - total[:, None] / 2
         first, second = ranks @ levels.T, ranks**2 @ levels.T
         apart = np.sum(weights * 2 * (scored * second - first**2) / (scored - 1), axis=1)
@@ -93,6 +97,7 @@ def _gwet(rows: FloatArray, values: Sequence[float], alike: FloatArray) -> Stati
     scored = levels.sum(axis=1)
     paired = (scored >= 2).astype(np.float64)
     pairs = np.where(paired > 0, scored * (scored - 1), 1.0)
+    # A score agrees with itself (weight 1), which is no pair of raters: hence the -1.
     agreed = paired * np.sum(levels * (levels @ alike - 1), axis=1) / pairs
     shares = levels / scored[:, None]
     size = len(values)
@@ -127,6 +132,7 @@ def icc(average: bool) -> Callable[[FloatArray, Sequence[float]], Statistic | Un
 
 def _icc(rows: FloatArray, average: bool) -> Callable[[FloatArray], FloatArray]:
     raters = rows.shape[1]
+    # All sums of squares of a two-way analysis of variance follow from weighted sums of these columns.
     sums = np.column_stack([np.ones(len(rows)), rows.sum(axis=1) ** 2, np.sum(rows**2, axis=1), rows])
 
     def measure(weights: FloatArray) -> FloatArray:

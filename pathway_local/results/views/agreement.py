@@ -150,4 +150,4 @@ def _readings(found: ScoreAgreement) -> dict[str, str]:
     """How to read each coefficient that the tables show."""
     figures = [*(pair.agreement.figures for pair in found.pairs), *(each.found.figures for each in found.sets)]
     shown = {name for each in figures for name in each}
-    return {name: each.reading for name, each in COEFFICIENTS.items() if name in shown}
+    return {name: f"{each.label}: {each.reading}" for name, each in COEFFICIENTS.items() if name in shown}
