@@ -45,7 +45,7 @@ def test_cases_without_the_column_are_taken_as_empty_and_told(run: Run, may: Pat
     name, *options = command
     found = run(name, may, *options, "--min-group", 1, "--json")
     assert found.code == 0, found.err
-    assert "note: 4 cases have no bot in the run, which is taken as empty: `judge --keep bot` fills" in found.err
+    assert "note: 4 cases have no bot in the run, which counts as empty: `judge --keep bot` fills" in found.err
 
 
 def test_the_empty_group_has_the_cases_without_the_column(run: Run, may: Path) -> None:

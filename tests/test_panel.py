@@ -8,7 +8,7 @@ from rated_run import TINY, TWO, add, cases, judged_run, said, scores_of
 
 from pathway_local.case import Case
 from pathway_local.errors import RaterChanged, UnknownName, UsageError
-from pathway_local.results.panel import Panelled, Rule, make_panel, mean_of
+from pathway_local.results.panel import PanelResult, Rule, make_panel, mean_of
 from pathway_local.results.summary import summarize
 from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.run_file import RunFile
@@ -25,7 +25,7 @@ def run(tmp_path: Path) -> Iterator[RunFile]:
         yield run
 
 
-def made(run: RunFile, rule: Rule, members: str = "ann,bob,cy", name: str = "panel") -> Panelled:
+def made(run: RunFile, rule: Rule, members: str = "ann,bob,cy", name: str = "panel") -> PanelResult:
     (found,) = make_panel(run, name, members.split(","), rule, ["panel"])
     return found
 
@@ -97,7 +97,7 @@ def test_what_is_no_panel(run: RunFile) -> None:
         with pytest.raises(error):
             made(run, "mean", members)
     made(run, "mean")
-    with pytest.raises(UsageError, match="of panels"):
+    with pytest.raises(UsageError, match="panels as members"):
         made(run, "mean", "panel,ann", "second")
     with pytest.raises(RaterChanged):
         made(run, "mean", name="demo")

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-from pathway_local.statistics import reliability as module
+from pathway_local.statistics.agreement import reliability
+from pathway_local.statistics.coefficients import COEFFICIENTS, coefficients
 from pathway_local.statistics.figure import Undefined
-from pathway_local.statistics.reliability import reliability
 
 SCALE = (1, 2, 3, 4, 5)
 GAP = np.nan
@@ -112,7 +112,7 @@ def test_icc_follows_from_the_mean_squares_of_statsmodels(seed: int) -> None:
     assert found["icc_2_k"] == pytest.approx((msr - mse) / (msr + (msc - mse) / 9), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", sorted(module.ALPHA + module.GWET + module.ICC))
+@pytest.mark.parametrize("name", [each.name for each in coefficients(of_pairs=False, nominal=False)])
 def test_weights_count_cases_that_often(name: str) -> None:
     rng = np.random.default_rng(4)
     rows = np.clip(rng.integers(1, 6, (20, 1)) + rng.integers(-1, 2, (20, 3)), 1, 5).astype(float)
@@ -120,7 +120,7 @@ def test_weights_count_cases_that_often(name: str) -> None:
         rows[rng.random(rows.shape) < 0.15] = GAP
         rows = rows[np.isfinite(rows).sum(axis=1) >= 2]
     weights = rng.integers(0, 4, len(rows))
-    statistic = module._BUILD[name](rows, SCALE)
+    statistic = COEFFICIENTS[name].build(rows, SCALE)
     assert not isinstance(statistic, Undefined)
     repeated = np.repeat(rows, weights, axis=0)
     assert statistic.measure(weights[None, :].astype(float))[0] == pytest.approx(values(repeated)[name])

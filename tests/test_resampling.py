@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from pathway_local.statistics import resampling
-from pathway_local.statistics.agreement import pair_agreement, pair_statistic
+from pathway_local.statistics.agreement import pair_agreement
+from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Undefined
 from pathway_local.statistics.resampling import CountedRows, Statistic, counted_rows
 
@@ -24,7 +25,7 @@ def clustered_pair(seed: int, cases: int, clusters: int) -> tuple[Scores, Scores
 
 
 def statistics(cases: CountedRows, *names: str) -> dict[str, Statistic]:
-    built = {name: pair_statistic(name, cases.rows[:, 0], cases.rows[:, 1], SCALE) for name in names}
+    built = {name: COEFFICIENTS[name].of(cases.rows, SCALE) for name in names}
     return {name: statistic for name, statistic in built.items() if isinstance(statistic, Statistic)}
 
 

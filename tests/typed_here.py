@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pathway_local.cli import agreement_tables, calibrate, compare, divergence, imports, main, panel
+from pathway_local.cli import divergence, figures, imports, main, panel
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Said:
 
 Run = Callable[..., Said]
 
-TABLES = (agreement_tables, calibrate, compare, divergence, imports, panel)
+TABLES = (divergence, figures, imports, panel)
 
 
 def typing_in(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:

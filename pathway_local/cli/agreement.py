@@ -1,22 +1,18 @@
 """`pathway-local agreement`: how far the raters of a run agree."""
 
-from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from pathway_local.cli.agreement_tables import show
-from pathway_local.cli.figures import give, rubrics_with, tell_empty
+from pathway_local.cli.figures import rubrics_with, tell_empty, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, RubricOfRun, Run
 from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new
+from pathway_local.errors import UnknownName
 from pathway_local.results.agreement import agreement as find
 from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.views.agreement import agreement_view
 from pathway_local.runs.run_file import RunFile
-
-Figure = Literal[
-    "exact", "within_one", "kappa", "kappa_linear", "kappa_quadratic", "pearson", "spearman", "kendall",
-    "mean_absolute_error",
-]  # fmt: skip
+from pathway_local.statistics.coefficients import comparable
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -31,8 +27,11 @@ def agreement(
         str, typer.Option(metavar="NAME", help="Whom judges are held against; default: all people.")
     ] = "",
     figure: Annotated[
-        Figure | None, typer.Option(help="What two judges are compared by; default: quadratic kappa.")
-    ] = None,
+        str,
+        typer.Option(
+            metavar=f"[{'|'.join(comparable())}]", help="What two judges are compared by; default: quadratic kappa."
+        ),
+    ] = "",
     margin: Annotated[float, typer.Option(min=0.0, help="How much less of it is as good as the same.")] = 0.05,
     by: Annotated[str, typer.Option(metavar="COLUMN", help="Judges' errors for each value of this column.")] = "",
     min_group: MinGroup = MIN_GROUP,
@@ -46,9 +45,12 @@ def agreement(
     """
     check_new(out, force=force)
     check_finite(margin, "--margin")
-    plan = AgreementPlan(rater, cluster, against, figure or "", margin, by, min_group)
+    if figure and figure not in comparable():
+        raise UnknownName("figure", figure, comparable())
+    plan = AgreementPlan(rater, cluster, against, figure, margin, by, min_group)
     with RunFile.read(run) as read:
         rubrics = rubrics_with(read, rubric, [*rater, *([against] if against else [])])
         tell_empty(read, cluster, by)
         found = [score for each in rubrics for score in find(read, each, plan)]
-    give(run, found, partial(show, smallest=min_group), out, force=force, as_json=as_json)
+    views = [agreement_view(each, min_group) for each in found]
+    write_and_show(run, found, (view.remarks for view in views), views, out, force=force, as_json=as_json)

@@ -1,19 +1,17 @@
 """`pathway-local compare`: which of two chatbots does better."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from pathway_local.cli.estimates import Notes
-from pathway_local.cli.figures import give, rubrics_with, tell_empty
+from pathway_local.cli.figures import rubrics_with, tell_empty, write_and_show
 from pathway_local.cli.options import AsJson, Figures, Force, RubricOfRun, Run
-from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new, data, table, talk
+from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new, talk
 from pathway_local.errors import UsageError
-from pathway_local.results.comparison import Comparison, ComparisonPlan
+from pathway_local.results.comparison import ComparisonPlan
 from pathway_local.results.comparison import compare as find
+from pathway_local.results.views.comparison import comparison_remarks, comparison_view
 from pathway_local.runs.run_file import RunFile
-from pathway_local.statistics.figure import Estimate, Undefined
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -43,7 +41,10 @@ def compare(
         rubrics = rubrics_with(read, rubric, rater)
         tell_empty(read, column, pair_by, cluster)
         found = [each for one in rubrics for each in find(read, one, plan)]
-    give(run, found, show, out, force=force, as_json=as_json)
+    views = [comparison_view(found)] if found else []
+    if not found:
+        talk.print("the run holds no scores yet")
+    write_and_show(run, found, map(comparison_remarks, found), views, out, force=force, as_json=as_json)
 
 
 def _sides(between: str) -> tuple[str, str, str]:
@@ -53,40 +54,3 @@ def _sides(between: str) -> tuple[str, str, str]:
     if not column or len(names) != 2 or not all(names) or names[0] == names[1]:
         raise UsageError(f"--between {between} is not COLUMN=A,B", "Such as --between chatbot=v1,v2.")
     return column, names[0], names[1]
-
-
-def show(found: Sequence[Comparison]) -> None:
-    """Print a row for each score and rater, and a sentence for each below."""
-    if not found:
-        talk.print("nobody has scored in this run")
-        return
-    notes = Notes()
-    first, second = found[0].first.name, found[0].second.name
-    heads = ["rubric", "score", "rater", "pairs", f"{first} higher", "same", f"{second} higher", f"{first} − {second}"]
-    data.print(
-        table(f"{first} against {second}, paired by {found[0].pair_by}", heads, [_row(e, notes) for e in found], left=3)
-    )
-    for line in (*notes.lines(found[0].cluster), *(line for each in found for line in _remarks(each))):
-        data.print(line, soft_wrap=True)
-
-
-def _row(each: Comparison, notes: Notes) -> list[str]:
-    names = [each.rubric, each.score, each.rater]
-    if isinstance(each.found, Undefined):
-        return [*names, "", "", "", "", notes.cell(Estimate(each.found, each.found))]
-    counts = (each.found.pairs, each.found.wins, each.found.ties, each.found.losses)
-    return [*names, *(f"{count:,}" for count in counts), notes.cell(each.found.difference)]
-
-
-def _remarks(each: Comparison) -> list[str]:
-    where = f"{each.rubric} {each.score}: "
-    lines = [f"{where}{each.sentence}"]
-    if isinstance(each.found, Undefined):
-        return lines
-    if each.unpaired or each.first.scored < each.first.cases or each.second.scored < each.second.cases:
-        covered = [f"{side.scored:,} of {side.cases:,} answers of {side.name}" for side in (each.first, each.second)]
-        lines.append(f"{where}{each.rater} scored {' and '.join(covered)}.")
-        lines.append(f"{where}{each.unpaired:,} questions have a score on one side only and are left out.")
-    if each.several:
-        lines.append(f"{where}{each.several:,} questions have several answers of one side: their mean counts.")
-    return lines

@@ -1,13 +1,14 @@
-"""What the commands that give figures share: their options, and found figures as a file, as JSON or on the terminal."""
+"""Shows results: found figures as a file, as JSON or on the terminal, and notes about what they leave out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from pathway_local.cli.export_note import note_export
-from pathway_local.cli.terminal import notice, print_json, talk
+from pathway_local.cli.terminal import data, notice, print_json, table, talk
 from pathway_local.results.figure_file import Figured, write_figures
 from pathway_local.results.kept_column import cases_without
+from pathway_local.results.views.view import Remarks, View
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_rated_by
@@ -15,40 +16,61 @@ from pathway_local.verdict import Value
 
 
 class Found(Figured, Protocol):
-    """What was found about one score of a rubric, as rows and as plain values."""
+    """The results about one score of a rubric, as rows and as plain values."""
 
     def as_json(self) -> Mapping[str, Value]:
         """The same as plain values."""
 
 
-F = TypeVar("F", bound=Found)
-
-
-def give(
-    run: Path, found: Sequence[F], show: Callable[[Sequence[F]], None], out: Path | None, *, force: bool, as_json: bool
+def write_and_show(
+    run: Path,
+    found: Sequence[Found],
+    remarks: Iterable[Remarks],
+    views: Sequence[View],
+    out: Path | None,
+    *,
+    force: bool,
+    as_json: bool,
 ) -> None:
-    """Write all figures of a run to `out` if there is one; then print them as JSON, or `show` them."""
+    """Write all figures of a run to `out` if given; then print them as JSON with the remarks of each, or draw views."""
     if out:
         write_figures(out, found, force=force)
         note_export(run, out)
         talk.print(f"written: {out}")
     if as_json:
-        print_json([each.as_json() for each in found])
+        print_json([{**each.as_json(), **said.as_json()} for each, said in zip(found, remarks, strict=True)])
     else:
-        show(found)
+        draw(*views)
+
+
+def draw(*views: View) -> None:
+    """Print the tables of each view and what to say below them; how to read the figures comes once, at the end."""
+    readings: dict[str, str] = {}
+    for place, view in enumerate(views):
+        if place:
+            data.print()
+        for each in view.tables:
+            data.print(table(each.title, each.heads, each.rows, left=each.words))
+        for line in (*view.footnotes, *view.remarks.lines()):
+            data.print(line, soft_wrap=True)
+        readings |= view.remarks.readings
+    if readings:
+        data.print("\nHow to read the figures:")
+    for reading in readings.values():
+        data.print(reading, soft_wrap=True)
 
 
 def tell_empty(run: RunFile, *columns: str) -> None:
-    """Tell how many cases lack a column that is named, and so are taken as empty. UsageError where all lack it."""
+    """Tell how many cases lack one of these columns, which counts as empty there. UsageError if all lack it."""
     for column in filter(None, dict.fromkeys(columns)):
         if count := cases_without(run, column):
             lacking = "one case has" if count == 1 else f"{count:,} cases have"
             filled = f"`judge --keep {column}` fills it in where the cases file still has them"
-            notice(f"{lacking} no {column} in the run, which is taken as empty: {filled}")
+            notice(f"{lacking} no {column} in the run, which counts as empty: {filled}")
 
 
 def rubrics_with(run: RunFile, rubric: str | None, raters: Sequence[str]) -> list[Rubric]:
-    """The rubrics, or the one that is named, under which all these raters have rated; tells which are left out."""
+    """The rubrics, or the named one, under which all these raters have rated; a note says which are left out."""
     rated, others = rubrics_rated_by(run, rubric, raters)
     for name, missing in others.items():
         notice(f"{name} is left out: {missing} has not rated under it")

@@ -1,4 +1,4 @@
-"""`pathway-local panel`: a rater made of others."""
+"""`pathway-local panel`: combine several raters into one."""
 
 import sys
 from typing import Annotated

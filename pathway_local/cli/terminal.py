@@ -111,12 +111,6 @@ def pairs(given: Sequence[str], option: str) -> Mapping[str, str]:
     return {name: value for name, _, value in split}
 
 
-def hidden_groups(count: int, column: str, smallest: int) -> str:
-    """What to say of groups that are not shown; their names could tell who is in them."""
-    values = "one value" if count == 1 else f"{count} values"
-    return f"{values} of {column} with under {smallest} cases left out (--min-group)"
-
-
 def need_consent(question: str, refusal: str, hint: str) -> None:
     """Ask before a step that takes a yes. Raises UsageError without one, with `hint` where nobody is there to ask."""
     if not sys.stdin.isatty():

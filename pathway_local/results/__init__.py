@@ -1,1 +1,1 @@
-"""What a run says: summaries, exports, panels, divergence."""
+"""Results of a run: summaries, exports, panels, agreement, calibration, comparisons, divergence."""

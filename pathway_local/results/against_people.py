@@ -1,4 +1,4 @@
-"""Judges held against people: the human ceiling, which judge agrees better, and where a judge is off."""
+"""Judges compared with people: the human ceiling, which judge agrees better, and in which groups a judge errs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from pathway_local.errors import UsageError
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
-from pathway_local.statistics.agreement import NOMINAL, ON_SCALE
 from pathway_local.statistics.ceiling import Ceiling, Contrast, compare_judges, human_ceiling, mean_of_people
+from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import FloatArray, IntArray, undefined_estimate
 from pathway_local.statistics.subgroups import GroupError, group_errors
 from pathway_local.verdict import Value
 
 MEAN_OF_OTHERS = "mean of the other people"
 CEILING_FIGURE = "spearman"
-"""Of the figures that a mean of people allows, the one for the ceiling where none of them is asked for."""
+"""The ceiling's figure unless the plan names another one that allows means of people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class AgainstPeople:
-    """What holding judges against `reference` gave, and in `missing` why a part of it is not there."""
+    """How judges compare with `reference`; `missing` says why a part is absent."""
 
     reference: str
     margin: float
@@ -100,15 +100,15 @@ def against_people(
     clusters: IntArray | None,
     plan: AgreementPlan,
 ) -> AgainstPeople:
-    """Hold the judges among the raters `compared` against the plan's reference; `members` are those of panels.
+    """Compare the judges among the raters `compared` with the plan's reference; `members` are those of panels.
 
-    Raises UsageError where groups are asked for and it can't be told whom to hold judges against.
+    Raises UsageError if groups are asked for and there are no people to compare judges with.
     """
     reference = _reference(matrix, compared, plan.against)
     judges = _judges(matrix, compared, reference, members)
     missing = list(_missing(matrix, reference, judges))
     figure = plan.figure or ("kappa" if matrix.nominal else "kappa_quadratic")
-    if matrix.nominal and figure not in NOMINAL:
+    if matrix.nominal and COEFFICIENTS[figure].scale != "nominal":
         figure = "kappa"
     ceiling, two = None, []
     if reference and judges:
@@ -133,7 +133,7 @@ def _reference(matrix: RatingsMatrix, compared: Sequence[int], against: str) -> 
 def _judges(
     matrix: RatingsMatrix, compared: Sequence[int], reference: Sequence[int], members: Mapping[str, set[str]]
 ) -> list[int]:
-    """The raters to hold against the reference: no people, and no panels with one of the reference in them."""
+    """The raters to compare with the reference: neither people nor panels that include one of the reference."""
     taken = {matrix.raters[place].name for place in reference}
     own = [place for place in compared if matrix.raters[place].kind != "human" and place not in reference]
     humans = {rater.name for rater in matrix.raters if rater.kind == "human"}
@@ -142,13 +142,13 @@ def _judges(
 
 def _missing(matrix: RatingsMatrix, reference: Sequence[int], judges: Sequence[int]) -> Iterator[str]:
     if not reference:
-        yield "no people have scored: nothing to hold judges against"
+        yield "no people have scored, so judges can't be compared with people"
     elif not judges:
-        yield "there is no judge to hold against people"
+        yield "no judge has scored, so there is nobody to compare with people"
     elif matrix.nominal:
-        yield "no human ceiling and no errors in groups: the scale is nominal, so people have no mean"
+        yield "the scale is nominal, so there are no means of people: no human ceiling and no errors in groups"
     elif len(reference) < 2:
-        yield "no human ceiling: it takes two people or more on the same cases"
+        yield "no human ceiling, because it needs two people or more on the same cases"
 
 
 def _name(matrix: RatingsMatrix, reference: Sequence[int], against: str) -> str:
@@ -169,7 +169,7 @@ def _ceiling(
     found = human_ceiling(
         scores[:, list(people)],
         scores[:, list(judges)],
-        CEILING_FIGURE if figure in ON_SCALE else figure,
+        CEILING_FIGURE if COEFFICIENTS[figure].needs_levels else figure,
         margin,
         clusters=clusters,
     )
@@ -188,7 +188,7 @@ def _two_judges(
 ) -> TwoJudges:
     names = (matrix.raters[first].name, matrix.raters[second].name)
     off = why_no_levels([matrix.raters[place] for place in (first, second, *people)])
-    if off and figure in ON_SCALE:
+    if off and COEFFICIENTS[figure].needs_levels:
         refused = undefined_estimate(off)
         return TwoJudges(*names, figure, Contrast(refused, refused, refused, "can't tell"))
     scores, levels = matrix.on_scale, tuple(map(float, matrix.levels))
@@ -204,9 +204,7 @@ def _groups(
     plan: AgreementPlan,
 ) -> Iterator[Groups]:
     if not reference:
-        raise UsageError(
-            "there are no people whose scores groups could be held against", "Name a rater with --against."
-        )
+        raise UsageError("no people have scored, so groups have no errors to show", "Name a rater with --against.")
     if matrix.nominal:
         return
     codes, names = matrix.codes(plan.by)

@@ -13,10 +13,10 @@ from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, ratings_matrices, why_no_levels
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
-from pathway_local.statistics.agreement import ON_SCALE, PairAgreement, SpecialAgreement, pair_agreement
+from pathway_local.statistics.agreement import PairAgreement, Reliability, SpecialAgreement, pair_agreement, reliability
 from pathway_local.statistics.agreement import special_agreement as special_pair
+from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Estimate, IntArray, Undefined, undefined_estimate
-from pathway_local.statistics.reliability import OFF_SCALE_TOO, Reliability, reliability
 from pathway_local.verdict import Value
 
 ORDER: tuple[Kind, ...] = ("judge", "hosted", "panel", "human")
@@ -35,7 +35,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """Raters taken together; `name` says which."""
+    """Several raters taken together, called `name`."""
 
     name: str
     found: Reliability
@@ -43,7 +43,7 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class ScoreAgreement:
-    """All that is to be said of the agreement on one score; `cases` are those of the run under its rubric."""
+    """The agreement on one score; `cases` counts those of the run under its rubric."""
 
     rubric: str
     score: str
@@ -144,13 +144,13 @@ def _holds(matrix: RatingsMatrix, members: Mapping[str, set[str]], first: int, s
 
 def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[str, set[str]]) -> Iterator[str]:
     if len(compared) < 2:
-        yield "there is nothing to compare: fewer than two raters have scored"
+        yield "fewer than two raters have scored, so there is nothing to compare"
     if any(_holds(matrix, members, first, second) for first, second in combinations(compared, 2)):
-        yield "a panel is not compared with its own members: it agrees with them by its making"
+        yield "a panel is not compared with its own members, because it is made of their scores"
     for place in compared:
         rater = matrix.raters[place]
         if rater.other_texts:
-            yield f"{rater.name}: {rater.other_texts} verdicts are left out, their cases had other texts"
+            yield f"{rater.name}: {rater.other_texts} verdicts are left out, because their cases had other texts"
 
 
 def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> Pair:
@@ -160,8 +160,7 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
     found = pair_agreement(scores[:, first], scores[:, second], levels, nominal=matrix.nominal, clusters=clusters)
     off = why_no_levels(raters)
     if off:
-        figures = {name: undefined_estimate(off) if name in ON_SCALE else e for name, e in found.figures.items()}
-        found = replace(found, figures=figures, table=Undefined(off))
+        found = replace(found, figures=_without_levels(found.figures, off), table=Undefined(off))
     special = None
     if matrix.special:
         special = special_pair(
@@ -173,7 +172,7 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
 def _sets(
     matrix: RatingsMatrix, compared: Sequence[int], pairs: Sequence[Pair], clusters: IntArray | None
 ) -> Iterator[Set]:
-    """All raters but panels, whose members are there already; the people alone; and each pair."""
+    """All raters except panels, which repeat their members; the people alone; and each pair."""
     everyone = [place for place in compared if matrix.raters[place].kind != "panel"]
     people = [place for place in everyone if matrix.raters[place].kind == "human"]
     names = [rater.name for rater in matrix.raters]
@@ -190,12 +189,14 @@ def _together(matrix: RatingsMatrix, places: Sequence[int], clusters: IntArray |
     levels = tuple(map(float, matrix.levels))
     found = reliability(matrix.on_scale[:, list(places)], levels, nominal=matrix.nominal, clusters=clusters)
     off = why_no_levels([matrix.raters[place] for place in places])
-    if not off:
-        return found
-    figures: dict[str, Estimate] = {
-        name: estimate if name in OFF_SCALE_TOO else undefined_estimate(off) for name, estimate in found.figures.items()
+    return replace(found, figures=_without_levels(found.figures, off)) if off else found
+
+
+def _without_levels(figures: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
+    """The figures, with that reason in place of each that needs scores on the scale."""
+    return {
+        name: undefined_estimate(why) if COEFFICIENTS[name].needs_levels else found for name, found in figures.items()
     }
-    return replace(found, figures=figures)
 
 
 def _rater_json(rater: MatrixRater, coverage: float) -> dict[str, Value]:

@@ -1,4 +1,4 @@
-"""What to compare of a run's raters, and how."""
+"""Which raters of a run to compare, and how."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AgreementPlan:
-    """What to compare: `raters` by name (none: all), cases that depend on each other by the column `cluster`.
+    """`raters` are named (none: all); cases with the same value of the column `cluster` depend on each other.
 
-    Judges are held against the raters called `against` (empty: all people) by `figure` (empty: quadratic kappa,
-    for nominal scores plain kappa); `margin` is the loss of it that is no matter. `by` is a column for
-    subgroups, of which those under `smallest` cases are left out.
+    Judges are compared with the raters called `against` (empty: all people) by `figure` (empty: quadratic kappa, for
+    nominal scores plain kappa); `margin` is the largest shortfall that still counts as "not worse". `by` is a column
+    of subgroups; those under `smallest` cases are left out.
     """
 
     raters: Sequence[str] = ()

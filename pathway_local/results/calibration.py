@@ -25,8 +25,8 @@ from pathway_local.verdict import Value
 class CalibrationPlan:
     """Which judges (none named: all) to correct by the labels of `against`, for the file or the population behind it.
 
-    `assume_random` takes all labels as a random sample of all cases. `by` is a column for groups, of which those
-    under `smallest` cases are left out; `cluster` the column of what cases depend on each other by.
+    `assume_random` takes all labels as a random sample of all cases. `by` is a column of groups; groups under
+    `smallest` cases are left out. Cases with the same value of the column `cluster` depend on each other.
     """
 
     against: str
@@ -50,7 +50,7 @@ class PartMean:
 
 @dataclass(frozen=True, slots=True)
 class PeopleMap:
-    """People's score for each level that the judge may expect, and what that map does on cases it did not see."""
+    """People's mean score for each level that the judge may expect, and the map's errors on cases it did not see."""
 
     levels: dict[int, float]
     knots: MonotoneMap
@@ -97,7 +97,7 @@ class Calibration:
         more = None if isinstance(found.more_labels, Undefined) else found.more_labels
         facts |= {"labelled": found.labelled, "without_verdict": found.without_verdict, "slope": found.slope}
         facts |= {"more_labels": more, "warnings": "; ".join(found.warnings)}
-        own = Estimate(found.judge_mean, Undefined("it is the plain mean of all verdicts, which nobody has checked"))
+        own = Estimate(found.judge_mean, Undefined("it is the plain mean of all verdicts, unchecked by people"))
         figures = (("judge_mean", own), ("labels_only", found.labels_only), ("corrected", found.corrected))
         for name, estimate in figures:
             yield FigureRow("calibration", f"{what}{name}", estimate, *names, facts=facts)
@@ -148,7 +148,7 @@ class _Labels:
         design = None if plan.assume_random else _own_design(matrix.designs, labelled)
         if design is None and not plan.assume_random:
             raise UsageError(
-                f"it is not known how the cases that {plan.against} labelled were chosen",
+                f"the run does not record how the cases that {plan.against} labelled were chosen",
                 "Draw them with `pathway-local sample`, or give --assume-random if they were drawn at random.",
             )
         special = labelled & ~np.isfinite(scores)
@@ -164,20 +164,23 @@ class _Labels:
         self.groups: IntArray = codes[inside]
         self.notices: list[str] = []
         if design is None:
-            self.notices.append("--assume-random: the labels are taken as a random sample of all cases on your word")
+            self.notices.append("--assume-random: by your word, the labels are a random sample of all cases")
             return
-        self._tell(int(np.sum(labelled & ~counted)), "labels of cases outside the sample are left out")
-        self._tell(int(np.sum(~inside)), "cases that the sample was not drawn from are left out")
+        self._note(int(np.sum(labelled & ~counted)), "labels are left out: their cases are not in the sample")
+        self._note(int(np.sum(~inside)), "cases are left out: the sample was not drawn from them")
         missing = int(np.sum(design.drawn & ~labelled))
-        self._tell(missing, f"of {design.sample.drawn} drawn cases have no label: taken to be like those with one")
+        self._note(
+            missing,
+            f"of {design.sample.drawn} drawn cases have no label; we assume that they are like the labelled ones",
+        )
 
-    def _tell(self, count: int, what: str) -> None:
+    def _note(self, count: int, what: str) -> None:
         if count:
             self.notices.append(f"{count:,} {what}")
 
 
 def _own_design(designs: Sequence[Design], labelled: NDArray[np.bool_]) -> Design | None:
-    """The sample that these labels are of: that with the largest share of drawn cases labelled, the latest of equal."""
+    """The sample with the largest share of its drawn cases labelled; of equal shares the latest."""
     shares = [(np.mean(labelled[design.drawn]), place) for place, design in enumerate(designs)]
     return designs[max(shares)[1]] if shares else None
 

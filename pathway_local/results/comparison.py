@@ -22,10 +22,10 @@ SHOWN_VALUES = 20
 
 @dataclass(frozen=True, slots=True)
 class ComparisonPlan:
-    """Cases with `first` in the column `between` against those with `second`, paired by the column `pair_by`.
+    """Compares cases with `first` in the column `between` to those with `second`, paired by the column `pair_by`.
 
-    `raters` by name (none: all); `cluster` is a column of what pairs depend on each other by. A difference
-    smaller than `margin` is no matter. Fewer pairs than `smallest` are not shown.
+    `raters` are named (none: all); pairs with the same value of `cluster` depend on each other. Differences up to
+    `margin` points count as equal. Comparisons of fewer pairs than `smallest` are not shown.
     """
 
     between: str
@@ -40,7 +40,7 @@ class ComparisonPlan:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One chatbot's cases: how many there are, and how many got a score that has a place on the scale."""
+    """One chatbot: how many cases it has, and how many of them got a score on the scale."""
 
     name: str
     cases: int
@@ -49,7 +49,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What one rater's scores say. `unpaired` questions have a score on one side only, `several` more than one."""
+    """One rater's scores of both. `unpaired` questions have a score on one side only, `several` more than one."""
 
     rubric: str
     score: str
@@ -65,20 +65,20 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """What it comes to, for someone who reads one line."""
+        """The result in one sentence."""
         a, b = self.first.name, self.second.name
         if isinstance(self.found, Undefined):
-            return f"{self.rater} can't tell {a} from {b}, because {self.found.reason}."
+            return f"By {self.rater}, {a} and {b} can't be compared, because {self.found.reason}."
         difference, interval = self.found.difference.value, self.found.difference.interval
         if isinstance(difference, Undefined):
-            return f"{self.rater} can't tell {a} from {b}, because {difference.reason}."
+            return f"By {self.rater}, {a} and {b} can't be compared, because {difference.reason}."
         means = f"on {self.found.pairs:,} questions {a} scores {_apart(difference)} {b} on average"
         if isinstance(interval, Undefined):
-            return f"By {self.rater}, {means}; how sure that is can't be told, because {interval.reason}."
+            return f"By {self.rater}, {means}; there is no interval, because {interval.reason}."
         sure = f"95% interval of {a} minus {b}: {interval.low:.2f} to {interval.high:.2f}"
-        return f"By {self.rater}, {means} ({sure}): {self._told(interval)}."
+        return f"By {self.rater}, {means} ({sure}): {self._verdict(interval)}."
 
-    def _told(self, interval: Interval) -> str:
+    def _verdict(self, interval: Interval) -> str:
         a, b = self.first.name, self.second.name
         near = -self.margin < interval.low and interval.high < self.margin
         if interval.low > 0 or interval.high < 0:
@@ -87,10 +87,10 @@ class Comparison:
         if near:
             return f"neither is better than the other by the margin of {self.margin:g}"
         if self.margin and interval.low > -self.margin:
-            return f"{a} is not worse by the margin of {self.margin:g}, and which is better can't be told"
+            return f"{a} is not worse by the margin of {self.margin:g}, but the data do not show which is better"
         if self.margin and interval.high < self.margin:
-            return f"{b} is not worse by the margin of {self.margin:g}, and which is better can't be told"
-        return "which is better can't be told"
+            return f"{b} is not worse by the margin of {self.margin:g}, but the data do not show which is better"
+        return "the data do not show which is better"
 
     def rows(self) -> Iterator[FigureRow]:
         """The difference as a row."""
@@ -133,7 +133,7 @@ def _compare(matrix: RatingsMatrix, place: int, plan: ComparisonPlan) -> Compari
         if name not in names:
             raise UnknownName(f"value of {plan.between}", name, names[:SHOWN_VALUES])
     questions, known = matrix.codes(plan.pair_by)
-    # An empty cell names no question: what has none is paired with nothing.
+    # A case with an empty cell belongs to no question, so it has no partner.
     asked = (questions >= 0) & (questions != (known.index("") if "" in known else -1))
     scores = matrix.on_scale[:, place]
     own = [asked & (sides == names.index(name)) for name in (plan.first, plan.second)]

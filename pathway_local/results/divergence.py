@@ -1,4 +1,4 @@
-"""Where raters part: each case's scores side by side, the pattern they make, and the cases to look at first."""
+"""Where raters disagree: each case's scores side by side, the pattern they make, and the cases to look at first."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,8 +25,8 @@ NOTES = ("notes", "shared_notes")
 class Divergence:
     """One case: each rater's score by name, their mean and spread (highest less lowest) on the scale, the pattern.
 
-    `mean` and `spread` are None where nobody gave a level on the scale, or it is nominal. `reasons` has, by
-    rater, the words that go with the score; it is filled for the cases that were asked for.
+    `mean` and `spread` are None if nobody gave a level on the scale, or if the scale is nominal. `reasons` has each
+    rater's words about the score, for the cases to look at first alone.
     """
 
     case: str
@@ -42,7 +42,7 @@ class Divergence:
 class ScoreDivergence:
     """One score: how many cases have each kind and each pattern, and the cases to look at first.
 
-    `cases` counts those that two raters or more scored. Panels take no part.
+    `cases` counts those that two raters or more scored. Panels are left out.
     """
 
     rubric: str
@@ -80,9 +80,9 @@ class ScoreDivergence:
 def divergence(run: RunFile, rubrics: Iterable[Rubric], top: int) -> list[ScoreDivergence]:
     """For each score of these rubrics the patterns, and the `top` cases where raters are furthest apart.
 
-    First come cases where only some gave a special level, since no distance tells how far apart these are;
-    then larger spreads before smaller ones, and of equal spreads those where the raters are more evenly split.
-    Cases on which all agree are left out of the list.
+    Cases where only some raters gave a special level come first, because no distance says how far apart these are.
+    Then larger spreads come before smaller ones, and among equal spreads the cases with more evenly split raters.
+    The list leaves out cases on which all agree.
     """
     return [_score(run, rubric, matrix, top) for rubric in rubrics for matrix in ratings_matrices(run, rubric)]
 
@@ -139,7 +139,7 @@ def _with_reasons(case: Divergence, reasons: Mapping[str, str]) -> Divergence:
 
 
 def _reasons(run: RunFile, rubric: Rubric, score: str, cases: set[str]) -> dict[str, dict[str, str]]:
-    """The words with each rater's score of these cases, by case and rater."""
+    """Each rater's words about these cases, by case and rater."""
     field = reason_field(rubric.format, score)
     found: dict[str, dict[str, str]] = {}
     for record in run.records(rubric=rubric.name):

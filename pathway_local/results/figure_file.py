@@ -1,4 +1,4 @@
-"""Figures as a table in a file: one row for each, with its interval or the reason why there is none."""
+"""Writes figures to a table file: one row for each, with its interval or the reason why it is missing."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,7 +15,7 @@ COLUMNS = (
 
 
 class Figured(Protocol):
-    """What was found about one score of a rubric, with its figures."""
+    """Results about one score of a rubric, with their figures."""
 
     @property
     def rubric(self) -> str:

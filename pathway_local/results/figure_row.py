@@ -1,4 +1,4 @@
-"""One figure as a row of plain values, for JSON and tables: never a NaN, but the reason why there is no value."""
+"""One figure as a row of plain values, for JSON and tables: a missing value has a reason and is never NaN."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,14 +23,14 @@ class FigureRow:
     facts: Mapping[str, Value] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Value]:
-        """The row as plain values; what does not apply is left out."""
+        """The row as plain values, without empty names."""
         named = {"table": self.table, "first": self.first, "second": self.second, "group": self.group}
         kept: dict[str, Value] = {key: value for key, value in named.items() if value}
         return {**kept, "figure": self.figure, **estimate_values(self.estimate, self.first, self.second), **self.facts}
 
 
 def estimate_values(estimate: Estimate, first: str = "", second: str = "") -> dict[str, Value]:
-    """Value, ends of the interval and how it was made, as far as they are defined; otherwise the `reason`."""
+    """The value, the ends of its interval and how it was made; for missing ones None and the `reason`."""
     found: dict[str, Value] = {"value": plain(estimate.value)}
     if isinstance(estimate.interval, Interval):
         found |= {"low": estimate.interval.low, "high": estimate.interval.high}

@@ -1,4 +1,4 @@
-"""A metadata column that a run keeps: which cases lack it."""
+"""Counts the cases of a run that lack a metadata column."""
 
 import json
 
@@ -15,7 +15,7 @@ _CASES = """
 
 
 def cases_without(run: RunFile, column: str) -> int:
-    """How many of the run's cases lack the column; figures take them as empty. NotKept where all lack it."""
+    """The number of the run's cases without the column; figures treat it as empty there. NotKept if all lack it."""
     with decoding(run.path):
         kept = [column in json.loads(metadata) for (metadata,) in run.database.stream(_CASES)]
     if kept and not any(kept):

@@ -1,4 +1,4 @@
-"""A panel: a rater made of others, by the mean, the median or the majority of their scores, with the spread."""
+"""A panel combines several raters into one, by the mean, median or majority of their scores, with the spread."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,15 +20,15 @@ from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
 Rule = Literal["mean", "median", "majority"]
 
 LEAST = 2
-"""Members whose scores make a panel's; one alone is no panel."""
+"""The fewest members that must have scored a case."""
 
 MEAN, SPREAD = "_mean", "_spread"
-"""Behind a score's name, the fields with the members' mean, and with their highest score less their lowest."""
+"""Suffixes of the fields with the members' mean, and with their highest score less their lowest."""
 
 
 @dataclass(slots=True)
-class Panelled:
-    """What came of a panel under one rubric. `partial` verdicts lack one member or more."""
+class PanelResult:
+    """A panel's verdicts and failures under one rubric. `partial` verdicts lack one member or more."""
 
     rubric: str
     verdicts: int = 0
@@ -38,7 +38,7 @@ class Panelled:
 
 @dataclass(slots=True)
 class _Votes:
-    """One case and what the members said of its present texts."""
+    """One case and the members' verdicts on its present texts."""
 
     case: CaseRef
     verdicts: list[Verdict] = field(default_factory=list)
@@ -50,15 +50,17 @@ def mean_of(verdict: Verdict, score: str) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def make_panel(run: RunFile, name: str, members: Sequence[str], rule: Rule, command: Sequence[str]) -> list[Panelled]:
+def make_panel(
+    run: RunFile, name: str, members: Sequence[str], rule: Rule, command: Sequence[str]
+) -> list[PanelResult]:
     """Store the panel's verdict of every case, under each rubric that all members rated.
 
-    A median (the lower of two middle ones) and a majority (more than half) are levels of the scale, and scores
-    like any other. A mean is none: it is kept as the field SCORE_mean, and the verdict has no such score. The
-    spread is kept as SCORE_spread. Special levels have no place in a mean, median or spread; where more than
-    half of the members gave one, it is the panel's score. Marks tell where members or special votes are left
-    out (`members:2/3`, `special:1/3`). A case that fewer than two members scored, or one
-    without a majority, is a failure. Making a panel again brings it up to date.
+    A median (the lower of two middle ones) and a majority (more than half) are levels of the scale, so they are stored
+    as scores. A mean is not a level: it is stored as the field SCORE_mean instead of a score. The field SCORE_spread
+    holds the spread. Means, medians and spreads leave special levels out; if more than half of the members gave one
+    special level, it is the panel's score. Marks count members and special votes that are left out (`members:2/3`,
+    `special:1/3`). A case is a failure if fewer than two members scored it or no level has a majority. Making a panel
+    again brings it up to date.
     Raises UsageError, UnknownName, and RaterChanged where another rater has that name.
     """
     rubrics = _rubrics(run, name, members, rule)
@@ -79,9 +81,9 @@ def _rubrics(run: RunFile, name: str, members: Sequence[str], rule: Rule) -> lis
         if member not in known:
             raise UnknownName("rater", member, known)
     if len(set(members)) != len(members) or len(members) < LEAST:
-        raise UsageError("a panel is made of two raters or more, each named once", "Such as --of ann,bob,cara.")
+        raise UsageError("a panel needs two raters or more, each named once", "Such as --of ann,bob,cara.")
     if name in members or any(rater.kind == "panel" and rater.name in members for rater in raters):
-        raise UsageError("a panel can't be made of panels", "Name the raters that they are made of.")
+        raise UsageError("a panel can't have panels as members", "Name the raters in those panels.")
     of = {member: {rater.rubric for rater in raters if rater.name == member} for member in members}
     shared = [rubric for rubric in rubrics_of(run).values() if all(rubric.name in rated for rated in of.values())]
     if not shared:
@@ -89,7 +91,7 @@ def _rubrics(run: RunFile, name: str, members: Sequence[str], rule: Rule) -> lis
     for rubric in shared:
         nominal = [score for score, declared in rubric.format.scores.items() if declared.scale == "nominal"]
         if nominal and rule != "majority":
-            raise UsageError(f"{rubric.name}'s {nominal[0]} is nominal: it has no {rule}", "Give --rule majority.")
+            raise UsageError(f"{rubric.name}'s {nominal[0]} is nominal, so it has no {rule}", "Give --rule majority.")
     return shared
 
 
@@ -108,10 +110,10 @@ def _votes(run: RunFile, rubric: Rubric, members: Sequence[str]) -> list[_Votes]
 
 def _store(
     run: RunFile, name: str, members: Sequence[str], rule: Rule, rubric: Rubric, votes: Sequence[_Votes]
-) -> Panelled:
+) -> PanelResult:
     spec: dict[str, Value] = {"rubric": rubric.sha256, "of": list(members), "rule": rule}
     rater = run.add_rater(Rater(name, "panel", rubric.name, spec))
-    made = Panelled(rubric.name)
+    made = PanelResult(rubric.name)
     for each in votes:
         outcome = _verdict(each.verdicts, rubric.format.scores, rule, len(members))
         run.put(rater, each.case, outcome)
@@ -155,6 +157,6 @@ def _verdict(verdicts: Sequence[Verdict], declared: Mapping[str, ScoreField], ru
 
 
 def _majority(values: Sequence[int]) -> int | None:
-    """The value that more than half of the votes are for."""
+    """The value that more than half of the votes name; None without such a value."""
     value, count = Counter(values).most_common(1)[0]
     return value if 2 * count > len(values) else None

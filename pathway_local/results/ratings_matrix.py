@@ -1,4 +1,4 @@
-"""What all raters gave all cases for one score, as arrays: the data of every figure of agreement."""
+"""All raters' scores of all cases for one score, as arrays: the data of every figure of agreement."""
 
 import json
 import math
@@ -34,8 +34,8 @@ _OUTCOMES = """
 class MatrixRater:
     """A rater's column. `on_scale` is false for a panel's mean: its scores are no levels.
 
-    `verdicts` counts its scores in the matrix, `failures` the cases it failed on, `other_texts` the verdicts
-    that are left out since their cases had other texts.
+    `verdicts` counts its scores in the matrix, `failures` the cases it failed on, `other_texts` the verdicts that are
+    left out because their cases had other texts.
     """
 
     name: str
@@ -47,9 +47,9 @@ class MatrixRater:
 
 
 def why_no_levels(raters: Sequence[MatrixRater]) -> str:
-    """Why figures that need scores on the scale can't be had of these raters; empty where they can."""
+    """The reason why figures that need scores on the scale are undefined for these raters; empty if they are not."""
     means = [rater.name for rater in raters if not rater.on_scale]
-    return f"{means[0]} is a mean of others, which is no level of the scale" if means else ""
+    return f"{means[0]} is a mean of others, which is not a level of the scale" if means else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ class RatingsMatrix:
     def codes(self, column: str) -> tuple[IntArray, tuple[str, ...]]:
         """Each case's value of a metadata column as a code (cases,), and the values in the order of their codes.
 
-        A case without the column is taken as empty; -1 where nobody scored it either, such as a row that could not
-        be read. NotKept where no case has the column.
+        A case without the column counts as empty, or has -1 if nobody scored it either, such as an invalid row.
+        NotKept if no case has the column.
         """
         scored: NDArray[np.bool_] = np.asarray(np.isfinite(self.given).any(axis=1))
         if scored.any() and not any(column in kept for kept in self.metadata):
@@ -121,7 +121,7 @@ class RatingsMatrix:
         return np.fromiter(codes, dtype=np.int64, count=len(values)), names
 
     def clusters(self, column: str) -> IntArray:
-        """Codes of what depends on each other, (cases,): the same value of the column; without one, a case alone."""
+        """Cluster codes (cases,): cases with the same value of the column share one; a case without one is alone."""
         codes, names = self.codes(column)
         alone = (codes < 0) | (codes == (names.index("") if "" in names else -1))
         codes[alone] = len(names) + np.arange(int(alone.sum()))
@@ -130,7 +130,7 @@ class RatingsMatrix:
 
 @dataclass(slots=True)
 class _Case:
-    """A case with its place in the order in which cases were met, and the hash of its latest texts."""
+    """A case with its place in the order of reading, and the hash of its latest texts."""
 
     place: int
     row: int
@@ -145,7 +145,11 @@ def ratings_matrices(run: RunFile, rubric: Rubric) -> list[RatingsMatrix]:
 
 
 class _Gathered:
-    """All that a run holds under a rubric, gathered in one reading."""
+    """Gathers all that a run holds under a rubric, in one pass over its outcomes.
+
+    Scores go into one flat array of numbers instead of objects: one score of a million cases by five raters then
+    takes 80 MB.
+    """
 
     def __init__(self, run: RunFile, rubric: Rubric) -> None:
         self.rubric = rubric
@@ -157,7 +161,7 @@ class _Gathered:
         self.scores = dict(rubric.format.scores)
         # People's verdicts are few and alike, so most are decoded once.
         self._decoded = lru_cache(maxsize=4096)(self._decode)
-        # Two numbers for each score and rater of each case, in the order in which cases are met.
+        # For each case, in the order of reading, and score: each rater's given number, then each one's expected one.
         self._blank = [math.nan] * (2 * len(self.scores) * len(self.raters))
         self.numbers = array("d")
         for each in (each for _, included in self.samples for each in included):
@@ -171,7 +175,7 @@ class _Gathered:
         return self.cases[case_id]
 
     def _read(self, run: RunFile) -> None:
-        """Judges first: they read a case's present texts, while ratings may come back about earlier ones."""
+        """Read judges first: they judge a case's present texts, while a rating may be about earlier texts."""
         judges = [place for place, (_, rater) in enumerate(self.raters) if rater.kind == "judge"]
         others = [place for place, (_, rater) in enumerate(self.raters) if rater.kind != "judge"]
         with decoding(run.path):
@@ -185,6 +189,7 @@ class _Gathered:
             case, column = self._case(case_id, row), places[rater_id]
             if not case.known:
                 case.row, case.metadata, case.known = row, json.loads(metadata), True
+            # The latest outcome comes first, so its hash is that of the case's present texts; a failure may have none.
             case.case_hash = case.case_hash or case_hash
             if scores is None:
                 self.failures[column] += 1
@@ -250,7 +255,7 @@ def _design(sample: Sample, included: Sequence[Inclusion], rows: Mapping[str, in
 
 
 def _values(verdict: Verdict, name: str, declared: ScoreField) -> tuple[float, float]:
-    """The score and its probability-weighted value, NaN for what there is not."""
+    """The score and its probability-weighted value; NaN for a missing one."""
     score = verdict.scores.get(name)
     if score is None:
         mean = mean_of(verdict, name)

@@ -1,4 +1,4 @@
-"""What a run found: for each rater, rubric and score its distribution, mean and confidence; and the failures."""
+"""A run's summary: distribution, mean and confidence for each rater, rubric and score; and the failures."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,14 +17,14 @@ from pathway_local.statistics.intervals import mean
 from pathway_local.verdict import Failure
 
 Key = tuple[str, str, str]
-"""Rater, rubric, group; the group is empty where there are none."""
+"""Rater, rubric, group; the group is empty without `by`."""
 
 
 @dataclass(slots=True)
 class ScoreSummary:
-    """One score of one rater under one rubric: how often each value was given, and how surely.
+    """One score of one rater under one rubric: how often each value was given, and with what confidence.
 
-    `means` counts what a panel gave in place of values of the scale.
+    `means` counts the means that a panel gave instead of values of the scale.
     """
 
     name: str
@@ -85,9 +85,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All groups of a run, in the order of its raters; `by` is the metadata column that made them.
+    """All groups of a run, in the order of its raters; `by` is the metadata column that defines them.
 
-    `hidden` counts its values that are left out, for some rater at least, because they have too few cases.
+    `hidden` counts the values of that column that are left out for some rater, because they have too few cases.
     """
 
     groups: list[Group]
@@ -103,8 +103,8 @@ class Summary:
 def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
     """The summary of a run; with `by`, one group for each value of that metadata column.
 
-    A case without the column is in the empty group. A group under `smallest` cases of a rater is left out: a mean of
-    few may tell what one of them got.
+    A case without the column is in the empty group. Groups with under `smallest` cases of a rater are left out, because
+    a mean of few can reveal what one of them got.
     """
     rubrics = rubrics_of(run)
     groups: dict[Key, Group] = {}
@@ -120,7 +120,7 @@ def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
 
 
 def _labels(run: RunFile) -> Iterator[tuple[str, str]]:
-    """What has to be said wherever a judge's scores are shown."""
+    """The label of each judge that must stand wherever its scores are shown."""
     for _, rater in run.raters():
         label = run.get_setting(f"label:{rater.name}")
         if isinstance(label, str) and label:

@@ -1,4 +1,4 @@
-"""How far two raters agree: the confusion matrix, every figure of a pair with its interval, and special levels.
+"""How far raters agree: each figure of two raters, or of any number, with its interval; confusion and special levels.
 
 Scores are (cases,) arrays with NaN where a rater has none. Special values are taken out beforehand; whether
 both gave one is a question of its own, `special_agreement`. Figures obey the declared scale: its levels, not
@@ -6,21 +6,14 @@ those that happen to occur. The first rater minus the second: a positive mean di
 second is stricter.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from pathway_local.statistics.correlation import kendall, pearson, spearman
+from pathway_local.statistics.coefficients import coefficients, off_scale
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, undefined_estimate
-from pathway_local.statistics.kappa import Weights, kappa
 from pathway_local.statistics.resampling import CountedRows, Statistic, counted_rows
-
-NOMINAL = ("exact", "kappa")
-ON_SCALE = ("exact", "within_one", "kappa", "kappa_linear", "kappa_quadratic")
-ANY_NUMBER = ("pearson", "spearman", "kendall", "mean_difference", "mean_absolute_error")
-ORDINAL = ON_SCALE + ANY_NUMBER
-SMALLER_IS_BETTER = ("mean_absolute_error",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +26,20 @@ class PairAgreement:
 
     cases: int
     table: IntArray | Undefined
+    figures: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """All raters at once: `shared` cases have two scores or more, `complete` cases one from every rater.
+
+    Alpha rests on the shared cases, AC on all cases with a score, ICC on the complete ones.
+    """
+
+    raters: int
+    cases: int
+    shared: int
+    complete: int
     figures: Mapping[str, Estimate]
 
 
@@ -66,15 +73,44 @@ def pair_agreement(
     both = np.isfinite(first) & np.isfinite(second)
     cases = counted_rows(np.stack([first[both], second[both]], axis=1), None if clusters is None else clusters[both])
     off = off_scale(first, values) or off_scale(second, values)
-    built: dict[str, Statistic | Undefined] = {}
-    for name in NOMINAL if nominal else ORDINAL:
-        refused = bool(off) and name in ON_SCALE
-        built[name] = Undefined(off) if refused else pair_statistic(name, cases.rows[:, 0], cases.rows[:, 1], values)
+    built = {
+        each.name: Undefined(off) if off and each.needs_levels else each.of(cases.rows, values)
+        for each in coefficients(of_pairs=True, nominal=nominal)
+    }
     return PairAgreement(
         cases=cases.cases,
         table=confusion(first, second, values),
         figures=estimates(built, cases, seed, resamples),
     )
+
+
+def reliability(
+    scores: FloatArray,
+    values: Sequence[float],
+    *,
+    nominal: bool = False,
+    clusters: IntArray | None = None,
+    seed: int = 0,
+    resamples: int = 10_000,
+) -> Reliability:
+    """All figures of scores (cases, raters) that the scale allows, on the ascending scale `values`, with intervals."""
+    given = np.isfinite(scores).sum(axis=1)
+    least = {"scored": 1, "shared": 2, "complete": max(scores.shape[1], 1)}
+    off = off_scale(scores.reshape(-1), values)
+    wanted = coefficients(of_pairs=False, nominal=nominal)
+    figures: dict[str, Estimate] = {}
+    for kind in dict.fromkeys(each.cases for each in wanted):
+        kept = given >= least[kind]
+        cases = counted_rows(scores[kept], None if clusters is None else clusters[kept])
+        built = {
+            each.name: Undefined(off) if off and each.needs_levels else each.of(cases.rows, values)
+            for each in wanted
+            if each.cases == kind
+        }
+        figures |= estimates(built, cases, seed, resamples)
+    counts = {kind: int(np.sum(given >= few)) for kind, few in least.items()}
+    ordered = {each.name: figures[each.name] for each in wanted}
+    return Reliability(scores.shape[1], counts["scored"], counts["shared"], counts["complete"], ordered)
 
 
 def estimates(
@@ -85,32 +121,6 @@ def estimates(
     found = cases.estimate(usable, seed=seed, resamples=resamples)
     refused = {name: undefined_estimate(why.reason) for name, why in built.items() if isinstance(why, Undefined)}
     return {name: (found | refused)[name] for name in built}
-
-
-def pair_statistic(
-    name: str, first: FloatArray, second: FloatArray, values: Sequence[float] = ()
-) -> Statistic | Undefined:
-    """The figure of that name for rows (rows,) of two raters' scores, none missing.
-
-    Undefined where it needs scores on the scale and some are off it.
-    """
-    if name in ANY_NUMBER:
-        return _FREE[name](first, second)
-    off = off_scale(first, values) or off_scale(second, values)
-    if off:
-        return Undefined(off)
-    scale = np.asarray(values, dtype=np.float64)
-    return _LEVELLED[name](np.searchsorted(scale, first), np.searchsorted(scale, second), values)
-
-
-def off_scale(scores: FloatArray, values: Sequence[float]) -> str:
-    """Why scores are not on the scale, naming the first that is not; empty where all are."""
-    if list(values) != sorted(set(values)):
-        raise ValueError(f"the levels of a scale ascend, each once: {values}")
-    strange = scores[np.isfinite(scores) & ~np.isin(scores, np.asarray(values, dtype=np.float64))]
-    if strange.size == 0:
-        return ""
-    return f"{strange[0]:g} is not on the scale {', '.join(f'{value:g}' for value in values)}"
 
 
 def confusion(first: FloatArray, second: FloatArray, values: Sequence[float]) -> IntArray | Undefined:
@@ -146,41 +156,3 @@ def special_agreement(
     if isinstance(alike.value, Undefined) and pair.cases > 1:
         alike = undefined_estimate("every case is special to both" if all_special else "no case is special to either")
     return SpecialAgreement(all_special, first_only, second_only, neither, pair.figures["exact"], alike)
-
-
-def _mean_of_rows(amounts: FloatArray, least: float = -np.inf, *, is_share: bool = False) -> Statistic:
-    """The mean of an amount per row; a share where the amounts are 0 and 1."""
-
-    def measure(weights: FloatArray) -> FloatArray:
-        cases = weights.sum(axis=1)
-        return np.where(cases > 0, weights @ amounts / np.where(cases > 0, cases, 1.0), np.nan)
-
-    most = 1.0 if is_share else np.inf
-    return Statistic(measure, "there is no case to compare", least=least, most=most, share=is_share)
-
-
-def _at_most(apart: int) -> Callable[[IntArray, IntArray, Sequence[float]], Statistic]:
-    """The share of cases whose two levels are at most that many places apart."""
-    return lambda first, second, _: _mean_of_rows(
-        (np.abs(first - second) <= apart).astype(np.float64), 0.0, is_share=True
-    )
-
-
-def _kappa(weights: Weights) -> Callable[[IntArray, IntArray, Sequence[float]], Statistic]:
-    return lambda first, second, values: kappa(first, second, values, weights)
-
-
-_LEVELLED: Mapping[str, Callable[[IntArray, IntArray, Sequence[float]], Statistic]] = {
-    "exact": _at_most(0),
-    "within_one": _at_most(1),
-    "kappa": _kappa("none"),
-    "kappa_linear": _kappa("linear"),
-    "kappa_quadratic": _kappa("quadratic"),
-}
-_FREE: Mapping[str, Callable[[FloatArray, FloatArray], Statistic]] = {
-    "pearson": pearson,
-    "spearman": spearman,
-    "kendall": kendall,
-    "mean_difference": lambda first, second: _mean_of_rows(first - second),
-    "mean_absolute_error": lambda first, second: _mean_of_rows(np.abs(first - second), 0.0),
-}

@@ -1,7 +1,7 @@
 """The human ceiling: how well a person agrees with the other people, and how a judge does on the same test.
 
-A person has no part in the mean of the *other* people, so that mean is a fair target for both: each judge
-and each person are held against it on the same cases.
+The mean of the *other* people does not contain the person who is left out, so it is a fair target for that person and
+for each judge; both are compared with it on the same cases.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,20 +9,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pathway_local.statistics.agreement import ON_SCALE, ORDINAL, SMALLER_IS_BETTER, estimates, pair_statistic
+from pathway_local.statistics.agreement import estimates
+from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
 from pathway_local.statistics.intervals import Standing, standing
 from pathway_local.statistics.resampling import CountedRows, Statistic, counted_rows
-
-COMPARABLE = tuple(name for name in ORDINAL if name != "mean_difference")
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
     """Two agreements with the same people and their difference on identical resamples.
 
-    The difference is positive where `first` agrees better, whether a large or a small figure is the better
-    one; `standing` says what its interval shows of the preset margin.
+    The difference is positive if `first` agrees better, also for figures of which the smaller is the better one.
+    `standing` relates its interval to the preset margin.
     """
 
     first: Estimate
@@ -69,13 +68,15 @@ def human_ceiling(
     left-out person if that person, some other person and every judge scored it, so all are compared on the
     same cases. Averages are over the people for whom the figure is defined.
     """
-    if figure in ON_SCALE:
+    if COEFFICIENTS[figure].needs_levels:
         raise ValueError(f"{figure} needs scores on the scale, which a mean of people is not")
     size = judges.shape[1]
     used = (np.isfinite(people).sum(axis=1) >= 2) & np.isfinite(judges).all(axis=1)
     scores = np.concatenate([judges, people], axis=1)[used]
     cases = counted_rows(scores, None if clusters is None else clusters[used])
     persons = range(people.shape[1])
+    # All tests go through one call, so that all use the same resamples: only then is a difference's interval narrower
+    # than those of its two sides.
     sides = {f"{p} {j}": _left_out_sides(figure, cases, size, p, j) for p in persons for j in range(size)}
     for judge in range(size):
         sides[f"all {judge}"] = _averaged(cases, [sides[f"{person} {judge}"] for person in persons])
@@ -106,7 +107,7 @@ def compare_judges(
     scores = np.column_stack([first, second, people])[used]
     cases = counted_rows(scores, None if clusters is None else clusters[used])
     rows, targets = cases.rows, cases.rows[:, 2:]
-    if figure not in ON_SCALE:
+    if not COEFFICIENTS[figure].needs_levels:
         targets = mean_of_people(targets)[:, None]
     tests = [
         (_against(figure, cases, rows[:, 0], target, values), _against(figure, cases, rows[:, 1], target, values))
@@ -141,15 +142,16 @@ def _against(
     figure: str, cases: CountedRows, rater: FloatArray, target: FloatArray, values: Sequence[float] = ()
 ) -> _Side:
     """The figure of a rater and a target over all rows; it uses those that have both."""
-    if figure not in COMPARABLE:
+    if not COEFFICIENTS[figure].better:
         raise ValueError(f"{figure} is no measure of agreement")
     kept = np.isfinite(rater) & np.isfinite(target)
-    inner = pair_statistic(figure, rater[kept], target[kept], values)
+    inner = COEFFICIENTS[figure].of(np.stack([rater[kept], target[kept]], axis=1), values)
     if isinstance(inner, Undefined):
         return inner
     shared = int(cases.counts[kept].sum())
     if shared < inner.needs:
         return Undefined("there is only one case" if shared else "there is no case to compare")
+    # The figure of some rows alone takes the weights of those rows: resamples are drawn of all rows and shared.
     measure = inner.measure
     return replace(inner, measure=lambda weights: measure(weights[:, kept]))
 
@@ -162,6 +164,7 @@ def _averaged(cases: CountedRows, tests: Sequence[_Sides]) -> _Sides:
         if isinstance(first, Undefined) or isinstance(second, Undefined):
             missing = next(side.reason for side in (first, second) if isinstance(side, Undefined))
             continue
+        # A statistic that was built may still have no value, such as a correlation with a constant rater.
         gaps = [value.reason for value in map(cases.value, (first, second)) if isinstance(value, Undefined)]
         missing = gaps[0] if gaps else missing
         usable += [] if gaps else [(first, second)]
@@ -182,7 +185,7 @@ def _difference(figure: str, first: _Side, second: _Side) -> _Side:
     """The first less the second, or the other way round where a smaller figure is the better one."""
     if isinstance(first, Undefined) or isinstance(second, Undefined):
         return first if isinstance(first, Undefined) else second
-    better, worse = (second, first) if figure in SMALLER_IS_BETTER else (first, second)
+    better, worse = (second, first) if COEFFICIENTS[figure].better == "lower" else (first, second)
     return Statistic(
         lambda weights: better.measure(weights) - worse.measure(weights),
         f"{first.reason}, or {second.reason}" if first.reason != second.reason else first.reason,

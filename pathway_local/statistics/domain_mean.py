@@ -1,4 +1,4 @@
-"""A corrected mean over the cases that have a place on the scale, where nobody knows beforehand which these are.
+"""A corrected mean over the cases with a place on the scale, when only labels show which cases those are.
 
 A special level such as "not asked" has no place on the scale. Whether people would give it is known of labelled
 cases only, so the mean over the others is a ratio of two means, each of which the judge's verdicts correct.
@@ -14,6 +14,7 @@ from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Inte
 from pathway_local.statistics.prediction_powered import BoolArray, Correction, Target, corrected_mean, few_dissenters
 
 ROUNDS = 4
+"""Newton's steps. The equation is linear up to the cross-fitted slopes, so it is solved to many digits by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,9 @@ def corrected_domain_mean(
     clusters: IntArray | None = None,
     inside: BoolArray | None = None,
 ) -> Placed:
-    """Both for scores (N,), NaN where there is none on the scale; the next two say where it is a special level.
+    """The corrected mean and share; scores (N,) are NaN off the scale, the next two say which are special levels.
 
-    What is named is as for `corrected_mean`.
+    The other arguments are those of `corrected_mean`.
 
     With z for a place on the scale by people, g by the judge: the mean m solves E[z (y - m)] = 0. Its left side
     is a mean, corrected with g (f - m) in the judge's place; it is solved by Newton's steps, m plus it over

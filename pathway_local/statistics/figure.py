@@ -1,4 +1,4 @@
-"""A figure: a number computed from scores, or the reason why there is none, and how sure it is."""
+"""A figure: a number computed from scores, or the reason why it is missing, and its interval."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Undefined:
-    """What stands in place of a number that the data do not define; `reason` completes "not defined, because"."""
+    """Stands in place of a number that the data do not define; `reason` completes "not defined, because"."""
 
     reason: str
 
@@ -57,7 +57,7 @@ def number(value: float, reason: str) -> Number:
 
 
 def why_constant(raters: Sequence[FloatArray]) -> str:
-    """What to say of raters whose scores do not vary enough to compare them.
+    """The reason why raters' scores do not vary enough to compare them.
 
     Each array holds one rater's scores on the cases in question, without missing ones.
     """

@@ -1,4 +1,4 @@
-"""Intervals that need no resampling: of a mean, of a mean over clusters, of a share; and what one says of a margin."""
+"""Intervals without resampling: of a mean, of a mean over clusters, of a share; and their standing to a margin."""
 
 from statistics import NormalDist
 from typing import Literal
@@ -91,8 +91,8 @@ def tailed_freedom(parts: FloatArray) -> float:
 def mean(scores: FloatArray, clusters: IntArray | None = None, *, each: str = "score") -> Estimate:
     """The mean of scores (n,) with a t interval; with `clusters` (n,), robust to dependence within them.
 
-    Scores that are all alike have a mean but no interval: a zero width would claim certainty. `each` says what one of
-    them is, where they are no scores.
+    Scores that are all alike have a mean but no interval: a zero width would claim certainty. `each` names one
+    of them in reasons, if they are not scores.
     """
     if len(scores) == 0:
         return undefined_estimate(f"there is no {each}")
@@ -130,7 +130,7 @@ def wilson(successes: float, cases: int) -> Interval:
 
 
 def standing(difference: Interval | Undefined, margin: float) -> Standing:
-    """What the interval of a difference says, where positive is good and `margin` > 0 was set beforehand.
+    """Compares the interval of a difference, of which positive is good, with a `margin` > 0 set beforehand.
 
     "better": all of it above zero. "not worse": all of it above -margin. "worse": all of it below zero, and
     some of it below -margin. Otherwise "can't tell". A difference that is surely negative yet surely smaller

@@ -1,4 +1,4 @@
-"""Cohen's kappa: agreement of two raters beyond what their own habits make likely."""
+"""Cohen's kappa: agreement of two raters beyond the chance that their own habits bring."""
 
 from collections.abc import Sequence
 from typing import Literal

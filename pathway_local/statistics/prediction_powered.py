@@ -1,8 +1,9 @@
 """Prediction-powered inference: a judge's mean over all cases, corrected by people's labels of some of them.
 
-The labelled cases must be a probability sample: drawn at random from all cases, or at random within each
-stratum. The judge only makes the interval shorter; however wrong it is, the corrected mean aims at the mean
-that people would give. Sources: Särndal, Swensson and Wretman (1992, chapter 6) for the mean of a file,
+The labelled cases must be a probability sample: drawn at random from all cases, or at random within each stratum. The
+labels alone decide what the corrected mean estimates; the judge only makes the interval shorter, however wrong it is.
+
+Sources: Särndal, Swensson and Wretman (1992, chapter 6) for the mean of a file,
 Angelopoulos, Bates, Fannjiang, Jordan and Zrnic (2023) and Angelopoulos, Duchi and Zrnic (2023, "PPI++") for
 the population behind it.
 """
@@ -20,14 +21,15 @@ Target = Literal["file", "population"]
 BoolArray = NDArray[np.bool_]
 
 FEW_DISSENTERS = 15
+"""With fewer labels unlike the commonest one, a sample may miss most of the tail, and the interval is too short."""
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
     """A judge's mean, corrected.
 
-    `judge_mean` is the plain mean of the verdicts, `slope` how far labels follow them (lambda), `corrected`
-    and `labels_only` the mean that people would give, with and without the judge. `more_labels` is how many
+    `judge_mean` is the plain mean of the verdicts and `slope` is lambda: how far labels follow them. `corrected`
+    and `labels_only` estimate the mean that people would give, with and without the judge. `more_labels` is how many
     further labels would halve the corrected interval. `warnings` say why an interval may be too short.
     """
 
@@ -108,9 +110,10 @@ def cross_fitted_slopes(judge: FloatArray, people: FloatArray, strata: IntArray,
     layer = np.unique(strata[labelled], return_inverse=True)[1].reshape(-1)
     own = cluster_codes(clusters[labelled], len(y))
     size = int(layer.max()) + 1
-    f, y = f - f.mean(), y - y.mean()
+    f, y = f - f.mean(), y - y.mean()  # else sums of squares of large scores would lose digits
     amounts = (np.ones_like(f), f, y, f * f, f * y)
     cells = own * size + layer
+    # Sums of all clusters less those of one are the sums without it: all slopes come from one pass over the cases.
     held = np.stack([np.bincount(cells, a, (int(own.max()) + 1) * size).reshape(-1, size) for a in amounts])
     count, sf, sy, sff, sfy = held.sum(axis=1, keepdims=True) - held
     count = np.maximum(count, 1)
@@ -150,8 +153,10 @@ def _correction(sample: _Sample, judge: FloatArray, inside: BoolArray, slopes: F
     labels = inside & sample.labelled
     cases, count = int(inside.sum()), int(labels.sum())
     verdicts = judge[inside & np.isfinite(judge)]
+    # With every case labelled the judge has nothing to add, and a slope would only add noise.
     if count == cases:
         slopes = np.zeros_like(slopes)
+    # PPI++ divides by 1 + n/N' for N' further cases; those are the N - n unlabelled ones here: (N - n)/N.
     used = slopes if sample.target == "file" else slopes * (cases - count) / cases
     corrected, variance, residual = _estimate(sample, inside, slopes, used)
     return Correction(
@@ -215,12 +220,15 @@ def _file_variance(sample: _Sample, labels: BoolArray, influence: FloatArray) ->
     inside = np.bincount(layer)
     if np.any(inside < 2):
         return float("nan"), np.empty(0)
+    # Deviations from the stratum's own mean, since labels are drawn within strata; 1 - n/N is the finite-population
+    # factor of the stratum, C/(C - 1) the usual one of an estimated variance.
     sums = sums - (np.bincount(layer, sums) / inside)[layer]
     drawn = np.bincount(layers) / np.bincount(sample.strata)
     sums = sums * np.sqrt((1 - drawn) * inside / (inside - 1))[layer]
     own = np.unique(sample.clusters[labels])
     if len(own) < 2:
         return float("nan"), np.empty(0)
+    # A cluster may reach into several strata, so its parts are added before they are squared.
     totals = cluster_sums(sums, cluster)
     whole = len(np.unique(clusters))
     factor = len(own) / (len(own) - 1) * (whole - 1) / whole
@@ -256,7 +264,7 @@ def _interval(
 
 
 def _more_labels(variance: float, residual: float, labels: int, cases: int) -> int | Undefined:
-    """How many more labels quarter the variance, of which residual/n is the labels' part."""
+    """How many more labels quarter the variance (and so halve the interval); residual/n is the labels' part of it."""
     if not np.isfinite(variance) or variance <= 1e-18 or labels == cases:
         return Undefined("there is no interval to halve")
     fixed = variance - residual / labels
@@ -266,7 +274,7 @@ def _more_labels(variance: float, residual: float, labels: int, cases: int) -> i
 
 
 def few_dissenters(labels: FloatArray) -> tuple[str, ...]:
-    """A warning where so few labels differ from the commonest that intervals may be too short."""
+    """A warning if so few labels differ from the commonest one that intervals may be too short."""
     scores, counts = np.unique(labels, return_counts=True)
     common = int(counts.argmax())
     apart = len(labels) - int(counts[common])

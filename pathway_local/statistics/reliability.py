@@ -1,64 +1,16 @@
 """Agreement of any number of raters at once: Krippendorff's alpha, Gwet's AC1 and AC2, and ICC.
 
-Scores are (cases, raters) with NaN where a rater has none; special values are taken out beforehand.
+Scores are (rows, raters) with NaN where a rater has none; special values are taken out beforehand. Each function sums
+what a row adds once; a resample is then a product of its weights with those sums, not a pass over the scores.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pathway_local.statistics.agreement import estimates, off_scale
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, why_constant
+from pathway_local.statistics.figure import FloatArray, Undefined, why_constant
 from pathway_local.statistics.kappa import Weights, disagreement
-from pathway_local.statistics.resampling import Statistic, counted_rows
-
-ALPHA = ("alpha_nominal", "alpha_ordinal", "alpha_interval")
-GWET = ("ac1", "ac2_linear", "ac2_quadratic")
-ICC = ("icc_2_1", "icc_2_k")
-NOMINAL = ("alpha_nominal", "ac1")
-OFF_SCALE_TOO = ("alpha_interval", *ICC)
-
-
-@dataclass(frozen=True, slots=True)
-class Reliability:
-    """All raters at once: `shared` cases have two scores or more, `complete` cases one from every rater.
-
-    Alpha rests on the shared cases, AC on all cases with a score, ICC on the complete ones.
-    """
-
-    raters: int
-    cases: int
-    shared: int
-    complete: int
-    figures: Mapping[str, Estimate]
-
-
-def reliability(
-    scores: FloatArray,
-    values: Sequence[float],
-    *,
-    nominal: bool = False,
-    clusters: IntArray | None = None,
-    seed: int = 0,
-    resamples: int = 10_000,
-) -> Reliability:
-    """Every figure that the scale allows, on the ascending scale `values`, with 95% intervals."""
-    given = np.isfinite(scores).sum(axis=1)
-    raters = scores.shape[1]
-    off = off_scale(scores.reshape(-1), values)
-    figures: dict[str, Estimate] = {}
-    for names, least in ((ALPHA, 2), (GWET, 1), (ICC, max(raters, 1))):
-        kept = given >= least
-        cases = counted_rows(scores[kept], None if clusters is None else clusters[kept])
-        wanted = [name for name in names if not nominal or name in NOMINAL]
-        built = {
-            name: Undefined(off) if off and name not in OFF_SCALE_TOO else _BUILD[name](cases.rows, values)
-            for name in wanted
-        }
-        figures |= estimates(built, cases, seed, resamples)
-    counts = [int(np.sum(given >= least)) for least in (1, 2, max(raters, 1))]
-    return Reliability(raters, counts[0], counts[1], counts[2], figures)
+from pathway_local.statistics.resampling import Statistic
 
 
 def alpha_nominal(rows: FloatArray, values: Sequence[float]) -> Statistic | Undefined:
@@ -69,6 +21,8 @@ def alpha_nominal(rows: FloatArray, values: Sequence[float]) -> Statistic | Unde
     """
     levels = _level_counts(rows, values)
     scored = levels.sum(axis=1)
+    # Ordered pairs of a row's scores that differ: all m^2 less those of equal levels (the m pairs of a score with
+    # itself are in both).
     apart = (scored**2 - np.sum(levels**2, axis=1)) / (scored - 1)
 
     def measure(weights: FloatArray) -> FloatArray:
@@ -109,6 +63,7 @@ def alpha_ordinal(rows: FloatArray, values: Sequence[float]) -> Statistic | Unde
     def measure(weights: FloatArray) -> FloatArray:
         held = weights @ levels
         total = held.sum(axis=1)
+        # Mid-ranks less the middle of all ranks, which keeps their squares small.
         ranks = np.cumsum(held, axis=1) - held / 2 - total[:, None] / 2
         first, second = ranks @ levels.T, ranks**2 @ levels.T
         apart = np.sum(weights * 2 * (scored * second - first**2) / (scored - 1), axis=1)
@@ -142,6 +97,7 @@ def _gwet(rows: FloatArray, values: Sequence[float], alike: FloatArray) -> Stati
     scored = levels.sum(axis=1)
     paired = (scored >= 2).astype(np.float64)
     pairs = np.where(paired > 0, scored * (scored - 1), 1.0)
+    # A score agrees with itself (weight 1), which is no pair of raters: hence the -1.
     agreed = paired * np.sum(levels * (levels @ alike - 1), axis=1) / pairs
     shares = levels / scored[:, None]
     size = len(values)
@@ -176,6 +132,7 @@ def icc(average: bool) -> Callable[[FloatArray, Sequence[float]], Statistic | Un
 
 def _icc(rows: FloatArray, average: bool) -> Callable[[FloatArray], FloatArray]:
     raters = rows.shape[1]
+    # All sums of squares of a two-way analysis of variance follow from weighted sums of these columns.
     sums = np.column_stack([np.ones(len(rows)), rows.sum(axis=1) ** 2, np.sum(rows**2, axis=1), rows])
 
     def measure(weights: FloatArray) -> FloatArray:
@@ -212,15 +169,3 @@ def _centred(rows: FloatArray) -> FloatArray:
     """Scores less their mean, and 0 for missing ones."""
     given = np.isfinite(rows)
     return np.where(given, rows - (rows[given].mean() if given.any() else 0.0), 0.0)
-
-
-_BUILD: Mapping[str, Callable[[FloatArray, Sequence[float]], Statistic | Undefined]] = {
-    "alpha_nominal": alpha_nominal,
-    "alpha_ordinal": alpha_ordinal,
-    "alpha_interval": alpha_interval,
-    "ac1": gwet("none"),
-    "ac2_linear": gwet("linear"),
-    "ac2_quadratic": gwet("quadratic"),
-    "icc_2_1": icc(average=False),
-    "icc_2_k": icc(average=True),
-}

@@ -37,10 +37,9 @@ SAME_EVERYWHERE = Undefined("every resample gives the same figure, which says no
 class Statistic:
     """A figure of counted rows.
 
-    `measure` takes weights (R, rows) and gives R figures, NaN where such a weighting defines none; NaN goes
-    no further than this module. `reason` says why the data themselves may define none. `needs` is the
-    smallest number of cases, `least` and `most` bound the figure, a `share` is a share of cases, and a
-    `costly` one is too slow for thousands of weightings.
+    `measure` takes weights (R, rows) and gives R figures, NaN for weights that define none; NaN never leaves this
+    module. `reason` says why the data themselves may define none. `needs` is the smallest number of cases, `least` and
+    `most` bound the figure, a `share` is a share of cases, and a `costly` one is too slow for thousands of weightings.
     """
 
     measure: Callable[[FloatArray], FloatArray]

@@ -1,4 +1,4 @@
-"""Where a rater is off: signed and absolute error per group of cases, with intervals for many groups at once.
+"""In which groups a rater errs: signed and absolute error per group of cases, with intervals for many groups at once.
 
 Errors are used because a kappa falls by itself where a group's scores span little of the scale.
 """
@@ -18,10 +18,10 @@ from pathway_local.statistics.intervals import LEVEL, cluster_codes, standard_er
 class GroupError:
     """The errors of a rater in one group.
 
-    `signed` is the mean error and `excess` the mean absolute error less that of all other cases: both have
-    intervals at Holm's levels, so that one leaves zero out exactly where Holm's test over all groups rejects.
-    `absolute` is the mean absolute error. Nothing is tested of it, so its interval is at the level of Holm's
-    first step in every group (Bonferroni's), and all of them hold at once.
+    `signed` is the mean error and `excess` the mean absolute error less that of all other cases. Their intervals are at
+    Holm's levels, so that an interval leaves zero out exactly where Holm's test over all groups rejects. `absolute` is
+    the mean absolute error. No test belongs to it, so its interval is at the level of Holm's first step in every group
+    (Bonferroni's), and all of them hold at once.
     """
 
     group: int

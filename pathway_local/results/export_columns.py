@@ -1,0 +1,169 @@
+"""The columns of an export: each one's name, meaning and value together, and names that keep them apart.
+
+A further column of every export is one entry of CASE_COLUMNS, END_COLUMNS or SCORE_COLUMNS. Names in these lists are
+reserved: a rubric's field or a metadata column of the same name is written as field.NAME or case.NAME.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pathway_local.rater import Rater
+from pathway_local.rubrics.fields import ScoreField
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.record import Record
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Failure, Score, Value, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column filled from each record; a value of None leaves the cell empty."""
+
+    name: str
+    meaning: str
+    value: Callable[[Record], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreColumn:
+    """A column beside each score, called like the score with `suffix` behind."""
+
+    suffix: str
+    meaning: str
+    value: Callable[[Score, ScoreField], Value]
+
+
+def _marks(record: Record) -> Value:
+    return " ".join(record.outcome.marks) if isinstance(record.outcome, Verdict) else None
+
+
+CASE_COLUMNS = [
+    Column("case", "the case's id", lambda record: record.case_id),
+    Column("rater", "who judged it", lambda record: record.rater),
+    Column("rubric", "by which rubric", lambda record: record.rubric),
+]
+"""They come first in a file of its own; a sheet that the cases came from has its own columns there."""
+
+SCORE_COLUMNS = [
+    ScoreColumn("_label", "the level's name", lambda score, declared: declared.levels.get(score.value, "")),
+    ScoreColumn(
+        "_expected",
+        "the probability-weighted score",
+        lambda score, declared: score.expected(declared.special) if declared.scale == "ordinal" else None,
+    ),
+    ScoreColumn("_confidence", "the largest of its probabilities", lambda score, _: score.confidence),
+]
+
+END_COLUMNS = [
+    Column("marks", "what to know about the verdict", _marks),
+    Column("failure", "the kind of failure", lambda r: r.outcome.kind if isinstance(r.outcome, Failure) else None),
+    Column("failure_message", "why", lambda r: r.outcome.message if isinstance(r.outcome, Failure) else None),
+]
+
+# SQLite takes a bare column from the row that holds the minimum, so the names come in the order in which a reader of
+# all records would meet them. A value that is no JSON is passed over here: reading its record reports the damage.
+_METADATA = """
+    SELECT each.key, MIN(row), each.id
+    FROM cases, json_each(CASE WHEN json_valid(metadata) THEN metadata END) AS each
+    WHERE EXISTS (SELECT 1 FROM outcomes WHERE case_key = cases.key AND superseded = 0)
+    GROUP BY each.key ORDER BY 2, 3
+"""
+_FIELDS = """
+    SELECT rater_id, each.key, MIN(row), each.id
+    FROM outcomes JOIN cases ON cases.key = case_key, json_each(CASE WHEN json_valid(fields) THEN fields END) AS each
+    WHERE superseded = 0 GROUP BY rater_id, each.key ORDER BY 3, 4
+"""
+
+
+def metadata_columns(run: RunFile, fields: Iterable[str]) -> dict[str, str]:
+    """The column of each metadata name of the run, unlike those of `fields`."""
+    names = [name for name, *_ in run.database.stream(_METADATA)]
+    return _apart(names, {*case_columns(), *end_columns(), *fields}, "case")
+
+
+def case_columns() -> list[str]:
+    """The names of the columns about the case."""
+    return [column.name for column in CASE_COLUMNS]
+
+
+def end_columns() -> list[str]:
+    """The names of the columns behind a rubric's fields."""
+    return [column.name for column in END_COLUMNS]
+
+
+def case_cells(record: Record) -> dict[str, Value]:
+    """The record's cells about the case."""
+    return _filled(CASE_COLUMNS, record)
+
+
+class RubricColumns:
+    """The columns that the verdicts under one rubric fill: no two alike, and none like `others`.
+
+    A rubric does not tell all fields: people write notes, hosted judges more than was asked, and panels have means and
+    spreads. `held` has the fields that each rater's verdicts hold.
+    """
+
+    def __init__(self, rubric: Rubric, held: Mapping[str, Sequence[str]], others: Collection[str]) -> None:
+        self.rubric = rubric
+        self._held = held
+        self._thinking = rubric.format.thinking
+        self.scores = _apart(rubric.format.scores, others, "field")
+        fields = [*rubric.format.fields, self._thinking, *(name for own in held.values() for name in own)]
+        self.fields = _apart(fields, {*others, *self.scores.values()}, "field")
+
+    def of(self, rater: Rater) -> Iterator[str]:
+        """The columns that the rater's verdicts fill, in order."""
+        for name, score in self.rubric.format.scores.items():
+            yield from (self.scores[name], *_beside(name, score))
+        thinking = [self._thinking] if rater.spec.get("think") else []
+        fields = [*self.rubric.format.fields, *thinking, *self._held.get(rater.name, ())]
+        yield from (self.fields[name] for name in dict.fromkeys(fields))
+
+    def cells(self, record: Record) -> dict[str, Value]:
+        """The record's cells by column, without those about the case."""
+        cells = _filled(END_COLUMNS, record)
+        if isinstance(record.outcome, Verdict):
+            for name, score in record.outcome.scores.items():
+                declared = self.rubric.format.scores[name]
+                cells[self.scores[name]] = score.value
+                cells |= {f"{name}{each.suffix}": each.value(score, declared) for each in SCORE_COLUMNS}
+                cells |= {f"{name}_p{value}": share for value, share in score.probabilities.items()}
+            cells |= {self.fields.get(name, name): value for name, value in record.outcome.fields.items()}
+        return cells
+
+
+def columns_by_rubric(run: RunFile, rubrics: Mapping[str, Rubric]) -> dict[str, RubricColumns]:
+    """The columns of each rubric, by its name."""
+    raters = dict(run.raters())
+    held: dict[str, dict[str, list[str]]] = {name: {} for name in rubrics}
+    for rater_id, field, *_ in run.database.stream(_FIELDS):
+        rater = raters[rater_id]
+        held[rater.rubric].setdefault(rater.name, []).append(field)
+    scores = [item for rubric in rubrics.values() for item in rubric.format.scores.items()]
+    others = {
+        *case_columns(),
+        *end_columns(),
+        *(column for name, score in scores for column in _beside(name, score)),
+    }
+    return {name: RubricColumns(rubric, held[name], others) for name, rubric in rubrics.items()}
+
+
+def _filled(columns: Sequence[Column], record: Record) -> dict[str, Value]:
+    """The record's cells in these columns."""
+    return {column.name: value for column in columns if (value := column.value(record)) is not None}
+
+
+def _beside(name: str, score: ScoreField) -> list[str]:
+    """The columns that go with a score's own."""
+    return [*(f"{name}{each.suffix}" for each in SCORE_COLUMNS), *(f"{name}_p{value}" for value in score.values)]
+
+
+def _apart(names: Iterable[str], others: Collection[str], prefix: str) -> dict[str, str]:
+    """A column for each name: the name, behind as many prefixes as it takes to differ from every other column."""
+    columns = {name: name for name in names}
+    for name in [each for each in columns if each in others]:
+        column = name
+        while column in others or column in columns.values():
+            column = f"{prefix}.{column}"
+        columns[name] = column
+    return columns

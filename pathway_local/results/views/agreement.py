@@ -1,0 +1,153 @@
+"""Agreement as tables and words."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from pathway_local.results.against_people import AgainstPeople, JudgesAndPeople
+from pathway_local.results.agreement import Pair, ScoreAgreement
+from pathway_local.results.views.cells import Cells, Row, figure_table
+from pathway_local.results.views.view import Remarks, TableView, View, hidden_groups
+from pathway_local.statistics.ceiling import Contrast
+from pathway_local.statistics.coefficients import COEFFICIENTS, coefficients
+from pathway_local.statistics.figure import Undefined
+
+SHOWN_MATRICES = 6
+"""Confusion matrices that fit on a page; files and JSON hold those of more pairs."""
+
+FIGURES_PER_TABLE = 4
+"""Columns of figures that fit on a line behind the raters' names."""
+
+
+def agreement_view(found: ScoreAgreement, smallest: int) -> View:
+    """All tables of one score, and what to know about them; groups under `smallest` cases were left out."""
+    cells = Cells()
+    matrices = [
+        pair for pair in found.pairs if not isinstance(pair.agreement.table, Undefined) and pair.agreement.cases
+    ]
+    shown = matrices if len(matrices) <= SHOWN_MATRICES else []
+    tables = (
+        _raters(found),
+        *_pair_tables(found, cells),
+        *_set_tables(found, cells),
+        *_people_tables(found, cells),
+        *(_matrix(found, pair) for pair in shown),
+    )
+    sentences = [*cells.sentences(found.cluster), *_sentences(found)]
+    if len(matrices) > len(shown):
+        sentences.append(f"{len(matrices)} confusion matrices: --json has them, --rater A --rater B shows one.")
+    notes = [f"{notice}." for notice in (*found.people.missing, *found.notices)]
+    if hidden := max((each.hidden for each in found.people.groups), default=0):
+        notes.append(f"{hidden_groups(hidden, found.people.by, smallest)}.")
+    return View(tables, Remarks(tuple(sentences), tuple(notes), readings=_readings(found)), cells.footnotes())
+
+
+def _raters(found: ScoreAgreement) -> TableView:
+    rows = tuple(
+        (rater.name, rater.kind, f"{rater.verdicts:,}", f"{found.coverage(rater):.0%}", f"{rater.failures or ''}")
+        for rater in found.raters
+    )
+    title = f"{found.rubric} {found.score}: {found.cases:,} cases"
+    return TableView(title, ("rater", "kind", "scored", "coverage", "failed"), rows, 2)
+
+
+def _pair_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
+    def words(pair: Pair) -> list[str]:
+        covered = f"{found.coverage(pair.first):.0%}\n{found.coverage(pair.second):.0%}"
+        return [f"{pair.first.name}\n{pair.second.name}", covered, f"{pair.agreement.cases:,}"]
+
+    heads = ["pair", "coverage", "both"]
+    rows: list[Row] = [(words(pair), pair.agreement.figures) for pair in found.pairs]
+    of_pairs = coefficients(of_pairs=True, nominal=found.nominal)
+    for title, needs_levels in (("agreement of pairs", True), ("order and distance", False)):
+        labels = {each.name: each.label for each in of_pairs if each.needs_levels is needs_levels}
+        yield from figure_table(title, heads, labels, rows, cells)
+    special: list[Row] = []
+    for pair in found.pairs:
+        if pair.special:
+            counts = (pair.special.both, pair.special.first_only, pair.special.second_only, pair.special.neither)
+            said = [f"{pair.first.name}\n{pair.second.name}", *map(str, counts)]
+            special.append((said, {"exact": pair.special.exact, "kappa": pair.special.kappa}))
+    title = f"whether it is special ({', '.join(map(str, found.special))})"
+    heads = ["pair", "both", "first only", "second only", "neither"]
+    labels = {name: COEFFICIENTS[name].label for name in ("exact", "kappa")}
+    yield from figure_table(title, heads, labels, special, cells)
+
+
+def _set_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
+    rows: list[Row] = [
+        ([each.name, f"{each.found.shared:,}", f"{each.found.complete:,}"], each.found.figures) for each in found.sets
+    ]
+    labels = [(each.name, each.label) for each in coefficients(of_pairs=False, nominal=found.nominal)]
+    for start in range(0, len(labels), FIGURES_PER_TABLE):
+        some = dict(labels[start : start + FIGURES_PER_TABLE])
+        yield from figure_table("beyond chance", ["raters", "shared", "complete"], some, rows, cells)
+
+
+def _people_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
+    people = found.people
+    if people.ceiling:
+        yield _ceiling(people.ceiling, cells)
+    if people.judges:
+        rows = tuple(
+            (
+                each.first,
+                each.second,
+                COEFFICIENTS[each.figure].label,
+                *_contrast(each.contrast, cells, (each.first, each.second)),
+            )
+            for each in people.judges
+        )
+        heads = ("first", "second", "figure", "first", "second", "first better by", "the first is")
+        yield TableView(f"two judges against {people.reference}, margin {people.margin:g}", heads, rows, 3)
+    yield from _groups(people, cells)
+
+
+def _ceiling(found: JudgesAndPeople, cells: Cells) -> TableView:
+    rows = [
+        (judge, found.people[left.person], f"{left.cases:,}", *_contrast(contrast, cells, (judge, "")))
+        for left in found.ceiling.left_out
+        for judge, contrast in zip(found.judges, left.judges, strict=True)
+    ]
+    rows += [
+        (judge, "the average person", "", *_contrast(contrast, cells, (judge, "")))
+        for judge, contrast in zip(found.judges, found.ceiling.averages, strict=True)
+    ]
+    title = f"human ceiling: {COEFFICIENTS[found.ceiling.figure].label} with the mean of the other people"
+    heads = ("judge", "person left out", "cases", "judge", "person", "judge better by", "the judge is")
+    return TableView(title, heads, tuple(rows), 2)
+
+
+def _contrast(found: Contrast, cells: Cells, names: Sequence[str]) -> tuple[str, ...]:
+    return *(cells.cell(each, names) for each in (found.first, found.second, found.difference)), found.standing
+
+
+def _groups(people: AgainstPeople, cells: Cells) -> Iterator[TableView]:
+    rows = tuple(
+        (judge.judge, name, f"{group.cases:,}", *map(cells.cell, (group.signed, group.absolute, group.excess)))
+        for judge in people.groups
+        for name, group in judge.groups
+    )
+    if rows:
+        heads = ("judge", people.by, "cases", "mean error", "mean abs. error", "above the others by")
+        title = f"errors against {people.reference} by {people.by}, intervals for all groups at once (Holm)"
+        yield TableView(title, heads, rows, 2)
+
+
+def _matrix(found: ScoreAgreement, pair: Pair) -> TableView:
+    counts = np.asarray(pair.agreement.table).tolist()
+    rows = tuple((str(level), *map(str, row)) for level, row in zip(found.levels, counts, strict=True))
+    title = f"rows: {pair.first.name}, columns: {pair.second.name}"
+    return TableView(title, ("", *map(str, found.levels)), rows)
+
+
+def _sentences(found: ScoreAgreement) -> Iterator[str]:
+    if found.pairs:
+        yield "The intervals hold for these raters on other cases like these, not for other raters."
+
+
+def _readings(found: ScoreAgreement) -> dict[str, str]:
+    """How to read each coefficient that the tables show."""
+    figures = [*(pair.agreement.figures for pair in found.pairs), *(each.found.figures for each in found.sets)]
+    shown = {name for each in figures for name in each}
+    return {name: f"{each.label}: {each.reading}" for name, each in COEFFICIENTS.items() if name in shown}

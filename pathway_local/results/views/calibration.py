@@ -1,0 +1,76 @@
+"""A corrected mean as a table and words."""
+
+from collections.abc import Iterator
+
+from pathway_local.results.calibration import Calibration, PeopleMap
+from pathway_local.results.views.cells import Cells, interval, number
+from pathway_local.results.views.view import Remarks, TableView, View, hidden_groups
+from pathway_local.statistics.figure import Estimate, Undefined
+from pathway_local.statistics.prediction_powered import Correction
+
+HEADS = ("cases", "labelled", "judge's mean", "labels only", "corrected", "labels to halve it")
+
+
+def calibration_view(found: Calibration, smallest: int) -> View:
+    """The means of one judge on one score, its map, and what to know; groups under `smallest` cases were left out."""
+    cells = Cells()
+    rows = [_row(part.name or "all cases", part.cases, part.mean, cells) for part in found.parts]
+    for part in found.parts:
+        if part.special is not None:
+            rows.append(_row(f"{part.name or 'all cases'}: special", part.cases, part.special, cells))
+    title = f"{found.rubric} {found.score}: {found.judge} corrected by {found.against}"
+    notes = [f"{notice}." for notice in found.notices]
+    warnings = []
+    for part in found.parts:
+        if isinstance(part.mean, Correction):
+            where = f"{part.name}: " if part.name else ""
+            if part.mean.without_verdict:
+                notes.append(f"{where}{part.mean.without_verdict:,} cases without a score by {found.judge} stay in.")
+            warnings += [f"{where}{warning}." for warning in part.mean.warnings]
+    if found.hidden:
+        notes.append(f"{hidden_groups(found.hidden, found.by, smallest)}.")
+    sentences = (*cells.sentences(found.cluster), _meaning(found), *_map_sentences(found))
+    table = TableView(title, (found.by, *HEADS), tuple(rows))
+    return View((table,), Remarks(sentences, tuple(notes), tuple(warnings)), cells.footnotes())
+
+
+def _row(name: str, cases: int, found: Correction | Undefined, cells: Cells) -> tuple[str, ...]:
+    if isinstance(found, Undefined):
+        return name, f"{cases:,}", "", "", "", cells.cell(Estimate(found, found)), ""
+    more = found.more_labels
+    return (
+        name,
+        f"{cases:,}",
+        f"{found.labelled:,}",
+        number(found.judge_mean),
+        cells.cell(found.labels_only),
+        cells.cell(found.corrected),
+        cells.mark(f"no number of labels halves the interval, because {more.reason}")
+        if isinstance(more, Undefined)
+        else f"{more:,} more",
+    )
+
+
+def _meaning(found: Calibration) -> str:
+    whole = "these cases" if found.target == "file" else "the population that these cases are a random sample of"
+    return (
+        f"Corrected: the mean that {found.against} would give to {whole}. "
+        "A worse judge makes the interval wider, not wrong."
+    )
+
+
+def _map_sentences(found: Calibration) -> Iterator[str]:
+    if not isinstance(found.map, PeopleMap):
+        return
+    steps = ", ".join(f"{level} → {number(value)}" for level, value in found.map.levels.items())
+    yield f"Where {found.judge} expects, {found.against} gave on average: {steps} (the nearest map that never falls)."
+    check = found.map.check
+    if isinstance(check, Undefined):
+        yield f"The data do not show how good that map is on new cases, because {check.reason}."
+        return
+    errors, ends = check.absolute, interval(check.absolute.gain.interval)
+    yield (
+        f"On cases that it did not see, the map moves the mean absolute error from {number(errors.unmapped.value)} to "
+        f"{number(errors.mapped.value)}: a gain of {number(errors.gain.value)}{f' ({ends})' if ends else ''}, in "
+        f"{check.folds} folds of {check.cases} labels."
+    )

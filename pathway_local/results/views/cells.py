@@ -1,0 +1,83 @@
+"""Figures as cells of a table: the value with its interval below, and a footnote's number for what is missing."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from pathway_local.results.figure_row import why_missing, with_names
+from pathway_local.results.views.view import TableView
+from pathway_local.statistics.figure import Estimate, Interval, Number, Undefined
+
+FEW = "jackknife with t"
+ALONE = "Each case counts as independent; if a student or a conversation gave several, name the column with --cluster."
+
+Row = tuple[Sequence[str], Mapping[str, Estimate]]
+"""The words of a row, and its figures by name."""
+
+
+class Cells:
+    """Makes the cells of a view's tables, and remembers why figures are missing and how intervals were made."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, int] = {}
+        self._methods: dict[str, None] = {}
+        self._undefined = 0
+
+    def cell(self, estimate: Estimate, names: Sequence[str] = ()) -> str:
+        """The value and its interval, or a footnote's number in place of what is missing."""
+        self._learn(estimate.interval)
+        first, second = (*names, "", "")[:2]
+        mark = self.mark(with_names(why_missing(estimate), first, second))
+        if isinstance(estimate.value, Undefined):
+            return f"not defined {mark}"
+        return f"{number(estimate.value)}\n{interval(estimate.interval) or mark}"
+
+    def mark(self, reason: str) -> str:
+        """The number of the footnote with this reason; empty for none."""
+        return f"({self._reasons.setdefault(reason, len(self._reasons) + 1)})" if reason else ""
+
+    def footnotes(self) -> tuple[str, ...]:
+        """The reasons with their numbers."""
+        return tuple(f"({place}) {reason}" for reason, place in self._reasons.items())
+
+    def sentences(self, cluster: str) -> Iterator[str]:
+        """How the intervals were made; `cluster` is the column of cases that were kept together, or empty."""
+        if self._methods:
+            together = f"Cases with the same {cluster} are kept together." if cluster else ALONE
+            yield f"95% intervals: {', '.join(self._methods)}. {together}"
+        if FEW in self._methods:
+            yield "With fewer than 30 of them a bootstrap's intervals are too short, so the jackknife is used instead."
+        if self._undefined:
+            yield f"Up to {self._undefined:,} of 10,000 resamples left a figure without a value and are not counted."
+
+    def _learn(self, found: Interval | Undefined) -> None:
+        if isinstance(found, Interval):
+            self._methods[found.method] = None
+            self._undefined = max(self._undefined, found.undefined)
+
+
+def number(value: Number) -> str:
+    """The number with two digits behind the point."""
+    return "not defined" if isinstance(value, Undefined) else _rounded(value)
+
+
+def interval(found: Interval | Undefined) -> str:
+    """Both ends of the interval; empty if it is undefined."""
+    return "" if isinstance(found, Undefined) else f"{_rounded(found.low)} to {_rounded(found.high)}"
+
+
+def _rounded(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}"  # adding 0.0 turns -0.0 into 0.0
+
+
+def figure_table(
+    title: str, words: Sequence[str], labels: Mapping[str, str], rows: Iterable[Row], cells: Cells
+) -> Iterator[TableView]:
+    """A table with a column for each figure of `labels` that a row has; nothing where no row has any."""
+    listed = list(rows)
+    shown = [name for name in labels if any(name in found for _, found in listed)]
+    if not shown:
+        return
+    filled = tuple(
+        (*said, *(cells.cell(found[name], said[0].splitlines()) if name in found else "" for name in shown))
+        for said, found in listed
+    )
+    yield TableView(title, (*words, *(labels[name] for name in shown)), filled, len(words))

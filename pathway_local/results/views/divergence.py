@@ -1,0 +1,34 @@
+"""Where raters disagree, as tables."""
+
+from pathway_local.results.divergence import Divergence, ScoreDivergence
+from pathway_local.results.views.view import Remarks, TableView, View
+
+KINDS = {
+    "agree": "all agree",
+    "neighbours": "neighbouring levels",
+    "apart": "further apart",
+    "special": "special or not",
+}
+
+
+def divergence_view(found: ScoreDivergence) -> View:
+    """The patterns of one score, and the cases to look at first."""
+    title = f"{found.rubric} {found.score}"
+    if not found.cases:
+        return View((), Remarks((f"{title}: no case has scores of two raters or more.",)))
+    counted = [(KINDS[kind], count) for kind, count in found.kinds.items()]
+    counted += [(f"  {pattern}", count) for pattern, count in found.patterns.items()]
+    rows = tuple((name, str(count), f"{count / found.cases:.0%}") for name, count in counted)
+    tables = [
+        TableView(f"{title}: {found.cases} cases scored by two raters or more", ("pattern", "cases", "share"), rows)
+    ]
+    if found.first:
+        heads = ("case", "pattern", *found.raters, "mean", "spread")
+        tables.append(TableView("to look at first", heads, tuple(_row(case, found) for case in found.first), 2))
+    return View(tuple(tables), Remarks())
+
+
+def _row(case: Divergence, found: ScoreDivergence) -> tuple[str, ...]:
+    scores = [str(case.scores.get(rater, "")) for rater in found.raters]
+    mean = f"{case.mean:.2f}" if case.mean is not None else "–"
+    return case.case, case.pattern, *scores, mean, str(case.spread) if case.spread is not None else "–"

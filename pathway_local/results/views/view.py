@@ -1,0 +1,53 @@
+"""What a command shows, as plain values: tables of words and numbers, and what to say below them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """A table of finished cells: the first `words` columns hold words, the others numbers."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    words: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """Sentences say what came out, notes what to know about it, warnings what may be wrong with it.
+
+    `readings` says how to read each coefficient, by its name.
+    """
+
+    sentences: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    readings: dict[str, str] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, object]:
+        """All four by name; readings only where there are some."""
+        said = {"sentences": list(self.sentences), "notes": list(self.notes), "warnings": list(self.warnings)}
+        return said | ({"readings": self.readings} if self.readings else {})
+
+    def lines(self) -> Iterator[str]:
+        """The lines to show below the tables, without the readings."""
+        yield from self.sentences
+        yield from (f"Note: {note}" for note in self.notes)
+        yield from (f"Warning: {warning}" for warning in self.warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Tables, the numbered footnotes that their cells refer to, and remarks."""
+
+    tables: tuple[TableView, ...]
+    remarks: Remarks
+    footnotes: tuple[str, ...] = ()
+
+
+def hidden_groups(count: int, column: str, smallest: int) -> str:
+    """Says that small groups are left out, without their names, which could tell who is in them."""
+    values = f"one value of {column} has" if count == 1 else f"{count} values of {column} have"
+    return f"{values} under {smallest} cases and {'is' if count == 1 else 'are'} left out (--min-group)"

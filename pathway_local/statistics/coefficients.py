@@ -1,0 +1,221 @@
+"""The register of coefficients: every figure of agreement with its name, its scale and how to read it.
+
+A further coefficient is one function and its entry here. Tables, JSON, figure files and `--figure` read the register;
+a test holds the table of docs/agreement.md against it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from pathway_local.statistics.correlation import kendall, pearson, spearman
+from pathway_local.statistics.figure import FloatArray, Undefined
+from pathway_local.statistics.kappa import Weights, kappa
+from pathway_local.statistics.reliability import alpha_interval, alpha_nominal, alpha_ordinal, gwet, icc
+from pathway_local.statistics.resampling import Statistic
+
+Build = Callable[[FloatArray, Sequence[float]], Statistic | Undefined]
+"""Makes the figure of rows of scores (rows, raters), given the ascending levels of the scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """One figure of agreement.
+
+    `scale` is the poorest scale that it makes sense for. One that `needs_levels` is refused where a score is no level
+    of the scale. `better` is the end at which raters agree better; a figure without one can't rank raters.
+    `cases` says which cases it uses: those of a "pair" of raters that both scored, or, for any number of raters, those
+    that one rater scored, two or more ("shared"), or all ("complete"). `reading` is one sentence for laymen.
+    """
+
+    name: str
+    label: str
+    scale: Literal["nominal", "ordinal", "interval"]
+    better: Literal["higher", "lower", ""]
+    reading: str
+    build: Build
+    needs_levels: bool = True
+    cases: Literal["pair", "scored", "shared", "complete"] = "pair"
+
+    def of(self, rows: FloatArray, values: Sequence[float] = ()) -> Statistic | Undefined:
+        """The figure for rows of scores; Undefined if it needs levels and some scores are none."""
+        off = off_scale(rows, values) if self.needs_levels else ""
+        return Undefined(off) if off else self.build(rows, values)
+
+
+def off_scale(scores: FloatArray, values: Sequence[float]) -> str:
+    """Why scores are not on the scale, naming the first that is not; empty where all are."""
+    if list(values) != sorted(set(values)):
+        raise ValueError(f"the levels of a scale ascend, each once: {values}")
+    strange = scores[np.isfinite(scores) & ~np.isin(scores, np.asarray(values, dtype=np.float64))]
+    if strange.size == 0:
+        return ""
+    return f"{strange[0]:g} is not on the scale {', '.join(f'{value:g}' for value in values)}"
+
+
+def _within(most: int) -> Build:
+    """The share of cases whose two levels are at most that many places apart."""
+
+    def build(rows: FloatArray, values: Sequence[float]) -> Statistic:
+        apart = np.abs(np.diff(np.searchsorted(np.asarray(values, dtype=np.float64), rows), axis=1)[:, 0])
+        return _mean_of_rows((apart <= most).astype(np.float64), 0.0, is_share=True)
+
+    return build
+
+
+def _kappa(weights: Weights) -> Build:
+    def build(rows: FloatArray, values: Sequence[float]) -> Statistic:
+        first, second = np.searchsorted(np.asarray(values, dtype=np.float64), rows).T
+        return kappa(first, second, values, weights)
+
+    return build
+
+
+def _mean_difference(rows: FloatArray, _values: Sequence[float]) -> Statistic:
+    return _mean_of_rows(rows[:, 0] - rows[:, 1])
+
+
+def _mean_absolute_error(rows: FloatArray, _values: Sequence[float]) -> Statistic:
+    return _mean_of_rows(np.abs(rows[:, 0] - rows[:, 1]), 0.0)
+
+
+def _mean_of_rows(amounts: FloatArray, least: float = -np.inf, *, is_share: bool = False) -> Statistic:
+    """The mean of an amount per row; a share where the amounts are 0 and 1."""
+
+    def measure(weights: FloatArray) -> FloatArray:
+        cases = weights.sum(axis=1)
+        return np.where(cases > 0, weights @ amounts / np.where(cases > 0, cases, 1.0), np.nan)
+
+    most = 1.0 if is_share else np.inf
+    return Statistic(measure, "there is no case to compare", least=least, most=most, share=is_share)
+
+
+def _of_pair(build: Callable[[FloatArray, FloatArray], Statistic]) -> Build:
+    return lambda rows, _values: build(rows[:, 0], rows[:, 1])
+
+
+_REGISTERED = (
+    Coefficient(
+        "exact", "exact", "nominal", "higher",
+        "The share of cases with the same score: 1 is all, 0 is none; high by itself where nearly every answer is a"
+        " 5.",
+        _within(0),
+    ),
+    Coefficient(
+        "within_one", "within one", "ordinal", "higher",
+        "The share of cases whose scores are the same or neighbours: 1 is all, 0 is none; on five levels it is high"
+        " even for raters who hardly agree.",
+        _within(1),
+    ),
+    Coefficient(
+        "kappa", "kappa", "nominal", "higher",
+        "Exact agreement beyond chance: 1 is perfect, 0 is what the raters' own habits bring by chance, below 0 is "
+        "worse than chance.",
+        _kappa("none"),
+    ),
+    Coefficient(
+        "kappa_linear", "kappa linear", "ordinal", "higher",
+        "Kappa in which a difference of two levels counts twice as much as one of one level: 1 is perfect, 0 is "
+        "chance, below 0 is worse than chance.",
+        _kappa("linear"),
+    ),
+    Coefficient(
+        "kappa_quadratic", "kappa quadratic", "ordinal", "higher",
+        "Kappa in which a difference counts by its square, so that large ones weigh most: 1 is perfect, 0 is "
+        "chance, below 0 is worse than chance.",
+        _kappa("quadratic"),
+    ),
+    Coefficient(
+        "pearson", "Pearson", "interval", "higher",
+        "How closely the scores follow a straight line: 1 is exactly, 0 is not at all, below 0 one rater's scores "
+        "fall where the other's rise.",
+        _of_pair(pearson), needs_levels=False,
+    ),
+    Coefficient(
+        "spearman", "Spearman", "ordinal", "higher",
+        "How alike the raters order the cases: 1 is the same order, 0 is no relation, below 0 is rather the "
+        "opposite order.",
+        _of_pair(spearman), needs_levels=False,
+    ),
+    Coefficient(
+        "kendall", "Kendall tau-b", "ordinal", "higher",
+        "The share of pairs of cases in the same order less those in opposite order, ties allowed for: 1 is the "
+        "same order, 0 is as many of either, below 0 more are in opposite order.",
+        _of_pair(kendall), needs_levels=False,
+    ),
+    Coefficient(
+        "mean_difference", "mean difference", "interval", "",
+        "The first rater's scores minus the second's, on average: above 0 the second is stricter, below 0 the first"
+        " is, and 0 may hide differences in both directions.",
+        _mean_difference, needs_levels=False,
+    ),
+    Coefficient(
+        "mean_absolute_error", "mean abs. error", "interval", "lower",
+        "How many points the scores are apart, on average: 0 is never, 1 is one point, and it is never below 0.",
+        _mean_absolute_error, needs_levels=False,
+    ),
+    Coefficient(
+        "alpha_nominal", "alpha nominal", "nominal", "higher",
+        "Krippendorff's alpha for kinds without an order: 1 is perfect agreement, 0 is chance, below 0 the raters "
+        "disagree more than by chance.",
+        alpha_nominal, cases="shared",
+    ),
+    Coefficient(
+        "alpha_ordinal", "alpha ordinal", "ordinal", "higher",
+        "Krippendorff's alpha for levels in order: 1 is perfect agreement, 0 is chance, below 0 the raters disagree"
+        " more than by chance.",
+        alpha_ordinal, cases="shared",
+    ),
+    Coefficient(
+        "alpha_interval", "alpha interval", "interval", "higher",
+        "Krippendorff's alpha for levels at equal distances: 1 is perfect agreement, 0 is chance, below 0 the "
+        "raters disagree more than by chance.",
+        alpha_interval, needs_levels=False, cases="shared",
+    ),
+    Coefficient(
+        "ac1", "AC1", "nominal", "higher",
+        "Gwet's exact agreement beyond chance, which stays high where nearly all scores are the same: 1 is perfect,"
+        " 0 is chance, below 0 is worse than chance.",
+        gwet("none"), cases="scored",
+    ),
+    Coefficient(
+        "ac2_linear", "AC2 linear", "ordinal", "higher",
+        "AC1 in which a difference of two levels counts twice as much as one of one level: 1 is perfect, 0 is "
+        "chance, below 0 is worse than chance.",
+        gwet("linear"), cases="scored",
+    ),
+    Coefficient(
+        "ac2_quadratic", "AC2 quadratic", "ordinal", "higher",
+        "AC1 in which a difference counts by its square: 1 is perfect, 0 is chance, below 0 is worse than chance.",
+        gwet("quadratic"), cases="scored",
+    ),
+    Coefficient(
+        "icc_2_1", "ICC(2,1)", "interval", "higher",
+        "How reliable one rater's score is, over raters like these: 1 is fully, 0 or below is not at all.",
+        icc(average=False), needs_levels=False, cases="complete",
+    ),
+    Coefficient(
+        "icc_2_k", "ICC(2,k)", "interval", "higher",
+        "How reliable the mean of all these raters is: 1 is fully, 0 or below is not at all.",
+        icc(average=True), needs_levels=False, cases="complete",
+    ),
+)  # fmt: skip
+
+COEFFICIENTS = {each.name: each for each in _REGISTERED}
+"""By name, in the order of tables and files."""
+
+
+def coefficients(*, of_pairs: bool, nominal: bool) -> list[Coefficient]:
+    """The coefficients of two raters, or of any number of raters, that the scale allows."""
+    return [
+        each
+        for each in COEFFICIENTS.values()
+        if (each.cases == "pair") == of_pairs and (not nominal or each.scale == "nominal")
+    ]
+
+
+def comparable() -> list[str]:
+    """The names of the coefficients of two raters that can say which of two raters agrees better."""
+    return [name for name, each in COEFFICIENTS.items() if each.cases == "pair" and each.better]

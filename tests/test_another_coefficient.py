@@ -1,0 +1,59 @@
+"""A further coefficient is one entry of the register: tables, JSON, files and `--figure` then have it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from agreement_run import answers_run
+from typed_here import Run, typing_in
+
+from pathway_local.statistics.coefficients import COEFFICIENTS, Coefficient
+from pathway_local.statistics.resampling import Statistic
+
+READING = "The share of cases in which the second rater is above the first: 1 is all, 0 is none, it is never below 0."
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    answers_run(tmp_path / "answers.run").close()
+    return typing_in(tmp_path, monkeypatch, capsys)
+
+
+def _higher(rows: np.ndarray, _values: object) -> Statistic:
+    above = (rows[:, 1] > rows[:, 0]).astype(float)
+    return Statistic(lambda weights: weights @ above / weights.sum(axis=1), "there is no case", least=0, most=1)
+
+
+@pytest.mark.parametrize(("cases", "table"), [("pair", "pairs"), ("shared", "together")])
+@pytest.mark.parametrize("needs_levels", [True, False])
+def test_a_stand_in_is_shown_everywhere(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: str, table: str, needs_levels: bool
+) -> None:
+    made = Coefficient("higher", "share above", "ordinal", "lower", READING, _higher, needs_levels, cases)  # type: ignore[arg-type]
+    monkeypatch.setitem(COEFFICIENTS, made.name, made)
+    two = ("agreement", "answers.run", "--rater", "demo", "--rater", "gpt")
+    shown = run(*two)
+    assert shown.code == 0, shown.err
+    heads = [line for line in shown.out.splitlines() if "share above" in line and READING not in line]
+    assert len(heads) == 1
+    assert f"share above: {READING}" in shown.words
+    (found,) = json.loads(run(*two, "--json").out)
+    rows = [row for row in found["figures"] if row["figure"] == "higher"]
+    assert [row["table"] for row in rows] == [table]
+    assert 0 < rows[0]["low"] < rows[0]["value"] < rows[0]["high"] < 1
+    assert found["readings"]["higher"] == f"share above: {READING}"
+    assert run(*two, "--out", "figures.csv").code == 0
+    assert ",higher," in (tmp_path / "figures.csv").read_text()
+
+
+def test_judges_can_be_compared_by_a_stand_in(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Coefficient("higher", "share above", "ordinal", "lower", READING, _higher)
+    refused = run("agreement", "answers.run", "--figure", "higher")
+    assert (refused.code, "no figure is called 'higher'" in refused.err) == (2, True)
+    monkeypatch.setitem(COEFFICIENTS, made.name, made)
+    (found,) = json.loads(run("agreement", "answers.run", "--figure", "higher", "--json").out)
+    (difference,) = [row for row in found["figures"] if row["table"] == "judges"]
+    sides = {row["first"]: row["value"] for row in found["figures"] if row["table"] == "with people"}
+    assert difference["figure"] == "higher"
+    assert difference["value"] == pytest.approx(sides["gpt"] - sides["demo"])

@@ -1,0 +1,95 @@
+"""docs/json.md names every key that `--json` prints, and no other."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from agreement_run import answers_run
+from rated_run import add, judged_run, said
+from typed_here import Run, typing_in
+
+from pathway_local.results.panel import make_panel
+from pathway_local.verdict import Score, Verdict
+
+PAGE = (Path(__file__).parents[1] / "docs" / "json.md").read_text(encoding="utf-8")
+ANY = {
+    "first.scores": "RATER", "first.reasons": "RATER", "kinds": "KIND", "patterns": "PATTERN", "scores": "SCORE",
+    "distribution": "LEVEL", "failures": "KIND", "marks": "MARK", "readings": "FIGURE",
+}  # fmt: skip
+"""Objects whose keys are names of the run's own, by the end of their path."""
+
+COMMANDS = {
+    "summary": (("answers.run", "--by", "audience"), ("small.run",)),
+    "agreement": (("answers.run", "--by", "audience"), ("small.run",)),
+    "calibrate": (
+        ("answers.run", "--against", "committee", "--by", "audience"),
+        ("small.run", "--against", "ann", "--assume-random"),
+    ),
+    "compare": (
+        ("answers.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id"),
+        ("answers.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id", "--min-group", "1000"),
+    ),
+    "divergence": (("small.run",),),
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    answers_run(tmp_path / "answers.run").close()
+    with judged_run(tmp_path / "small.run") as made:
+        marked = {"s-1": Verdict({"score": Score(1)}, {"notes": "short"}, ("format:rest",))}
+        add(made, "ann", said(1, 4, 3, 5) | marked, kind="human")
+        add(made, "bob", said(0, 4), kind="human")
+        make_panel(made, "both", ["ann", "bob"], "mean", [])
+        made.commit()
+    return typing_in(tmp_path, monkeypatch, capsys)
+
+
+def documented(section: str) -> set[str]:
+    text = re.search(rf"^## {section}$(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE)
+    assert text, section
+    rows = re.findall(r"^\| (`.*?) \|", text[1], re.MULTILINE)
+    return {key for row in rows for key in re.findall(r"`(.*?)`", row)}
+
+
+def paths(value: object, parent: str = "") -> Iterator[str]:
+    """The paths of all leaves; a list is passed through."""
+    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        for each in value:
+            yield from paths(each, parent)
+    elif isinstance(value, dict):
+        free = next((name for end, name in ANY.items() if f".{parent}".endswith(f".{end}")), "")
+        for key, inner in value.items():
+            yield from paths(inner, f"{parent}.{free or key}".removeprefix("."))
+    else:
+        yield parent
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_page_names_the_keys_that_are_printed(run: Run, command: str) -> None:
+    printed = set()
+    for options in COMMANDS[command]:
+        found = run(command, *options, "--json")
+        assert found.code == 0, found
+        printed |= {"COLUMN" if path == "audience" else path for each in json.loads(found.out) for path in paths(each)}
+    prefix = {"agreement": "figures.", "calibrate": "figures.", "compare": ""}.get(command)
+    figures = {f"{prefix}{key}" for key in documented("Figures")} if prefix is not None else set()
+    named = documented("Every command") | documented(command)
+    empty = {"first", "failures", "marks", "sample", "figures", "raters"}  # an empty object or list is a leaf itself
+    assert printed - named - figures - empty == set()
+    assert named - printed == set()
+
+
+def test_the_page_names_the_keys_of_every_figure(run: Run) -> None:
+    printed: set[str] = set()
+    for command in ("agreement", "calibrate"):
+        for options in COMMANDS[command]:
+            printed |= {
+                key
+                for each in json.loads(run(command, *options, "--json").out)
+                for row in each["figures"]
+                for key in row
+            }
+    assert documented("Figures") - printed == set()
