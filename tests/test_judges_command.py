@@ -93,7 +93,7 @@ def test_show_prints_the_whole_entry(run: Run) -> None:
     ):
         assert text in said.out, text
     assert "Label: a demonstration judge" in run("show", "demo").out
-    assert "Gated: accept its terms" in run("show", "llama-3.3-70b").out
+    assert "Gated: before" in run("show", "llama-3.3-70b").out
     assert json.loads(run("show", "gemma-4-12b:bf16", "--json").out)["source"] == "google/gemma-4-12B-it"
 
 
@@ -138,7 +138,7 @@ def test_fit_counts_the_tokens_that_are_asked_for(run: Run) -> None:
 
 def test_fit_takes_this_machines_gpu_or_asks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     said = run("fit", "qwen3-8b")
-    assert (said.code, "Give --gpu" in said.err) == (2, True)
+    assert (said.code, "such as --gpu 24" in said.err) == (2, True)
     monkeypatch.setattr(judges, "this_machine", lambda: Machine((Device("x", 24 * GB),), GB))
     assert "On a GPU of 24 GB, cases of 5,000 tokens" in run("fit", "qwen3-8b").out
     monkeypatch.setattr(judges, "this_machine", lambda: Machine((Device("x"),), GB))

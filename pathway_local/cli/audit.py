@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from pathway_local.cli.command_help import Command, option
 from pathway_local.cli.options import Run
 from pathway_local.cli.terminal import data, print_json, table, talk
 from pathway_local.runs.audit import SHORT, AuditTrail, TrailEntry
@@ -15,17 +16,21 @@ LONGEST = 60
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+EXAMPLES = """\
+pathway-local audit my.run
+pathway-local audit my.run --json"""
 
-@app.command()
+
+@app.command(cls=Command, epilog=EXAMPLES)
 def audit(
     run: Run,
-    head: Annotated[str, typer.Option(help="A hash that you kept: check that the trail still holds its entry.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print all facts as JSON.")] = False,
+    head: Annotated[str, option("HASH", "A hash that you stored: check that the trail still has it.")] = "",
+    as_json: Annotated[bool, option("", "Print all facts as JSON.", "", "--json")] = False,
 ) -> None:
-    """Show a run's audit trail, and check it and what the run holds against it.
+    """Show who did what with a run; check the audit trail, and the run's outcomes against it.
 
-    Exit code 4 where an entry was changed, dropped from between others or put there, or where outcomes are not what
-    the trail says. That the last entries were dropped, or that all was written anew, is found with --head alone.
+    Exit code 4 if an entry was changed, removed from the middle or inserted, or if the outcomes differ from what the
+    trail says. Only --head finds out that the last entries were removed, or that somebody wrote the whole trail anew.
     """
     with RunFile.read(run) as read, read.database.snapshot():
         trail = AuditTrail(read.database)

@@ -1,10 +1,11 @@
-"""`pathway-local purge`: texts, or all that is known of cases, are removed from a run."""
+"""`pathway-local purge`: removes texts, or everything about cases, from a run."""
 
 import sys
 from typing import Annotated
 
 import typer
 
+from pathway_local.cli.command_help import Command, option
 from pathway_local.cli.options import Run
 from pathway_local.cli.terminal import need_consent, talk
 from pathway_local.errors import UsageError
@@ -26,17 +27,21 @@ OUT_OF_REACH = (
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+EXAMPLES = """\
+pathway-local purge my.run --text
+pathway-local purge my.run --all --yes"""
 
-@app.command()
+
+@app.command(cls=Command, epilog=EXAMPLES)
 def purge(
     run: Run,
-    text: Annotated[bool, typer.Option("--text", help="What raters wrote; scores stay.")] = False,
+    text: Annotated[bool, option("", "Remove what raters wrote; scores stay.", "", "--text")] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Ids, metadata, scores and texts of all cases; jobs' commands.")
+        bool, option("", "Remove ids, metadata, scores and texts of all cases, and jobs' commands.", "", "--all")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
+    yes: Annotated[bool, option("", "Do not ask first.", "", "--yes")] = False,
 ) -> None:
-    """Remove texts, or all that is known of cases, from a run for good. That it was done stays in its audit trail."""
+    """Remove texts, or everything about cases, from a run for good. The audit trail records that you did."""
     if not (text or everything):
         raise UsageError("nothing is named to be removed", "Give --text or --all.")
     what: What = "all" if everything else "text"
