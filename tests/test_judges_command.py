@@ -149,7 +149,7 @@ def test_fit_of_a_judge_of_which_nothing_is_known(run: Run, tmp_path: Path) -> N
     registry = tmp_path / "mine.yaml"
     registry.write_text("mine: {source: some/where}\n")
     said = run("fit", "mine", "--gpu", 24, "--models", registry)
-    assert (said.code, "too little is known" in said.err) == (2, True)
+    assert (said.code, "does not say enough" in said.err) == (2, True)
 
 
 def test_check_passes_a_sound_judge_and_shows_its_prompt(run: Run, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_check_for_machines(run: Run, tmp_path: Path) -> None:
     said = run("check", store_judge(tmp_path / "x", BY_NAME["gemma"]), "--json")
     found = json.loads(said.out)
     assert said.code == 5
-    assert {"check": "engine settings", "status": "ok", "found": "none beside ours", "fix": ""} in found["checks"]
+    assert {"check": "engine settings", "status": "ok", "found": "none but ours", "fix": ""} in found["checks"]
     assert {check["status"] for check in found["checks"]} == {"ok", "note", "problem"}
 
 
@@ -189,7 +189,7 @@ def test_check_writes_a_default_template_only_when_it_is_told_to(run: Run, tmp_p
     assert not (folder / "chat_template.jinja").exists()
     assert run("check", folder, "--template", "chatml").code == 0
     again = run("check", folder, "--template", "chatml")
-    assert (again.code, "holds a chat template already" in again.err) == (2, True)
+    assert (again.code, "already has a chat template" in again.err) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["check", "fetch", "show", "fit"])
