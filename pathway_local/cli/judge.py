@@ -64,8 +64,7 @@ def judge(
     id_column: IdColumn = None,
     mapping: Map = [],  # noqa: B006
     keep: Annotated[
-        list[str],
-        option("COLUMN", "Metadata column to keep in the run, or all; repeat for more.", CASES),
+        list[str], option("COLUMN", "Metadata column to keep in the run, or all; repeat for more.", CASES)
     ] = [],  # noqa: B006
     truncate: Annotated[str | None, option("INPUT", "Input to cut at its end if a prompt is too long.", CASES)] = None,
     strict: Annotated[bool, option("", "Stop at the first invalid row.", CASES, "--strict")] = False,
@@ -90,8 +89,7 @@ def judge(
     ] = None,
     engine: Annotated[str, option("ENGINE", "auto, vllm or transformers.", JUDGE)] = "auto",
     deterministic: Annotated[
-        bool,
-        option("", "Give the same verdict in any batch, on GPUs that can; slower.", JUDGE, "--deterministic"),
+        bool, option("", "Give the same verdict in any batch, on GPUs that can; slower.", JUDGE, "--deterministic")
     ] = False,
     allow_references: Annotated[
         bool, option("", "Resolve ${env:NAME} and ${file:NAME} in rubric files.", JUDGE, "--allow-references")
@@ -127,8 +125,7 @@ def judge(
         bool, option("", "Store scores only, not what the judge writes.", PRIVACY, "--without-text")
     ] = False,
     pseudonyms: Annotated[
-        Path | None,
-        option("KEYFILE", "Replace ids by hashes with this key; a missing key file is made.", PRIVACY),
+        Path | None, option("KEYFILE", "Replace ids by hashes with this key; a missing key file is made.", PRIVACY)
     ] = None,
     strict_permissions: Annotated[
         bool, option("", "Refuse files that other users can read.", PRIVACY, "--strict-permissions")
