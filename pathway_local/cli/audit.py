@@ -42,11 +42,11 @@ def audit(
             data.print(table("", ["#", "UTC", "who", "event", "what", "hash"], rows, left=6))
         since = trail.check(head)
         if not entries:
-            talk.print("nothing is recorded: an earlier release made this run, and nothing has written to it since")
+            talk.print("the trail is empty: an earlier release made this run, and no command has written to it since")
         if head:
-            talk.print(f"the trail is whole and holds {head[:SHORT]}…; {since} entries came after it")
-        talk.print(f"{len(entries)} entries, each as it was recorded; the trail ends with {trail.head()}")
-        talk.print(check_content(read.database) or "the outcomes are those that it says")
+            talk.print(f"the trail is intact and holds {head[:SHORT]}…; {since} entries came after it")
+        talk.print(f"{len(entries)} entries, each as it was recorded; audit hash {trail.head()}")
+        talk.print(check_content(read.database) or "the outcomes match the trail")
 
 
 def _row(entry: TrailEntry) -> list[str]:
@@ -56,7 +56,7 @@ def _row(entry: TrailEntry) -> list[str]:
 
 
 def _what(entry: TrailEntry) -> str:
-    """The facts that tell most, in a few words; --json has all."""
+    """The most important facts in a few words; --json prints all."""
     facts = entry.facts
     command = facts.get("command")
     if isinstance(command, list):

@@ -1,5 +1,6 @@
-"""`pathway-local hosted`: the way to a hosted judge, by a file and without a connection."""
+"""`pathway-local hosted`: writes batch files for hosted judges, without a connection."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -59,11 +60,11 @@ def export(
     with HostedRequests(RequestPlan(given, service, model, out, only), force=force) as requests:
         _warn(requests, service)
         if not yes:
-            question = "May these texts be written to a file that is meant to leave?"
-            need_consent(question, "nothing is written", "Give --yes if these texts may leave.")
+            question = "Write these texts to a file that is meant to leave your institution?"
+            need_consent(question, "nothing was written", "Give --yes if these texts may leave.")
         requests.write(sys.argv)
     talk.print(f"written: {out}")
-    talk.print(f"Its results come back by: pathway-local import {run} FILE --kind hosted --rater NAME")
+    talk.print(f"To import the results: pathway-local import {shlex.quote(str(run))} FILE --kind hosted --rater NAME")
 
 
 def _warn(requests: HostedRequests, service: Service) -> None:
@@ -73,7 +74,7 @@ def _warn(requests: HostedRequests, service: Service) -> None:
         f"{plan.out} will hold the texts of {leaving.cases:,} cases ({leaving.characters:,} characters) in clear:",
         f"  each case's {', '.join(leaving.inputs)}, and the rubric {leaving.rubric}.",
         f"  Sent to {name}, they leave your institution and are under {name}'s terms, not yours.",
-        "  Names, ids or student records that stand inside a text go along. Case ids and other columns do not.",
+        "  Names, ids or student records inside a text leave too. Case ids and other columns do not.",
     ]
     if leaving.echoed:
         lines.append(

@@ -64,12 +64,12 @@ def import_(
 
 
 def show(found: Imported) -> None:
-    """Print what was stored for each rater, and how raw replies kept to their format."""
+    """Print what was stored for each rater, and how many raw replies break their format."""
     rows = [
         [each.name, str(each.verdicts), str(each.failures.total() or ""), str(each.unchanged or "")]
         for each in found.raters
     ]
-    data.print(table(f"imported under {found.rubric}", ["rater", "verdicts", "failed", "there before"], rows))
+    data.print(table(f"imported under {found.rubric}", ["rater", "verdicts", "failed", "already imported"], rows))
     for line in _remarks(found):
         data.print(line)
     for said in found.notices:
@@ -83,13 +83,13 @@ def _remarks(found: Imported) -> Iterator[str]:
             yield _format_line(each)
             yield from (f"{each.name}: {count} with {kind}" for kind, count in each.breaks.most_common())
     if found.blanks:
-        yield f"{found.blanks} places without a rating"
+        yield f"{found.blanks} cells left empty"
 
 
 def _format_line(rater: ImportedRater) -> str:
     share = rater.broken / rater.replies
-    spaced = f", {rater.spaced} differ in spacing alone" if rater.spaced else ""
+    spaced = f", {rater.spaced} differ only in spacing" if rater.spaced else ""
     return (
         f"{rater.name}: {rater.broken} of {rater.replies} replies break the format ({share:.1%}), "
-        f"{rater.exact} keep it to the letter{spaced}"
+        f"{rater.exact} keep it exactly{spaced}"
     )

@@ -43,24 +43,24 @@ def purge(
 ) -> None:
     """Remove texts, or everything about cases, from a run for good. The audit trail records that you did."""
     if not (text or everything):
-        raise UsageError("nothing is named to be removed", "Give --text or --all.")
+        raise UsageError("you did not say what to remove", "Give --text or --all.")
     what: What = "all" if everything else "text"
     with RunFile.read(run) as read:
         files = exported(read)
     if not yes:
-        named = "all that it knows of its cases" if what == "all" else "all that raters wrote"
+        named = "everything about its cases" if what == "all" else "everything that raters wrote"
         question = f"Remove {named} from {run}? This can't be undone."
-        need_consent(question, "nothing is removed", "Give --yes: it can't be undone.")
+        need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
     for name, count in remove(run, what, sys.argv).items():
         talk.print(f"removed: {count} {name}")
     if everything:
-        talk.print("stays in the run:")
+        talk.print("the run keeps:")
         for kept in STAYS:
             talk.print(f"  {kept}")
-    talk.print("out of reach, and for you to remove:")
+    talk.print("remove these yourself, they are out of reach:")
     for place in OUT_OF_REACH:
         talk.print(f"  {place}")
     if files:
         talk.print(f"  exported from this run: {', '.join(files)}")
     for part in left_parts(run.absolute().parent):
-        talk.print(f"  half written by a command that was killed, or that is still writing: {part}")
+        talk.print(f"  half-written by a command that was killed or is still writing: {part}")

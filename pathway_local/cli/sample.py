@@ -1,5 +1,6 @@
 """`pathway-local sample`: a rating sheet."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -48,7 +49,7 @@ def sample(
     given = Given(run, cases, rubric, id_column, pairs(mapping, "--map"), pseudonyms)
     found = draw_sample(SamplePlan(given, n, seed, out, strata, rater), sys.argv, force=force)
     if found.left_out:
-        notice(f"{found.left_out} rows can't be judged and could not be drawn")
+        notice(f"{found.left_out} rows can't be judged, so they were not drawn")
     if found.before:
         notice(
             f"{found.before} of the {found.drawn} were given out before: the sheet holds the {found.in_sheet} new ones"
@@ -58,5 +59,7 @@ def sample(
     within = f" within {found.strata} values of {strata}" if strata else ""
     talk.print(f"written: {out}, {found.in_sheet} of {found.cases} cases drawn at random{within}")
     if len(rater) > 1:
-        talk.print("Give each evaluator a copy of their own: who sees another's scores does not rate independently.")
-    talk.print(f"Filled in, it comes back by: pathway-local import {run} {out} --kind human")
+        talk.print("Give each evaluator a separate copy: ratings are independent only if nobody sees another's scores.")
+    talk.print(
+        f"To import the filled sheet: {shlex.join(['pathway-local', 'import', str(run), str(out)])} --kind human"
+    )

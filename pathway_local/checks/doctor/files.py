@@ -122,8 +122,8 @@ def _trail(path: Path) -> Check:
     with RunFile.read(path) as run, run.database.snapshot():
         trail = AuditTrail(run.database)
         trail.check()
-        remark = check_content(run.database) or "the outcomes are those that it says"
-        return Check("audit trail", "ok", f"as recorded; {remark}; it ends with {trail.head()}")
+        remark = check_content(run.database) or "the outcomes match it"
+        return Check("audit trail", "ok", f"as recorded; {remark}; audit hash {trail.head()}")
 
 
 def _judges(path: Path) -> list[Rater]:
