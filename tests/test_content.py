@@ -174,10 +174,10 @@ def test_the_command_tells_a_change_in_the_scores(tmp_path: Path, tiny_judge: Pa
     desk = Desk(tmp_path / "d", tiny_judge)
     desk.typed(*desk.judging(desk.cases(5)))
     said = desk.typed("audit", "may.run").stderr
-    assert "the outcomes are those that it says" in said
+    assert "the outcomes match the trail" in said
     shutil.copy(desk.work / "may.run", desk.work / "killed.run")
     by_hand(desk.work / "may.run", "DELETE FROM outcomes WHERE case_key = 2")
-    head = said.split("ends with ")[1].split()[0]
+    head = said.split("audit hash ")[1].split()[0]
     changed = desk.typed("audit", "may.run", "--head", head, code=4).stderr
     assert "its outcomes are not those of entry 3 of its audit trail" in changed
     assert "not those of entry 3" in desk.typed("doctor", "may.run", "--models", "models.yaml", code=5).stdout

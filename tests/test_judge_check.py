@@ -229,7 +229,7 @@ def test_no_chat_template_names_the_default_and_asks(folders: dict[str, Path], t
 
 
 def test_a_default_template_is_for_a_judge_without_one(folders: dict[str, Path], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="holds a chat template already"):
+    with pytest.raises(UsageError, match="already has a chat template"):
         write_template(folders["qwen"], "chatml")
     with pytest.raises(UnknownName, match="no chat template is called 'chatlm'") as error:
         write_template(tmp_path, "chatlm")
@@ -250,9 +250,9 @@ def test_todays_date_in_the_prompt_is_told(qwen: Path) -> None:
 def test_damaged_weights_are_found_without_loading_them(qwen: Path) -> None:
     whole = (qwen / "model.safetensors").read_bytes()
     for spoiled, message in (
-        (whole[:-4], "its header tells of"),
-        (whole + b"....", "its header tells of"),
-        (whole[:20], "its header is cut or no header"),
+        (whole[:-4], "its header says"),
+        (whole + b"....", "its header says"),
+        (whole[:20], "its header is cut off or invalid"),
         (b"", "its header is cut"),
         (b"\xff" * 8 + whole[8:], "its header is cut"),
         (whole[:8] + b"x" + whole[9:], "its header can't be read"),
@@ -298,7 +298,7 @@ def test_config_settings_and_vocabulary(qwen: Path) -> None:
         (qwen / "config.json").write_text(json.dumps(config | changed))
         return _check(spec, qwen)
 
-    assert found(spec_of(qwen))["engine settings"].found == "none beside ours"
+    assert found(spec_of(qwen))["engine settings"].found == "none but ours"
     typo = found(spec_of(qwen, engine={"max_num_seq": 3}))["engine settings"]
     assert typo.status == "problem" and "Did you mean 'max_num_seqs'?" in typo.fix
     assert found(spec_of(qwen, engine={"max_num_seqs": 3}))["engine settings"].found == "max_num_seqs: 3"

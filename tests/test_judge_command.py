@@ -71,7 +71,7 @@ def test_a_run_that_goes_on_takes_no_option_that_would_make_another_rater(
 ) -> None:
     going_on = ("judge", "cases.jsonl", "--run", "may.run", "--models", "models.yaml")
     said = judged.typed(*going_on, option, value, code=2).stderr
-    assert f"{option} says what a rater is" in said
+    assert f"{option} would define a new rater" in said
 
 
 def test_two_raters_or_rubrics_of_one_name_are_refused(desk: Desk) -> None:

@@ -84,7 +84,7 @@ def test_the_chat_template_tells_how_thinking_is_switched(tmp_path: Path, templa
     assert isinstance(found.thinking, ThinkingSpec)
     assert list(found.thinking.off_by) == [off_by]
     assert found.thinking.end == end
-    assert any("off unless asked for" in line for line in found.inferred)
+    assert any("off unless you give --think" in line for line in found.inferred)
 
 
 def test_a_template_without_a_switch_does_not_think(tmp_path: Path) -> None:

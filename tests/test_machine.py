@@ -271,7 +271,7 @@ def test_a_judge_that_does_not_fit_is_told_why_and_what_would() -> None:
     assert error.value.hint.startswith("j:int4 would fit, with 9 cases")
     with pytest.raises(OutOfMemory) as error:
         check_fits_here(_spec(weights_gb=16.4), _machine(16, 16))
-    assert "Over 2 of the GPUs here it would" in error.value.hint
+    assert "It would fit on 2 of the GPUs here" in error.value.hint
     with pytest.raises(OutOfMemory) as error:
         check_fits_here(_spec(weights_gb=160), _machine(16, 16))
     assert "judges list" in error.value.hint
@@ -298,7 +298,7 @@ def test_compressed_attention_is_held_on_every_gpu() -> None:
 
 @pytest.mark.usefixtures("gpu_engine")
 def test_a_gpu_that_others_use_is_told_apart_from_one_that_is_too_small() -> None:
-    with pytest.raises(OutOfMemory, match=r"0.9 of a GPU's 24.0 GB = 21.6 GB, and only 12.0 GB are free") as error:
+    with pytest.raises(OutOfMemory, match=r"0.9 of a GPU's 24.0 GB = 21.6 GB, but only 12.0 GB are free") as error:
         check_fits_here(_spec(weights_gb=3), _machine(24, used=12))
     assert "gpu_memory_utilization: 0.50" in error.value.hint
     assert check_fits_here(_spec(weights_gb=3), _machine(24, used=12), {"gpu_memory_utilization": 0.5}).cases

@@ -110,9 +110,9 @@ def test_advice_sees_cases_longer_than_the_context() -> None:
 
 def test_too_little_known_is_said() -> None:
     bare = JudgeSpec(name="j", source="a/b", parameters={"total": 8})  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="too little is known"):
+    with pytest.raises(UsageError, match="does not say enough"):
         fits(bare, Gpu(24), 1000, 100)
-    with pytest.raises(UsageError, match="too little is known"):
+    with pytest.raises(UsageError, match="does not say enough"):
         fits(_spec(), Gpu(24), 1000, 100)
 
 

@@ -87,7 +87,7 @@ def test_signals_stop_it_and_it_goes_on(
             time.sleep(0.3)
         _, said = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert f"The same command goes on: {shlex.join(['pathway-local', *_slow(desk, 0.04)])}" in said
+    assert f"stopped. To continue: {shlex.join(['pathway-local', *_slow(desk, 0.04)])}" in said
     assert "Traceback" not in said
     assert 0 < len(outcomes(desk.work / "may.run")) < CASES
     [job] = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"][-1:]
@@ -149,7 +149,7 @@ def test_a_signal_while_the_judge_is_loaded_is_heeded_then(desk: Desk) -> None:
         _terminate(process, 0.5)
         _, said = process.communicate(timeout=100)
     assert process.returncode == 130
-    assert "The same command goes on: pathway-local judge" in said
+    assert "stopped. To continue: pathway-local judge" in said
     [job] = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"][-1:]
     assert job["facts"]["status"] == "stopped"
 
@@ -162,7 +162,7 @@ def test_a_signal_while_the_engine_hangs_is_heeded_then(tmp_path: Path, tiny_jud
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=100)
     assert process.returncode == 130
-    assert "The same command goes on: pathway-local judge" in said
+    assert "stopped. To continue: pathway-local judge" in said
 
 
 def test_nohup_is_heeded(desk: Desk) -> None:

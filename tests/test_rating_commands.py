@@ -127,6 +127,6 @@ def test_a_hosted_judge_there_and_back(folder: Path) -> None:
         results.append({"custom_id": line["custom_id"], "result": {"type": "succeeded", "message": message}})
     (folder / "results.jsonl").write_text("".join(json.dumps(result) + "\n" for result in results))
     shown = run("import", "may.run", "results.jsonl", "--kind", "hosted", "--rater", "claude", cwd=folder).stdout
-    assert "claude: 1 of 4 replies break the format (25.0%), 3 keep it to the letter" in shown
+    assert "claude: 1 of 4 replies break the format (25.0%), 3 keep it exactly" in shown
     assert "claude: 1 with code-fence" in shown
     assert "1 marked format:code-fence" in run("summary", "may.run", cwd=folder).stdout

@@ -191,7 +191,7 @@ def test_adopt_overwrites_nothing_unless_told(run: Run, tmp_path: Path) -> None:
     [
         (("adopt", "gone.txt"), "can't be read"),
         (("adopt", OWN / "levels.yaml"), "is a rubric already"),
-        (("adopt", OWN / "labels.txt", "--layout", "xml"), "no layout 'xml'"),
+        (("adopt", OWN / "labels.txt", "--layout", "xml"), "unknown layout 'xml'"),
         (("adopt", OWN / "labels.txt", "-o", "nowhere/x.prompty"), "there is no folder nowhere"),
         (("adopt", "/dev/zero"), "are too long for a prompt"),
         (("check", "/dev/null"), "no rubric is called"),
@@ -209,7 +209,7 @@ def test_what_can_not_be_done_is_told(run: Run, arguments: tuple[object, ...], s
 def test_a_prompt_whose_own_front_matter_does_not_fit_is_told_at_once(run: Run) -> None:
     said = run("rubrics", "adopt", OWN / "mismatch.prompty", "-o", "made.prompty")
     assert said.code == 0
-    assert "it is no rubric yet" in said.err
+    assert "make it an invalid rubric" in said.err
     assert "made.prompty line 1" in said.err
 
 

@@ -55,7 +55,7 @@ def test_without_a_commit_the_main_branch_decides(tmp_path: Path) -> None:
 
 def test_another_commit_on_the_disk_is_not_taken_for_the_pinned_one(tmp_path: Path) -> None:
     _model(tmp_path / "hf/hub/models--a--b/snapshots/111")
-    with pytest.raises(WeightsMissing, match="revision 111 is on this disk, 333 is asked for"):
+    with pytest.raises(WeightsMissing, match="this disk has revision 111, its entry asks for 333"):
         find_folder("b", "a/b", "333")
 
 

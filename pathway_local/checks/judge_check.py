@@ -1,4 +1,4 @@
-"""Whether a judge is ready to use, told without loading it and without a network: `pathway-local judges check`."""
+"""Checks that a judge is ready, without loading it and without a network: `pathway-local judges check`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from pathway_local.system.machine import Machine
 
 @dataclass(frozen=True, slots=True)
 class JudgeReport:
-    """What was found of a judge: a check each, and the prompt of a sample case as the judge would get it."""
+    """The checks of a judge, and the prompt of a sample case as the judge would get it."""
 
     judge: str
     folder: Path
@@ -43,7 +43,7 @@ class JudgeReport:
 
 
 def check_judge(spec: JudgeSpec, folder: Path, machine: Machine) -> JudgeReport:
-    """Look at everything that a run would need of a judge whose weights lie in `folder`; no check raises."""
+    """Check everything that a run needs of a judge whose weights are in `folder`; no check raises."""
     checks = list(file_checks(spec, folder, machine))
     tokenizer, found = _tokenizer(spec, folder)
     checks += found
@@ -51,14 +51,14 @@ def check_judge(spec: JudgeSpec, folder: Path, machine: Machine) -> JudgeReport:
         return JudgeReport(spec.name, folder, tuple(checks))
     talk = list(chat_checks(spec, folder, tokenizer))
     prompts: list[str] = []
-    # Where no conversation can be put to it at all, each rubric would only say so once more.
+    # If the judge takes no conversation at all, each rubric would only repeat that.
     if any(check.name == SYSTEM_TURN and check.status != "problem" for check in talk):
         talk += [checked(f"rubric {w.rubric.name}", partial(_rubric, w, prompts)) for w in _writers(spec, tokenizer)]
     return JudgeReport(spec.name, folder, (*checks, *talk), prompts[0] if prompts else "")
 
 
 def _tokenizer(spec: JudgeSpec, folder: Path) -> tuple[JudgeTokenizer | None, list[Check]]:
-    """The tokenizer, and what is to be said of it; one that lacks an end-of-turn token can still be looked at."""
+    """The tokenizer, None if it can't be loaded, and its checks. If it lacks an end-of-turn token, check the rest."""
     found: list[Check] = []
     try:
         tokenizer = JudgeTokenizer(folder, spec.end_of_turn)
@@ -75,7 +75,7 @@ def _vocabulary(tokenizer: JudgeTokenizer, folder: Path) -> Check:
     largest = max(tokenizer.tokenizer.get_vocab().values())
     rows = whole(text_config(read_json(folder / "config.json")), "vocab_size")
     if rows is not None and largest >= rows:
-        said = f"it has ids up to {largest:,}, and the model's table has {rows:,} rows: they are not of one model"
+        said = f"it has ids up to {largest:,}, but the model's table has {rows:,} rows: they belong to different models"
         return Check("vocabulary", "problem", said, "Fetch or copy tokenizer and config again, from one source.")
     return Check("vocabulary", "ok", f"{largest + 1:,} tokens")
 
@@ -87,7 +87,7 @@ def _writers(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Iterator[PromptWrite
 
 
 def _rubric(writer: PromptWriter, prompts: list[str]) -> Check:
-    """Whether the rubric's example can be put to the judge; the prompt of it joins `prompts`."""
+    """Check that the judge can get the rubric's example; add its prompt to `prompts`."""
     rubric, name = writer.rubric, f"rubric {writer.rubric.name}"
     lengths = check_room(writer)
     prompts.append(example_prompt(writer))

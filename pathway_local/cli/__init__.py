@@ -6,9 +6,10 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from pathway_local import __version__
+from pathway_local.cli.command_help import Group
 from pathway_local.cli.faults import FAULT, keep_texts_out_of_tracebacks, tell_fault
 from pathway_local.cli.terminal import INTERRUPTED, complain
 from pathway_local.errors import PathwayError
@@ -16,21 +17,21 @@ from pathway_local.system.private_process import end_like_an_interrupt, make_pri
 
 COMMANDS = {
     "judge": "Judge the cases of a file under one or more rubrics.",
-    "summary": "Show what a run found: scores, confidence, failures.",
-    "export": "Write a run's verdicts to a file, or into the sheet that the cases came from.",
+    "summary": "Show the scores, confidence and failures of a run.",
+    "export": "Write a run's verdicts to a file, or into a copy of the cases file.",
     "rubrics": "List, show, adopt and check rubrics.",
     "judges": "List, show, fit, check and fetch judges.",
-    "import": "Bring in what people or a hosted judge said of a run's cases.",
-    "sample": "Draw cases for people to rate, into a shuffled rating sheet.",
-    "panel": "Make a rater of others: their mean, median or majority.",
-    "divergence": "Show where raters part, and the cases to look at first.",
-    "agreement": "Show how far raters agree: judges, people and hosted judges, each with each.",
-    "calibrate": "Correct a judge's mean by people's labels of a sample.",
-    "compare": "Show which of two chatbots does better on the same questions.",
+    "import": "Import what people or a hosted judge said about a run's cases.",
+    "sample": "Draw a random sample of cases for people to rate.",
+    "panel": "Combine several raters into one.",
+    "divergence": "Show where raters disagree, and the cases to look at first.",
+    "agreement": "Show how well judges, people and hosted judges agree.",
+    "calibrate": "Correct a judge's mean with people's labels of a sample.",
+    "compare": "Show which of two chatbots scores higher on the same questions.",
     "hosted": "Write a run's prompts as a batch file for a hosted judge.",
-    "audit": "Show who did what with a run, and check its audit trail and its outcomes.",
-    "purge": "Remove texts, or all that is known of cases, from a run for good.",
-    "doctor": "Look at this machine, a run or a cases file: what is wrong, and how to mend it.",
+    "audit": "Show who did what with a run, and check that nobody changed it since.",
+    "purge": "Remove texts, or everything about cases, from a run for good.",
+    "doctor": "Check this machine, a run or a cases file, and say how to fix problems.",
 }
 
 
@@ -38,8 +39,8 @@ COMMANDS = {
 MODULES = {"import": "imports"}
 
 
-class _Commands(TyperGroup):
-    """Commands whose modules are imported only when they run: help comes at once."""
+class _Commands(Group):
+    """Imports a command's module only when it runs, so that help appears at once."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -58,7 +59,7 @@ class _Commands(TyperGroup):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # The reader of a pipe, such as `head`, has seen enough. What is still to be flushed goes nowhere.
+            # The reader of a pipe, such as `head`, has closed it. Discard what is still to be flushed.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(0)
         return result
@@ -68,11 +69,13 @@ app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # boxes around it would take longer to import than all the rest
+    rich_markup_mode=None,  # importing rich's boxes would take longer than all the rest
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Score chatbot answers on your own machine with an open-weight judge.",
-    epilog="Exit codes: 0 all judged, 1 some cases failed, 2 usage or rubric, 3 cases file, 4 run file, 5 judge or "
-    "engine, 70 a fault of the program, 130 interrupted.",
+    help="Score chatbot answers on your own machine with an open-weight judge.\n\nExit codes: 0 all judged, 1 some "
+    "cases failed, 2 usage or rubric, 3 cases file, 4 run file, 5 judge or engine, 70 bug in the program, "
+    "130 interrupted.",
+    epilog="pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run\n"
+    "pathway-local summary my.run",
 )
 
 
@@ -90,7 +93,7 @@ def _main(
 
 
 def main() -> None:
-    """Run the command line; an error becomes one line with a hint, and its exit code."""
+    """Run the command line. An error becomes one line, a hint and an exit code."""
     make_private()
     end_like_an_interrupt()
     keep_texts_out_of_tracebacks()
@@ -101,6 +104,6 @@ def main() -> None:
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    except Exception as error:  # noqa: BLE001  whatever it is, its own words may quote a case
+    except Exception as error:  # noqa: BLE001  any exception's message may quote a case
         tell_fault(error)
         sys.exit(FAULT)

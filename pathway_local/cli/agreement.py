@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from pathway_local.cli.command_help import CASES, RATERS, Command, option
 from pathway_local.cli.figures import rubrics_with, tell_empty, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, RubricOfRun, Run
 from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new
@@ -16,32 +17,38 @@ from pathway_local.statistics.coefficients import comparable
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+EXAMPLES = """\
+pathway-local agreement my.run
+pathway-local agreement my.run --against author --by chatbot --min-group 5"""
 
-@app.command()
+
+@app.command(cls=Command, epilog=EXAMPLES)
 def agreement(
     run: Run,
     rubric: RubricOfRun = None,
-    rater: Annotated[list[str], typer.Option(help="Only these raters; once for each.")] = [],  # noqa: B006
+    rater: Annotated[list[str], option("NAME", "Only this rater; repeat for more.", RATERS)] = [],  # noqa: B006
     cluster: Cluster = "",
-    against: Annotated[
-        str, typer.Option(metavar="NAME", help="Whom judges are held against; default: all people.")
-    ] = "",
+    against: Annotated[str, option("NAME", "Raters to compare judges with (default: all people).", RATERS)] = "",
     figure: Annotated[
         str,
-        typer.Option(
-            metavar=f"[{'|'.join(comparable())}]", help="What two judges are compared by; default: quadratic kappa."
+        option(
+            "FIGURE",
+            f"Figure to compare two judges by: {', '.join(comparable())}; default: kappa_quadratic.",
+            "Comparing two judges",
         ),
     ] = "",
-    margin: Annotated[float, typer.Option(min=0.0, help="How much less of it is as good as the same.")] = 0.05,
-    by: Annotated[str, typer.Option(metavar="COLUMN", help="Judges' errors for each value of this column.")] = "",
+    margin: Annotated[
+        float, option("X", 'Largest shortfall that still counts as "not worse".', "Comparing two judges", min=0.0)
+    ] = 0.05,
+    by: Annotated[str, option("COLUMN", "Show judges' errors for each value of this column.", CASES)] = "",
     min_group: MinGroup = MIN_GROUP,
     as_json: AsJson = False,
     out: Figures = None,
     force: Force = False,
 ) -> None:
-    """Show how far raters agree: judges, people and hosted judges, each with each, and how sure that is.
+    """Show how well raters agree: every pair of judges, people and hosted judges, with intervals.
 
-    Holds no text and no case id.
+    The output holds no text and no case id.
     """
     check_new(out, force=force)
     check_finite(margin, "--margin")

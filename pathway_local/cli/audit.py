@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from pathway_local.cli.command_help import Command, option
 from pathway_local.cli.options import Run
 from pathway_local.cli.terminal import data, print_json, table, talk
 from pathway_local.runs.audit import SHORT, AuditTrail, TrailEntry
@@ -15,17 +16,21 @@ LONGEST = 60
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+EXAMPLES = """\
+pathway-local audit my.run
+pathway-local audit my.run --json"""
 
-@app.command()
+
+@app.command(cls=Command, epilog=EXAMPLES)
 def audit(
     run: Run,
-    head: Annotated[str, typer.Option(help="A hash that you kept: check that the trail still holds its entry.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print all facts as JSON.")] = False,
+    head: Annotated[str, option("HASH", "A hash that you stored: check that the trail still has it.")] = "",
+    as_json: Annotated[bool, option("", "Print all facts as JSON.", "", "--json")] = False,
 ) -> None:
-    """Show a run's audit trail, and check it and what the run holds against it.
+    """Show who did what with a run; check the audit trail, and the run's outcomes against it.
 
-    Exit code 4 where an entry was changed, dropped from between others or put there, or where outcomes are not what
-    the trail says. That the last entries were dropped, or that all was written anew, is found with --head alone.
+    Exit code 4 if an entry was changed, removed from the middle or inserted, or if the outcomes differ from what the
+    trail says. Only --head finds out that the last entries were removed, or that somebody wrote the whole trail anew.
     """
     with RunFile.read(run) as read, read.database.snapshot():
         trail = AuditTrail(read.database)
@@ -37,11 +42,11 @@ def audit(
             data.print(table("", ["#", "UTC", "who", "event", "what", "hash"], rows, left=6))
         since = trail.check(head)
         if not entries:
-            talk.print("nothing is recorded: an earlier release made this run, and nothing has written to it since")
+            talk.print("the trail is empty: an earlier release made this run, and no command has written to it since")
         if head:
-            talk.print(f"the trail is whole and holds {head[:SHORT]}…; {since} entries came after it")
-        talk.print(f"{len(entries)} entries, each as it was recorded; the trail ends with {trail.head()}")
-        talk.print(check_content(read.database) or "the outcomes are those that it says")
+            talk.print(f"the trail is intact and holds {head[:SHORT]}…; {since} entries came after it")
+        talk.print(f"{len(entries)} entries, each as it was recorded; audit hash {trail.head()}")
+        talk.print(check_content(read.database) or "the outcomes match the trail")
 
 
 def _row(entry: TrailEntry) -> list[str]:
@@ -51,7 +56,7 @@ def _row(entry: TrailEntry) -> list[str]:
 
 
 def _what(entry: TrailEntry) -> str:
-    """The facts that tell most, in a few words; --json has all."""
+    """The most important facts in a few words; --json prints all."""
     facts = entry.facts
     command = facts.get("command")
     if isinstance(command, list):

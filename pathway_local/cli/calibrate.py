@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from pathway_local.cli.command_help import CASES, RATERS, Command, option
 from pathway_local.cli.figures import rubrics_with, tell_empty, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, Run
 from pathway_local.cli.terminal import MIN_GROUP, check_new
@@ -15,30 +16,44 @@ from pathway_local.statistics.prediction_powered import Target
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+EXAMPLES = """\
+pathway-local calibrate my.run --against author --assume-random
+pathway-local calibrate my.run --against author --assume-random --by chatbot"""
 
-@app.command()
+
+@app.command(cls=Command, epilog=EXAMPLES)
 def calibrate(
     run: Run,
-    against: Annotated[str, typer.Option(metavar="NAME", help="The people whose labels count: a rater or a group.")],
-    judge: Annotated[list[str], typer.Option(help="The judge to correct; default: all local judges.")] = [],  # noqa: B006
-    rubric: Annotated[str | None, typer.Option(help="A rubric of the run; default: all that they labelled.")] = None,
+    against: Annotated[str, option("NAME", "The rater or group of people whose labels count.", RATERS)],
+    judge: Annotated[
+        list[str], option("NAME", "Judge to correct; repeat for more (default: all local judges).", RATERS)
+    ] = [],  # noqa: B006
+    rubric: Annotated[
+        str | None, option("RUBRIC", "Only this rubric; default: all that they labelled.", RATERS)
+    ] = None,
     target: Annotated[
-        Target, typer.Option(help="The mean of the cases in this file, or of the population behind them.")
+        Target,
+        option(
+            "TARGET",
+            "file: estimate the mean of the run's own cases. population: of all cases that they are a random "
+            "sample of.",
+            CASES,
+        ),
     ] = "file",
     assume_random: Annotated[
-        bool, typer.Option("--assume-random", help="Labels did not come from `sample`, but were drawn at random.")
+        bool, option("", "The labels are a random sample, although `sample` did not draw it.", CASES, "--assume-random")
     ] = False,
     cluster: Cluster = "",
-    by: Annotated[str, typer.Option(metavar="COLUMN", help="The same for each value of this column.")] = "",
+    by: Annotated[str, option("COLUMN", "Also correct for each value of this column.", CASES)] = "",
     min_group: MinGroup = MIN_GROUP,
     as_json: AsJson = False,
     out: Figures = None,
     force: Force = False,
 ) -> None:
-    """Tell what people would have given on average, from a judge's scores of all cases and their labels of some.
+    """Estimate the mean score that people would give, from a judge's scores of all cases and people's labels of some.
 
-    The labels have to be a random sample, as `pathway-local sample` draws them; cases that were picked for any
-    other reason, such as those of the divergence list, can't stand for the others.
+    The labels must be a random sample, as `pathway-local sample` draws it. Cases picked for another reason, such as
+    those that `divergence` lists, can't represent the rest.
     """
     check_new(out, force=force)
     plan = CalibrationPlan(against, judge, target, assume_random, cluster, by, min_group)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from pathway_local.cli.command_help import CASES, RATERS, Command, option
 from pathway_local.cli.figures import rubrics_with, tell_empty, write_and_show
 from pathway_local.cli.options import AsJson, Figures, Force, RubricOfRun, Run
 from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new, talk
@@ -15,24 +16,31 @@ from pathway_local.runs.run_file import RunFile
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+EXAMPLES = """\
+pathway-local compare my.run --between chatbot=v1,v2 --pair-by question_id
+pathway-local compare my.run --between chatbot=v1,v2 --pair-by question_id \\
+    --margin 0.2 --out compared.csv"""
 
-@app.command()
+
+@app.command(cls=Command, epilog=EXAMPLES)
 def compare(
     run: Run,
-    between: Annotated[str, typer.Option(metavar="COLUMN=A,B", help="The two to compare, such as chatbot=v1,v2.")],
-    pair_by: Annotated[str, typer.Option(metavar="COLUMN", help="What both were given alike, such as question_id.")],
+    between: Annotated[str, option("COLUMN=A,B", "The two values to compare, e.g. chatbot=v1,v2.", CASES)],
+    pair_by: Annotated[str, option("COLUMN", "Column that names the shared question, e.g. question_id.", CASES)],
     rubric: RubricOfRun = None,
-    rater: Annotated[list[str], typer.Option(help="Only by these raters; once for each.")] = [],  # noqa: B006
+    rater: Annotated[list[str], option("NAME", "Only this rater; repeat for more.", RATERS)] = [],  # noqa: B006
     cluster: Annotated[
-        str, typer.Option(metavar="COLUMN", help="What questions depend on each other by: students, topics.")
+        str, option("COLUMN", "Column that groups related questions, e.g. student or topic.", CASES)
     ] = "",
-    margin: Annotated[float, typer.Option(min=0.0, help="A difference in points that is no matter.")] = 0.0,
-    min_group: Annotated[int, typer.Option(min=1, help="Leave out comparisons of fewer pairs.")] = MIN_GROUP,
+    margin: Annotated[
+        float, option("POINTS", "Differences up to this many points count as equal.", CASES, min=0.0)
+    ] = 0.0,
+    min_group: Annotated[int, option("N", "Leave out comparisons of fewer pairs.", CASES, min=1)] = MIN_GROUP,
     as_json: AsJson = False,
     out: Figures = None,
     force: Force = False,
 ) -> None:
-    """Show which of two chatbots does better on the same questions, by each rater, and how sure that is."""
+    """Show which of two chatbots each rater scores higher on the same questions, with intervals."""
     check_new(out, force=force)
     check_finite(margin, "--margin")
     column, first, second = _sides(between)

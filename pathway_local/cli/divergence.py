@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from pathway_local.cli.command_help import Command, option
 from pathway_local.cli.figures import draw
 from pathway_local.cli.options import AsJson, RubricOfRun, Run
 from pathway_local.cli.terminal import data, print_json
@@ -16,18 +17,22 @@ from pathway_local.runs.run_rubrics import rubrics_named
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+EXAMPLES = """\
+pathway-local divergence my.run
+pathway-local divergence my.run --top 5 --json"""
 
-@app.command()
+
+@app.command(cls=Command, epilog=EXAMPLES)
 def divergence(
     run: Run,
     rubric: RubricOfRun = None,
-    top: Annotated[int, typer.Option(min=0, help="How many cases to show, the furthest apart first.")] = 20,
+    top: Annotated[int, option("N", "Show so many cases, the furthest apart first.", min=0)] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Show where raters part: the patterns of their scores, and the cases that people should look at first.
+    """Show where raters disagree: the patterns of their scores, and the cases to look at first.
 
-    Shows case ids and each rater's words. Cases picked from this list are no sample: their labels can't
-    calibrate a judge.
+    The output holds case ids and each rater's words. Cases picked from this list are not a random sample, so their
+    labels can't calibrate a judge.
     """
     with RunFile.read(run) as read:
         rubrics = rubrics_named(read, rubric)

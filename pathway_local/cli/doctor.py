@@ -1,4 +1,4 @@
-"""`pathway-local doctor`: what is wrong here, and how to mend it."""
+"""`pathway-local doctor`: what is wrong here, and how to fix it."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -9,6 +9,7 @@ from rich.text import Text
 
 from pathway_local.check import Check
 from pathway_local.checks.doctor.examine import examine
+from pathway_local.cli.command_help import Command, option
 from pathway_local.cli.options import AsJson, Models
 from pathway_local.cli.terminal import data, print_json, talk
 from pathway_local.errors import EngineError
@@ -17,19 +18,25 @@ MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("PROBLEM
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+EXAMPLES = """\
+pathway-local doctor
+pathway-local doctor my.run --judge qwen3-8b"""
 
-@app.command()
+
+@app.command(cls=Command, epilog=EXAMPLES)
 def doctor(
-    target: Annotated[Path | None, typer.Argument(help="A run file or a cases file.", show_default=False)] = None,
+    target: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="A run file or a cases file.", show_default=False)
+    ] = None,
     judge: Annotated[
-        str | None, typer.Option("--judge", "-j", help="A judge's name, or a model folder; default: demo.")
+        str | None, option("NAME", "A judge's name or model folder; default: demo.", "", "--judge", "-j")
     ] = None,
     models: Models = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look at this machine and a judge, and at a run or a cases file if one is named: a line each, with the fix.
+    """Check this machine and a judge, and a run or cases file if you name one; print how to fix what is wrong.
 
-    Exit code 5 where there is a problem.
+    Exit code 5 if there is a problem.
     """
     found: list[Check] = []
     for check in examine(target, judge, models):

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from pathway_local.cli.command_help import Command, option
 from pathway_local.cli.export_note import note_export
 from pathway_local.cli.options import Force, Run
 from pathway_local.cli.private_reading import read_privately
@@ -19,21 +20,21 @@ from pathway_local.sheets.tables import check_table
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+EXAMPLES = """\
+pathway-local export my.run --out verdicts.csv
+pathway-local export my.run --onto examples/pathway-answer.csv --out new.csv"""
 
-@app.command()
+
+@app.command(cls=Command, epilog=EXAMPLES)
 def export(
     run: Run,
-    out: Annotated[Path, typer.Option(help=".csv, .tsv, .jsonl, .xlsx or .parquet; - for CSV to stdout.")],
-    onto: Annotated[
-        Path | None, typer.Option(help="The sheet that the cases came from: its rows, with columns added.")
-    ] = None,
-    id_column: Annotated[str | None, typer.Option("--id", help="With --onto: the column with the cases' ids.")] = None,
-    pseudonyms: Annotated[
-        Path | None, typer.Option(metavar="KEYFILE", help="With --onto: the key of the run's pseudonyms.")
-    ] = None,
+    out: Annotated[Path, option("FILE", ".csv, .tsv, .jsonl, .xlsx or .parquet; - prints CSV.")],
+    onto: Annotated[Path | None, option("FILE", "Copy this cases file and add the scores to its rows.")] = None,
+    id_column: Annotated[str | None, option("COLUMN", "With --onto: column with the cases' ids.", "", "--id")] = None,
+    pseudonyms: Annotated[Path | None, option("KEYFILE", "With --onto: key of the run's pseudonyms.")] = None,
     force: Force = False,
 ) -> None:
-    """Write a run's verdicts to a file."""
+    """Write a run's verdicts to a file, or into a copy of the cases file."""
     if onto is None:
         check_table(out, force=force)
     else:

@@ -8,6 +8,6 @@ from pathway_local.results.export import record_export
 
 
 def note_export(run: Path, out: Path) -> None:
-    """Record in the run's audit trail that this command wrote `out`; if the run can't be written, tell the user."""
+    """Record in the run's audit trail that this command wrote `out`, or tell the user that it can't be recorded."""
     if not record_export(run, out, sys.argv):
-        notice(f"{run} can't be written to, so this export is not in its audit trail")
+        notice(f"{run} is read-only, so its audit trail does not record this export")

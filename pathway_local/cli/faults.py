@@ -1,4 +1,4 @@
-"""Faults of the program itself: told by their kind and place, since an exception's own words may quote a case."""
+"""Reports bugs of the program by their kind and place, since an exception's message may quote a case."""
 
 import sys
 import threading
@@ -9,21 +9,21 @@ from pathway_local import __version__
 from pathway_local.cli.terminal import talk
 
 FAULT = 70
-"""Exit code of a fault, as in sysexits.h."""
+"""Exit code of a bug, EX_SOFTWARE of sysexits.h."""
 
 _FRAMES = 3
 
 
 def tell_fault(error: BaseException) -> None:
-    """One line for a person, and the innermost places for whoever mends it."""
+    """Print one line for the user, and the innermost places for whoever fixes it."""
     talk.print(f"fault: pathway-local {__version__} failed ({type(error).__name__})", style="bold red")
     for frame in traceback.extract_tb(error.__traceback__)[-_FRAMES:]:
         talk.print(f"       {Path(frame.filename).name}:{frame.lineno} in {frame.name}")
-    talk.print("       What was judged is stored. Please report these lines: they hold no text of a case.")
+    talk.print("       What was judged is stored. Please report these lines: they hold no case text.")
 
 
 def keep_texts_out_of_tracebacks() -> None:
-    """Let exceptions that nothing catches, in threads as well, be told without their words."""
+    """Report uncaught exceptions, in threads too, without their messages."""
     sys.excepthook = lambda kind, error, trace: tell_fault(error)
     threading.excepthook = _in_thread
     sys.unraisablehook = _unraisable

@@ -1,5 +1,6 @@
-"""`pathway-local hosted`: the way to a hosted judge, by a file and without a connection."""
+"""`pathway-local hosted`: writes batch files for hosted judges, without a connection."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +8,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from pathway_local.cli.options import CasesOption, Force, IdColumn, KeyFile, Map, RunToBe
+from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, Command, Group, option
+from pathway_local.cli.options import CasesOption, Force, IdColumn, KeyFile, Map, RubricIfSeveral, RunToBe
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import need_consent, pairs, talk
 from pathway_local.ratings.cases_given import Given
@@ -16,43 +18,53 @@ from pathway_local.ratings.service_schema import Service
 
 NAMES = {"openai": "OpenAI", "anthropic": "Anthropic"}
 
+EXAMPLES = """\
+pathway-local hosted export my.run --cases examples/pathway-answer.csv \\
+    --service openai --model their-model --out requests.jsonl
+pathway-local hosted export my.run --cases examples/pathway-answer.csv \\
+    --service anthropic --model their-model --out ten.jsonl --only 10 --yes"""
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
 
 
-@app.callback()
+@app.callback(cls=Group, epilog=EXAMPLES)
 def hosted() -> None:
     """Write a run's prompts as a batch file for a hosted judge. The program itself never connects to one."""
 
 
-@app.command()
+@app.command(cls=Command, epilog=EXAMPLES)
 def export(
     run: RunToBe,
     cases: CasesOption,
-    service: Annotated[Service, typer.Option(help="Whose batch format; vLLM's run-batch takes openai's.")],
-    model: Annotated[str, typer.Option(help="The service's name of the model.")],
-    out: Annotated[Path, typer.Option(help="The batch file, such as requests.jsonl.")],
-    rubric: Annotated[str | None, typer.Option(help="The rubric, where the run has not just one.")] = None,
-    only: Annotated[str, typer.Option(help="N cases drawn at random, or those with COLUMN=VALUE.")] = "",
+    service: Annotated[
+        Service, option("SERVICE", "Format of the batch file: openai (also for `vllm run-batch`) or anthropic.", JUDGE)
+    ],
+    model: Annotated[str, option("NAME", "What the service calls the model.", JUDGE)],
+    out: Annotated[Path, option("FILE", "The batch file, e.g. requests.jsonl.", OUTPUT)],
+    rubric: RubricIfSeveral = None,
+    only: Annotated[
+        str, option("WHICH", "A number of cases to draw at random, or COLUMN=VALUE (default: all cases).", CASES)
+    ] = "",
     id_column: IdColumn = None,
     mapping: Map = [],  # noqa: B006
     pseudonyms: KeyFile = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
+    yes: Annotated[bool, option("", "Do not ask first.", PRIVACY, "--yes")] = False,
     force: Force = False,
 ) -> None:
-    """Write the very same prompts as a batch file, that you may send to a hosted judge by your own means.
+    """Write a judge's exact prompts as a batch file that you can send to a hosted judge yourself.
 
-    Cases get random ids; which is which stays in the run, and `import` reads the results back.
+    Cases get random ids. The run stores which case each one is, so that `import` can read the results.
     """
     read_privately(cases, run)
     given = Given(run, cases, rubric, id_column, pairs(mapping, "--map"), pseudonyms)
     with HostedRequests.open(RequestPlan(given, service, model, out, only), force=force) as requests:
         _warn(requests, service)
         if not yes:
-            question = "May these texts be written to a file that is meant to leave?"
-            need_consent(question, "nothing is written", "Give --yes if these texts may leave.")
+            question = "Write these texts to a file that is meant to leave your institution?"
+            need_consent(question, "nothing was written", "Give --yes if these texts may leave.")
         requests.write(sys.argv)
     talk.print(f"written: {out}")
-    talk.print(f"Its results come back by: pathway-local import {run} FILE --kind hosted --rater NAME")
+    talk.print(f"To import the results: pathway-local import {shlex.quote(str(run))} FILE --kind hosted --rater NAME")
 
 
 def _warn(requests: HostedRequests, service: Service) -> None:
@@ -61,8 +73,8 @@ def _warn(requests: HostedRequests, service: Service) -> None:
     lines = [
         f"{plan.out} will hold the texts of {leaving.cases:,} cases ({leaving.characters:,} characters) in clear:",
         f"  each case's {', '.join(leaving.inputs)}, and the rubric {leaving.rubric}.",
-        f"  Sent to {name}, they leave your house and are under {name}'s terms, not yours.",
-        "  Names, ids or student records that stand inside a text go along. Case ids and other columns do not.",
+        f"  Sent to {name}, they leave your institution and are under {name}'s terms, not yours.",
+        "  Names, ids or student records inside a text leave too. Case ids and other columns do not.",
     ]
     if leaving.echoed:
         lines.append(

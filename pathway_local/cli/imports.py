@@ -1,4 +1,4 @@
-"""`pathway-local import`: what people or a hosted judge said."""
+"""`pathway-local import`: ratings by people and verdicts of hosted judges."""
 
 import sys
 from collections.abc import Iterator
@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
-from pathway_local.cli.options import IdColumn, KeyFile, Run
+from pathway_local.cli.command_help import CASES, RATERS, Command, option
+from pathway_local.cli.options import IdColumn, KeyFile, RubricIfSeveral, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import data, notice, table, talk
 from pathway_local.errors import RatingsError
@@ -21,27 +22,34 @@ SHOWN_PROBLEMS = 200
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+EXAMPLES = """\
+pathway-local import my.run examples/pathway-answer.csv --kind human \\
+    --rater author --score expected_score
+pathway-local import my.run results.jsonl --kind hosted --rater their-judge"""
 
-@app.command(name="import")
+
+@app.command(name="import", cls=Command, epilog=EXAMPLES)
 def import_(
     run: Run,
-    file: Annotated[Path, typer.Argument(help="Ratings, or a batch service's results.", show_default=False)],
-    kind: Annotated[Literal["human", "hosted"], typer.Option(help="Who rated: people, or a hosted judge.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Ratings, or a batch service's results.")],
+    kind: Annotated[
+        Literal["human", "hosted"], option("KIND", "human or hosted: people rated, or a hosted judge.", RATERS)
+    ],
     rater: Annotated[
-        str | None, typer.Option(help="The rater's name, or that of the group where the file names its raters.")
+        str | None, option("NAME", "Name of the rater; of their group if the file names its raters.", RATERS)
     ] = None,
-    rubric: Annotated[str | None, typer.Option(help="The rubric that was rated by, where the run has several.")] = None,
+    rubric: RubricIfSeveral = None,
     id_column: IdColumn = None,
     pseudonyms: KeyFile = None,
     score: Annotated[
-        list[str], typer.Option(help="A column of scores, or SCORE=COLUMN; once for each score or evaluator.")
+        list[str], option("COLUMN", "Column of scores, or SCORE=COLUMN; repeat for each score or evaluator.", CASES)
     ] = [],  # noqa: B006
 ) -> None:
-    """Bring in what people or a hosted judge said of a run's cases: all of a file, or nothing.
+    """Import what people or a hosted judge said about a run's cases: the whole file, or nothing.
 
-    Files may be long (a row for each rating) or wide (a column for each evaluator, named with --score), filled
-    rating sheets, results of OpenAI's or Anthropic's batch services or of `vllm run-batch`, or a table with a
-    column `reply` of raw replies.
+    FILE may be a filled rating sheet; a long table (a row for each rating) or a wide one (a column for each
+    evaluator, named with --score); the results of OpenAI's or Anthropic's batch services or of `vllm run-batch`; or a
+    table with raw replies in a column `reply`.
     """
     read_privately(file, run)
     key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
@@ -57,12 +65,12 @@ def import_(
 
 
 def show(found: Imported) -> None:
-    """Print what was stored for each rater, and how raw replies kept to their format."""
+    """Print what was stored for each rater, and how many raw replies break their format."""
     rows = [
         [each.name, str(each.verdicts), str(each.failures.total() or ""), str(each.unchanged or "")]
         for each in found.raters
     ]
-    data.print(table(f"imported under {found.rubric}", ["rater", "verdicts", "failed", "there before"], rows))
+    data.print(table(f"imported under {found.rubric}", ["rater", "verdicts", "failed", "already imported"], rows))
     for line in _remarks(found):
         data.print(line)
     for said in found.notices:
@@ -76,13 +84,13 @@ def _remarks(found: Imported) -> Iterator[str]:
             yield _format_line(each)
             yield from (f"{each.name}: {count} with {kind}" for kind, count in each.breaks.most_common())
     if found.blanks:
-        yield f"{found.blanks} places without a rating"
+        yield f"{found.blanks} cells left empty"
 
 
 def _format_line(rater: ImportedRater) -> str:
     share = rater.broken / rater.replies
-    spaced = f", {rater.spaced} differ in spacing alone" if rater.spaced else ""
+    spaced = f", {rater.spaced} differ only in spacing" if rater.spaced else ""
     return (
         f"{rater.name}: {rater.broken} of {rater.replies} replies break the format ({share:.1%}), "
-        f"{rater.exact} keep it to the letter{spaced}"
+        f"{rater.exact} keep it exactly{spaced}"
     )

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
+from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, REPLY, Command, option
 from pathway_local.cli.export_note import note_export
-from pathway_local.cli.options import IdColumn, Map, Models
+from pathway_local.cli.options import IdColumn, Map
 from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
@@ -36,12 +36,16 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 SOME_FAILED = 1
 THINK = "--think"
 
-OF_RATERS = ("judge", "rater", "detail", "samples", "temperature", "seed", "think", "engine", "deterministic")
-"""Options that say what a rater is: a run that goes on has its own."""
+OF_RATERS = ("judges", "rater", "detail", "samples", "temperature", "seed", "think", "engine", "deterministic")
+"""Options that define a rater: a run that continues has its own raters."""
+
+EXAMPLES = """\
+pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run
+pathway-local judge examples/pathway-answer.csv --run my.run --keep chatbot"""
 
 
-class _Judge(TyperCommand):
-    """Takes `--think` with a number or without one, which Typer's own options can't."""
+class _Judge(Command):
+    """Lets `--think` come with or without a number, which Typer's own options can't."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(_with_budget(args)))
@@ -54,71 +58,90 @@ def _with_budget(arguments: Sequence[str]) -> Iterator[str]:
             yield "auto"
 
 
-@app.command(cls=_Judge)
+@app.command(cls=_Judge, epilog=EXAMPLES)
 def judge(
     ctx: typer.Context,
-    cases: Annotated[Path, typer.Argument(help="Cases: .csv, .tsv, .jsonl, .parquet or .xlsx.", show_default=False)],
-    rubric: Annotated[list[str], typer.Option("--rubric", "-r", help="A rubric's name, or a rubric file.")] = [],  # noqa: B006
-    judge: Annotated[
-        list[str],
-        typer.Option("--judge", "-j", help="A judge's name or folder; default: the run's, else demo."),
-    ] = [],  # noqa: B006
-    run: Annotated[Path | None, typer.Option(help="The run file; one that exists goes on where it ended.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the verdicts here, too (- for stdout).")] = None,
+    cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .parquet or .xlsx.")],
     id_column: IdColumn = None,
     mapping: Map = [],  # noqa: B006
-    keep: Annotated[list[str], typer.Option(help="A metadata column to keep in the run, or all.")] = [],  # noqa: B006
-    detail: Annotated[Detail, typer.Option(help="How much of the format the judge writes.")] = "full",
-    samples: Annotated[int, typer.Option(min=1, max=100, help="Replies drawn per case and averaged.")] = 1,
-    temperature: Annotated[float | None, typer.Option(min=0, max=5, help="Default: the rubric's, else 0.")] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=2**63, help="Seed of what is drawn; default: the rubric's, else 0.")
+    keep: Annotated[
+        list[str], option("COLUMN", "Metadata column to keep in the run, or all; repeat for more.", CASES)
+    ] = [],  # noqa: B006
+    truncate: Annotated[str | None, option("INPUT", "Input to cut at its end if a prompt is too long.", CASES)] = None,
+    strict: Annotated[bool, option("", "Stop at the first invalid row.", CASES, "--strict")] = False,
+    rubrics: Annotated[
+        list[str], option("RUBRIC", "A rubric's name or file; repeat for more.", JUDGE, "--rubric", "-r")
+    ] = [],  # noqa: B006
+    judges: Annotated[
+        list[str],
+        option(
+            "JUDGE",
+            "A judge's name or folder; repeat for more (default: the run's, else demo).",
+            JUDGE,
+            "--judge",
+            "-j",
+        ),
+    ] = [],  # noqa: B006
+    rater: Annotated[
+        str | None, option("NAME", "The judge's name as a rater; default: the judge's own.", JUDGE)
     ] = None,
-    truncate: Annotated[str | None, typer.Option(help="The input whose end is cut where a prompt is too long.")] = None,
-    think: Annotated[
-        str, typer.Option(THINK, metavar="[TOKENS]", help="Let the judge think first, for so many tokens at most.")
-    ] = "0",
-    engine: Annotated[str, typer.Option(help=f"One of {', '.join(engine_names())}.")] = "auto",
+    models: Annotated[
+        Path | None, option("FILE", "Your own models.yaml; it overrides built-in entries.", JUDGE)
+    ] = None,
+    engine: Annotated[str, option("ENGINE", f"One of {', '.join(engine_names())}.", JUDGE)] = "auto",
     deterministic: Annotated[
-        bool, typer.Option("--deterministic", help="The same verdict alone and in any batch, on GPUs that can; slower.")
+        bool, option("", "Give the same verdict in any batch, on GPUs that can; slower.", JUDGE, "--deterministic")
     ] = False,
-    seal: Annotated[Wanted, typer.Option(help="How the engine is kept off networks.")] = "auto",
-    models: Models = None,
-    rater: Annotated[str | None, typer.Option(help="The rater's name in the run; default: the judge's.")] = None,
     allow_references: Annotated[
-        bool, typer.Option("--allow-references", help="Look up ${env:} and ${file:} in rubric files.")
+        bool, option("", "Resolve ${env:NAME} and ${file:NAME} in rubric files.", JUDGE, "--allow-references")
     ] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first row that is no case.")] = False,
-    without_text: Annotated[bool, typer.Option("--without-text", help="Store scores alone, no words.")] = False,
-    pseudonyms: Annotated[
-        Path | None, typer.Option(metavar="KEYFILE", help="Replace ids by hashes with this key, made if missing.")
+    detail: Annotated[
+        Detail,
+        option("DETAIL", "How much the judge writes: full, through-score (stop after the last score) or score.", REPLY),
+    ] = "full",
+    samples: Annotated[int, option("N", "Replies to draw for each case and average.", REPLY, min=1, max=100)] = 1,
+    temperature: Annotated[
+        float | None, option("X", "Sampling temperature; default: the rubric's, else 0.", REPLY, min=0, max=5)
     ] = None,
+    seed: Annotated[
+        int | None, option("N", "Seed for sampling; default: the rubric's, else 0.", REPLY, min=0, max=2**63)
+    ] = None,
+    think: Annotated[
+        str,
+        option("[TOKENS]", "Let the judge think first, for at most so many tokens.", REPLY, THINK, show_default=False),
+    ] = "0",
+    run: Annotated[Path | None, option("RUN", "The run file; an existing run is continued.", OUTPUT)] = None,
+    out: Annotated[Path | None, option("FILE", "Also write the verdicts to this file (- prints CSV).", OUTPUT)] = None,
+    force: Annotated[
+        bool, option("", "Replace a file at --out or --engine-log that is not ours.", OUTPUT, "--force")
+    ] = False,
+    as_json: Annotated[bool, option("", "Print the summary as JSON.", OUTPUT, "--json")] = False,
     engine_log: Annotated[
-        Path | None, typer.Option(help="Write here all that the engine prints while it loads; no case text.")
+        Path | None, option("FILE", "Write everything that the engine prints while it loads; no case text.", OUTPUT)
+    ] = None,
+    seal: Annotated[
+        Wanted, option("SEAL", "Keep the engine off networks: auto (as far as possible), required or off.", PRIVACY)
+    ] = "auto",
+    without_text: Annotated[
+        bool, option("", "Store scores only, not what the judge writes.", PRIVACY, "--without-text")
+    ] = False,
+    pseudonyms: Annotated[
+        Path | None, option("KEYFILE", "Replace ids by hashes with this key; a missing key file is made.", PRIVACY)
     ] = None,
     strict_permissions: Annotated[
-        bool, typer.Option("--strict-permissions", help="Refuse files that others can read.")
+        bool, option("", "Refuse files that other users can read.", PRIVACY, "--strict-permissions")
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace a file at --out or --engine-log that is not ours.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Judge the cases of a file under one or more rubrics.
 
-    An existing run goes on with its own rubrics, judge and settings: what it has judged is skipped.
+    An existing run continues with its own rubrics, judges and settings; it skips what it has judged already.
     """
-    where = run or default_run(cases, out)
-    if out is not None:
-        check_table(out, force=force or is_judges_own(where, out))  # else the same command could not go on
-    if where.exists() and not rubric:
-        _check_own(ctx)
     plan = Plan(
         cases=cases,
-        run=where,
-        rubrics=rubric,
+        run=run or default_run(cases, out),
+        rubrics=rubrics,
         allow_references=allow_references,
-        judges=judge,
+        judges=judges,
         rater=rater,
         registry=models,
         id_column=id_column,
@@ -138,17 +161,26 @@ def judge(
         pseudonyms=pseudonyms,
         engine_log=engine_log,
     )
-    tell_exposed(cases, where, strict=strict_permissions)
-    _close_off(plan.seal)
+    _check(ctx, plan, out, force=force)
+    tell_exposed(cases, plan.run, strict=strict_permissions)
+    _close_off(seal)
     if engine_log:
         make_log(engine_log, force=force)
-        notice(f"{engine_log} gets all that the engine writes while it loads; no case text: nothing is judged then")
-    tallies = _judged(plan)
-    _report(tallies, where, out, force=force, as_json=as_json)
+        notice(f"{engine_log} gets everything that the engine prints while it loads, before it gets any case")
+    _report(_judged(plan), plan.run, out, force=force, as_json=as_json)
+
+
+def _check(ctx: typer.Context, plan: Plan, out: Path | None, *, force: bool) -> None:
+    """Refuse what can't go well, before any work. Raises UsageError, OutputExists."""
+    if out is not None:
+        # The same command must be able to continue, so it may replace what it wrote itself.
+        check_table(out, force=force or is_judges_own(plan.run, out))
+    if plan.run.exists() and not plan.rubrics:
+        _refuse_ignored(ctx)
 
 
 def _judged(plan: Plan) -> list[Tally]:
-    """Do what the plan asks, with its progress shown; leaves the program where it is stopped. Raises PathwayError."""
+    """Run the job and show its progress; exit if a signal stopped it. Raises PathwayError."""
     progress, tallies = JobProgress(), list[Tally]()
     with listening(progress):
         try:
@@ -156,43 +188,43 @@ def _judged(plan: Plan) -> list[Tally]:
         except KeyboardInterrupt:
             progress.signal = progress.signal or signal.SIGINT
     if progress.stopped():
-        _say_head(plan.run)
-        talk.print(f"stopped. The same command goes on: {shlex.join(['pathway-local', *sys.argv[1:]])}")
+        _print_head(plan.run)
+        talk.print(f"stopped. To continue: {shlex.join(['pathway-local', *sys.argv[1:]])}")
         raise typer.Exit(INTERRUPTED)
     return tallies
 
 
-def _check_own(ctx: typer.Context) -> None:
-    """Refuse options of raters where none is named to judge under: they would be ignored. Raises UsageError."""
-    for option in ctx.command.params:
-        source = ctx.get_parameter_source(option.name or "")
-        if option.name in OF_RATERS and source and source.name == "COMMANDLINE":
+def _refuse_ignored(ctx: typer.Context) -> None:
+    """Refuse options that define a rater if no rubric is named: they would be ignored. Raises UsageError."""
+    for param in ctx.command.params:
+        source, name = ctx.get_parameter_source(param.name or ""), param.opts[0]
+        if param.name in OF_RATERS and source and source.name == "COMMANDLINE":
             raise UsageError(
-                f"{option.opts[0]} says what a rater is, and without --rubric a run goes on with its own raters",
-                f"Leave {option.opts[0]} out, or name the rubric that another rater is to judge under.",
+                f"{name} would define a new rater, and without --rubric a run continues with its own raters",
+                f"Add --rubric to judge with {name}, or leave {name} out.",
             )
 
 
 def _close_off(wanted: Wanted) -> None:
-    """Keep this process, which holds the cases' texts, from opening sockets. Raises SealError."""
+    """Prevent this process, which will read the cases, from opening sockets. Raises SealError."""
     if wanted == "required":
         tried = try_seal()
         require(tried["seal"], tried["seal_limit"])
     if wanted == "off":
-        notice("not sealed, as asked for: the engine's libraries can reach the network")
+        notice("not sealed, as you asked: the engine's libraries can reach the network")
     else:
         close_off(required=wanted == "required")
 
 
-def _say_head(run: Path) -> None:
+def _print_head(run: Path) -> None:
     if run.exists():
         with RunFile.read(run) as read:
-            talk.print(f"audit trail ends with {AuditTrail(read.database).head()} (worth keeping elsewhere)")
+            talk.print(f"audit hash {AuditTrail(read.database).head()} (store it elsewhere to detect tampering later)")
 
 
 def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: bool, as_json: bool) -> None:
     if again := sum(tally.rejudged for tally in tallies):
-        notice(f"{again} cases were judged again: their texts have changed")
+        notice(f"{again} cases were judged again because their texts changed")
     with RunFile.read(where) as read:
         if out is not None:
             for remark in export(read, out, force=force or is_judges_own(where, out)):
@@ -202,7 +234,7 @@ def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: b
         note_export(where, out)
     if str(out) != "-":
         print_json(found.as_json()) if as_json else show(found)
-    _say_head(where)
+    _print_head(where)
     talk.print(f"run: {where}" + (f"   verdicts: {out}" if out and str(out) != "-" else ""))
     if any(tally.failures for tally in tallies):
         raise typer.Exit(SOME_FAILED)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from pathway_local.cli.command_help import Command, Group, option
 from pathway_local.cli.options import AsJson, Models
 from pathway_local.cli.terminal import INTERRUPTED, data, notice, print_json, table, talk
 from pathway_local.errors import EngineError, UsageError
@@ -14,20 +15,37 @@ from pathway_local.judges.memory import Fit, Gpu, advice, case_formula, fits
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.system.machine import GB, this_machine
 
+LIST = """\
+pathway-local judges list
+pathway-local judges list --json"""
+SHOW = """\
+pathway-local judges show qwen3-8b
+pathway-local judges show /models/my-judge"""
+FIT = """\
+pathway-local judges fit qwen3-8b --gpu 24
+pathway-local judges fit llama-3.3-70b --gpu 80 --prompt 2000 --reply 500"""
+CHECK = """\
+pathway-local judges check demo
+pathway-local judges check /models/my-judge --template chatml"""
+FETCH = """\
+pathway-local judges fetch qwen3-8b
+pathway-local judges fetch my-judge --models my-models.yaml"""
+
 app = typer.Typer(
+    cls=Group,
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
     help="List, show, fit, check and fetch judges.",
+    epilog="pathway-local judges list\npathway-local judges show qwen3-8b",
 )
 
+Name = Annotated[str, typer.Argument(metavar="JUDGE", help="A judge's name, NAME:VARIANT, or a folder with a model.")]
 
-Name = Annotated[str, typer.Argument(help="A judge's name, NAME:VARIANT, or a model folder.", show_default=False)]
 
-
-@app.command(name="list")
+@app.command(name="list", cls=Command, epilog=LIST)
 def list_judges(models: Models = None, as_json: AsJson = False) -> None:
-    """List the judges of the registry, and which of them are here and fit this machine."""
+    """List the known judges, and say which of them are on this disk and fit this machine."""
     machine = this_machine()
     cards = list(judge_cards(load_registry(models), machine))
     if as_json:
@@ -54,9 +72,9 @@ def _row(card: JudgeCard) -> list[str]:
     ]
 
 
-@app.command()
+@app.command(cls=Command, epilog=SHOW)
 def show(name: Name, models: Models = None, as_json: AsJson = False) -> None:
-    """Show all that is known of a judge, and what was read from its folder."""
+    """Show a judge's entry and what its folder adds."""
     card = judge_card(load_registry(models).get(name), this_machine())
     if as_json:
         print_json(card.as_json())
@@ -78,7 +96,7 @@ def _variant(spec: JudgeSpec, name: str) -> list[str]:
 
 def _remarks(card: JudgeCard) -> list[str]:
     spec = card.spec
-    gate = "Gated: accept its terms on its page of the hub, and log in with `hf auth login`, before `judges fetch`."
+    gate = "Gated: before `judges fetch`, accept its terms on its page of the hub and log in with `hf auth login`."
     return [
         *([f"Label: {spec.label}"] if spec.label else []),
         *([f"Notes: {spec.notes}"] if spec.notes else []),
@@ -89,16 +107,16 @@ def _remarks(card: JudgeCard) -> list[str]:
     ]
 
 
-@app.command()
+@app.command(cls=Command, epilog=FIT)
 def fit(
     name: Name,
-    gpu: Annotated[float | None, typer.Option(min=1, help="Memory of the GPU in GB; default: this machine's.")] = None,
-    prompt: Annotated[int, typer.Option(min=1, help="Tokens of a prompt.")] = 4000,
-    reply: Annotated[int, typer.Option(min=1, help="Tokens of a verdict.")] = 1000,
+    gpu: Annotated[float | None, option("GB", "Memory of the GPU; default: this machine's.", min=1)] = None,
+    prompt: Annotated[int, option("N", "Tokens of a prompt.", min=1)] = 4000,
+    reply: Annotated[int, option("N", "Tokens of a reply.", min=1)] = 1000,
     models: Models = None,
     as_json: AsJson = False,
 ) -> None:
-    """Reckon how many cases a judge holds at once on a GPU, in each of its precisions."""
+    """Estimate how many cases a GPU can judge at once, for each of a judge's precisions."""
     spec = load_registry(models).get(name)
     found = fits(spec, Gpu(gpu if gpu is not None else _own_gpu()), prompt, reply)
     said = advice(spec, found)
@@ -113,13 +131,13 @@ def fit(
         data.print(f"What a case keeps: {formula}.", soft_wrap=True)
     data.print(said, soft_wrap=True)
     if any(one.checkpoint.estimated for one in found):
-        data.print("~ reckoned from the number of parameters: no such weights are listed")
+        data.print("~ estimated from the number of parameters: the registry lists no such weights")
 
 
 def _own_gpu() -> float:
     gpus = this_machine().gpus
     if not gpus or gpus[0].total is None:
-        raise UsageError("this machine shows no GPU whose memory is known", "Give --gpu, such as --gpu 24.")
+        raise UsageError("found no GPU with a known memory size on this machine", "Give its size, such as --gpu 24.")
     return gpus[0].total / GB
 
 
@@ -150,17 +168,17 @@ def _fit_json(one: Fit) -> dict[str, object]:
     }
 
 
-@app.command()
+@app.command(cls=Command, epilog=CHECK)
 def check(
     name: Name,
     template: Annotated[
-        str | None, typer.Option(help="Write this default chat template into the judge's folder, which has none.")
+        str | None, option("NAME", "Write this default chat template into the judge's folder, which has none.")
     ] = None,
     models: Models = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check, without loading it, that a judge is whole and ready; show the prompt of a sample case."""
-    # Imported here: transformers alone takes seconds, which the other commands need not wait for.
+    """Check that a judge is complete and ready, without loading it; show the prompt of a sample case."""
+    # Imported here: transformers takes seconds to import, and the other commands don't need it.
     from pathway_local.checks.judge_check import check_judge
     from pathway_local.judges.default_template import write_template
 
@@ -176,7 +194,7 @@ def check(
     else:
         rows = [[c.name, c.status, c.found] for c in report.checks]
         data.print(table(spec.name, ["check", "", "found"], rows, left=3))
-        # Below the table, not in it: a command that is broken over lines can't be copied.
+        # Below the table, not in it: a command broken over lines can't be pasted.
         for c in report.checks:
             if c.fix:
                 data.print(f"{c.name}: {c.fix}", soft_wrap=True)
@@ -187,15 +205,14 @@ def check(
         raise typer.Exit(EngineError.exit_code)
 
 
-@app.command()
+@app.command(cls=Command, epilog=FETCH)
 def fetch(name: Name, models: Models = None) -> None:
-    """Fetch a judge's weights from the model hub: the only command that uses the network.
+    """Fetch a judge's weights from the model hub. This is the only command that uses the network.
 
-    Only safetensors and the files that describe model, tokenizer and chat template are taken, at the entry's
-    revision. Interrupted, it fetches what is missing when it is run again.
+    It takes the entry's revision: safetensors, and the files that describe model, tokenizer and chat template. If it
+    is interrupted, run it again to fetch the rest.
     """
-    # The hub's client, which reads this when it is imported, tells the hub less of this machine; it is for this
-    # command alone.
+    # The hub's client reads this when it is imported, and then tells the hub less about this machine.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     from pathway_local.judges.fetch import check_source, registry_line
     from pathway_local.judges.fetch import fetch as take
@@ -203,7 +220,7 @@ def fetch(name: Name, models: Models = None) -> None:
     spec = load_registry(models).get(name)
     check_source(spec)
     if spec.revision is None:
-        notice(f"the entry of {spec.name} names no revision: the newest is taken")
+        notice(f"the entry of {spec.name} names no revision: fetching the newest")
     talk.print(f"fetching {spec.source}; licence: {spec.licence}")
     try:
         folder, record = take(spec)
@@ -211,5 +228,5 @@ def fetch(name: Name, models: Models = None) -> None:
         talk.print(f"stopped. To go on: pathway-local judges fetch {name}")
         raise typer.Exit(INTERRUPTED) from None
     talk.print(f"fetched: {folder}")
-    talk.print("To insist on these very files, put this into your models.yaml:")
+    talk.print("To accept only these exact files, put this into your models.yaml:")
     data.print(registry_line(spec, record), soft_wrap=True)

@@ -5,18 +5,34 @@ from typing import Annotated
 
 import typer
 
-Run = Annotated[Path, typer.Argument(help="A run file.", show_default=False)]
-RunToBe = Annotated[Path, typer.Argument(help="A run file; a new one where --rubric is given.", show_default=False)]
-CasesOption = Annotated[Path, typer.Option(help="The cases file.")]
-IdColumn = Annotated[str | None, typer.Option("--id", help="The column with the cases' ids.")]
-Map = Annotated[list[str], typer.Option("--map", help="INPUT=COLUMN where names differ.")]
-KeyFile = Annotated[Path | None, typer.Option(metavar="KEYFILE", help="The key of the run's pseudonyms.")]
-Models = Annotated[Path | None, typer.Option(help="A registry of your own over ours.")]
-RubricOfRun = Annotated[str | None, typer.Option(help="A rubric of the run; default: all.")]
-Cluster = Annotated[
-    str, typer.Option(metavar="COLUMN", help="What cases depend on each other by: students, conversations.")
+from pathway_local.cli.command_help import CASES, OUTPUT, PRIVACY, RATERS, option
+
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]
+RunToBe = Annotated[Path, typer.Argument(metavar="RUN", help="The run file; with --rubric it may be a new one.")]
+CasesOption = Annotated[Path, option("FILE", "The cases file.", CASES)]
+IdColumn = Annotated[str | None, option("COLUMN", "Column with the cases' ids.", CASES, "--id")]
+Map = Annotated[
+    list[str],
+    option("INPUT=COLUMN", "Column to read an input from, if their names differ; repeat for each.", CASES, "--map"),
 ]
-MinGroup = Annotated[int, typer.Option(min=1, help="With --by: leave out groups of fewer cases.")]
-Figures = Annotated[Path | None, typer.Option(help="Write every figure to this .csv, .xlsx or .jsonl file.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+KeyFile = Annotated[Path | None, option("KEYFILE", "Key of the run's pseudonyms.", PRIVACY)]
+Models = Annotated[Path | None, option("FILE", "Your own models.yaml; it overrides built-in entries.")]
+RubricOfRun = Annotated[str | None, option("RUBRIC", "Only this rubric; default: all.", RATERS)]
+RubricIfSeveral = Annotated[
+    str | None,
+    option("RUBRIC", "The rubric; needed if the run has several.", RATERS),
+]
+Cluster = Annotated[
+    str,
+    option("COLUMN", "Column that groups related cases, e.g. student or conversation.", CASES),
+]
+MinGroup = Annotated[
+    int,
+    option("N", "With --by: leave out groups of fewer cases.", CASES, min=1),
+]
+Figures = Annotated[
+    Path | None,
+    option("FILE", "Write every figure to this .csv, .xlsx or .jsonl file.", OUTPUT),
+]
+Force = Annotated[bool, option("", "Replace the output file if it exists.", OUTPUT, "--force")]
+AsJson = Annotated[bool, option("", "Print JSON instead of tables.", OUTPUT, "--json")]

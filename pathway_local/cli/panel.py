@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from pathway_local.cli.command_help import Command, option
 from pathway_local.cli.options import Run
 from pathway_local.cli.terminal import data, table
 from pathway_local.results.panel import Rule, make_panel
@@ -12,17 +13,21 @@ from pathway_local.runs.run_file import RunFile
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+EXAMPLES = """\
+pathway-local panel my.run --name both --of demo,author
+pathway-local panel my.run --name middle --of demo,author --rule median"""
 
-@app.command()
+
+@app.command(cls=Command, epilog=EXAMPLES)
 def panel(
     run: Run,
-    name: Annotated[str, typer.Option(help="The panel's name as a rater.")],
-    of: Annotated[str, typer.Option(help="Its members, separated by commas.")],
-    rule: Annotated[Rule, typer.Option(help="What is made of the members' scores.")] = "mean",
+    name: Annotated[str, option("NAME", "Name of the new rater.")],
+    of: Annotated[str, option("NAMES", "Raters to combine, separated by commas.")],
+    rule: Annotated[Rule, option("RULE", "mean, median or majority of their scores.")] = "mean",
 ) -> None:
-    """Make a rater of others: their mean, median or majority on each case, with the spread.
+    """Combine several raters into one: their mean, median or majority on each case, with the spread.
 
-    Given again, it follows what its members have said since.
+    Give the same command again to bring the panel up to date with its members.
     """
     members = [member.strip() for member in of.split(",") if member.strip()]
     with RunFile.open(run) as opened:

@@ -1,4 +1,4 @@
-"""What every command does before it reads cases: it tells who else can, and keeps itself off the network."""
+"""Warns of cases files that others can read, and keeps a command off the network before it reads cases."""
 
 from pathlib import Path
 
@@ -10,14 +10,14 @@ from pathway_local.system.private_file import exposed_to
 
 
 def read_privately(*files: Path) -> None:
-    """Tell of files that others can read, then give up sockets until this process ends. Raises CasesError."""
-    # In this order: the names of a directory service's groups come through a socket.
+    """Warn of files that others can read, then give up sockets until this process ends. Raises CasesError."""
+    # In this order: a directory service needs a socket to tell us the names of groups.
     tell_exposed(*files)
     close_off()
 
 
 def tell_exposed(*files: Path, strict: bool = False) -> None:
-    """Tell of files that others can read; `strict` refuses them. Raises CasesError."""
+    """Warn of files that others can read, or refuse them if `strict`. Raises CasesError."""
     for path in files:
         try:
             others = exposed_to(path) if path.exists() else ""
@@ -30,8 +30,8 @@ def tell_exposed(*files: Path, strict: bool = False) -> None:
 
 
 def close_off(*, required: bool = False) -> None:
-    """Keep this process, which will hold the cases' texts, from opening sockets. Raises SealError if it is required."""
+    """Prevent this process, which will read cases, from opening sockets; if `required`, raise SealError if it can't."""
     if not give_up_sockets():
         if required:
-            raise SealError("the kernel filters no system calls for this process, which holds the cases", NO_FILTER)
-        notice("this kernel filters no system calls: nothing but our own code keeps this process off the network")
+            raise SealError("this kernel can't keep the process that reads the cases from opening sockets", NO_FILTER)
+        notice("this kernel filters no system calls: only our own code keeps this process off the network")

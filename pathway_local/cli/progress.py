@@ -1,4 +1,4 @@
-"""How a judging job is shown while it runs, and how a signal ends it."""
+"""Shows a job's progress while it runs, and lets a signal end it."""
 
 import signal
 import time
@@ -14,11 +14,11 @@ from pathway_local.judging.loop import Tally
 from pathway_local.system.private_process import STOPPING, heeded_of
 
 PLAIN_SECONDS = 10.0
-"""Seconds between two lines of progress where there is no terminal."""
+"""Seconds between two lines of progress without a terminal."""
 
 
 class JobProgress:
-    """A job's watcher: a bar on a terminal, a plain line now and then elsewhere."""
+    """Shows a job's progress: a bar on a terminal, elsewhere a plain line now and then."""
 
     def __init__(self) -> None:
         self.signal = 0
@@ -33,7 +33,7 @@ class JobProgress:
         notice(message)
 
     def begin(self, rater: str, total: int | None) -> None:
-        """Show a judge that begins."""
+        """Show that a judge begins with `total` cases, None if unknown."""
         self.end()
         self._began, self._total, self._rater = time.monotonic(), total, rater
         if talk.is_terminal:
@@ -48,11 +48,11 @@ class JobProgress:
             self._bar.add_task(rater, total=total, figures="")
 
     def ready(self) -> None:
-        """Count its pace from now on: loading is not judging."""
+        """Measure the pace from now on, without the time for loading."""
         self._began = time.monotonic()
 
     def watch(self, tally: Tally) -> None:
-        """Show how far it has come."""
+        """Show how many cases are done."""
         now = time.monotonic()
         if self._bar:
             self._bar.update(self._bar.task_ids[0], completed=tally.done, figures=self._figures(tally, now))
@@ -62,11 +62,11 @@ class JobProgress:
                 self._tell(tally, now)
 
     def stopped(self) -> bool:
-        """Whether a signal asked to end."""
+        """Whether a signal asked the job to end."""
         return bool(self.signal)
 
     def end(self) -> None:
-        """Take the bar away, and tell what was not told yet."""
+        """Remove the bar, and print the last figures if they were not printed yet."""
         if self._bar:
             self._bar.stop()
             self._bar = None
@@ -98,7 +98,7 @@ def listening(progress: JobProgress) -> Iterator[None]:
         if progress.signal:
             raise KeyboardInterrupt
         progress.signal = number
-        talk.print(Text("stopping: what is judged is kept; once more to stop at once"))
+        talk.print(Text("stopping: verdicts so far are kept; interrupt again to stop at once"))
 
     before = {number: signal.signal(number, heard) for number in heeded_of(STOPPING)}
     try:
@@ -106,5 +106,5 @@ def listening(progress: JobProgress) -> Iterator[None]:
     finally:
         progress.end()
         for number, handler in before.items():
-            # Once asked to stop, it only has to say where things stand.
+            # After a request to stop, the command only has to report where it stands: a third signal must not cut that.
             signal.signal(number, signal.SIG_IGN if progress.signal else handler)

@@ -1,10 +1,11 @@
-"""`pathway-local purge`: texts, or all that is known of cases, are removed from a run."""
+"""`pathway-local purge`: removes texts, or everything about cases, from a run."""
 
 import sys
 from typing import Annotated
 
 import typer
 
+from pathway_local.cli.command_help import Command, option
 from pathway_local.cli.options import Run
 from pathway_local.cli.terminal import need_consent, talk
 from pathway_local.errors import UsageError
@@ -26,36 +27,40 @@ OUT_OF_REACH = (
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+EXAMPLES = """\
+pathway-local purge my.run --text
+pathway-local purge my.run --all --yes"""
 
-@app.command()
+
+@app.command(cls=Command, epilog=EXAMPLES)
 def purge(
     run: Run,
-    text: Annotated[bool, typer.Option("--text", help="What raters wrote; scores stay.")] = False,
+    text: Annotated[bool, option("", "Remove what raters wrote; scores stay.", "", "--text")] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Ids, metadata, scores and texts of all cases; jobs' commands.")
+        bool, option("", "Remove ids, metadata, scores and texts of all cases, and jobs' commands.", "", "--all")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
+    yes: Annotated[bool, option("", "Do not ask first.", "", "--yes")] = False,
 ) -> None:
-    """Remove texts, or all that is known of cases, from a run for good. That it was done stays in its audit trail."""
+    """Remove texts, or everything about cases, from a run for good. The audit trail records that you did."""
     if not (text or everything):
-        raise UsageError("nothing is named to be removed", "Give --text or --all.")
+        raise UsageError("you did not say what to remove", "Give --text or --all.")
     what: What = "all" if everything else "text"
     with RunFile.read(run) as read:
         files = exported(read)
     if not yes:
-        named = "all that it knows of its cases" if what == "all" else "all that raters wrote"
+        named = "everything about its cases" if what == "all" else "everything that raters wrote"
         question = f"Remove {named} from {run}? This can't be undone."
-        need_consent(question, "nothing is removed", "Give --yes: it can't be undone.")
+        need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
     for name, count in remove(run, what, sys.argv).items():
         talk.print(f"removed: {count} {name}")
     if everything:
-        talk.print("stays in the run:")
+        talk.print("the run keeps:")
         for kept in STAYS:
             talk.print(f"  {kept}")
-    talk.print("out of reach, and for you to remove:")
+    talk.print("remove these yourself, they are out of reach:")
     for place in OUT_OF_REACH:
         talk.print(f"  {place}")
     if files:
         talk.print(f"  exported from this run: {', '.join(files)}")
     for part in left_parts(run.absolute().parent):
-        talk.print(f"  half written by a command that was killed, or that is still writing: {part}")
+        talk.print(f"  half-written by a command that was killed or is still writing: {part}")

@@ -8,7 +8,8 @@ import typer
 
 from pathway_local.adopt.adoption import adopt as adopt_prompt
 from pathway_local.adopt.finding import Finding
-from pathway_local.cli.options import Models
+from pathway_local.cli.command_help import Command, Group, option
+from pathway_local.cli.options import Force, Models
 from pathway_local.cli.terminal import check_new, data, notice, print_json, table
 from pathway_local.errors import RubricError, UsageError, WeightsMissing
 from pathway_local.judges.placement import sure_context
@@ -23,34 +24,46 @@ from pathway_local.rubrics.output_format import layout_text
 from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, read_prompt
 from pathway_local.system.output_file import output_file
 
+LIST = """\
+pathway-local rubrics list
+pathway-local rubrics list | grep follow-up"""
+SHOW = """\
+pathway-local rubrics show pathway-answer
+pathway-local rubrics show groundedness --schema"""
+ADOPT = """\
+pathway-local rubrics adopt my-prompt.txt
+pathway-local rubrics adopt my-prompt.txt -o my-rubric.prompty"""
+CHECK = """\
+pathway-local rubrics check pathway-answer --judge demo
+pathway-local rubrics check ./my-rubric.prompty --grammar"""
+
 app = typer.Typer(
+    cls=Group,
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
     help="List, show, adopt and check rubrics.",
+    epilog="pathway-local rubrics list\npathway-local rubrics show pathway-answer",
 )
 
-Name = Annotated[str, typer.Argument(help="A rubric's name, or a rubric file.", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="RUBRIC", help="A rubric's name, or a rubric file.")]
 References = Annotated[
-    bool, typer.Option("--allow-references", help="Look ${env:…} and ${file:…} in the front matter up.")
+    bool, option("", "Resolve ${env:NAME} and ${file:NAME} in the file's front matter.", "", "--allow-references")
 ]
+Schema = Annotated[bool, option("", "Print only the JSON Schema of its output.", "", "--schema")]
 
 
-@app.command(name="list")
+@app.command(name="list", cls=Command, epilog=LIST)
 def list_rubrics() -> None:
-    """List the rubrics that ship with the package."""
+    """List the built-in rubrics."""
     rubrics = [load_rubric(name) for name in builtin_names()]
     rows = [[r.name, ", ".join(r.inputs), ", ".join(r.format.scores), r.description] for r in rubrics]
     data.print(table("", ["rubric", "inputs", "scores", "what it judges"], rows, left=4))
 
 
-@app.command()
-def show(
-    name: Name,
-    as_schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of its output alone.")] = False,
-    references: References = False,
-) -> None:
-    """Show a rubric: its inputs, scores and output, and its text."""
+@app.command(cls=Command, epilog=SHOW)
+def show(name: Name, as_schema: Schema = False, references: References = False) -> None:
+    """Show a rubric's inputs, scores, output format and text."""
     rubric = load_rubric(name, references=references)
     if as_schema:
         print_json(rubric.format.schema())
@@ -65,16 +78,18 @@ def show(
         print_text(f"{turn.role} turn", turn.template)
 
 
-@app.command()
+@app.command(cls=Command, epilog=ADOPT)
 def adopt(
-    file: Annotated[Path, typer.Argument(help="A prompt: .prompty, .txt, .md, any text.", show_default=False)],
-    out: Annotated[Path | None, typer.Option("--output", "-o", help="The rubric file to write.")] = None,
-    layout: Annotated[str, typer.Option(help="score-line: the usual format, for a text that asks for none.")] = "",
-    force: Annotated[bool, typer.Option("--force", help="Replace the rubric file if it is there.")] = False,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A prompt: .prompty, .txt, .md or any other text.")],
+    out: Annotated[Path | None, option("FILE", "The rubric file to write.", "", "--output", "-o")] = None,
+    layout: Annotated[
+        str, option("LAYOUT", "score-line: the usual output format, for a prompt that asks for none.")
+    ] = "",
+    force: Force = False,
 ) -> None:
-    """Find a prompt's inputs and output format, and write it as a rubric with its text untouched."""
+    """Find a prompt's inputs and output format, and write it as a rubric; its text stays as it is."""
     if layout not in ("", "score-line"):
-        raise UsageError(f"there is no layout {layout!r}", "There is one: --layout score-line.")
+        raise UsageError(f"unknown layout {layout!r}", "Use --layout score-line, or leave it out.")
     check_new(out, force=force)
     prompt = read_prompt(file)
     if is_criteria(prompt.decode("utf-8", "replace")):
@@ -85,30 +100,30 @@ def adopt(
         table(f"Found in {file}", ["what", "found", "line", "not certain"], [*map(_row, adoption.findings)], left=4)
     )
     if out is None:
-        notice("nothing is written: give -o NEW.prompty")
+        notice("nothing was written: give -o NEW.prompty")
         return
     with output_file(out, force=force) as rubric:
         rubric.write(adoption.data)
     notice(f"wrote {out}")
     if adoption.unsettled:
-        notice(f"{adoption.unsettled} point(s) are not settled: correct the lines below each # UNSETTLED mark of {out}")
+        notice(f"{adoption.unsettled} point(s) are not settled: correct the lines below each # UNSETTLED mark in {out}")
         return
     try:
         load_rubric(str(out))
     except RubricError as error:
-        notice(f"it is no rubric yet, as what the file itself declares does not fit: {error}. {error.hint}")
+        notice(f"the file's own declarations make it an invalid rubric: {error}. {error.hint}")
 
 
-@app.command()
+@app.command(cls=Command, epilog=CHECK)
 def check(
     name: Name,
-    judge: Annotated[str, typer.Option(help="Count tokens as this judge does.")] = "",
-    grammar: Annotated[bool, typer.Option("--grammar", help="Print the grammar of its replies alone.")] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of its output alone.")] = False,
+    judge: Annotated[str, option("NAME", "Count tokens with this judge's tokenizer.")] = "",
+    grammar: Annotated[bool, option("", "Print only the grammar of its replies.", "", "--grammar")] = False,
+    schema: Schema = False,
     models: Models = None,
     references: References = False,
 ) -> None:
-    """Look a rubric over: inputs, format, lengths, an example, and what its prompts have in common."""
+    """Check a rubric: its inputs, output format, lengths, an example reply, and how much its prompts share."""
     rubric = load_rubric(name, references=references)
     if grammar:
         data.print(rubric.format.reply(example_inputs(rubric)).grammar(), soft_wrap=True, end="")
@@ -177,7 +192,7 @@ def _note(score: ScoreField, value: int) -> str:
 
 
 def print_text(title: str, text: str) -> None:
-    """A heading and a text as it is."""
+    """Print a heading, and a text as it is."""
     if text:
         data.print(f"\n{title}", style="bold")
         data.print(text, soft_wrap=True)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from pathway_local.cli.command_help import Command, option
 from pathway_local.cli.figures import draw, tell_empty
 from pathway_local.cli.options import AsJson, MinGroup, Run
 from pathway_local.cli.terminal import MIN_GROUP, notice, print_json, talk
@@ -14,15 +15,19 @@ from pathway_local.runs.run_file import RunFile
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+EXAMPLES = """\
+pathway-local summary my.run
+pathway-local summary my.run --by chatbot --min-group 5"""
 
-@app.command()
+
+@app.command(cls=Command, epilog=EXAMPLES)
 def summary(
     run: Run,
-    by: Annotated[str, typer.Option(help="A metadata column that the run keeps: one row for each of its values.")] = "",
+    by: Annotated[str, option("COLUMN", "One row for each value of this column of the run.")] = "",
     min_group: MinGroup = MIN_GROUP,
     as_json: AsJson = False,
 ) -> None:
-    """Show scores, confidence and failures of a run."""
+    """Show the scores, confidence and failures of a run."""
     with RunFile.read(run) as read:
         tell_empty(read, by)
         found = summarize(read, by, min_group)

@@ -1,4 +1,4 @@
-"""What the commands share in talking to people: errors and notices on stderr, data on stdout."""
+"""What commands print: errors and notices on stderr, data on stdout."""
 
 import json
 import math
@@ -21,14 +21,14 @@ from pathway_local.system.output_file import check_output
 
 PIPE_WIDTH = 120
 INTERRUPTED = 130
-"""The exit code of a command that a signal ended."""
+"""Exit code of a command that a signal ended."""
 
 MIN_GROUP = 10
-"""Groups of fewer cases are left out of tables: what is said of few may tell what one of them got."""
+"""Tables leave out groups of fewer cases: the figures of a few may reveal what one of them got."""
 
 
 class _Stderr(TextIOBase):
-    """What is said goes to stderr as long as there is somebody: a job must not end with its terminal or its pipe."""
+    """Writes to stderr while someone reads it: a job must not end because its terminal or pipe is gone."""
 
     encoding = "utf-8"
 
@@ -53,12 +53,12 @@ class _Stderr(TextIOBase):
 
     @property
     def _stream(self) -> TextIO:
-        """The stream itself: while a progress bar is shown, `sys.stderr` leads back to us."""
+        """The real stream: while a progress bar is shown, `sys.stderr` leads back to us."""
         stream: TextIO = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
         return stream
 
     def _nowhere(self) -> None:
-        """What the stream still holds would fail again when the program ends, and change its exit code."""
+        """Discard what the stream still holds: flushing it at the end would fail again and change the exit code."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self.fileno())
         os.close(nowhere)
@@ -66,25 +66,25 @@ class _Stderr(TextIOBase):
             self._stream.flush()
 
 
-# What is printed is printed as it is: a file's name can look like markup, or like an emoji's.
+# No markup and no emoji: a file's name can look like either.
 talk = Console(file=cast(TextIO, _Stderr()), markup=False, emoji=False, highlight=False, soft_wrap=True)
 data = Console(markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def complain(error: PathwayError) -> None:
-    """One line that says what is wrong, and one that says what to do."""
+    """Print what is wrong in one line, and what to do in another."""
     talk.print(Text.assemble(("error: ", "bold red"), str(error)))
     if error.hint:
         talk.print(Text(f"       {error.hint}"))
 
 
 def notice(message: str) -> None:
-    """One line that the user should see."""
+    """Print one line that the user should see."""
     talk.print(Text(f"note: {message}"))
 
 
 def print_json(value: object) -> None:
-    """Data for machines."""
+    """Print data for machines."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
@@ -107,12 +107,12 @@ def pairs(given: Sequence[str], option: str) -> Mapping[str, str]:
     split = [item.partition("=") for item in given]
     for name, sign, value in split:
         if not (name and sign and value):
-            raise UsageError(f"{option} {name}{sign}{value} is not NAME=COLUMN", f"Such as {option} question=Query.")
+            raise UsageError(f"{option} {name}{sign}{value} is not INPUT=COLUMN", f"Such as {option} question=Query.")
     return {name: value for name, _, value in split}
 
 
 def need_consent(question: str, refusal: str, hint: str) -> None:
-    """Ask before a step that takes a yes. Raises UsageError without one, with `hint` where nobody is there to ask."""
+    """Ask for a yes. Raises UsageError without one, with `hint` if nobody is there to ask."""
     if not sys.stdin.isatty():
         raise UsageError(f"{refusal} without a yes", hint)
     if not typer.confirm(question, default=False, err=True):
@@ -120,12 +120,12 @@ def need_consent(question: str, refusal: str, hint: str) -> None:
 
 
 def check_finite(value: float, option: str) -> None:
-    """Refuse what is called a number and is none. Raises UsageError."""
+    """Refuse infinity and NaN. Raises UsageError."""
     if not math.isfinite(value):
-        raise UsageError(f"{option} {value} is no number", f"Such as {option} 0.1.")
+        raise UsageError(f"{option} {value} is not a finite number", f"Give a number, such as {option} 0.1.")
 
 
 def check_new(path: Path | None, *, force: bool) -> None:
-    """Refuse what can't be written, before any work is done. Raises OutputExists, UsageError."""
+    """Refuse an output file that can't be written, before any work. Raises OutputExists, UsageError."""
     if path is not None and str(path) != "-":
         check_output(path, force=force)

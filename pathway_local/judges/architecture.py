@@ -1,4 +1,4 @@
-"""What a model keeps in memory for each token, read from its `config.json`.
+"""Reads from a model's `config.json` what the model keeps in memory for each token.
 
 An attention layer keeps a key and a value of every token (Vaswani et al. 2017), fewer heads of them under
 grouped-query attention (Ainslie et al. 2023), one compressed vector under latent attention (DeepSeek-V2,
@@ -35,7 +35,7 @@ class Attention:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Recurrent layers: each keeps `size` bytes per case, however long the case is."""
+    """Recurrent layers: each keeps `size` bytes per case, whatever its length."""
 
     layers: int
     size: int
@@ -43,7 +43,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """What decides how many cases fit beside the weights. `full` layers keep every token."""
+    """The layers that keep something of a case. `full` layers keep every token."""
 
     full: Attention
     sliding: Attention | None = None
@@ -61,7 +61,7 @@ def text_config(config: Config) -> dict[str, object]:
 
 
 def class_names(config: Config) -> list[str]:
-    """The model classes that a config names, any of which can run it."""
+    """The model classes that a config names; any of them can run it."""
     given = config.get("architectures")
     return [str(name) for name in given] if isinstance(given, list) else []
 
@@ -76,7 +76,7 @@ def whole(config: Config, *keys: str) -> int | None:
 
 
 def architecture(config: Config) -> Architecture | None:
-    """Read a model's `config.json`; None where it does not say enough."""
+    """The layers that a `config.json` describes; None if it does not say enough."""
     text = text_config(config)
     kinds = _layer_kinds(text)
     heads = whole(text, "num_attention_heads", "n_head")
@@ -98,7 +98,7 @@ def architecture(config: Config) -> Architecture | None:
 
 
 def context(config: Config) -> int | None:
-    """The most tokens that the model was made for."""
+    """The most tokens that the model supports."""
     return whole(text_config(config), "max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 
 

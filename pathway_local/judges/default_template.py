@@ -1,4 +1,4 @@
-"""Chat templates for judges that come without one. None is ever used unasked: a wrong one spoils every score."""
+"""Chat templates for judges that come without one. We use none unasked: a wrong one spoils every score."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ FILE = "chat_template.jinja"
 
 @dataclass(frozen=True, slots=True)
 class DefaultTemplate:
-    """The usual template of a family; `marks` are the tokens that give the family away."""
+    """The usual template of a family; `marks` are the tokens that identify the family."""
 
     name: str
     marks: tuple[str, ...]
@@ -69,7 +69,7 @@ TEMPLATES = {
         ),
     )
 }
-"""By name, those that a vocabulary gives away first; `plain` holds for any."""
+"""By name. Those that a vocabulary identifies come first; `plain` fits any."""
 
 
 def default_template(vocabulary: Collection[str] | Mapping[str, int]) -> DefaultTemplate:
@@ -78,19 +78,19 @@ def default_template(vocabulary: Collection[str] | Mapping[str, int]) -> Default
 
 
 def write_template(folder: Path, name: str) -> Path:
-    """Put the default template of that name into a judge's folder that has none: a person's yes to it.
+    """Write the default template of that name into a judge's folder that has none.
 
-    It counts as a part of the judge from then on, also in its hash. Raises UnknownName, UsageError.
+    From then on it is part of the judge and of its hash. Raises UnknownName, UsageError.
     """
     if name not in TEMPLATES:
         raise UnknownName("chat template", name, TEMPLATES)
     if chat_template(folder):
-        raise UsageError(f"{folder} holds a chat template already", "It is used as it is: leave --template out.")
+        raise UsageError(f"{folder} already has a chat template", "Leave --template out: the judge uses its own.")
     path = folder / FILE
     try:
         with whole_file(path) as file:
             file.write(TEMPLATES[name].text.encode())
     except OSError as error:
-        hint = "Copy the folder to where you may write, and name the copy."
+        hint = "Copy the folder to a place where you can write, and name the copy."
         raise UsageError(f"{path} can't be written: {error.strerror}", hint) from None
     return path

@@ -1,7 +1,7 @@
-"""Fetches a judge's weights from the model hub: the one place of the product that uses a network.
+"""Fetches a judge's weights from the model hub: the only module that uses a network.
 
-Only safetensors, and the JSON and text files that describe model, tokenizer and chat template, are taken. What was
-fetched is recorded beside the weights, so that a copy on another machine can be checked without a network.
+It takes only safetensors, and the JSON and text files that describe model, tokenizer and chat template. A record beside
+the weights lists what was fetched, so that a copy on another machine can be checked without a network.
 """
 
 import errno
@@ -28,14 +28,14 @@ from pathway_local.judges.weights import PACKAGE, check_folder, is_hub_id, model
 from pathway_local.system.machine import GB, free_disk
 
 LEFT = ("*/*", "consolidated*.safetensors")
-"""Never taken: what lies in folders of its own, and second copies of the weights in another layout."""
+"""Never fetched: files in subfolders, and second copies of the weights in another layout."""
 
-_GOES_ON = ": files that are whole stay"
-_STAGE = "Or fetch it on a machine that may, and copy the folder: docs/judges.md says how."
+_GOES_ON = ": complete files are kept"
+_STAGE = "Or fetch it on another machine and copy the folder: see docs/judges.md."
 
 
 class Download(Protocol):
-    """`huggingface_hub.snapshot_download`, as far as it is used here."""
+    """The part of `huggingface_hub.snapshot_download` that we use."""
 
     def __call__(
         self,
@@ -47,14 +47,14 @@ class Download(Protocol):
         ignore_patterns: list[str],
         dry_run: bool,
     ) -> Any:
-        """With `dry_run`, what would be fetched: commit_hash, filename, file_size and will_download of each file."""
+        """With `dry_run`, return commit_hash, filename, file_size and will_download of each file."""
 
 
 def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path, Fetched]:
-    """Fetch a judge's weights into `models_home()`, or what is missing of them; the folder, and its record.
+    """Fetch a judge's weights, or what is missing of them, into `models_home()`; return the folder and its record.
 
-    Raises UsageError for a judge that is no repository of the hub, WeightsMissing with what to do where the
-    weights can't be had, EngineError where their hash is not the registry's.
+    Raises UsageError if the judge is not on the hub, WeightsMissing with what to do if the hub does not give the
+    weights, EngineError if their hash is not the registry's.
     """
     check_source(spec)
     folder = models_home() / spec.name.replace(":", "-")
@@ -62,21 +62,21 @@ def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path
     check_folder(folder, spec.name)
     record = Fetched(spec.source, commit, weights_hash(folder), file_hashes(folder))
     if spec.sha256 and record.sha256 != spec.sha256:
-        said = f"judge {spec.name!r}: what was fetched has the hash {record.sha256}, the registry wants {spec.sha256}"
-        raise EngineError(said, f"Delete {folder} and fetch again; if it stays so, do not use these weights.")
+        said = f"judge {spec.name!r}: the fetched files have the hash {record.sha256}, the registry wants {spec.sha256}"
+        raise EngineError(said, f"Delete {folder} and fetch again; if it is wrong again, do not use them.")
     write_record(folder, record)
     return folder, record
 
 
 def check_source(spec: JudgeSpec) -> None:
-    """Raises UsageError for a judge that does not come from the hub."""
+    """Raise UsageError if a judge does not come from the hub."""
     if not is_hub_id(spec.source):
         where = "comes with the installation" if spec.source.startswith(PACKAGE) else f"is a folder, {spec.source}"
         raise UsageError(f"judge {spec.name!r} {where}: there is nothing to fetch")
 
 
 def registry_line(spec: JudgeSpec, record: Fetched) -> str:
-    """What to put into a registry to insist on these very files; a variant becomes an entry of its own."""
+    """A line for models.yaml that accepts only these exact files; a variant becomes an entry of its own."""
     pinned = f"revision: {record.revision}, sha256: {record.sha256}"
     if ":" in spec.name:
         return f"{spec.name.replace(':', '-')}: {{source: {spec.source}, {pinned}}}"
@@ -84,7 +84,7 @@ def registry_line(spec: JudgeSpec, record: Fetched) -> str:
 
 
 def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
-    """Download what is not there yet; the commit. The first call only asks what there is, and needs the hub."""
+    """Download what is missing and return the commit. The first call only lists the files."""
     try:
         with _no_bars():
             planned = _call(download, spec, spec.revision, folder, dry_run=True)
@@ -94,11 +94,11 @@ def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
         _call(download, spec, commit, folder, dry_run=False)
     except PathwayError:
         raise
-    except Exception as error:  # noqa: BLE001  the client's libraries raise errors of many kinds: each is explained
+    except Exception as error:  # noqa: BLE001  the client's libraries raise many kinds of errors; `explained` knows them
         raise explained(spec, folder, error) from None
     lacking = [file.filename for file in planned if not _whole(folder / file.filename, file.file_size)]
     if lacking:
-        said = f"judge {spec.name!r}: {len(lacking)} of {len(planned)} files are not whole, first {lacking[0]}"
+        said = f"judge {spec.name!r}: {len(lacking)} of {len(planned)} files are incomplete, first {lacking[0]}"
         raise WeightsMissing(said, f"Run `pathway-local judges fetch {spec.name}` again{_GOES_ON}.")
     return commit
 
@@ -116,7 +116,7 @@ def _call(download: Download, spec: JudgeSpec, revision: str | None, folder: Pat
 
 @contextmanager
 def _no_bars() -> Iterator[None]:
-    """Without the client's progress bars, which would show the question what there is as a fetch of its own."""
+    """Hide the client's progress bars, which would show the listing of files as a download."""
     shown = not are_progress_bars_disabled()
     disable_progress_bars()
     try:
@@ -130,7 +130,7 @@ def _commit(spec: JudgeSpec, planned: Sequence[Any]) -> str:
     if not any(file.filename.endswith(".safetensors") for file in planned):
         raise WeightsMissing(
             f"judge {spec.name!r}: {spec.source} holds no safetensors files at this revision",
-            "Pickled weights are never fetched, since reading one can run code: name a source with safetensors.",
+            "We never fetch pickled weights, since reading one can run code: name a source with safetensors.",
         )
     return str(planned[0].commit_hash)
 
@@ -139,8 +139,8 @@ def _check_room(spec: JudgeSpec, planned: Sequence[Any], folder: Path) -> None:
     needed = sum(file.file_size or 0 for file in planned if file.will_download)
     free = free_disk(folder)
     if needed > free:
-        said = f"judge {spec.name!r}: {needed / GB:.1f} GB are to be fetched, and {folder} has {free / GB:.1f} GB free"
-        raise WeightsMissing(said, "Free some, or set XDG_DATA_HOME to a folder on a larger disk.")
+        said = f"judge {spec.name!r}: needs {needed / GB:.1f} GB, but {folder} has {free / GB:.1f} GB free"
+        raise WeightsMissing(said, "Free some space, or set XDG_DATA_HOME to a folder on a larger disk.")
 
 
 def _whole(path: Path, size: int | None) -> bool:
@@ -148,18 +148,18 @@ def _whole(path: Path, size: int | None) -> bool:
 
 
 def explained(spec: JudgeSpec, folder: Path, error: BaseException) -> WeightsMissing:
-    """Why the hub did not give a judge's weights, and what to do. An error's cause counts like itself."""
+    """Why the hub did not give a judge's weights, and what to do; looks at the error and at its causes."""
     chain = list(_chain(error))
     name = f"judge {spec.name!r}"
     again = f"`pathway-local judges fetch {spec.name}` again"
     for each in chain:
         if isinstance(each, GatedRepoError):
-            return WeightsMissing(f"{name}: {spec.source} is gated, and this account may not have it", _gate(again))
+            return WeightsMissing(f"{name}: {spec.source} is gated, and this account has no access", _gate(again))
         if isinstance(each, RevisionNotFoundError):
             said = f"{name}: {spec.source} has no revision {spec.revision}"
             return WeightsMissing(said, "Correct the entry's revision, or leave it out.")
         if isinstance(each, RepositoryNotFoundError):
-            said = f"{name}: the hub knows no {spec.source}, or shows it only to some accounts"
+            said = f"{name}: the hub has no {spec.source}, or shows it only to some accounts"
             return WeightsMissing(said, f"Correct the entry's source, or log in with `hf auth login` and run {again}.")
         if isinstance(each, OfflineModeIsEnabled):
             said = f"{name}: the environment forbids the network (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set)"
@@ -178,8 +178,8 @@ def explained(spec: JudgeSpec, folder: Path, error: BaseException) -> WeightsMis
 
 def _gate(again: str) -> str:
     token = "HF_TOKEN" if "HF_TOKEN" in os.environ else "`hf auth login`"
-    logged = f"check that {token} is of that account" if "HF_TOKEN" in os.environ else f"log in with {token}"
-    return f"Accept its terms on its page of the hub, {logged}, and run {again}."
+    logged = f"check that {token} belongs to that account" if "HF_TOKEN" in os.environ else f"log in with {token}"
+    return f"Accept its terms on its hub page, {logged}, and run {again}."
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -1,4 +1,4 @@
-"""The record that is kept beside fetched weights, so that a copy of them can be checked without a network."""
+"""The record beside fetched weights, by which a copy of them can be checked without a network."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -10,12 +10,12 @@ from pathway_local.system.output_file import output_file
 
 RECORD = "fetched.json"
 TAKEN = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model", "merges.txt")
-"""What is fetched, and recorded: weights, and the texts that describe model, tokenizer and chat template."""
+"""Files to fetch and record: weights, and the texts that describe model, tokenizer and chat template."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What was fetched: its commit, the SHA-256 of all (`weights_hash`) and of each file."""
+    """A fetch: its commit, the SHA-256 of all files (`weights_hash`) and of each."""
 
     source: str
     revision: str
@@ -31,19 +31,19 @@ def read_record(folder: Path) -> Fetched | None:
     found = read_json(path)
     source, revision, sha256, files = (found.get(key) for key in ("source", "revision", "sha256", "files"))
     if not (isinstance(source, str) and isinstance(revision, str) and isinstance(sha256, str)):
-        raise EngineError(f"{path} is no record of a fetch", "Delete it, or fetch the judge again.")
+        raise EngineError(f"{path} is not a valid record of a fetch", "Delete it, or fetch the judge again.")
     named = files if isinstance(files, dict) else {}
     return Fetched(source, revision, sha256, {str(name): str(digest) for name, digest in named.items()})
 
 
 def changed_files(folder: Path, record: Fetched) -> list[str]:
-    """The files of the record that are gone or other than they were, in order."""
+    """The files of the record that are gone or have changed, in order."""
     now = file_hashes(folder)
     return sorted(name for name, digest in record.files.items() if now.get(name) != digest)
 
 
 def write_record(folder: Path, record: Fetched) -> None:
-    """Put the record beside the weights, in place of one that is there. Raises UsageError where it can't be written."""
+    """Write the record beside the weights, over an earlier one. Raises UsageError if it can't be written."""
     with output_file(folder / RECORD, force=True) as file:
         file.write(f"{json.dumps(asdict(record), indent=2)}\n".encode())
 

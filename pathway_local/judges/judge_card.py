@@ -1,4 +1,4 @@
-"""What a person wants to know of a judge before choosing it: its entry, whether it is here, whether it fits."""
+"""What helps a person to choose a judge: its entry, whether its weights are here, and whether it fits."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from pathway_local.system.machine import Machine
 
 @dataclass(frozen=True, slots=True)
 class JudgeCard:
-    """A judge on this machine. Without `folder` its weights are not here; without `placement` it can't run here."""
+    """A judge on this machine. No `folder`: its weights are not here. No `placement`: it can't run here."""
 
     spec: JudgeSpec
     folder: Path | None
@@ -25,7 +25,7 @@ class JudgeCard:
 
     @property
     def licence(self) -> str:
-        """The licence in a few words: what an entry says up to the first remark on it."""
+        """The licence in a few words: the entry's text up to its first remark."""
         return re.split(r" \(| by |;|, ", self.spec.licence)[0]
 
     @property
@@ -41,16 +41,16 @@ class JudgeCard:
 
     @property
     def room(self) -> str:
-        """What fits here, in a sentence's end."""
+        """What fits here, as the end of a sentence."""
         place = self.placement
         if place is None or place.cases is None:
-            return "it can run; how many cases fit is not known: neither its entry nor its config tells its layers"
+            return "it can run; how many cases fit is unknown: neither its entry nor its config describes its layers"
         where = f"on {place.gpus} GPU{'s' * (place.gpus > 1)}" if place.gpus else "without a GPU"
         limit = f", and none longer than {place.context:,} tokens" if place.context < (self.spec.context or 0) else ""
         return f"it runs {where}, {place.cases:,} cases of {usual_tokens(self.spec):,} tokens at once{limit}"
 
     def as_json(self) -> dict[str, JsonValue]:
-        """All of it for machines: the entry's keys, and what was found here."""
+        """The entry's keys, and what was found on this machine."""
         here: dict[str, JsonValue] = {
             "folder": str(self.folder) if self.folder else None,
             "on_disk": self.folder is not None,
@@ -76,7 +76,7 @@ def judge_card(spec: JudgeSpec, machine: Machine) -> JudgeCard:
 
 
 def judge_cards(registry: Registry, machine: Machine) -> Iterator[JudgeCard]:
-    """The cards of all judges, in the registry's order; a judge whose folder is broken is told by its entry alone."""
+    """The cards of all judges in the registry's order; if a folder is broken, the card shows the entry only."""
     for name, entry in registry.specs.items():
         try:
             spec = registry.get(name)
@@ -86,7 +86,7 @@ def judge_cards(registry: Registry, machine: Machine) -> Iterator[JudgeCard]:
 
 
 def facts(spec: JudgeSpec) -> Mapping[str, str]:
-    """The entry in words, in the order of its keys; what is not known is left out."""
+    """The entry in words, in the order of its keys, without those that are unknown."""
     told = spec.model_dump(mode="json", exclude={"name", "inferred", "variants", "notes", "label"}, exclude_none=True)
     told |= {"thinking": spec.thinking.model_dump(mode="json", exclude_defaults=True) if spec.thinking else "never"}
     return {key: _words(value) for key, value in told.items() if value not in ("", [], {})}

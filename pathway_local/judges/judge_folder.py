@@ -14,7 +14,7 @@ SMALL_ENOUGH_FOR_CPU = 3 * 10**9
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 _METHODS = {"fp8": "fp8", "fbgemm_fp8": "fp8", "mxfp4": "mxfp4", "awq": "awq", "gptq": "gptq", "nvfp4": "nvfp4"}
 
-# How families of chat templates open, close and switch off thinking; the first whose marks are all there holds.
+# How families of chat templates open, close and switch off thinking; the first family whose marks all occur wins.
 FAMILIES: tuple[tuple[str, tuple[str, ...], ThinkingSpec], ...] = (
     (
         "harmony",
@@ -59,9 +59,9 @@ FAMILIES: tuple[tuple[str, tuple[str, ...], ThinkingSpec], ...] = (
 
 
 def complete(spec: JudgeSpec, folder: Path) -> JudgeSpec:
-    """The entry with what its folder says in place of what it leaves out; `inferred` tells each such thing.
+    """The entry, completed from its folder; `inferred` lists what was read there.
 
-    Raises EngineError where the folder's config can't be read.
+    Raises EngineError if the folder's config can't be read.
     """
     config = read_json(folder / "config.json")
     told: dict[str, tuple[Any, str]] = {}
@@ -104,7 +104,7 @@ def _sketch(found: Architecture) -> str:
 
 
 def precision(config: Config) -> str | None:
-    """The precision that a model is stored in, by its `config.json`; None where it says none that is known."""
+    """The precision that a model is stored in, by its `config.json`; None if it names none that we know."""
     quantized = config.get("quantization_config")
     if not isinstance(quantized, Mapping):
         text = text_config(config)
@@ -140,15 +140,18 @@ def _template(spec: JudgeSpec, template: str) -> dict[str, tuple[Any, str]]:
     told: dict[str, tuple[Any, str]] = {}
     if not template:
         return told
-    # Either a system turn is spoken of, or every turn is written under its own role's name.
+    # The template knows a system turn if it names one, or if it writes each turn's role by itself.
     speaks = "system" in template or re.search(r"\{\{[^}]*role", template)
     knows_system = speaks and "system role not supported" not in template.lower()
     if "system" not in spec.model_fields_set and not knows_system:
-        told["system"] = "fold", "no system turn in the chat template: its text goes into the user's turn"
+        told["system"] = "fold", "the chat template has no system turn: its text goes into the user's turn"
     if "thinking" in spec.model_fields_set:
         return told
     for family, marks, thinking in FAMILIES:
         if all(mark in template for mark in marks):
-            told["thinking"] = thinking, f"thinks in the manner of {family}, by the chat template; off unless asked for"
+            told["thinking"] = (
+                thinking,
+                f"its chat template can think as {family} does; off unless you give --think",
+            )
             break
     return told

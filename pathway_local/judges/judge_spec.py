@@ -1,4 +1,4 @@
-"""What the registry says of one judge: the keys of an entry in `models.yaml`, each checked."""
+"""A judge's entry in `models.yaml`: its keys and their checks."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ Dtype = Literal["auto", "bfloat16", "float16", "float32"]
 Switch = bool | int | str
 
 FOLDER = "its folder"
-"""Where a judge comes from that no registry names."""
+"""The origin of a judge that no registry file names."""
 
 _SOURCE = re.compile(r"(package:[A-Za-z0-9][\w/-]*|~?/.*|\.{1,2}/.*)", re.ASCII)
 
@@ -36,7 +36,7 @@ class Parameters(_Keys):
 
 
 class SamplingSpec(_Keys):
-    """What the model's maker recommends; judging is at temperature 0 unless someone says otherwise."""
+    """The sampling that the model's maker recommends. We judge at temperature 0 unless the user asks for another."""
 
     temperature: Annotated[float, Field(ge=0, le=5)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -44,11 +44,11 @@ class SamplingSpec(_Keys):
 
 
 class ThinkingSpec(_Keys):
-    """How a judge thinks before it answers, and how it is kept from it.
+    """How to switch a judge's thinking on and off, and the marks around it.
 
-    `off_by` and `on_by` are switches of its chat template. `skip` is what starts the answer when it is not to
-    think and the template does not see to that. `start` is what opens the thinking where the template does
-    not, `end` the token that ends it, `close` what stands between the thinking and the answer, with `end`.
+    `off_by` and `on_by` are switches of its chat template. `skip` starts an answer without thinking, if the template
+    does not. `start` opens the thinking, if the template does not. `end` is the token that ends it; `close` is the
+    whole text between the thinking and the answer, `end` included.
     """
 
     off_by: Mapping[str, Switch] = Field(default_factory=dict)
@@ -62,7 +62,7 @@ class ThinkingSpec(_Keys):
 
     @property
     def closing(self) -> str:
-        """What to write after the thinking, before the answer."""
+        """The text between the thinking and the answer."""
         return self.close or f"{self.end}\n\n"
 
 
@@ -84,13 +84,13 @@ class Recurrent(_Keys):
 
 def _source(text: str) -> str:
     if not is_hub_id(text) and (not _SOURCE.fullmatch(text) or (text.startswith(PACKAGE) and ".." in text)):
-        raise ValueError("is neither owner/name on the model hub nor a folder that begins with /, ./ or ~/")
+        raise ValueError("must be owner/name on the model hub, or a folder that begins with /, ./ or ~/")
     return text
 
 
 def _revision(text: str | None) -> str | None:
     if text is not None and not REVISION.fullmatch(text):
-        raise ValueError("is no commit or branch name")
+        raise ValueError("is not a commit or branch name")
     return text
 
 
@@ -114,10 +114,10 @@ class Variant(_Keys):
 
 
 class RegistryEntry(_Keys):
-    """One entry of a registry file. Only `source` is needed; what is missing is read from the model's folder.
+    """One entry of a registry file. It needs only `source`; the model's folder supplies what is missing.
 
-    `layers`, `kv_heads`, `head_size` (or `latent` for latent attention) describe the attention layers that
-    keep every token; `sliding` and `recurrent` the others. Sizes: tokens, billions of parameters, decimal GB.
+    `layers`, `kv_heads` and `head_size` (or `latent` for latent attention) describe the attention layers that keep
+    every token, `sliding` and `recurrent` the others. Units: tokens, billions of parameters, decimal GB.
     """
 
     source: Source
@@ -165,12 +165,12 @@ class RegistryEntry(_Keys):
     @classmethod
     def _no_foreign_code(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
         if value.get("trust_remote_code"):
-            raise ValueError("asks for trust_remote_code: code that comes with a model is never run")
+            raise ValueError("asks for trust_remote_code, but we never run code that comes with a model")
         return value
 
 
 class JudgeSpec(RegistryEntry):
-    """A judge as the registry knows it. `inferred` tells what was read from its folder, a line each."""
+    """A judge in the registry. `inferred` lists what was read from its folder, a line each."""
 
     name: str
     origin: str = ""
@@ -178,12 +178,12 @@ class JudgeSpec(RegistryEntry):
 
     @property
     def key(self) -> str:
-        """What finds it again: its name in the registry, or the folder that it was named by."""
+        """The name under which the registry finds it again: its own, or its folder."""
         return self.source if self.origin == FOLDER else self.name
 
     @property
     def architecture(self) -> Architecture | None:
-        """What decides the memory that a case takes; None where neither entry nor config say it."""
+        """The layers, which decide the memory of a case; None if neither entry nor config describes them."""
         if self.layers is None or not (self.latent or (self.kv_heads and self.head_size)):
             return None
         full = Attention(self.layers, self.kv_heads or 1, self.head_size or self.latent or 1, latent=self.latent or 0)

@@ -1,11 +1,12 @@
-"""How many cases fit on a GPU beside a judge's weights.
+"""Estimates how many cases fit on a GPU beside a judge's weights.
 
-    memory x utilisation - reserve - weights  =  what is left for cases
+    memory x utilisation - reserve - weights  =  bytes left for cases
     one case  =  full layers x width x tokens  +  sliding layers x width x min(tokens, window)  +  states
 
-in bytes; `width` is what a token keeps in a layer (`architecture`). The engine hands memory out in pages of 16
-tokens; beside recurrent layers a page of the full layers is stretched to the size of one state, and while
-prefixes are cached a case holds two states of each layer (vLLM 0.32, `MambaSpec`, mode "align").
+`width` is what a token keeps in a layer (`architecture`), times the bytes of a number in the cache. vLLM hands memory
+out in pages of 16 tokens. A model with recurrent layers has one pool for pages and states, so vLLM makes a page of its
+full layers as large as one state; and while it caches prefixes, a case holds two states of each recurrent layer
+(vLLM 0.32, `MambaSpec`, mode "align").
 """
 
 from collections.abc import Iterable
@@ -20,13 +21,13 @@ PAGE = 16
 STATES_PER_CASE = 2
 
 CPU_PART = 4
-"""On the processor, a cache takes one part in so many of the free memory at most."""
+"""On the processor, the cache takes at most this fraction of the free memory: 1/CPU_PART."""
 
 CPU_FEW = 1024
-"""Tokens of a short case: what one of them holds is what all do on the processor, where no window saves anything."""
+"""Tokens of a short case. On the processor, where windows save nothing, longer cases take memory in proportion."""
 
-# Bits of one weight as stored, with the scales that go with it: a scale of 16 bits for 32 weights under w4a16,
-# of 8 bits for 32 under mxfp4 and for 16 under nvfp4, of 32 bits for 128 x 128 under fp8.
+# Bits of one stored weight and its share of a scale: 16 bits for 32 weights under w4a16, 8 bits for 32 under mxfp4 and
+# for 16 under nvfp4. A scale of fp8 (32 bits for 128 x 128) adds nothing that counts.
 BITS = {
     "fp32": 32.0,
     "bf16": 16.0,
@@ -39,8 +40,8 @@ BITS = {
     "awq": 4.25,
     "gptq": 4.25,
 }
-# Precisions that vLLM makes of 16-bit weights while it loads them, by the names of its `quantization` setting
-# (vLLM 0.32, config/quantization.py): each part is converted as it arrives, so that the whole never lies in memory.
+# Precisions that vLLM can convert 16-bit weights to while it loads them, by the names of its `quantization` setting
+# (vLLM 0.32, config/quantization.py). It converts part by part, so the 16-bit weights never fill the memory.
 ON_LOADING = {
     "fp8": "fp8",
     "fp8_per_tensor": "fp8",
@@ -55,7 +56,7 @@ COMMON = {"bf16": ("bf16", "fp16"), "fp8": ("fp8", "int8"), "4-bit": ("w4a16", "
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU of `gb` decimal gigabytes. Of its `utilisation`, `reserve_gb` goes to activations and graphs."""
+    """A GPU of `gb` decimal gigabytes. The engine takes `utilisation` of it, `reserve_gb` of that for activations."""
 
     gb: float
     utilisation: float = 0.90
@@ -69,7 +70,7 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Weights in one precision. `estimated`: from the number of parameters, no such files are listed."""
+    """Bytes of weights in one precision. `estimated`: from the number of parameters; no such files are listed."""
 
     judge: str
     precision: str
@@ -79,7 +80,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How a checkpoint fits: bytes of its weights, of one case, and left for cases (below zero: none)."""
+    """How a checkpoint fits on a GPU: bytes `per_case`, and bytes `left` for cases (below zero: none)."""
 
     checkpoint: Checkpoint
     gpu: Gpu
@@ -107,13 +108,14 @@ class Fit:
 
 
 def case_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2) -> float:
-    """Bytes that one case of so many tokens holds; `kv_bytes` is 2 for a 16-bit cache, 1 for fp8."""
+    """Bytes that one case of `tokens` tokens holds; `kv_bytes` is 2 for a 16-bit cache, 1 for fp8."""
     full, state = architecture.full, architecture.state
     page = _page(architecture, kv_bytes)
     held = full.layers * full.width * kv_bytes * _round_up(tokens, page)
     if architecture.sliding:
         held += _window_bytes(architecture.sliding, tokens, kv_bytes)
     if state and full.layers:
+        # vLLM puts recurrent layers into groups as large as that of the full layers; a state takes a page in each.
         groups = -(-state.layers // full.layers)
         held += STATES_PER_CASE * groups * full.layers * full.width * kv_bytes * page
     elif state:
@@ -122,22 +124,22 @@ def case_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2) -> fl
 
 
 def cpu_cache_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2, cases: int = 1) -> int:
-    """Bytes of a cache on the processor for so many cases of so many tokens, and a few to spare.
+    """Bytes of a cache on the processor for `cases` cases of `tokens` tokens, and one short case to spare.
 
-    Prompts are taken whole there, so that a sliding window keeps all of one, too.
+    Prompts are processed whole there, so that even a sliding window keeps all of a prompt.
     """
     few = case_bytes(architecture, CPU_FEW, kv_bytes)
     return int(few * (cases * tokens / CPU_FEW + 1))
 
 
 def cpu_context(architecture: Architecture, cache: float, kv_bytes: int = 2) -> int:
-    """The most tokens of one case that a cache of so many bytes holds on the processor; see `cpu_cache_bytes`."""
+    """The longest case in tokens that `cache` bytes hold on the processor: the inverse of `cpu_cache_bytes`."""
     few = case_bytes(architecture, CPU_FEW, kv_bytes)
     return max(0, int((cache / few - 1) * CPU_FEW))
 
 
 def case_formula(architecture: Architecture, tokens: int, kv_bytes: int = 2) -> str:
-    """How `case_bytes` comes about, in words."""
+    """The arithmetic of `case_bytes` in words."""
     full, parts = architecture.full, []
     if full.layers:
         held = _round_up(tokens, _page(architecture, kv_bytes))
@@ -173,7 +175,7 @@ def _round_up(number: int, step: int) -> int:
 
 
 def checkpoints(spec: JudgeSpec) -> list[Checkpoint]:
-    """The judge's own weights, its variants', and an estimate for each common precision that none of them has."""
+    """The judge's own weights, its variants, and an estimate for each common precision that none of them has."""
     listed = [(f"{spec.name}:{name}", one.precision, one.weights_gb) for name, one in spec.variants.items()]
     found = [_own(spec), *(_checkpoint(spec, *each) for each in listed)]
     there = {one.precision for one in found if one}
@@ -185,7 +187,7 @@ def checkpoints(spec: JudgeSpec) -> list[Checkpoint]:
 
 
 def _own(spec: JudgeSpec) -> Checkpoint | None:
-    """The judge's own weights as they are in memory: in another precision where its engine settings ask for one."""
+    """The judge's own weights as they are in memory, in the precision that its engine settings ask for."""
     stored = _checkpoint(spec, spec.name, spec.precision, spec.weights_gb)
     made = ON_LOADING.get(str(spec.engine.get("quantization")))
     if stored is None or made is None or BITS[spec.precision] < 16:
@@ -202,21 +204,23 @@ def _checkpoint(spec: JudgeSpec, judge: str, precision: str, weights_gb: float |
 
 
 def fit(checkpoint: Checkpoint, architecture: Architecture, gpu: Gpu, tokens: int, kv_bytes: int = 2) -> Fit:
-    """Whether weights and cases of that many tokens, prompt and verdict together, fit on a GPU."""
+    """How weights and cases of `tokens` tokens (prompt and reply) fit on a GPU."""
     per_case = case_bytes(architecture, tokens, kv_bytes)
     return Fit(checkpoint, gpu, tokens, per_case, gpu.usable - checkpoint.weights)
 
 
 def fits(spec: JudgeSpec, gpu: Gpu, prompt: int, verdict: int, kv_bytes: int = 2) -> list[Fit]:
-    """A judge's checkpoints on a GPU, its own first. Raises UsageError where too little is known of it."""
+    """How a judge's checkpoints fit on a GPU, its own first. Raises UsageError if its size is unknown."""
     if spec.architecture is None or not (found := checkpoints(spec)):
-        hint = "Get its folder onto this machine, or give its layers, kv_heads, head_size and weights_gb in a registry."
-        raise UsageError(f"judge {spec.name!r}: too little is known of it to tell what it needs", hint)
+        hint = (
+            "Copy its folder to this machine, or put its layers, kv_heads, head_size and weights_gb into models.yaml."
+        )
+        raise UsageError(f"judge {spec.name!r}: its entry does not say enough to estimate its memory", hint)
     return [fit(one, spec.architecture, gpu, prompt + verdict, kv_bytes) for one in found]
 
 
 def advice(spec: JudgeSpec, found: Iterable[Fit]) -> str:
-    """One sentence: how many cases are in flight, or why none, and which variant would fit."""
+    """Say in a sentence how many cases fit at once; if none does, why, and which variant would fit."""
     own, *others = found
     if spec.context is not None and own.tokens > spec.context:
         return (
@@ -232,7 +236,7 @@ def advice(spec: JudgeSpec, found: Iterable[Fit]) -> str:
         return f"{said} {real[0].checkpoint.judge} would, with {real[0].cases:,} cases in flight."
     if would and would[0].checkpoint.precision == "fp8" and BITS[own.checkpoint.precision] == 16:
         setting = f"{spec.name}: {{engine: {{quantization: {TO_8_BITS}}}}}"
-        return f"{said} In fp8 it would: with `{setting}` in your models.yaml vLLM makes that of its weights."
+        return f"{said} In fp8 it would: put `{setting}` into your models.yaml, and vLLM converts its weights."
     if would:
         return f"{said} In {would[0].checkpoint.precision} it would, but no such weights are listed."
-    return f"{said} No variant of it fits; take a smaller judge or more memory."
+    return f"{said} No variant of it fits: use a smaller judge or a larger GPU."

@@ -1,4 +1,4 @@
-"""Where a judge would run on this machine, and whether it fits there."""
+"""Decides where a judge runs on this machine, and whether it fits there."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,21 +13,21 @@ from pathway_local.system.installed import GPU_BUILD, uses_gpu
 from pathway_local.system.machine import GB, Device, Machine
 
 SURE_CONTEXT = 32_768
-"""Tokens of context that a judge gets wherever they fit. More it gets within half of what is reckoned to be left for
-cases: an engine that is asked for more than it then finds does not start."""
+"""Tokens of context that a judge gets if they fit. It gets more only if they fit into half of the memory that we
+estimate for cases: an engine does not start if it finds less memory than its context needs."""
 
 USUAL_TOKENS = 5000
-"""Prompt and verdict of a usual case together; the registry's figures are for cases of as many."""
+"""Tokens of a usual case, prompt and reply; the registry's figures are for cases of this length."""
 
 _LIST = "`pathway-local judges list` shows which judges fit here"
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a judge runs: on so many GPUs, or on the processor where that is 0.
+    """Where a judge runs: on `gpus` GPUs, or on the processor if that is 0.
 
-    `context` is what it gets here for prompt and reply together, in tokens, which may be less than it was made for.
-    `cases` of USUAL_TOKENS fit at once; None where too little is known to tell.
+    `context`: tokens for prompt and reply here, perhaps fewer than the model supports. `cases`: how many cases of
+    USUAL_TOKENS fit at once; None if unknown.
     """
 
     gpus: int
@@ -37,9 +37,9 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """Memory that a judge may fill, in decimal GB: of `parts` equal parts each, all of which hold a share of it.
+    """Memory that a judge may fill: `share` of `gb` decimal gigabytes on each of `parts` GPUs, which split the judge.
 
-    Judges of 16- and 32-bit weights compute there in numbers of so many bytes, and 16-bit weights are made such.
+    `number`: bytes of a number that a judge of 16- or 32-bit weights computes with; 16-bit weights are converted to it.
     """
 
     gb: float
@@ -49,7 +49,7 @@ class _Room:
     number: int = 2
 
     def fit(self, own: Checkpoint, spec: JudgeSpec, tokens: int) -> Fit | None:
-        """How the judge fits into all parts together; None where its layers are not known."""
+        """How the judge fits into all parts together; None if its layers are unknown."""
         if spec.architecture is None:
             return None
         reserve = Gpu(self.gb).reserve_gb * self.parts
@@ -62,22 +62,22 @@ class _Room:
 
 
 def sure_context(spec: JudgeSpec) -> int:
-    """The context of a judge of which too little is known to tell how much fits, in tokens."""
+    """The context in tokens of a judge whose memory we can't estimate."""
     return min(SURE_CONTEXT, spec.context or SURE_CONTEXT)
 
 
 def usual_tokens(spec: JudgeSpec) -> int:
-    """The length of a usual case of this judge, in tokens: never more than its context."""
+    """The length of a usual case of this judge in tokens, at most its context."""
     return min(USUAL_TOKENS, spec.context or USUAL_TOKENS)
 
 
 def check_fits_here(
     spec: JudgeSpec, machine: Machine, settings: Mapping[str, object] | None = None, dtype: str | None = None
 ) -> Placement:
-    """Where the judge runs on this machine; `settings` and `dtype` of the engine, if they are not those of its entry.
+    """Where the judge runs on this machine, with the engine's `settings` and `dtype` if they differ from its entry.
 
-    Raises EngineMissing where it needs a GPU that is not here, OutOfMemory with the arithmetic where it does not
-    fit. What is not known of a judge is not held against it.
+    Raises EngineMissing if it needs a GPU that this machine lacks, and OutOfMemory with the arithmetic if it does not
+    fit. A judge of unknown size passes.
     """
     chosen = spec.engine if settings is None else settings
     number = 4 if (dtype or computed_in(spec, machine)) == "float32" else 2
@@ -98,7 +98,7 @@ def _runs_without_gpu(spec: JudgeSpec) -> bool:
 
 
 def _copies(shape: Architecture, parts: int) -> float:
-    """How often a case's keys and values are held: a head, or a compressed vector, is never cut in two."""
+    """How many GPUs hold a copy of each key and value: vLLM never splits a head or a latent vector."""
     return max(1.0, parts / (1 if shape.full.latent else shape.full.kv_heads))
 
 
@@ -118,14 +118,14 @@ def _no_gpu(spec: JudgeSpec, machine: Machine) -> EngineMissing:
 
 
 def _entry(spec: JudgeSpec, key: str) -> str:
-    """A line of a registry that sets a key of this judge's entry, or makes one for a folder."""
+    """A line for models.yaml that sets a key of this judge's entry, or adds an entry for a folder."""
     if spec.origin == FOLDER:
         return f"mine: {{source: {spec.source}, {key}}}"
     return f"{spec.name.partition(':')[0]}: {{{key}}}"
 
 
 def _gpus(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> int:
-    """How many GPUs the settings take; a size that is still `auto` is reckoned from what the entry tells."""
+    """How many GPUs the settings take; a size of `auto` is estimated from the entry."""
     tensor = settings.get(PARALLEL, 1)
     if tensor == "auto":
         # The key-value heads divide the attention heads, which an entry does not give.
@@ -141,7 +141,7 @@ def _gpus(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> 
 def _gpu_room(
     spec: JudgeSpec, devices: tuple[Device, ...], settings: Mapping[str, object], number: int
 ) -> _Room | None:
-    """What the engine takes of these GPUs, the smallest deciding; None where that can't be told beforehand."""
+    """The memory that the engine takes of these GPUs, by the smallest; None if it can't be known beforehand."""
     share = settings.get("gpu_memory_utilization", Gpu(0).utilisation)
     if "kv_cache_memory_bytes" in settings or not isinstance(share, int | float):
         return None
@@ -154,8 +154,8 @@ def _gpu_room(
             free, whole = device.free / GB, device.total / GB
             raise OutOfMemory(
                 f"judge {spec.name!r}: the engine takes {share:g} of a GPU's {whole:.1f} GB = {share * whole:.1f} GB, "
-                f"and only {free:.1f} GB are free",
-                "End what else uses the GPU (nvidia-smi lists it), or lower the share: "
+                f"but only {free:.1f} GB are free",
+                "Stop other programs on the GPU (nvidia-smi lists them), or lower the share: "
                 f"`engine: {{gpu_memory_utilization: {max(0.01, int(100 * free / whole) / 100):.2f}}}`.",
             )
     words = f"{gb:.1f} GB x {share:g}"
@@ -187,7 +187,7 @@ def _short(spec: JudgeSpec, found: Fit, room: _Room) -> str:
 
 
 def _what_would(spec: JudgeSpec, machine: Machine, room: _Room, tokens: int) -> str:
-    """A variant that fits, or more of the GPUs that are here, else where to look."""
+    """Suggest a variant that fits, more of this machine's GPUs, or where to look."""
     own = _own(spec)
     for one in checkpoints(spec):
         found = None if one.estimated else room.fit(one, spec, tokens)
@@ -199,17 +199,17 @@ def _what_would(spec: JudgeSpec, machine: Machine, room: _Room, tokens: int) -> 
         gb = min(here) / GB
         found = replace(room, gb=gb, parts=parts).fit(own, spec, tokens) if own else None
         if found and found.fits:
-            return f"Over {parts} of the GPUs here it would: set `engine: {{{PARALLEL}: auto}}`."
+            return f"It would fit on {parts} of the GPUs here: set `engine: {{{PARALLEL}: auto}}`."
     if own and computed_in(spec, machine) != spec.dtype:
         found = replace(room, number=2).fit(own, spec, tokens)
         if found and found.fits:
             entry = _entry(spec, "dtype: bfloat16")
-            return f"In bfloat16 it would, and this processor is slow at that: put `{entry}` into your models.yaml."
-    return f"{_LIST}; `pathway-local judges fit` reckons for other GPUs."
+            return f"In bfloat16 it would fit, but slowly on this processor: put `{entry}` into your models.yaml."
+    return f"{_LIST}; `pathway-local judges fit` estimates for other GPUs."
 
 
 def _context(spec: JudgeSpec, shape: Architecture, left: float, number: int, *, on_gpu: bool) -> int:
-    """The context that the judge gets, with so many bytes left for its cases."""
+    """The context in tokens that the judge gets with `left` bytes for its cases; see SURE_CONTEXT."""
 
     def longest(room: float) -> int:
         most = spec.context or SURE_CONTEXT
@@ -219,7 +219,7 @@ def _context(spec: JudgeSpec, shape: Architecture, left: float, number: int, *, 
 
 
 def _longest(shape: Architecture, most: int, left: float, number: int) -> int:
-    """The most tokens, up to `most`, that one case may have in so many bytes."""
+    """The longest case in tokens, up to `most`, that `left` bytes hold; by bisection, since pages make steps."""
     if case_bytes(shape, most, number) <= left:
         return most
     low, high = 0, most

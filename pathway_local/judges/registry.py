@@ -1,4 +1,4 @@
-"""The registry of judges: our `models.yaml`, the user's own file over it, and any folder with a model."""
+"""The registry of judges: the built-in `models.yaml`, the user's own file over it, and any folder with a model."""
 
 import os
 import re
@@ -29,7 +29,7 @@ from pathway_local.system.shipped import shipped
 from pathway_local.system.yaml_places import Keys, Places, first_complaint
 
 USUAL_JUDGE = "demo"
-"""The judge where none is named."""
+"""The judge if none is named."""
 
 MAX_BYTES = 256 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
@@ -54,8 +54,8 @@ class Registry:
     def get(self, name: str) -> JudgeSpec:
         """The judge of that name, `NAME:VARIANT`, hub id, or folder.
 
-        Where its weights are on this disk, what the entry leaves out is read from them and told in `inferred`.
-        Raises UnknownName, UsageError for a folder that is none, EngineError for a broken one.
+        If its weights are on this disk, what the entry leaves out is read from them and listed in `inferred`.
+        Raises UnknownName, UsageError if there is no such folder, EngineError for a broken one.
         """
         spec = self._named(name)
         if spec is None:
@@ -88,7 +88,7 @@ def _of_folder(name: str, known: Mapping[str, JudgeSpec]) -> JudgeSpec:
     folder = local_path(name)
     there = is_folder(folder)
     if "/" not in name and not (there and (folder / "config.json").is_file()):
-        raise UnknownName("judge", name, known, "A folder with a model can be named, too")
+        raise UnknownName("judge", name, known, "You can also name a folder with a model")
     if not there:
         hint = "Name a judge of `pathway-local judges list`, or a folder with a model's config.json and safetensors."
         raise UsageError(f"there is no folder {name!r}, and no judge of that name", hint)
@@ -97,7 +97,7 @@ def _of_folder(name: str, known: Mapping[str, JudgeSpec]) -> JudgeSpec:
 
 
 def weights_folder(spec: JudgeSpec) -> Path:
-    """The folder of a judge's weights on this disk, complete. Raises WeightsMissing with what to do."""
+    """The folder with a judge's complete weights on this disk. Raises WeightsMissing with what to do."""
     try:
         return check_folder(find_folder(spec.name, spec.source, spec.revision), spec.name)
     except WeightsMissing as error:
@@ -108,16 +108,16 @@ def weights_folder(spec: JudgeSpec) -> Path:
 
 
 def user_file() -> Path:
-    """Where the user's own entries are looked for; it need not be there."""
+    """The path of the user's own entries; it may not exist."""
     config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return Path(config) / "pathway-local" / "models.yaml"
 
 
 def load_registry(extra: Path | None = None) -> Registry:
-    """Our entries, the user's own over them, and those of the file `extra` over both.
+    """The built-in entries, overridden by the user's own, and those by the entries of the file `extra`.
 
-    A later entry of the same name replaces single keys, and single settings of `engine` (null takes one away); one
-    that names another source stands alone. Raises RegistryError that names file, line and key.
+    A later entry of the same name replaces single keys, and single settings of `engine` (null removes one). An entry
+    with another source starts anew. Raises RegistryError that names file, line and key.
     """
     paths = [shipped("models.yaml")]
     if user_file().is_file():
@@ -138,7 +138,7 @@ def load_registry(extra: Path | None = None) -> Registry:
 
 
 def _joined_settings(before: Mapping[str, tuple[object, "_File"]], entry: Mapping[str, object]) -> dict[str, object]:
-    """The settings of `engine` of an entry and of the one before."""
+    """The `engine` settings of an entry, joined with those of the one before."""
     told = entry.get("engine")
     if not isinstance(told, Mapping):
         return {}
@@ -161,7 +161,7 @@ class _File:
         for name, entry in self.tree.items():
             if not isinstance(name, str) or not _NAME.fullmatch(name):
                 raise RegistryError(
-                    f"{self.where(name)}: {_plain(repr(name))} is no name for a judge",
+                    f"{self.where(name)}: {_plain(repr(name))} is not a valid name for a judge",
                     "Use letters, digits, dots and dashes.",
                 )
             if not isinstance(entry, Mapping) or not all(isinstance(key, str) for key in entry):
@@ -210,7 +210,7 @@ def _spec(name: str, keys: Mapping[str, tuple[object, _File]], last: _File) -> J
 def _explained(
     name: str, keys: Mapping[str, tuple[object, _File]], last: _File, error: ValidationError
 ) -> RegistryError:
-    """One line for pydantic's first complaint, with the file and line that the key stands in."""
+    """One line for pydantic's first complaint, with the key's file and line."""
     path, kind, said = first_complaint(error)
     file = keys[str(path[0])][1] if path and str(path[0]) in keys else last
     at = f"{file.where(name, *path)}: {'.'.join(map(_plain, (name, *path)))}"
@@ -225,7 +225,7 @@ def _explained(
 
 
 def _plain(key: str | int) -> str:
-    """A key as one short word of a message, whatever a stranger put into it."""
+    """A key as one short word of a message: printable, and never longer than 60 characters."""
     text = str(key)
     return (text if text.isprintable() else ascii(text))[:60]
 

@@ -1,4 +1,4 @@
-"""Where a judge's weights lie on this disk, whether they can be used, and their hash. Never a network."""
+"""Finds a judge's weights on this disk, checks that they can be used, and hashes them. It uses no network."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from pathway_local.system.shipped import packaged_folder
 PACKAGE = "package:"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 REVISION = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
-"""A commit's or a branch's name."""
+"""The name of a commit or a branch."""
 
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 _INDEX = "model.safetensors.index.json"
@@ -32,7 +32,7 @@ _DESCRIBING = (
     "chat_template.json",
 )
 _LARGEST_JSON = 64 * 1024 * 1024
-_STAGE = "or copy the model's folder to this machine: docs/judges.md says how."
+_STAGE = "or copy the model's folder to this machine: see docs/judges.md."
 _hashes: dict[tuple[Path, int, int], str] = {}
 
 
@@ -42,13 +42,13 @@ def is_hub_id(source: str) -> bool:
 
 
 def models_home() -> Path:
-    """The folder of this user's own copies of judges, a subfolder each."""
+    """The folder with this user's own copies of judges, each in a subfolder."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(data) / "pathway-local" / "models"
 
 
 def hub_home() -> Path:
-    """The model hub's cache, as its own client places it."""
+    """The folder of the model hub's cache, where its own client puts it."""
     if cache := os.environ.get("HF_HUB_CACHE"):
         return Path(cache)
     home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface"
@@ -56,15 +56,15 @@ def hub_home() -> Path:
 
 
 def find_folder(name: str, source: str, revision: str | None = None) -> Path:
-    """The folder that should hold this judge's weights, looked for on this disk alone.
+    """The folder on this disk that should hold this judge's weights.
 
-    A hub id is looked for in `models_home()/NAME`, then in the hub's cache at its revision, or at the one
-    that `main` stands for. Raises WeightsMissing.
+    For a hub id this is `models_home()/NAME`, else the hub's cache at `revision`, or at the commit of `main`. Raises
+    WeightsMissing.
     """
     if source.startswith(PACKAGE):
         folder = packaged_folder(source.removeprefix(PACKAGE))
         if not (folder / "config.json").is_file():
-            raise WeightsMissing(f"judge {name!r}: this installation lacks its weights", "Install pathway-local again.")
+            raise WeightsMissing(f"judge {name!r}: this installation lacks its weights", "Reinstall pathway-local.")
         return folder
     if not is_hub_id(source):
         return _existing(local_path(source), name, "Correct the entry's source, " + _STAGE)
@@ -78,7 +78,7 @@ def find_folder(name: str, source: str, revision: str | None = None) -> Path:
     fetch = f"Run `pathway-local judges fetch {name}` (the one command that uses the network), {_STAGE}"
     there = sorted(path.name for path in (cached / "snapshots").glob("*"))
     if there and revision:
-        raise WeightsMissing(f"judge {name!r}: revision {there[0]} is on this disk, {revision} is asked for", fetch)
+        raise WeightsMissing(f"judge {name!r}: this disk has revision {there[0]}, its entry asks for {revision}", fetch)
     raise WeightsMissing(f"judge {name!r}: no weights on this disk: neither {own} nor {cached}", fetch)
 
 
@@ -88,7 +88,7 @@ def local_path(text: str) -> Path:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder is there; a name that no file system takes is none."""
+    """Whether a folder exists; False for a name that no file system accepts."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
@@ -102,7 +102,7 @@ def _existing(folder: Path, name: str, hint: str) -> Path:
 
 
 def _commit(cached: Path, revision: str | None) -> str | None:
-    """The commit that a revision stands for in a hub cache: itself, or what the branch of that name points to."""
+    """The commit of a revision in a hub cache: the one that a branch of this name points to, or the revision itself."""
     wanted = revision or "main"
     if not REVISION.fullmatch(wanted):
         return None
@@ -116,10 +116,10 @@ def _commit(cached: Path, revision: str | None) -> str | None:
 def check_folder(folder: Path, name: str) -> Path:
     """The folder itself, if it holds a config and every safetensors file that its index names.
 
-    Raises WeightsMissing; a folder with pickled weights alone is refused, since reading one can run code.
+    Raises WeightsMissing; also for pickled weights, since reading one can run code.
     """
     if not (folder / "config.json").is_file():
-        raise WeightsMissing(f"judge {name!r}: {folder} holds no config.json", "It is not a model's folder.")
+        raise WeightsMissing(f"judge {name!r}: {folder} holds no config.json", "Name the folder of a model.")
     files = weight_files(folder)
     absent = [path.name for path in files if not path.is_file()]
     if absent:
@@ -130,16 +130,16 @@ def check_folder(folder: Path, name: str) -> Path:
     pickled = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
     if pickled:
         raise WeightsMissing(
-            f"judge {name!r}: {folder} holds only pickled weights ({pickled[0]}), which are never read",
-            "Get the model's safetensors files; a pickle can run code when it is opened.",
+            f"judge {name!r}: {folder} holds only pickled weights ({pickled[0]}), which we never read",
+            "Get the model's safetensors files: reading a pickle can run code.",
         )
     raise WeightsMissing(f"judge {name!r}: {folder} holds no safetensors files", f"Fetch or copy it again: {_STAGE}")
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files of a model, in order: those of its index, else all that are there.
+    """The safetensors files of a model, in order: those of its index, else all in the folder.
 
-    Some models come twice in one folder; the second copy is called `consolidated`.
+    Some folders hold a second copy of the weights, called `consolidated`; it is ignored.
     """
     if (folder / _INDEX).is_file():
         shards = read_json(folder / _INDEX).get("weight_map")
@@ -150,12 +150,12 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def weights_bytes(folder: Path) -> int:
-    """Bytes of the weights on disk; about what they take in memory."""
+    """Bytes of the weights on disk, about the same as in memory."""
     return sum(path.stat().st_size for path in weight_files(folder))
 
 
 def weights_hash(folder: Path) -> str:
-    """SHA-256, in hex, over the weights, config, tokenizer and chat template: the same wherever they lie."""
+    """SHA-256 in hex of weights, config, tokenizer and chat template; the same in any folder."""
     digest = hashlib.sha256()
     for path in _hashed_files(folder):
         digest.update(f"{path.name}\0{file_hash(path)}\n".encode())
@@ -163,7 +163,7 @@ def weights_hash(folder: Path) -> str:
 
 
 def file_hash(path: Path) -> str:
-    """SHA-256 of a file in hex, read again in this process only when its size or time has changed."""
+    """SHA-256 of a file in hex, kept in this process as long as the file's size and time stay the same."""
     real = path.resolve()
     known = real.stat()
     key = (real, known.st_size, known.st_mtime_ns)
@@ -182,7 +182,7 @@ def read_json(path: Path) -> dict[str, object]:
     """A JSON object from a model's folder. Raises EngineError that names the file."""
     try:
         if path.stat().st_size > _LARGEST_JSON:
-            raise EngineError(f"{path} is too large for what it should hold", "Fetch or copy the model again.")
+            raise EngineError(f"{path} is too large for its kind", "Fetch or copy the model again.")
         found = json.loads(path.read_bytes())
     except OSError as error:
         raise EngineError(f"{path} can't be read: {error.strerror}", "Check its permissions.") from None
@@ -194,7 +194,7 @@ def read_json(path: Path) -> dict[str, object]:
 
 
 def chat_template(folder: Path) -> str:
-    """The model's chat template as text; empty where its folder holds none."""
+    """The model's chat template; empty if its folder has none."""
     separate = folder / "chat_template.jinja"
     if separate.is_file() and separate.stat().st_size < _LARGEST_JSON:
         return separate.read_text("utf-8", "replace")

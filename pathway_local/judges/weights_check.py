@@ -1,4 +1,4 @@
-"""Checks of what lies in a judge's folder, apart from its words: weights, hash, config, engine settings."""
+"""Checks of a judge's config, engine settings, weights and hash."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ _AGAIN = "Fetch or copy it again."
 
 
 def file_checks(spec: JudgeSpec, folder: Path, machine: Machine) -> Iterator[Check]:
-    """Look at the files, cheapest first; the hash reads them all."""
+    """Check the files, the cheapest checks first: the hash reads every byte."""
     yield checked("config", lambda: _config(folder))
     yield checked("engine settings", lambda: _settings(spec, folder, machine))
     weights = checked("weights", lambda: _weights(spec, folder))
@@ -30,8 +30,8 @@ def file_checks(spec: JudgeSpec, folder: Path, machine: Machine) -> Iterator[Che
 
 
 def checked_hash(spec: JudgeSpec, folder: Path) -> str:
-    """The hash of a judge's weights and texts. Raises WeightsMissing where a file of weights is not whole, which an
-    engine would tell late and in words of its own; EngineError where the registry wants another hash."""
+    """The hash of a judge's weights and texts. Raises WeightsMissing if a file of weights is incomplete (an engine
+    would say so late and unclearly), EngineError if the registry wants another hash."""
     for path in weight_files(folder):
         check_safetensors(path)
     found = weights_hash(folder)
@@ -42,16 +42,16 @@ def checked_hash(spec: JudgeSpec, folder: Path) -> str:
 
 
 def check_safetensors(path: Path) -> None:
-    """See that a safetensors file is whole: its header, and as many bytes as the header tells of.
+    """Check that a safetensors file is complete: its header is valid, and its size is what the header says.
 
-    The format: 8 bytes with the header's length, the header as JSON, the tensors without gaps between them
+    The format: 8 bytes with the header's length, the header as JSON, then the tensors without gaps
     (https://huggingface.co/docs/safetensors). Raises WeightsMissing.
     """
     size = path.stat().st_size
     with path.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
         if not 2 <= length <= min(size - 8, _LARGEST_HEADER):
-            raise WeightsMissing(f"{path.name} is damaged: its header is cut or no header", _AGAIN)
+            raise WeightsMissing(f"{path.name} is damaged: its header is cut off or invalid", _AGAIN)
         try:
             header = json.loads(stream.read(length))
             ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
@@ -59,7 +59,7 @@ def check_safetensors(path: Path) -> None:
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
             raise WeightsMissing(f"{path.name} is damaged: its header can't be read", _AGAIN) from None
     if told != size:
-        raise WeightsMissing(f"{path.name} is damaged: it has {size:,} bytes, and its header tells of {told:,}", _AGAIN)
+        raise WeightsMissing(f"{path.name} is damaged: it has {size:,} bytes, but its header says {told:,}", _AGAIN)
 
 
 def _config(folder: Path) -> Check:
@@ -67,18 +67,18 @@ def _config(folder: Path) -> Check:
     tokens = context(config)
     said = f", context {tokens:,} tokens" if tokens else ", no context given"
     if not vllm_version():
-        return Check("config", "note", f"readable{said}; vLLM is not installed, so its models are not compared")
+        return Check("config", "note", f"readable{said}; without vLLM we can't check that it supports the model")
     found = check_architecture(config)
     if isinstance(config.get("auto_map"), Mapping):
-        return Check("config", "note", f"{found}{said}; it has code of its own, which is never run")
+        return Check("config", "note", f"{found}{said}; it comes with code of its own, which we never run")
     return Check("config", "note" if "not know" in found else "ok", f"{found}{said}")
 
 
 def _settings(spec: JudgeSpec, folder: Path, machine: Machine) -> Check:
     if not spec.engine:
-        return Check("engine settings", "ok", "none beside ours")
+        return Check("engine settings", "ok", "none but ours")
     if not vllm_version():
-        return Check("engine settings", "note", "not compared: vLLM is not installed")
+        return Check("engine settings", "note", "not checked: vLLM is not installed")
     found = resolve(spec.engine, machine, read_json(folder / "config.json"), spec.name)
     return Check("engine settings", "ok", ", ".join(f"{name}: {value}" for name, value in found.items()))
 
@@ -97,12 +97,12 @@ def _hash(spec: JudgeSpec, folder: Path) -> Check:
         return Check("hash", "ok", f"the registry's, {found}")
     record = read_record(folder)
     if record is None:
-        return Check("hash", "note", f"neither the registry nor a record of a fetch says what it should be: {found}")
+        return Check("hash", "note", f"neither the registry nor a record of a fetch has a hash to compare: {found}")
     if record.sha256 != found:
         changed = changed_files(folder, record)
         said = f"{', '.join(changed[:3]) or 'a file'} changed since it was fetched" + " and more" * (len(changed) > 3)
         return Check("hash", "problem", said, f"If you did not change it: delete {folder} and fetch or copy it again.")
     if spec.revision and record.revision != spec.revision:
-        said = f"it is revision {record.revision}, and the registry now names {spec.revision}"
+        said = f"this is revision {record.revision}, but the registry names {spec.revision}"
         return Check("hash", "problem", said, f"Run `pathway-local judges fetch {spec.name}`.")
     return Check("hash", "ok", f"as fetched, {found}")

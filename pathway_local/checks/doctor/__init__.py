@@ -1,1 +1,1 @@
-"""What `pathway-local doctor` looks at: this machine, the judge, the run and the cases; a check each, with its fix."""
+"""The checks of `pathway-local doctor`: this machine, the judge, the run and the cases, each with its fix."""

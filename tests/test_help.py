@@ -1,0 +1,70 @@
+"""The help of every command: readable at 80 columns, in words that users know, with examples that parse."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+
+from pathway_local.cli import app
+from pathway_local.cli.command_help import Group
+
+ROOT: Any = typer.main.get_command(app)
+CONTEXT: Any = ROOT.context_class
+PLACES = re.compile(r"\$\{(env|file):NAME\}")
+
+
+def _commands(words: tuple[str, ...] = (), command: Any = ROOT) -> Iterator[tuple[str, Any]]:
+    """Each command and group of commands, with the words that a user types for it."""
+    yield " ".join(words), command
+    if isinstance(command, Group):
+        context = CONTEXT(command)
+        for name in command.list_commands(context):
+            yield from _commands((*words, name), command.resolve_command(context, [name])[1])
+
+
+COMMANDS = dict(_commands())
+
+
+def _page(words: str) -> str:
+    context = CONTEXT(COMMANDS[words], info_name=f"pathway-local {words}", terminal_width=80, max_content_width=80)
+    page: str = COMMANDS[words].get_help(context)
+    return page
+
+
+def _examples(words: str) -> list[str]:
+    """The examples of a command, each as a shell reads it."""
+    text = _page(words).partition("\nExamples:\n")[2].replace("\\\n", "")
+    return [" ".join(shlex.split(line)) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_help_fits_80_columns_and_names_values_in_words(words: str) -> None:
+    page = _page(words)
+    assert max(map(len, page.splitlines())) <= 80
+    for sign in ("{", "<", " None", "[]", "..."):
+        assert sign not in PLACES.sub("", page).replace("[ARGS]...", ""), f"{sign} in the help of {words}"
+    for param in COMMANDS[words].get_params(CONTEXT(COMMANDS[words])):
+        assert param.help.endswith(".")
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_help_has_two_examples_that_parse(words: str) -> None:
+    examples = _examples(words)
+    assert len(examples) == 2
+    for example in examples:
+        program, *rest = example.partition(" | ")[0].split()
+        assert program == "pathway-local"
+        assert example.startswith(f"pathway-local {words}".strip())
+        command, context = ROOT, None
+        while isinstance(command, Group):
+            context = CONTEXT(command, parent=context)
+            name, command, rest = command.resolve_command(context, rest)
+        command.make_context(name, rest, parent=context)  # raises UsageError for an unknown option or a missing one
+
+
+def test_options_of_judge_are_in_groups() -> None:
+    headings = re.findall(r"^(\w.*):$", _page("judge"), re.MULTILINE)
+    assert headings == ["Arguments", "Cases", "Judge", "Reply", "Output", "Privacy", "Other options", "Examples"]
