@@ -51,7 +51,7 @@ def test_without_a_python_that_suits_it_says_what_to_do(checkout: Path) -> None:
 def test_where_none_suits_uv_brings_one(checkout: Path) -> None:
     _program(checkout, "uv", 'echo "$@" > asked; exit 3')
     assert _setup(checkout).returncode == 3
-    assert (checkout / "asked").read_text().split() == "venv --quiet --seed --python 3.12 .venv".split()
+    assert (checkout / "asked").read_text().split() == ["venv", "--quiet", "--seed", "--python", "3.12", ".venv"]
 
 
 def test_a_gpu_is_noticed(checkout: Path) -> None:
