@@ -7,7 +7,7 @@ from typed_here import typing_in
 
 from demo_judge.cases import MAKERS
 from judge_samples import RUBRICS, meant_scores
-from pathway_local.case import Case
+from pathway_local.case import CaseRef
 from pathway_local.rater import Rater
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile
@@ -28,7 +28,8 @@ def test_verdicts_with_the_meant_score_are_counted_for_each_score_and_failures_a
             run.add_rubric(name, load_rubric(name).text)
             raters[name] = run.add_rater(Rater("demo", "judge", name, {}))
         for row, (rubric, meant, outcome) in enumerate(outcomes, 1):
-            run.put(raters[rubric], Case(f"{rubric}-{row}", {}, meant, row), f"{row:032x}", outcome, keep=None)
+            ref = CaseRef(f"{rubric}-{row}", row, metadata=meant, hash=f"{row:032x}")
+            run.put(raters[rubric], ref, outcome, keep=None)
     assert meant_scores(tmp_path / "a.run").splitlines() == [
         "Verdicts of the demo judge with the meant score:",
         "groundedness               1 of 3",
@@ -51,7 +52,7 @@ def test_the_table_of_all_sample_rubrics_fits_80_columns(
             rater = run.add_rater(Rater("demo", "judge", name, {}))
             for row in range(1, 21):
                 verdict = Verdict({score: Score(1 + row % 5) for score in rubric.format.scores}, {})
-                run.put(rater, Case(f"{name}-{row}", {}, {}, row), f"{row:032x}", verdict)
+                run.put(rater, CaseRef(f"{name}-{row}", row, hash=f"{row:032x}"), verdict)
     shown = typing_in(tmp_path, monkeypatch, capsys)("summary", "samples.run").out
     table = shown.partition("* groundedness")[0].splitlines()
     assert sum(line.strip().startswith(RUBRICS) for line in table) == 5

@@ -76,7 +76,7 @@ def test_a_run_goes_on_with_its_own_settings_and_judges_nothing_twice(judged: Pa
     assert [group["rubric"] for group in found] == ["gold-answer", "pathway-answer"]
     by = ("summary", judged.name, "--by", "audience")
     hidden = run(*by, cwd=folder)
-    assert "values of audience with under 10 cases left out" in hidden.stderr
+    assert "values of audience have under 10 cases and are left out" in hidden.stderr
     assert "staff" not in hidden.stdout + hidden.stderr
     groups = json.loads(run(*by, "--min-group", 1, "--json", cwd=folder).stdout)
     assert {group["audience"] for group in groups} == {"prospective", "enrolled", "staff"}
@@ -125,7 +125,7 @@ def test_exports_of_every_kind(judged: Path, folder: Path, suffix: str) -> None:
         (["judge", ANSWERS, "-r", "pathway-answer", "--id", "nummer"], 2, "nummer"),
         (["judge", ANSWERS, "-r", "pathway-answer", "--keep", "nummer"], 2, "nummer"),
         (["judge", ANSWERS, "-r", "pathway-answer", "--samples", "3"], 2, "--temperature"),
-        (["judge", ANSWERS, "-r", "pathway-answer", "--map", "question"], 2, "NAME=COLUMN"),
+        (["judge", ANSWERS, "-r", "pathway-answer", "--map", "question"], 2, "INPUT=COLUMN"),
         (["summary", ANSWERS], 4, "pathway-answer.csv"),
         (["summary", "nowhere.run"], 4, "nowhere.run"),
         (["rubrics", "show", "nothing"], 2, "pathway-answer"),

@@ -166,7 +166,7 @@ def judge(
     _close_off(seal)
     if engine_log:
         make_log(engine_log, force=force)
-        notice(f"{engine_log} gets everything that the engine prints while it loads, before it gets any case")
+        notice(f"{engine_log} keeps all that the engine prints while it loads; it holds no case text")
     _report(_judged(plan), plan.run, out, force=force, as_json=as_json)
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-if any("pathway-local" in argument for argument in sys.orig_argv):
+if any("pathway-local" in each or "with_scripted_engine" in each for each in sys.orig_argv):
     from pathway_local.sealing import launch
 
     def refuse(*_: object) -> int:
