@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from operator import eq
 
 from pathway_local.errors import ColumnsError, UnknownName
 from pathway_local.sheets.row import is_like_a_name, shown
@@ -53,7 +54,7 @@ def match_columns(
             # Keys inside cells can be students' words, so the message lists only keys that nearly match the user's.
             near = get_close_matches(column, nested, n=3)
             raise no_column(column, [*found, *near], source)
-    for fits in (_is_same, _is_spelled_alike, _means_the_same):
+    for fits in (eq, _is_spelled_alike, _means_the_same):
         matching.claim(fits)
     matching.claim(lambda name, column: column in nested and folded(column.rpartition(".")[2]) == folded(name))
     matching.check(source)
@@ -164,10 +165,6 @@ def names_among(columns: Sequence[str], known: Sequence[str] = ()) -> list[str]:
 def has_column(name: str, columns: Sequence[str]) -> bool:
     """Whether one of the columns has that name, in any spelling."""
     return any(_is_spelled_alike(name, column) for column in columns)
-
-
-def _is_same(name: str, column: str) -> bool:
-    return column == name
 
 
 def _is_spelled_alike(name: str, column: str) -> bool:
