@@ -126,7 +126,7 @@ def test_paths_that_hold_no_run(tmp_path: Path) -> None:
     for opened in (RunFile.open, RunFile.read):
         with pytest.raises(RunFileError, match="no such file"):
             opened(tmp_path / "none.run")
-        with pytest.raises(RunFileError, match="is no file"):
+        with pytest.raises(RunFileError, match="is not a file"):
             opened(tmp_path)
     (tmp_path / "file").write_text("x")
     with pytest.raises(RunFileError, match="Not a directory"):

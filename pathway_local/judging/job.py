@@ -1,4 +1,4 @@
-"""A scoring job: which judges judge which cases under which rubrics, into which run."""
+"""A scoring job: judges judge the cases of a file under rubrics; the run keeps the outcomes."""
 
 import os
 import platform
@@ -128,7 +128,7 @@ class _ScoringJob:
             if self._cases_have_changed():
                 self.run.learn(self.id, {"cases_changed": True})
                 self.watcher.notice(
-                    f"{self.plan.cases.name} has changed meanwhile: give the same command again to judge the rest"
+                    f"{self.plan.cases.name} changed while it was judged: run the same command again to judge the rest"
                 )
         finally:
             self.run.end_job(self.id, status, _counts(tallies))
@@ -258,7 +258,7 @@ def _load_pseudonyms(plan: Plan, run: RunFile | None, watcher: Watcher) -> Pseud
     if path is None:
         return None
     if run is None and not path.exists():
-        watcher.notice(f"{path}: a new key. Keep it apart from the run: who has it can tell which pseudonym is which")
+        watcher.notice(f"{path}: a new key. Keep it apart from the run: whoever has both can tell which case is which")
     return Pseudonyms.at(path, make=run is None)
 
 
@@ -268,7 +268,9 @@ def _check_columns(cases: CasesFile, plan: Plan) -> None:
             raise no_column(name, cases.columns, cases.path.name)
         if name not in cases.metadata:
             what = "the ids" if name == cases.id_column else "an input"
-            raise UsageError(f"--keep names {shown(name)!r}, the column of {what}", "A run has ids, and no inputs.")
+            raise UsageError(
+                f"--keep names {shown(name)!r}, the column of {what}", "A run always keeps ids, and never inputs."
+            )
     if plan.truncate and plan.truncate not in cases.inputs:
         raise UsageError(
             f"--truncate names {plan.truncate!r}, which is no input", f"There are: {', '.join(cases.inputs)}."

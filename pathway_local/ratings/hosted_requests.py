@@ -49,7 +49,7 @@ class RequestPlan:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """What the file would take out of the institution, for the person who decides about it."""
+    """Summary of the content that would leave the institution, for the person who decides about it."""
 
     rubric: str
     cases: int

@@ -41,7 +41,7 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A place in the file and what is wrong there; never quotes a case's text."""
+    """A place in the file and the error there; never quotes a case's text."""
 
     where: str
     reason: str

@@ -137,7 +137,7 @@ def _handed_out_before(run: RunFile, rubric: str, plan: SamplePlan, drawn: Mappi
 def _rows(
     run: RunFile, given: CasesGiven, plan: SamplePlan, rater: str, cases: Sequence[Case], job: int
 ) -> list[RatingRow]:
-    """An evaluator's rows in an order of their own, under new random ids that the run stores."""
+    """One evaluator's rows, shuffled for them, under new random ids that the run stores."""
     order = list(cases)
     random.Random(f"{plan.seed} {rater}").shuffle(order)
     handouts = [hand_out(run.key, given.rubric, case, rater) for case in order]

@@ -16,17 +16,17 @@ from pathway_local.judges.default_template import default_template
 from pathway_local.judges.weights import read_json
 
 ENCODED_AT_ONCE = 50_000
-"""Characters in each piece of a long text whose tokens are counted piece by piece."""
+"""Characters in each piece of a long text, when its tokens are counted piece by piece."""
 
 MISTRAL = ("mistral", "mistral3", "ministral", "pixtral", "voxtral")
 """Model types with tokenizers that were saved with a wrong word pattern, which transformers can fix."""
 
 LONG_TOKEN = 8
-"""Characters per token that few texts reach on average."""
+"""Characters per token; few texts average more."""
 
 
 class JudgeTokenizer:
-    """The tokenizer in a judge's folder. `end_of_turn` names tokens that end a reply beside its own end token."""
+    """The tokenizer in a judge's folder. `end_of_turn` names tokens that end a reply, besides its own end token."""
 
     def __init__(self, folder: Path, end_of_turn: Sequence[str] = ()) -> None:
         if not (folder / "tokenizer.json").is_file():
@@ -143,7 +143,7 @@ class JudgeTokenizer:
 
     @cached_property
     def letter_id(self) -> int:
-        """The id of the plain letter "a": if a grammar allows it, free text may go on."""
+        """The id of the plain letter "a": if a grammar allows it, free text may continue."""
         return next(i for i in range(self.grammar_tokenizer.vocab_size) if self.bytes_of(i) == b"a")
 
     def _end_ids(self, folder: Path, end_of_turn: Sequence[str]) -> tuple[int, ...]:
@@ -168,7 +168,7 @@ class _Bytes(dict[int, bytes]):
 
 
 def _declared(path: Path) -> Mapping[str, object]:
-    """The content of a JSON file of the judge; empty without such a file."""
+    """The content of a JSON file of the judge; empty if the file is missing."""
     return read_json(path) if path.is_file() else {}
 
 

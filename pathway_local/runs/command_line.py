@@ -1,4 +1,4 @@
-"""Command lines as a run records them: without values from cases, since a purge can't remove those."""
+"""Command lines as a run records them: without values from cases, which a purge could not remove."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The commands that wrote to a run: when each began and ended, and its facts."""
+"""The jobs of a run: when each command that wrote to it began and ended, and its facts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ WRITTEN = "written"
 class Job:
     """One command that wrote to the run; times are UTC in ISO 8601.
 
-    `ended`, `status` and `counts` are None while it runs, and for ever if it was killed.
+    `ended`, `status` and `counts` are None while it runs, and stay None if it was killed.
     """
 
     id: int

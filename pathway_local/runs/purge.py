@@ -39,7 +39,7 @@ def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
 
 
 def exported(run: RunFile) -> list[str]:
-    """The names of files that were written from the run, by its audit trail; a purge reaches none of them."""
+    """The names of files that were written from the run, by its audit trail; a purge does not change them."""
     said = (
         entry.facts if entry.event == "export" else entry.facts.get(WRITTEN)
         for entry in AuditTrail(run.database).entries()

@@ -1,4 +1,4 @@
-"""One outcome of one case, as it goes into a run and as it comes out."""
+"""One outcome of one case: to store in a run, and as read from it."""
 
 import json
 from collections.abc import Mapping, Sequence
