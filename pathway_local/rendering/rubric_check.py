@@ -144,13 +144,12 @@ def _lengths(writer: PromptWriter) -> Lengths:
 def _prompts(writer: PromptWriter, *cases: Mapping[str, str]) -> list[Prompt]:
     """The prompts of cases with these inputs, however long."""
     wide = PromptWriter(writer.rubric, writer.tokenizer, writer.chat, context=UNBOUNDED, detail=writer.detail)
-    return [_written(prompt) for prompt in wide.write(cases)]
-
-
-def _written(prompt: Prompt | CaseError) -> Prompt:
-    if isinstance(prompt, CaseError):
-        raise prompt
-    return prompt
+    found: list[Prompt] = []
+    for prompt in wide.write(cases):
+        if isinstance(prompt, CaseError):
+            raise prompt
+        found.append(prompt)
+    return found
 
 
 def _common(prompts: Sequence[Sequence[int]]) -> int:

@@ -1,8 +1,8 @@
 """A judge's tokenizer: chat template, end-of-turn ids, and two ways to encode: our text, and texts of cases."""
 
 import json
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
 from pathlib import Path
 
 import llguidance
@@ -112,16 +112,13 @@ class JudgeTokenizer:
         return from_tokenizer(self.tokenizer)
 
     @cached_property
-    def _bytes(self) -> "_Bytes":
-        return _Bytes(self.grammar_tokenizer)
+    def bytes_of(self) -> Callable[[int], bytes]:
+        """Gives the bytes of a token; each is decoded once."""
+        return cache(lambda token: bytes(self.grammar_tokenizer.decode_bytes([token])))
 
     def pieces(self, ids: Sequence[int]) -> list[bytes]:
         """The bytes of each of these tokens."""
-        return list(map(self._bytes.__getitem__, ids))
-
-    def bytes_of(self, token: int) -> bytes:
-        """The bytes of a token."""
-        return self._bytes[token]
+        return list(map(self.bytes_of, ids))
 
     def matcher(self, grammar: str) -> llguidance.LLMatcher:
         """A matcher that follows ids through a Lark grammar; if it does not compile, `get_error` says why."""
@@ -154,17 +151,6 @@ class JudgeTokenizer:
         declared = _declared(folder / "generation_config.json").get("eos_token_id")
         ids |= {i for i in (declared if isinstance(declared, list) else [declared]) if isinstance(i, int)}
         return tuple(sorted(ids - {self.eos_id}))
-
-
-class _Bytes(dict[int, bytes]):
-    """The bytes of tokens; each is decoded once."""
-
-    def __init__(self, tokenizer: llguidance.LLTokenizer) -> None:
-        self._tokenizer = tokenizer
-
-    def __missing__(self, token: int) -> bytes:
-        self[token] = found = bytes(self._tokenizer.decode_bytes([token]))
-        return found
 
 
 def _declared(path: Path) -> Mapping[str, object]:

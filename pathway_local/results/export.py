@@ -14,7 +14,7 @@ from pathway_local.results.export_columns import (
     metadata_columns,
 )
 from pathway_local.runs.audit import AuditTrail, file_facts, note
-from pathway_local.runs.command_line import recorded
+from pathway_local.runs.jobs import recorded
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of

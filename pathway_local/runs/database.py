@@ -230,7 +230,11 @@ class Database:
             self._held = False
             self.commit()
         except BaseException:
-            self._undo()
+            with self._mutex:
+                self._held = False
+                if self._connection.in_transaction:
+                    with self._errors:
+                        self._connection.execute("ROLLBACK")
             raise
 
     @contextmanager
@@ -253,13 +257,6 @@ class Database:
                     self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("VACUUM")
-
-    def _undo(self) -> None:
-        with self._mutex:
-            self._held = False
-            if self._connection.in_transaction:
-                with self._errors:
-                    self._connection.execute("ROLLBACK")
 
     def _commit_on_time(self) -> None:
         while not self._closed.wait(COMMIT_SECONDS):

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.command_line import recorded
 from pathway_local.runs.content import FOUND, LEFT, content_hash
-from pathway_local.runs.jobs import WRITTEN
+from pathway_local.runs.jobs import WRITTEN, recorded
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
 from pathway_local.verdict import Value
 

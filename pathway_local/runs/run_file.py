@@ -21,8 +21,8 @@ from pathway_local.runs.audit import now
 from pathway_local.runs.database import Database, damaged, decoding, placeholders, run_file_errors
 from pathway_local.runs.jobs import Job, Jobs
 from pathway_local.runs.migrations import migrate
-from pathway_local.runs.record import CaseOutcome, Record, record_of
-from pathway_local.runs.stored_outcome import COLUMNS, to_columns, to_json
+from pathway_local.runs.record import CaseOutcome, Record
+from pathway_local.runs.stored_outcome import COLUMNS, from_columns, to_columns, to_json
 from pathway_local.system.private_file import create
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, storable
 
@@ -313,10 +313,13 @@ class RunFile:
             self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, to_json(value)))
 
     def _stream(self, raters: Mapping[int, Rater]) -> Iterator[Record]:
-        for row in self._db.stream(_RECORDS.format(placeholders(raters)), *raters):
+        for case_id, row, numbered, metadata, rater_id, case_hash, *rest in self._db.stream(
+            _RECORDS.format(placeholders(raters)), *raters
+        ):
+            rater = raters[rater_id]
             with decoding(self.path):
-                record = record_of(raters, row)
-            yield record
+                kept, outcome, tokens = json.loads(metadata), from_columns(rest[:-3]), Tokens(*rest[-3:])
+            yield Record(case_id, row, bool(numbered), kept, rater.name, rater.rubric, outcome, case_hash, tokens)
 
     def _read_key(self) -> bytes:
         rows = self._db.rows("SELECT key FROM run")
