@@ -1,4 +1,4 @@
-"""A case: one thing to judge, and what is left of it once its texts are not needed."""
+"""A case: one thing to judge; and a reference to it without its texts."""
 
 import hashlib
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from msgspec import Struct
 from pathway_local.verdict import Failure
 
 BAD_ROW = "bad-row"
-"""The kind of a failure that a row of a cases file got since it can't be read as a case."""
+"""The kind of failure of a row that can't be read as a case."""
 
 
 class Case(Struct, frozen=True):
@@ -30,7 +30,7 @@ class Case(Struct, frozen=True):
 
 
 class CaseRef(Struct, frozen=True):
-    """A case without its texts: all that the loop and the run hold once its prompt is rendered.
+    """A case without its texts: once its prompt is rendered, the loop and the run hold nothing else of it.
 
     `hash` is the `fingerprint` of the texts that a rubric reads; empty for a row that could not be read.
     """
@@ -45,8 +45,8 @@ class CaseRef(Struct, frozen=True):
 class BadRow(Struct, frozen=True):
     """A row of a cases file that can't be read as a case; `reason` holds no case text.
 
-    `source` is the file's name, `place` says where a person finds the row in it, such as "line 7". A row without a
-    usable id of its own has an `id` made up from both.
+    `source` is the file's name, `place` the row's place in it for a person, such as "line 7". The `id` of a row
+    without a usable one is made up from both.
     """
 
     id: str
@@ -63,12 +63,12 @@ class BadRow(Struct, frozen=True):
 
     @property
     def ref(self) -> CaseRef:
-        """What the run knows the row by."""
+        """The case that the run stores for the row."""
         return CaseRef(self.id, self.row, self.numbered)
 
     @property
     def failure(self) -> Failure:
-        """The outcome that stands in the run for the row."""
+        """The outcome that the run stores for the row."""
         return Failure(BAD_ROW, f"{self.where}: {self.reason}", self.source, self.row, self.reason)
 
 

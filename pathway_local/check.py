@@ -11,7 +11,7 @@ Status = Literal["ok", "note", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The name of a check, what it found, and for a problem what to do."""
+    """A check's name, its status, its finding, and the fix of a problem."""
 
     name: str
     status: Status
@@ -25,5 +25,5 @@ def checked(name: str, look: Callable[[], Check], fix: str = "Fetch or copy the 
         return look()
     except PathwayError as error:
         return Check(name, "problem", str(error), error.hint)
-    except Exception as error:  # noqa: BLE001  files from elsewhere can raise anything, and that they do is the finding
+    except Exception as error:  # noqa: BLE001  files from elsewhere can raise anything; that is the finding
         return Check(name, "problem", f"it fails ({type(error).__name__})", fix)

@@ -61,7 +61,7 @@ class UnknownName(UsageError):
         names = list(known)
         near = get_close_matches(name, names, n=len(names), cutoff=0.5)
         ordered = near + [other for other in names if other not in near]
-        there = f"There are: {', '.join(ordered)}" if ordered else f"There is no {kind} at all"
+        there = f"There are: {', '.join(ordered)}" if ordered else f"There is no {kind}"
         super().__init__(f"no {kind} is called {name!r}", f"{there}. {hint}".rstrip(". ") + ".")
 
 
@@ -69,7 +69,7 @@ class NotKept(UsageError):
     """The run does not keep the metadata column that the command needs."""
 
     def __init__(self, column: str) -> None:
-        hint = f"Judge once more with --keep {column}: it fills the column in and judges nothing again."
+        hint = f"Run judge again with --keep {column}: it only fills the column in."
         super().__init__(f"the run does not keep the column {column!r}", hint)
 
 
@@ -131,7 +131,7 @@ class TrailChanged(RunFileError):
 
 
 class ContentChanged(RunFileError):
-    """Somebody changed the run's outcomes, or what belongs to them, by other means than this program."""
+    """Another program changed the run's outcomes, or the cases, raters or rubrics that belong to them."""
 
 
 class RaterChanged(RunFileError):

@@ -1,4 +1,4 @@
-"""Passes: what we ask of an engine and what it answers, as token ids."""
+"""Passes: requests to an engine and its results, as token ids."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -35,8 +35,8 @@ class Pass(Struct, frozen=True):
     generation, and so does the tokenizer's own end token. With `logprob_ids`, the result holds the natural-log
     probabilities of these ids at each generated token, after the grammar's mask, before temperature.
 
-    A pass that `continues` a request finds the ids of the request's earlier pass in the prefix cache, which soon drops
-    them: so vLLM takes it before passes that begin a request.
+    If a pass `continues` a request, the prefix cache still holds the ids of the request's earlier pass, but soon drops
+    them. So vLLM takes it before passes that begin a request.
     """
 
     id: str

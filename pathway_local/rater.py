@@ -41,12 +41,12 @@ class Rater:
         return hashlib.sha256(self.spec_json.encode()).hexdigest()
 
     def completed(self, other: "Rater") -> "Rater":
-        """This rater with facts of a hosted judge that only `other` has: a file of failures alone names no model."""
+        """This rater, with the model that only `other` names: a hosted judge's file of mere failures names none."""
         told = {key: value for key, value in other.spec.items() if self.kind == "hosted" and self.spec.get(key) == ""}
         return replace(self, spec={**self.spec, **told}) if told else self
 
     def differences(self, now: "Rater") -> str:
-        """What differs between this rater and `now`: each key of the spec with both values, shortened."""
+        """The differences between this rater and `now`: each key of the spec with both values, shortened."""
         before, after = (_flat({"kind of rater": rater.kind, **rater.spec}) for rater in (self, now))
         keys = [key for key in sorted(before.keys() | after.keys()) if before.get(key) != after.get(key)]
         shown = [f"{key} was {_short(before.get(key))}, now {_short(after.get(key))}" for key in keys]

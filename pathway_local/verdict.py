@@ -1,4 +1,4 @@
-"""A verdict: what one rater said of one case under one rubric; or the failure in its place."""
+"""A verdict: one rater's judgement of one case under one rubric; or the failure in its place."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -38,7 +38,7 @@ class Score(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """Scores by name, the other fields by name, and marks that warn of something.
+    """Scores by name, the other fields by name, and marks that warn.
 
     A mark is `cut:FIELD` (the field reached its budget), `truncated:INPUT` (the input's end was cut off) or
     `rule:NAME` (the verdict breaks a rule of its rubric).

@@ -124,9 +124,9 @@ def test_closing_twice_and_after_an_error_keeps_what_was_put(path: Path) -> None
 
 def test_paths_that_hold_no_run(tmp_path: Path) -> None:
     for opened in (RunFile.open, RunFile.read):
-        with pytest.raises(RunFileError, match="no such file"):
+        with pytest.raises(RunFileError, match="it does not exist"):
             opened(tmp_path / "none.run")
-        with pytest.raises(RunFileError, match="is no file"):
+        with pytest.raises(RunFileError, match="is not a file"):
             opened(tmp_path)
     (tmp_path / "file").write_text("x")
     with pytest.raises(RunFileError, match="Not a directory"):

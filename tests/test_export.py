@@ -177,14 +177,14 @@ def test_no_column_of_a_rubric_takes_the_place_of_another_rubrics(awkward: RunFi
 
 def test_a_row_without_an_id_is_known_in_a_copy_of_another_name(run: RunFile, tmp_path: Path) -> None:
     rater = next(number for number, _ in run.raters())
-    gone = BadRow("old.jsonl line 2", 2, "old.jsonl", "line 2", "it has no id")
+    gone = BadRow("old.jsonl line 2", 2, "old.jsonl", "line 2", "in other words")
     run.put(rater, gone.ref, gone.failure)
     rows = [{"id": "s-1", "question": "q", "answer": "a"}, {"question": "q", "answer": "a"}]
     (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     sheet = cases_of(tmp_path / "new.jsonl", rubrics_of(run).values(), run)
     export_onto(run, sheet, tmp_path / "out.jsonl", force=False)
     _, second = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
-    assert "old.jsonl line 2: it has no id" in second.values()
+    assert "old.jsonl line 2: in other words" in second.values()
 
 
 def test_a_reader_of_the_pipe_may_leave(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ TURNS = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_en
     [
         ("{% if not enable_thinking %}<think>\n\n</think>\n\n{% endif %}", TAGS, ""),
         (OPENS, TAGS.model_copy(update={"start": ""}), ""),
-        (OPENS, TAGS, "would once more"),
+        (OPENS, TAGS, "would open it again"),
         (OPENS, None, "says that it never thinks"),
         (OPENS, TAGS.model_copy(update={"start": "", "off_by": {"enable_thinkin": False}}), "switch changes nothing"),
         ("<think>\n", TAGS, "switch changes nothing"),

@@ -62,7 +62,7 @@ def test_a_column_that_no_case_has_is_refused(run: Run, may: Path, command: tupl
     name, *options = command
     found = run(name, may, *[option.replace("bot", "faculty") for option in options])
     assert (found.code, found.out) == (2, "")
-    assert "the run does not keep the column 'faculty' Judge once more with --keep faculty" in found.words
+    assert "the run does not keep the column 'faculty' Run judge again with --keep faculty" in found.words
 
 
 def test_the_column_that_is_kept_later_is_everyones(may: Path) -> None:

@@ -117,7 +117,7 @@ def test_only_thinking_judges_think() -> None:
     assert (think_budget("0", plain), think_budget("0", thinker)) == (0, 0)
     assert (think_budget("auto", thinker), think_budget("100", thinker)) == (77, 100)
     for wanted in ("much", "-3", "1.5", "", "9" * 5000):
-        with pytest.raises(UsageError, match="is no number of tokens"):
+        with pytest.raises(UsageError, match="is not a number of tokens"):
             think_budget(wanted, thinker)
 
 

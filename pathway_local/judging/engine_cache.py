@@ -1,4 +1,4 @@
-"""Keeps tokenizers and an engine loaded for jobs that follow each other in one process."""
+"""Keeps tokenizers and an engine loaded for successive jobs in one process."""
 
 from collections.abc import Callable
 from pathlib import Path

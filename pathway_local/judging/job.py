@@ -1,11 +1,16 @@
-"""A scoring job: which judges judge which cases under which rubrics, into which run."""
+"""A scoring job: judges judge the cases of a file under rubrics; the run keeps the outcomes."""
 
+import os
+import platform
+import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
+from pathway_local import __version__
 from pathway_local.case import BadRow, Case
 from pathway_local.engines.engine_list import engine_kind, packages
 from pathway_local.errors import CasesError, UsageError
@@ -13,7 +18,7 @@ from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
-from pathway_local.judging.plan import Plan, PlannedRater, Settings, planned_raters, planned_rubrics
+from pathway_local.judging.plan import Plan, PlannedRater, planned_raters, planned_rubrics
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rendering.chat import chat_of, thinking_of
@@ -21,7 +26,6 @@ from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.rubric_check import check_room
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.manifest import environment_facts
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.levels import caution_about
@@ -29,6 +33,7 @@ from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import no_column
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
+from pathway_local.system.installed import version_of
 from pathway_local.system.machine import this_machine
 from pathway_local.verdict import Value
 
@@ -43,13 +48,13 @@ class Watcher(Protocol):
         """Tell the user something."""
 
     def begin(self, rater: str, total: int | None) -> None:
-        """A judge begins; `total` is the number of its outcomes, if known."""
+        """Show that a judge begins; `total` is the number of its outcomes, if known."""
 
     def ready(self) -> None:
-        """Its engine is loaded, and begins to judge."""
+        """Show that the judge's engine is loaded."""
 
     def watch(self, tally: Tally) -> None:
-        """Outcomes up to this tally are on the disk; called now and then, and at the end."""
+        """Show a tally whose outcomes are on the disk; called now and then, and at the end."""
 
     def stopped(self) -> bool:
         """Whether to end early."""
@@ -76,9 +81,9 @@ class Silent:
 
 
 def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: EngineCache | None = None) -> list[Tally]:
-    """Judge what the plan says; returns a tally for each engine. Raises PathwayError.
+    """Judge as planned; returns a tally for each engine. Raises PathwayError.
 
-    Jobs that follow each other share the engine and tokenizers in `loaded`; without it, they are freed at the end.
+    Jobs that follow each other share the engine and tokenizers in `loaded`; without it, the job frees its own.
     """
     with ExitStack() as stack:
         loaded = loaded or stack.enter_context(EngineCache())
@@ -86,80 +91,84 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         existing = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
         registry = load_registry(plan.registry)
         rubrics = planned_rubrics(plan, existing)
-        pseudonyms = _load_pseudonyms(plan, existing, watcher)
-        cases = cases_of(plan.cases, rubrics.values(), existing, plan.id_column, plan.mapping, pseudonyms)
-        _check_columns(cases, plan)
-        _report_reading(rubrics.values(), cases, plan, watcher)
+        cases = _open_cases(plan, existing, rubrics.values(), watcher)
         raters = planned_raters(plan, existing, rubrics, registry)
         run = existing or stack.enter_context(RunFile.create(plan.run))
         for each in raters:
             run.add_rubric(each.rubric.name, each.rubric.text)
-        ids = [run.add_rater(each.rater) for each in raters]
+        numbered = [(run.add_rater(each.rater), each) for each in raters]
         remember(run, cases, plan.mapping)
         if not plan.texts:
             run.set_setting(TEXTS, False)
-        before = cases.sha256()
-        job = _ScoringJob(run, run.begin_job(command, _job_facts(plan, before, raters)), plan, cases, watcher, loaded)
-        tallies: list[Tally] = []
-        status = "failed"
-        try:
-            for key in dict.fromkeys(each.engine_key for each in raters):
-                own = [pair for pair in zip(ids, raters, strict=True) if pair[1].engine_key == key]
-                tallies.append(job.judge(own))
-            status = "stopped" if watcher.stopped() else "done"
-            if _has_changed(cases, before):
-                run.learn(job.id, {"cases_changed": True})
-                watcher.notice(
-                    f"{plan.cases.name} has changed meanwhile: give the same command again to judge the rest"
-                )
-        finally:
-            run.end_job(job.id, status, _counts(tallies))
-        return tallies
-
-
-def _context(judge: JudgeSpec, settings: Settings) -> int:
-    """Tokens for prompt and reply that this judge has on this machine. Raises EngineMissing, OutOfMemory."""
-    return engine_kind(settings.engine).context(judge, this_machine(), settings.options, settings.dtype)
+        sha256 = cases.sha256()
+        job_id = run.begin_job(command, _job_facts(plan, sha256, raters))
+        return _ScoringJob(run, job_id, plan, cases, sha256, watcher, loaded).judge(numbered)
 
 
 @dataclass(frozen=True, slots=True)
 class _ScoringJob:
-    """One command's work on a run; `id` is the job's in the run."""
+    """One command's work on a run: the job's id there, and the hash of the cases file when it began."""
 
     run: RunFile
     id: int
     plan: Plan
     cases: CasesFile
+    sha256: str
     watcher: Watcher
     loaded: EngineCache
 
-    def judge(self, own: Sequence[tuple[int, PlannedRater]]) -> Tally:
-        """Judge under these raters, each with its id in the run; one engine serves them all."""
+    def judge(self, raters: Sequence[tuple[int, PlannedRater]]) -> list[Tally]:
+        """Judge under these raters, each with its id in the run; returns a tally for each engine."""
+        tallies: list[Tally] = []
+        status = "failed"
+        try:
+            for key in dict.fromkeys(each.engine_key for _, each in raters):
+                tallies.append(self._judge_with_one_engine([pair for pair in raters if pair[1].engine_key == key]))
+            status = "stopped" if self.watcher.stopped() else "done"
+            if self._cases_have_changed():
+                self.run.learn(self.id, {"cases_changed": True})
+                self.watcher.notice(
+                    f"{self.plan.cases.name} changed while it was judged: run the same command again to judge the rest"
+                )
+        finally:
+            self.run.end_job(self.id, status, _counts(tallies))
+        return tallies
+
+    def _cases_have_changed(self) -> bool:
+        try:
+            return self.cases.sha256() != self.sha256
+        except CasesError:
+            return True
+
+    def _judge_with_one_engine(self, own: Sequence[tuple[int, PlannedRater]]) -> Tally:
         judge, settings = own[0][1].judge, own[0][1].settings
         whole = EngineConfig(str(weights_folder(judge)), settings.dtype, judge.context, settings.options)
-        tokenizer = self.loaded.tokenizer(judge)
-        context = self.loaded.context(settings.engine, whole, self.plan.seal, lambda: _context(judge, settings))
+        tokenizer, engine = self.loaded.tokenizer(judge), engine_kind(settings.engine)
+
+        def estimate() -> int:
+            return engine.context(judge, this_machine(), settings.options, settings.dtype)
+
+        context = self.loaded.context(settings.engine, whole, self.plan.seal, estimate)
         config = replace(whole, max_model_len=context)
         for _, planned in own:
             self.run.set_setting(f"label:{planned.name}", judge.label)
         pool = Pool(lambda: self._load_engine(judge, settings.engine, config), tokenizer, context)
         try:
             raters = [_local_rater(rater_id, planned, tokenizer, context, self.plan) for rater_id, planned in own]
-            return self._run_loop(judge, raters, pool, engine_kind(settings.engine).window(config))
+            return self._run_loop(judge, raters, pool, engine.window(config))
         finally:
             if pool.in_flight:
-                self.loaded.free()  # else it would go on with requests that nobody waits for
+                self.loaded.free()  # or it would continue with requests that nobody waits for
 
     def _load_engine(self, judge: JudgeSpec, kind: str, config: EngineConfig) -> Engine:
         plan, watcher = self.plan, self.watcher
         engine = self.loaded.engine(kind, config, plan.seal, watcher.notice, watcher.stopped, plan.engine_log)
         facts: dict[str, Value] = dict(asdict(engine.facts))
         self.run.learn(self.id, {"engine": {"judge": judge.name, **facts}})
-        said = f"{engine.facts.engine} {engine.facts.version} on {facts['device']}, sealed: {facts['seal']}"
-        self.watcher.notice(said)
+        watcher.notice(f"{facts['engine']} {facts['version']} on {facts['device']}, sealed: {facts['seal']}")
         if caution := caution_about(engine.facts.seal, engine.facts.seal_limit):
-            self.watcher.notice(caution)
-        self.watcher.ready()
+            watcher.notice(caution)
+        watcher.ready()
         return engine
 
     def _run_loop(self, judge: JudgeSpec, raters: Sequence[LocalRater], pool: Pool, window: int) -> Tally:
@@ -226,8 +235,10 @@ def _refusing_bad_rows(cases: CasesFile) -> Iterator[Case | BadRow]:
         yield row
 
 
-def _report_reading(rubrics: Iterable[Rubric], cases: CasesFile, plan: Plan, watcher: Watcher) -> None:
-    """Tell the user how rubrics and columns were read."""
+def _open_cases(plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], watcher: Watcher) -> CasesFile:
+    """Open the cases file, and tell the user how its columns and the rubrics were read. Raises PathwayError."""
+    cases = cases_of(plan.cases, rubrics, run, plan.id_column, plan.mapping, _load_pseudonyms(plan, run, watcher))
+    _check_columns(cases, plan)
     for rubric in rubrics:
         for said in rubric.notices:
             watcher.notice(f"rubric {rubric.name}: {said}")
@@ -239,6 +250,7 @@ def _report_reading(rubrics: Iterable[Rubric], cases: CasesFile, plan: Plan, wat
         watcher.notice("cases are known by their row number: give --id COLUMN if rows may move")
     elif cases.id_column != plan.id_column:
         watcher.notice(f"column {shown(cases.id_column)!r} is read as the case's id")
+    return cases
 
 
 def _load_pseudonyms(plan: Plan, run: RunFile | None, watcher: Watcher) -> Pseudonyms | None:
@@ -246,7 +258,7 @@ def _load_pseudonyms(plan: Plan, run: RunFile | None, watcher: Watcher) -> Pseud
     if path is None:
         return None
     if run is None and not path.exists():
-        watcher.notice(f"{path}: a new key. Keep it apart from the run: who has it can tell which pseudonym is which")
+        watcher.notice(f"{path}: a new key. Keep it apart from the run: whoever has both can tell which case is which")
     return Pseudonyms.at(path, make=run is None)
 
 
@@ -256,21 +268,17 @@ def _check_columns(cases: CasesFile, plan: Plan) -> None:
             raise no_column(name, cases.columns, cases.path.name)
         if name not in cases.metadata:
             what = "the ids" if name == cases.id_column else "an input"
-            raise UsageError(f"--keep names {shown(name)!r}, the column of {what}", "A run has ids, and no inputs.")
+            raise UsageError(
+                f"--keep names {shown(name)!r}, the column of {what}", "A run always keeps ids, and never inputs."
+            )
     if plan.truncate and plan.truncate not in cases.inputs:
         raise UsageError(
             f"--truncate names {plan.truncate!r}, which is no input", f"There are: {', '.join(cases.inputs)}."
         )
 
 
-def _has_changed(cases: CasesFile, before: str) -> bool:
-    try:
-        return cases.sha256() != before
-    except CasesError:
-        return True
-
-
 def _job_facts(plan: Plan, sha256: str, raters: Sequence[PlannedRater]) -> dict[str, Value]:
+    """The manifest: the raters and cases, and the versions and the machine, which can change a score."""
     judges: list[Value] = [
         {"rater": each.name, "rubric": each.rubric.name, "sha256": each.rubric.sha256, "weights": each.settings.weights}
         for each in raters
@@ -279,7 +287,11 @@ def _job_facts(plan: Plan, sha256: str, raters: Sequence[PlannedRater]) -> dict[
         "seal": plan.seal,
         "raters": judges,
         "cases": {"file": plan.cases.name, "sha256": sha256},
-        **environment_facts(packages()),
+        "pathway_local": __version__,
+        "python": platform.python_version(),
+        "packages": {name: found for name in packages() if (found := version_of(name))},
+        "machine": {"system": platform.platform(), "processors": os.cpu_count() or 0},
+        "executable": Path(sys.executable).name,
     }
 
 

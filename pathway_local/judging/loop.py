@@ -1,4 +1,4 @@
-"""The loop: skip what is judged, render, generate, read, store."""
+"""The loop: skip judged cases, render, generate, read, store."""
 
 import gc
 import zlib
@@ -23,18 +23,18 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import NO_TOKENS, Failure, Tokens, Verdict
 
 ALLOCATIONS = 50_000
-"""New objects between two searches for circular garbage; Python's own 700 are fewer than a batch of cases makes."""
+"""New objects between two searches for circular garbage; a batch of cases makes more than Python's default of 700."""
 
 BATCH = 128
 """Cases that are read, looked up and rendered together."""
 
 Texts = Mapping[str, str]
-"""A case's texts by the input that they are for."""
+"""A case's texts by input."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalRater:
-    """A judge under one rubric, as it is known to the run; `samples` replies are drawn for each case."""
+    """A judge under one rubric, with its id in the run; `samples` replies are drawn for each case."""
 
     id: int
     writer: PromptWriter
@@ -81,8 +81,8 @@ class JudgingLoop:
 
     `source` is the name of the cases file, `keep` names the metadata columns that the run keeps, None all of them.
     Without `texts` a verdict is stored as its scores and marks alone.
-    `window` bounds the requests in flight. `watch` gets the tally whenever outcomes were stored. `stopped` says between
-    outcomes whether to end early: those stored by then stay, and a later job draws those in flight again.
+    `window` bounds the requests in flight. `watch` gets the tally whenever outcomes were stored. `stopped` is asked
+    between outcomes whether to end early: stored outcomes stay, and a later job draws those in flight again.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class JudgingLoop:
         return self.tally
 
     def _unjudged(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[CaseRef, Texts]]:
-        """The cases of a batch that the rater has yet to judge, with the texts that its rubric reads."""
+        """The cases of a batch that the rater has not judged, with the texts that its rubric reads."""
         known = self.run.judged(rater.id, [row.id for row in batch])
         unjudged: list[tuple[CaseRef, Texts]] = []
         skipped: list[CaseRef] = []
@@ -149,7 +149,7 @@ class JudgingLoop:
     def _render(
         self, rater: LocalRater, unjudged: Sequence[tuple[CaseRef, Texts]]
     ) -> Iterable[tuple[CaseRef, Prompt | CaseError]]:
-        """The cases with their prompts, of which the loop holds ids only; a reply that echoes inputs keeps those."""
+        """The cases with their prompts; the loop then holds no texts, except inputs that a reply must echo."""
         prompts = rater.writer.write([texts for _, texts in unjudged])
         return zip([case for case, _ in unjudged], prompts, strict=True)
 
@@ -168,7 +168,7 @@ class JudgingLoop:
             self.pool.submit(Request(name, prompt, rater.sampling.seeded(seed), own))
 
     def _store_finished(self, window: int) -> None:
-        """Store what has finished, until at most `window` requests are in flight."""
+        """Store finished outcomes until at most `window` requests are in flight."""
         while self.pool.in_flight > window and not self.stopped():
             found: defaultdict[int, list[CaseOutcome]] = defaultdict(list)
             for completion in self.pool.completions():
@@ -214,7 +214,7 @@ def _without_texts(found: CaseOutcome) -> CaseOutcome:
 
 @contextmanager
 def _collecting_rarely() -> Iterator[None]:
-    """Search for circular garbage less often: prompts are long tuples, and walking them took a third of the time."""
+    """Search for circular garbage less often: walking the long tuples of prompts took a third of the time."""
     before = gc.get_threshold()
     gc.set_threshold(ALLOCATIONS, *before[1:])
     try:
@@ -224,7 +224,7 @@ def _collecting_rarely() -> Iterator[None]:
 
 
 def own_seed(seed: int, case_id: str, sample: int) -> int:
-    """The seed of one sample of one case, below 2**31: with a common seed all would draw alike, and err together."""
+    """The seed of one sample of one case, below 2**31: with a shared seed, all samples would err in the same way."""
     return zlib.crc32(f"{seed} {sample} {case_id}".encode("utf-8", "surrogatepass")) >> 1
 
 

@@ -27,13 +27,13 @@ from pathway_local.system.machine import Machine, this_machine
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The options of `judge`. Without rubrics, an existing run goes on with its own raters. Without judges, the run's
-    own judge takes further rubrics, and in a new run the demo judge.
+    """The options of `judge`. Without rubrics, an existing run continues with its own raters. Without judges, the
+    run's own judge takes further rubrics; a new run takes the demo judge.
 
-    `keep` names metadata columns, None stands for all. `detail`, `samples`, `temperature`, `seed` and
-    `engine` are part of the rater: a run that goes on keeps its own. Without `texts` the run stores only scores, from
-    then on. `pseudonyms` is a file with a key; a missing one is made. `engine_log` gets all that an engine prints while
-    it loads.
+    `keep` names metadata columns, None means all. `detail`, `samples`, `temperature`, `seed` and `engine` are part of
+    the rater: a run that continues keeps its own. Without `texts`, the run stores only scores from then on.
+    `pseudonyms` is a key file; a new run makes a missing one. `engine_log` gets everything that an engine prints
+    while it loads.
     """
 
     cases: Path
@@ -110,7 +110,7 @@ def judging_raters(run: RunFile) -> list[Rater]:
 
 
 def planned_rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
-    """The rubrics of a plan by name, or those of the run that it goes on with. Raises PathwayError."""
+    """The rubrics of a plan by name; without any, those of the run that it continues. Raises PathwayError."""
     if plan.rubrics:
         named: dict[str, Rubric] = {}
         for file in plan.rubrics:
@@ -127,7 +127,7 @@ def planned_rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
 def planned_raters(
     plan: Plan, run: RunFile | None, rubrics: Mapping[str, Rubric], registry: Registry
 ) -> list[PlannedRater]:
-    """The raters of a plan, or of the run that it goes on with. Raises PathwayError."""
+    """The raters of a plan, or those of the run that it continues. Raises PathwayError."""
     if run and not plan.rubrics:
         return [_resumed_rater(rater, rubrics[rater.rubric], registry) for rater in judging_raters(run)]
     if plan.rater and len(plan.judges) > 1:
@@ -140,13 +140,13 @@ def planned_raters(
         if count > 1:
             raise UsageError(
                 f"{count} judges would be the rater {name!r} under {rubric}",
-                "Judge with one at a time, each with a --rater of its own.",
+                "Judge with one at a time, and give each its own --rater.",
             )
     return raters
 
 
 def _usual_judge(run: RunFile | None, rater: str | None) -> str:
-    """The judge if the user names none: the run's, or its rater's of this name. Raises UsageError if it has several."""
+    """The default judge: that of the run's rater of this name, else the run's. UsageError if there are several."""
     own = [(each.name, Settings.model_validate(each.spec).judge) for each in judging_raters(run)] if run else []
     named = [judge for name, judge in own if name == rater]
     judges = list(dict.fromkeys(named or [judge for _, judge in own]))
@@ -156,7 +156,7 @@ def _usual_judge(run: RunFile | None, rater: str | None) -> str:
 
 
 def _resumed_rater(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedRater:
-    """A rater of the run as it is now: its weights are those on the disk."""
+    """A rater of the run, with the weights that are on the disk now."""
     settings = Settings.model_validate(rater.spec)
     judge = registry.get(settings.judge)
     chat = settings.chat and chat_settings(judge, settings.think, settings.sampling)
@@ -168,7 +168,9 @@ def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -
     """A rater with the settings of the plan, else of the rubric, else of the registry."""
     temperature = plan.temperature if plan.temperature is not None else rubric.sampling.get("temperature", 0.0)
     if plan.samples > 1 and temperature == 0:
-        raise UsageError(f"{plan.samples} samples at temperature 0 are all alike", "Give --temperature, such as 0.7.")
+        raise UsageError(
+            f"{plan.samples} samples at temperature 0 would be identical", "Give --temperature, such as 0.7."
+        )
     top_p, top_k = rubric.sampling.get("top_p", 1.0), int(rubric.sampling.get("top_k", 0))
     seed = plan.seed if plan.seed is not None else int(rubric.sampling.get("seed", 0))
     sampling = Sampling(float(temperature), float(top_p), top_k, seed)

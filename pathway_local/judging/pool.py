@@ -1,4 +1,4 @@
-"""A pool of requests over an engine: each may take several passes, and comes back as one completion."""
+"""A pool of requests to an engine: each may take several passes, and returns as one completion."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
@@ -18,7 +18,7 @@ from pathway_local.verdict import NO_TOKENS, Tokens
 
 
 class Request(Struct, frozen=True):
-    """One reply to draw: its prompt, how to draw it, and how to think before, if at all."""
+    """One reply to draw: its prompt, its sampling, and the thinking before it, if any."""
 
     id: str
     prompt: Prompt
@@ -27,11 +27,11 @@ class Request(Struct, frozen=True):
 
 
 class Completion(Struct, frozen=True):
-    """The reply to the request of that id, or why there is none.
+    """The reply to the request of that id, or the reason for a missing reply.
 
     Either `reading` holds the values, `probabilities` those of each score's values, and `cut` the fields that
-    reached their budget; or `problem` is a failure's kind and message. `thinking` is what came before the reply,
-    and `thinking_cut` says whether that reached its budget.
+    reached their budget; or `problem` is a failure's kind and message. `thinking` is the judge's thinking before the
+    reply, and `thinking_cut` says whether it reached its budget.
     """
 
     id: str
@@ -98,7 +98,7 @@ class Pool:
         return str(self._passes)
 
     def _passes_of(self, request: Request) -> PassGenerator:
-        """The passes of a request: thinking, the reply, and those that its scores' probabilities still need."""
+        """The passes of a request: thinking, the reply, and any that the scores' probabilities still need."""
         prompt, reply, thinking = request.prompt, request.prompt.reply, request.thinking
         thoughts, tokens, too_long = "", NO_TOKENS, False
         shared, own = prompt.shared, prompt.own + prompt.start

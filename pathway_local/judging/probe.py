@@ -22,10 +22,10 @@ MOST_NAMED = 128
 """Ids in one pass; vLLM gives log-probabilities of no more."""
 
 MOST_WATCHED = 64
-"""Ids at most to note at each token of a short reply; with more, a further pass costs less."""
+"""The most ids to note at each token of a short reply; beyond that, a further pass costs less."""
 
 FORMS = 64
-"""Forms to remember watched ids of; a form with a case's own texts in it never comes back."""
+"""Forms whose watched ids are cached; a form that holds a case's own texts is never used again."""
 
 Ids = tuple[int, ...]
 
@@ -38,7 +38,7 @@ Probing = Generator[Pass, PassResult, dict[int, float]]
 
 @dataclass(frozen=True, slots=True)
 class _Fork:
-    """A place where the spellings of values part: the ids that may come next, and where each leads.
+    """A place where the spellings of values diverge: the ids that may come next, and where each leads.
 
     `settled` has the ids that leave only one value, `open` those that leave several, with the rest of each text.
     For example, at the texts "1" and "10" the id of "10" settles on 10, while the id of "1" stays open: the texts
@@ -51,7 +51,7 @@ class _Fork:
 
 
 class Probe:
-    """Finds how likely each value is, given all that the judge has written before it.
+    """Finds how likely each value is, given everything that the judge wrote before it.
 
     Different tokens can spell a value's text (a blank joined with a digit or not), and one text can begin
     another (1 and 10). So the probe walks a tree of tokens and multiplies shares along each path: a token that leaves
@@ -65,7 +65,7 @@ class Probe:
         self.watched = lru_cache(FORMS)(self._watched)
 
     def _watched(self, form: Form) -> tuple[int, ...]:
-        """The ids to note while the engine writes a reply; none for a reply with other fields: each token costs."""
+        """The ids to note while the engine writes a reply; none if it has other fields, since noting takes time."""
         if not all(isinstance(slot.field, ScoreField) for slot in form.slots):
             return ()
         befores = [(slot, form.before(slot.name)) for slot in form.slots]
@@ -78,17 +78,17 @@ class Probe:
         return tuple(sorted(found)) if len(found) <= MOST_WATCHED else ()
 
     def passes(self, shared: Ids, own: Ids, texts: Texts, next_id: Callable[[], str], noted: Noted = ()) -> Probing:
-        """The distribution over the values of `texts`, each text as it would follow the ids `shared` and `own`.
+        """The distribution over the values of `texts`; each text would follow the ids `shared` and `own`.
 
         Log-probabilities that the reply `noted` there need no pass. Raises RequestRefused.
         """
         found = dict.fromkeys(texts, 0.0)
-        # Each path: its tokens, what is left of each value's text behind them, and the product of their shares.
+        # Each path: its tokens, the rest of each value's text behind them, and the product of their shares.
         open_paths: list[tuple[tuple[int, ...], dict[int, bytes], float]] = [((), _rests(texts), 1.0)]
         while open_paths:
             path, rests, probability = open_paths.pop()
             fork = self._fork(rests)
-            shares = {fork.legal[0]: 1.0}  # a single legal token has all of the probability: nobody need ask for it
+            shares = {fork.legal[0]: 1.0}  # a single legal token has all the probability
             if len(fork.legal) > 1:
                 logprobs = _noted_at(noted, path)
                 if not all(token in logprobs for token in fork.legal):
@@ -132,7 +132,7 @@ class Probe:
         return self._forks[key]
 
     def _left(self, rests: Mapping[int, bytes], token: int) -> dict[int, bytes]:
-        """The values that `token` still allows, each with what remains of its text."""
+        """The values that `token` still allows, each with the rest of its text."""
         if token in (self.tokenizer.eos_id, *self.tokenizer.end_ids):
             return {value: rest for value, rest in rests.items() if not rest}
         said = self.tokenizer.bytes_of(token)

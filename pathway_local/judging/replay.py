@@ -31,7 +31,7 @@ class Replay:
     def before(self, offset: int) -> tuple[int, str]:
         """How many tokens end at or before the blanks in front of `offset`, and the text between their end and it.
 
-        A probe goes on from these tokens: the blanks are left out, since a token may join a blank with the score.
+        A probe continues from these tokens. The blanks are left out, since a token may join a blank with the score.
         """
         blank = len(self.text[:offset].rstrip())
         tokens = bisect_right(self.ends, self._bytes(blank))

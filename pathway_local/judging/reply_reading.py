@@ -1,4 +1,4 @@
-"""Makes a verdict of one reply, or the average of several samples."""
+"""Makes a verdict from one reply, or from the average of several samples."""
 
 from collections.abc import Mapping, Sequence
 

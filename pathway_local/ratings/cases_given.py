@@ -18,7 +18,7 @@ from pathway_local.sheets.pseudonyms import Pseudonyms
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a user says about the cases. A run that does not exist is created and needs a named rubric.
+    """The user's options about the cases. A run that does not exist is created and needs a named rubric.
 
     `pseudonyms` is the key file of the run's pseudonyms; a new run creates it if it is missing.
     """

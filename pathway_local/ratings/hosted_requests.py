@@ -2,9 +2,10 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any, Self
 
@@ -48,7 +49,7 @@ class RequestPlan:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """What the file would take out of the institution, for the person who decides about it."""
+    """Summary of the content that would leave the institution, for the person who decides about it."""
 
     rubric: str
     cases: int
@@ -65,7 +66,7 @@ class HostedRequests:
     def __init__(self, plan: RequestPlan, given: CasesGiven, *, force: bool) -> None:
         self.plan, self._given, self._force = plan, given, force
         _check_turns(given.rubric, plan.service)
-        self._drawn = self._draw()
+        self._selects = self._selection()
         self.leaving = self._leaving()
 
     @classmethod
@@ -84,7 +85,7 @@ class HostedRequests:
             job = run.begin_job(command, self._facts())
             handouts: list[Handout] = []
             written = hashlib.sha256()
-            for case in self._cases():
+            for case in filter(self._selects, self._given):
                 handout = hand_out(run.key, self._given.rubric, case, f"{self.plan.service} {self.plan.model}")
                 handouts.append(handout)
                 request: dict[str, Value] = self._request(handout.custom_id, case)
@@ -98,44 +99,32 @@ class HostedRequests:
             run.learn(job, {WRITTEN: {"file": self.plan.out.name, "sha256": written.hexdigest()}})
             run.end_job(job, "done", {"cases": len(handouts), "characters": self.leaving.characters})
 
-    def _draw(self) -> frozenset[str] | None:
-        """The ids that `only` draws; None if it is a filter or empty."""
-        if not self.plan.only.isdecimal():
-            self._filter()
-            return None
-        ids = [case.id for case in self._given]
-        drawn, _ = draw(ids, [""] * len(ids), int(self.plan.only), ONLY_SEED)
-        return frozenset(case_id for case_id, is_drawn in zip(ids, drawn, strict=True) if is_drawn)
-
-    def _filter(self) -> tuple[str, str]:
-        """Column and value of the filter; an id becomes its pseudonym. Raises UsageError."""
-        column, sign, value = self.plan.only.partition("=")
-        if self.plan.only and not sign:
-            raise UsageError(f"--only {self.plan.only} is neither a number nor COLUMN=VALUE", "For example --only 200.")
-        if sign and column not in self._given.file.columns:
-            raise no_column(column, self._given.file.columns, self._given.file.path.name)
-        pseudonyms = self._given.file.pseudonyms
-        return column, pseudonyms.of(value) if pseudonyms and column == self._given.file.id_column else value
-
-    def _cases(self) -> Iterator[Case]:
-        if self._drawn is not None:
-            yield from (case for case in self._given if case.id in self._drawn)
-            return
-        column, value = self._filter()
-        for case in self._given:
-            if not column or self._cell(case, column) == value:
-                yield case
-
-    def _cell(self, case: Case, column: str) -> str:
-        if column == self._given.file.id_column:
-            return case.id
-        names = [name for name, source in self._given.file.inputs.items() if source == column]
-        return case.inputs[names[0]] if names else case.metadata.get(column, "")
+    def _selection(self) -> Callable[[Case], bool]:
+        """Tells whether `only` selects a case. Raises UsageError."""
+        only, file = self.plan.only, self._given.file
+        if not only:
+            return lambda case: True
+        if only.isdecimal():
+            ids = [case.id for case in self._given]
+            is_drawn, _ = draw(ids, [""] * len(ids), int(only), ONLY_SEED)
+            drawn = frozenset(compress(ids, is_drawn))
+            return lambda case: case.id in drawn
+        column, sign, value = only.partition("=")
+        if not sign:
+            raise UsageError(f"--only {only} is neither a number nor COLUMN=VALUE", "For example --only 200.")
+        if column not in file.columns:
+            raise no_column(column, file.columns, file.path.name)
+        if column == file.id_column:
+            case_id = file.pseudonyms.of(value) if file.pseudonyms else value
+            return lambda case: case.id == case_id
+        if names := [name for name, source in file.inputs.items() if source == column]:
+            return lambda case: case.inputs.get(names[0], "") == value
+        return lambda case: case.metadata.get(column, "") == value
 
     def _leaving(self) -> Leaving:
         count = characters = 0
         rubric = self._given.rubric
-        for case in self._cases():
+        for case in filter(self._selects, self._given):
             count += 1
             characters += sum(map(len, rubric.texts_of(case).values()))
         if not count:

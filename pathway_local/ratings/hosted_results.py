@@ -128,7 +128,7 @@ def _text(value: dict[str, Any], key: str) -> str:
 
 
 def _word(value: dict[str, Any], key: str) -> str:
-    """A code such as rate_limit_exceeded; empty for anything else, which might be a message that quotes the case."""
+    """A code such as rate_limit_exceeded; empty for other texts, which may quote the case."""
     found = _text(value, key)
     return found if len(found) <= 60 and found.replace("_", "").replace("-", "").isalnum() else ""
 

@@ -103,7 +103,7 @@ def find_layout(
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """The column names of a sheet, and the rubric whose scores and notes they may hold."""
+    """The column names of a sheet, and the rubric that its scores and notes belong to."""
 
     columns: Sequence[str]
     rubric: Rubric
@@ -128,7 +128,7 @@ class _Header:
         named = [self._named(item) for item in scores]
         found: dict[str, dict[str, str]] = {}
         for score, column, explicit in named:
-            # SCORE=COLUMN given once says all: the column is the rater's own, whatever its header looks like.
+            # If SCORE=COLUMN is given once for a score, the column is the rater's own, whatever its header looks like.
             alone = sum(other == score for other, _, _ in named) == 1
             own = found.setdefault("" if explicit and alone else self._evaluator(column, score), {})
             if score in own:

@@ -21,7 +21,7 @@ NO_SCORE = "no-score"
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """An outcome from a file, and everything the file says about which case it rates.
+    """An outcome from a file, and everything in the file that identifies its case.
 
     `where` is the place in the file, `id` and `number` name the case, `text_hash` its texts (None if the file lacks
     them), `rater` the evaluator (empty if the file names none). `replied`: it was read from a raw reply; `judge`
@@ -41,7 +41,7 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A place in the file and what is wrong there; never quotes a case's text."""
+    """A place in the file and the error there; never quotes a case's text."""
 
     where: str
     reason: str
@@ -96,7 +96,8 @@ class RatingRows:
         cells, layout = row.cells, self.layout
         if layout.reply_column:
             reply = cells.get(layout.reply_column, "")
-            outcome = self._reply(reply, row) if reply.strip() else None
+            echoes = Echoes.of(self.key, self.rubric.format, self._texts(row))
+            outcome = read_reply(reply, self.rubric.format, echoes) if reply.strip() else None
         else:
             outcome = self._scored(row, evaluator)
         if outcome is None:
@@ -129,9 +130,6 @@ class RatingRows:
             return Score(read_score(text, self.rubric.format.scores[name])[0])
         except ReplyError as error:
             raise ReplyError(f"{evaluator.name or 'the rater'}'s {name}: {error}") from None
-
-    def _reply(self, reply: str, row: Row) -> Outcome:
-        return read_reply(reply, self.rubric.format, Echoes.of(self.key, self.rubric.format, self._texts(row)))
 
     def _text_hash(self, row: Row) -> str | None:
         texts = self._texts(row)

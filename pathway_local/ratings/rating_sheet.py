@@ -99,10 +99,5 @@ def _fill_scale(page: Any, rubric: Rubric) -> None:
         page.column_dimensions[get_column_letter(column)].width = TEXT_WIDTH
         fill_cell(page.cell(1, column), name)
         for line, value in enumerate(reversed(score.values), 2):
-            fill_cell(page.cell(line, column), level_text(score, value))
-
-
-def level_text(score: ScoreField, value: int) -> str:
-    """A level as raters see it: its value and its name."""
-    label = score.levels.get(value, "")
-    return f"{value} – {label}" if label else str(value)
+            label = score.levels.get(value, "")
+            fill_cell(page.cell(line, column), f"{value} – {label}" if label else str(value))

@@ -1,4 +1,4 @@
-"""A file of ratings: what the user says about it, its sheets and rubric, and its ratings row by row."""
+"""A file of ratings: the user's options for it, its sheets and rubric, and its ratings row by row."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from pathway_local.sheets.row import shown
 
 @dataclass(frozen=True, slots=True)
 class RatingsFile:
-    """What a user says about a file of ratings. `scores` are columns, each COLUMN or SCORE=COLUMN.
+    """The user's options for a file of ratings. `scores` are columns, each COLUMN or SCORE=COLUMN.
 
     With `pseudonyms`, the file's ids are the original ones, and the run knows their pseudonyms.
     """

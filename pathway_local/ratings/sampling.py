@@ -60,7 +60,8 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
         raise UsageError("two evaluators have the same name", "Give each --rater another name.")
     with CasesGiven.open(plan.given) as given:
         _check_strata(given, plan.strata)
-        ids, strata = _ids_and_strata(given, plan.strata)
+        stratum_by_id = {case.id: case.metadata.get(plan.strata, "") for case in given}
+        ids, strata = list(stratum_by_id), list(stratum_by_id.values())
         drawn, chances = draw(ids, strata, plan.size, plan.seed)
         run = given.begin()
         every, chosen = _read_again(run, given, ids, [*zip(strata, drawn, chances, strict=True)])
@@ -90,14 +91,6 @@ def _check_strata(given: CasesGiven, column: str) -> None:
             f"{shown(column)} is an input of the rubric {given.rubric.name!r}, a text to judge",
             "Name a column such as language or chatbot with --strata.",
         )
-
-
-def _ids_and_strata(given: CasesGiven, column: str) -> tuple[list[str], list[str]]:
-    ids, strata = [], []
-    for case in given:
-        ids.append(case.id)
-        strata.append(case.metadata.get(column, ""))
-    return ids, strata
 
 
 def _read_again(
@@ -130,7 +123,7 @@ def _hashes(every: Iterable[Inclusion]) -> dict[str, str]:
 
 
 def _handed_out_before(run: RunFile, rubric: str, plan: SamplePlan, drawn: Mapping[str, str]) -> dict[str, str]:
-    """Cases that a smaller sample with the same seed handed out, if this one only adds to it."""
+    """The cases that a smaller sample with the same seed handed out; empty if this one does not contain them all."""
     same = [s for s in samples(run, rubric) if (s.seed, s.strata) == (plan.seed, plan.strata)]
     if not same:
         return {}
@@ -144,7 +137,7 @@ def _handed_out_before(run: RunFile, rubric: str, plan: SamplePlan, drawn: Mappi
 def _rows(
     run: RunFile, given: CasesGiven, plan: SamplePlan, rater: str, cases: Sequence[Case], job: int
 ) -> list[RatingRow]:
-    """An evaluator's rows in an order of their own, under new random ids that the run stores."""
+    """One evaluator's rows, shuffled for them, under new random ids that the run stores."""
     order = list(cases)
     random.Random(f"{plan.seed} {rater}").shuffle(order)
     handouts = [hand_out(run.key, given.rubric, case, rater) for case in order]

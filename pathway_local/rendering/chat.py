@@ -14,8 +14,8 @@ MOST_DIGITS = 10
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """How a judge takes turns: whether its system turn is folded into the user turn, its chat template's switches, and
-    the text that opens its reply before the reply's own start."""
+    """How a judge takes turns: whether its system turn is folded into the user turn, the switches of its chat template,
+    and the text that opens its reply before the reply's own start."""
 
     folds_system: bool = False
     switches: tuple[tuple[str, object], ...] = ()
@@ -47,7 +47,9 @@ def think_budget(wanted: str, judge: JudgeSpec) -> int:
     Raises UsageError if it is neither, or if the judge never thinks.
     """
     if wanted != "auto" and not (wanted.isdecimal() and len(wanted) < MOST_DIGITS):
-        raise UsageError(f"--think {wanted[:20]} is no number of tokens", "Such as --think 1024, or --think alone.")
+        raise UsageError(
+            f"--think {wanted[:20]} is not a number of tokens", "Give, for example, --think 1024, or --think alone."
+        )
     budget = int(wanted) if wanted != "auto" else None
     if budget == 0:
         return 0
@@ -68,8 +70,8 @@ def chat_of(judge: JudgeSpec, budget: int) -> Chat:
 
 
 def thinking_sampling(judge: JudgeSpec, reply: Sampling) -> Sampling:
-    """How to draw the judge's thoughts: as its maker recommends, since a judge that always takes the likeliest token
-    can think in circles; without a recommendation, as the reply."""
+    """How to draw the judge's thoughts: as its maker recommends, else as the reply. A judge that always takes the
+    likeliest token can think in circles."""
     stated = judge.thinking.sampling if judge.thinking else judge.sampling
     how = stated if stated.temperature is not None else judge.sampling
     if how.temperature is None:
@@ -87,7 +89,7 @@ def thinking_of(judge: JudgeSpec, budget: int, tokenizer: JudgeTokenizer, reply:
 
 
 def chat_settings(judge: JudgeSpec, budget: int, reply: Sampling) -> dict[str, JsonValue]:
-    """Everything in the judge's entry that changes its prompts or its thinking, as JSON: a part of the rater."""
+    """Everything in the judge's entry that changes its prompts or thinking, as JSON; it is part of the rater."""
     how = judge.thinking
     thinks: dict[str, JsonValue] = {}
     if how and budget:

@@ -23,7 +23,7 @@ _DATES = ("%Y-%m-%d", "%d %b %Y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y")
 
 
 def chat_checks(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Iterator[Check]:
-    """Check the chat template; if it fails, one row says so, not four."""
+    """Check the chat template; if it is missing or takes no turns, its other checks are left out."""
     if not tokenizer.tokenizer.chat_template:
         yield _no_template(spec, folder, tokenizer)
         return
@@ -53,7 +53,7 @@ def _no_template(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Ch
     return Check(
         "chat template",
         "problem",
-        f"there is none; {guess.name!r} would be the default, since {because}",
+        f"the judge has none; {guess.name!r} would be the default, since {because}",
         f"If its maker describes that one: `pathway-local judges check {spec.key} --template {guess.name}` writes it "
         f"to {folder}. Otherwise put the maker's own there as chat_template.jinja.",
     )
@@ -128,7 +128,7 @@ def _thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
         return Check("thinking", "problem", *problem)
     opening = _opening(how.end)
     if opening and not how.start and not _open(on, opening, how.end):
-        said = f"switched on, nothing opens it with {opening!r}: that is left to the judge"
+        said = f"switched on, the prompt does not open it with {opening!r}: the judge must do so itself"
         return Check("thinking", "note", said, f"Set thinking.start to {opening!r} in its entry.")
     return Check("thinking", "ok", f"off: the prompt ends {off[-40:]!r}, on: {(on + how.start)[-40:]!r}")
 
@@ -141,12 +141,13 @@ def _thinking_problem(spec: JudgeSpec, tokenizer: JudgeTokenizer, off: str, on: 
     if len(tokenizer.encode(how.end)) != 1:
         said = f"its end {how.end!r} is not one token, so nothing would stop it"
         return said, "Correct thinking.end in its entry."
-    if how.off_by != how.on_by and not _changes(spec, tokenizer):
+    prompts = [rendered(tokenizer, _turns(spec), switches) for switches in (how.off_by, how.on_by)]
+    if how.off_by != how.on_by and prompts[0] == prompts[1]:
         return "its switch changes nothing: off_by and on_by give the same prompt", _SWITCHES
     if opening and not how.skip and _open(off, opening, how.end):
         return f"switched off, the prompt still opens it with {opening!r}", _SWITCHES
     if opening and how.start and _open(on, opening, how.end):
-        said = f"the template opens it with {opening!r}, and the entry's start would once more"
+        said = f"the template opens it with {opening!r}, and the entry's start would open it again"
         return said, "Leave thinking.start out of its entry."
     return None
 
@@ -168,13 +169,8 @@ def _tail(spec: JudgeSpec, tokenizer: JudgeTokenizer, switches: Switches) -> str
     return rendered(tokenizer, _turns(spec), switches).rpartition(USER)[2]
 
 
-def _changes(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> bool:
-    turns, how = _turns(spec), spec.thinking
-    return how is not None and rendered(tokenizer, turns, how.off_by) != rendered(tokenizer, turns, how.on_by)
-
-
 def _end_of_turn(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
-    """Whether the token behind a reply in the chat template ends a reply; if not, the judge writes on and on."""
+    """Check that the token behind a reply in the chat template ends a reply; otherwise the judge never stops."""
     known = {tokenizer.eos_id, *tokenizer.end_ids}
     names = ", ".join(tokenizer.tokenizer.convert_ids_to_tokens(sorted(known)))
     after = list(_behind_an_answer(tokenizer))

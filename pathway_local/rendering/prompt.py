@@ -19,9 +19,9 @@ from pathway_local.rubrics.rubric import Rubric
 
 
 class Prompt(Struct, frozen=True):
-    """The ids that a judge gets: those that a rubric's prompts share, the case's own, and the start of its reply.
+    """A judge's input: ids that all prompts of a rubric share, the case's own ids, and the start of the reply.
 
-    `marks` are the verdict's so far, and `rules` are the rubric's rules about the case.
+    `marks` are the verdict's marks so far, and `rules` are the rubric's rules about the case.
     """
 
     shared: tuple[int, ...]
@@ -69,7 +69,7 @@ class PromptWriter:
         self._starts: dict[str, tuple[int, ...]] = {}
 
     def write(self, cases: Iterable[Mapping[str, str]]) -> list[Prompt | CaseError]:
-        """The prompt of each case, given by its texts, in their order; an error if a case can have none."""
+        """The prompt of each case, given by its texts, in order; the error for a case that can't have one."""
         drafts = [self._draft(texts) for texts in cases]
         texts = [text for draft in drafts if isinstance(draft, _Draft) for text in draft.texts]
         encoded = iter(self.tokenizer.encode_cases(texts))
@@ -95,14 +95,31 @@ class PromptWriter:
         """The text, or only its beginning if it is far too long and may be cut. Raises PromptTooLong."""
         beginning = self.tokenizer.beginning(text, self.context)
         if len(beginning) < len(text) and (not name or name != self.truncate):
-            said = f"the prompt has over {self.context} tokens in {name or 'what the reply repeats'} alone"
+            said = f"the prompt has over {self.context} tokens in {name or 'the text that the reply repeats'} alone"
             raise PromptTooLong(f"{said}; the judge's context is {self.context}", TOO_LONG_HINT)
         return beginning
 
     def _finish(self, draft: "_Draft", encoded: Iterator[tuple[int, ...]]) -> Prompt | CaseError:
         pieces = [(piece, next(encoded)) if isinstance(piece, str) else ("", piece) for piece in draft.pieces]
         start = [next(encoded) if theirs else self._start(text) for text, theirs in draft.reply.start]
-        return self._fit(pieces, start, draft)
+        length = sum(len(ids) for _, ids in pieces) + sum(map(len, start))
+        thought = self.thinking.most if self.thinking else 0
+        over = length + thought + draft.reply.reserve - self.context
+        marks: tuple[str, ...] = ()
+        if over > 0:
+            if not any(name == self.truncate and len(ids) > over for name, ids in pieces):
+                # A text beyond the context may have been shortened before it was encoded.
+                known = f"at least {length}" if any(len(ids) > self.context for _, ids in pieces) else str(length)
+                return self._too_long(known, thought, draft.reply.reserve)
+            pieces = [(name, ids[: len(ids) - over] if name == self.truncate else ids) for name, ids in pieces]
+            marks = (f"truncated:{self.truncate}",)
+        shared, rest = (pieces[0][1], pieces[1:]) if not pieces[0][0] else ((), pieces)
+        return Prompt(shared, _joined([ids for _, ids in rest]), _joined(start), draft.reply, marks, draft.rules)
+
+    def _too_long(self, length: str, thought: int, reserve: int) -> PromptTooLong:
+        needs = f"{thought + reserve} for its reply" if thought else f"{reserve} for the reply"
+        said = f"the prompt has {length} tokens, and {needs} are needed; the judge's context is {self.context}"
+        return PromptTooLong(said, TOO_LONG_HINT)
 
     def _pieces(self, inputs: Mapping[str, str]) -> list[Piece]:
         """The prompt with the names of inputs in place of the case's texts.
@@ -136,26 +153,6 @@ class PromptWriter:
             self._starts[text] = self.tokenizer.encode(text)
         return self._starts[text]
 
-    def _fit(
-        self, pieces: list[tuple[str, tuple[int, ...]]], start: list[tuple[int, ...]], draft: "_Draft"
-    ) -> Prompt | CaseError:
-        reply = draft.reply
-        length = sum(len(ids) for _, ids in pieces) + sum(len(ids) for ids in start)
-        thought = self.thinking.most if self.thinking else 0
-        over = length + thought + reply.reserve - self.context
-        marks: tuple[str, ...] = ()
-        if over > 0 and any(name == self.truncate and len(ids) > over for name, ids in pieces):
-            pieces = [(name, ids[: len(ids) - over] if name == self.truncate else ids) for name, ids in pieces]
-            marks = (f"truncated:{self.truncate}",)
-        elif over > 0:
-            needs = f"{thought + reply.reserve} for its reply" if thought else f"{reply.reserve} for the reply"
-            # A text beyond the context may have been shortened before it was encoded.
-            known = f"at least {length}" if any(len(ids) > self.context for _, ids in pieces) else str(length)
-            said = f"the prompt has {known} tokens, and {needs} are needed; the judge's context is {self.context}"
-            return PromptTooLong(said, TOO_LONG_HINT)
-        shared, rest = (pieces[0][1], pieces[1:]) if not pieces[0][0] else ((), pieces)
-        return Prompt(shared, _joined([ids for _, ids in rest]), _joined(start), reply, marks, draft.rules)
-
 
 def _joined(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     joined: list[int] = []
@@ -165,7 +162,7 @@ def _joined(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 class _Draft(Struct, frozen=True):
-    """A case's prompt before its texts, those of the pieces and of the reply's start, are encoded."""
+    """A case's prompt before its texts are encoded: first those in `pieces`, then those in the reply's start."""
 
     pieces: list[Piece]
     reply: Reply

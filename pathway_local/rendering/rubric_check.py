@@ -26,7 +26,7 @@ LATE = 64
 
 @dataclass(frozen=True, slots=True)
 class JudgeUse:
-    """What a judge makes of a prompt: its tokenizer, how it takes turns, and its context in tokens."""
+    """The facts about a judge that a prompt depends on: tokenizer, chat settings, and context in tokens."""
 
     tokenizer: JudgeTokenizer
     chat: Chat
@@ -35,7 +35,7 @@ class JudgeUse:
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Numbers of tokens: `own` of the rubric in a prompt, `shared` by all prompts at their beginning, in a `reply`."""
+    """Numbers of tokens: the rubric's `own` in a prompt, those `shared` by all prompts' beginnings, and a `reply`'s."""
 
     own: int
     shared: int
@@ -50,7 +50,7 @@ class Lengths:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The findings about a rubric. `lengths` is None without a judge; `advice` says what could be better."""
+    """The findings about a rubric. `lengths` is None without a judge; `advice` suggests improvements."""
 
     rubric: Rubric
     plan: int
@@ -107,8 +107,7 @@ def check_grammars(output_format: OutputFormat, inputs: Mapping[str, str], token
     """Compile the format at every detail, over the judge's vocabulary or over single bytes. Raises FormatError."""
     for detail in get_args(Detail):
         reply = output_format.reply(inputs, detail)
-        error = _token_flaw(reply, tokenizer) if tokenizer else _byte_matcher(reply.grammar()).get_error()
-        if error:
+        if error := _flaw(reply, tokenizer):
             hint = "Simplify the field that it names, or take another judge."
             raise FormatError(f"the format can't be compiled ({detail}): {error.splitlines()[0][:200]}", hint)
 
@@ -120,17 +119,16 @@ def budgets(output_format: OutputFormat) -> list[tuple[str, str, int]]:
     return [(name, fields[name].type, fields[name].reserve(output_format.in_json)) for name in order]
 
 
-def _byte_matcher(grammar: str) -> llguidance.LLMatcher:
-    return llguidance.LLMatcher(llguidance.LLTokenizer("byte"), llguidance.grammar_from("lark", grammar))
-
-
-def _token_flaw(reply: Reply, tokenizer: JudgeTokenizer) -> str:
+def _flaw(reply: Reply, tokenizer: JudgeTokenizer | None) -> str:
+    if tokenizer is None:
+        grammar = llguidance.grammar_from("lark", reply.grammar())
+        return str(llguidance.LLMatcher(llguidance.LLTokenizer("byte"), grammar).get_error() or "")
     matcher = tokenizer.matcher(reply.grammar(tokenizer.end_ids))
     return str(matcher.get_error() or ("" if tokenizer.legal_ids(matcher) else "no token may come first"))
 
 
 def _lengths(writer: PromptWriter) -> Lengths:
-    """The lengths with short texts, so that a long sample that the rubric shows twice takes no room."""
+    """The lengths with short texts: a long sample that the rubric shows twice would count as the rubric's own."""
     rubric, thinking = writer.rubric, writer.thinking
     inputs = example_inputs(rubric)
     blank = [name for name, wanted in rubric.inputs.items() if wanted.empty == "judge"]
@@ -146,13 +144,12 @@ def _lengths(writer: PromptWriter) -> Lengths:
 def _prompts(writer: PromptWriter, *cases: Mapping[str, str]) -> list[Prompt]:
     """The prompts of cases with these inputs, however long."""
     wide = PromptWriter(writer.rubric, writer.tokenizer, writer.chat, context=UNBOUNDED, detail=writer.detail)
-    return [_written(prompt) for prompt in wide.write(cases)]
-
-
-def _written(prompt: Prompt | CaseError) -> Prompt:
-    if isinstance(prompt, CaseError):
-        raise prompt
-    return prompt
+    found: list[Prompt] = []
+    for prompt in wide.write(cases):
+        if isinstance(prompt, CaseError):
+            raise prompt
+        found.append(prompt)
+    return found
 
 
 def _common(prompts: Sequence[Sequence[int]]) -> int:

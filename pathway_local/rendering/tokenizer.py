@@ -1,8 +1,8 @@
 """A judge's tokenizer: chat template, end-of-turn ids, and two ways to encode: our text, and texts of cases."""
 
 import json
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
 from pathlib import Path
 
 import llguidance
@@ -16,17 +16,17 @@ from pathway_local.judges.default_template import default_template
 from pathway_local.judges.weights import read_json
 
 ENCODED_AT_ONCE = 50_000
-"""Characters in each piece of a long text whose tokens are counted piece by piece."""
+"""Characters in each piece of a long text, when its tokens are counted piece by piece."""
 
 MISTRAL = ("mistral", "mistral3", "ministral", "pixtral", "voxtral")
 """Model types with tokenizers that were saved with a wrong word pattern, which transformers can fix."""
 
 LONG_TOKEN = 8
-"""Characters per token that few texts reach on average."""
+"""Characters per token; few texts average more."""
 
 
 class JudgeTokenizer:
-    """The tokenizer in a judge's folder. `end_of_turn` names tokens that end a reply beside its own end token."""
+    """The tokenizer in a judge's folder. `end_of_turn` names tokens that end a reply, besides its own end token."""
 
     def __init__(self, folder: Path, end_of_turn: Sequence[str] = ()) -> None:
         if not (folder / "tokenizer.json").is_file():
@@ -112,16 +112,13 @@ class JudgeTokenizer:
         return from_tokenizer(self.tokenizer)
 
     @cached_property
-    def _bytes(self) -> "_Bytes":
-        return _Bytes(self.grammar_tokenizer)
+    def bytes_of(self) -> Callable[[int], bytes]:
+        """Gives the bytes of a token; each is decoded once."""
+        return cache(lambda token: bytes(self.grammar_tokenizer.decode_bytes([token])))
 
     def pieces(self, ids: Sequence[int]) -> list[bytes]:
         """The bytes of each of these tokens."""
-        return list(map(self._bytes.__getitem__, ids))
-
-    def bytes_of(self, token: int) -> bytes:
-        """The bytes of a token."""
-        return self._bytes[token]
+        return list(map(self.bytes_of, ids))
 
     def matcher(self, grammar: str) -> llguidance.LLMatcher:
         """A matcher that follows ids through a Lark grammar; if it does not compile, `get_error` says why."""
@@ -143,7 +140,7 @@ class JudgeTokenizer:
 
     @cached_property
     def letter_id(self) -> int:
-        """The id of the plain letter "a": if a grammar allows it, free text may go on."""
+        """The id of the plain letter "a": if a grammar allows it, free text may continue."""
         return next(i for i in range(self.grammar_tokenizer.vocab_size) if self.bytes_of(i) == b"a")
 
     def _end_ids(self, folder: Path, end_of_turn: Sequence[str]) -> tuple[int, ...]:
@@ -156,19 +153,8 @@ class JudgeTokenizer:
         return tuple(sorted(ids - {self.eos_id}))
 
 
-class _Bytes(dict[int, bytes]):
-    """The bytes of tokens; each is decoded once."""
-
-    def __init__(self, tokenizer: llguidance.LLTokenizer) -> None:
-        self._tokenizer = tokenizer
-
-    def __missing__(self, token: int) -> bytes:
-        self[token] = found = bytes(self._tokenizer.decode_bytes([token]))
-        return found
-
-
 def _declared(path: Path) -> Mapping[str, object]:
-    """The content of a JSON file of the judge; empty without such a file."""
+    """The content of a JSON file of the judge; empty if the file is missing."""
     return read_json(path) if path.is_file() else {}
 
 

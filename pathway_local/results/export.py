@@ -14,7 +14,7 @@ from pathway_local.results.export_columns import (
     metadata_columns,
 )
 from pathway_local.runs.audit import AuditTrail, file_facts, note
-from pathway_local.runs.command_line import recorded
+from pathway_local.runs.jobs import recorded
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
@@ -58,18 +58,20 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
         for column in (*columns[rater.rubric].of(rater), *end_columns())
     ]
     found: dict[str, list[Record]] = {}
-    bad: dict[tuple[int, str], list[Record]] = {}
+    without_id: dict[int, list[Record]] = {}
     for record in run.records():
         found.setdefault(record.case_id, []).append(record)
-        if isinstance(record.outcome, Failure) and record.outcome.kind == BAD_ROW:
-            bad.setdefault((record.outcome.row, record.outcome.reason), []).append(record)
+        failure = record.outcome if isinstance(record.outcome, Failure) else None
+        # A row without a usable id got one that begins with its file's name.
+        if failure and failure.kind == BAD_ROW and record.case_id.startswith(f"{failure.source} "):
+            without_id.setdefault(failure.row, []).append(record)
     changed = 0
 
     def records_of(row: Case | BadRow) -> Iterable[Record]:
-        """The run's records of a row; a bad row without an id is also found if its file was renamed."""
+        """The run's records of a row; a bad row without an id is found by its number if its file was renamed."""
         if row.id in found or isinstance(row, Case):
             return found.get(row.id, ())
-        return bad.get((row.row, row.reason), ())
+        return without_id.get(row.row, ())
 
     def cells_of(row: Case | BadRow) -> dict[str, Value]:
         nonlocal changed

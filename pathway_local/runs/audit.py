@@ -1,4 +1,4 @@
-"""The audit trail of a run: who did what and when, each entry chained by a hash to the one before.
+"""The audit trail of a run: each entry says who did something and when, and is chained to the one before by a hash.
 
 An entry that somebody changes, removes or inserts breaks the chain. But whoever can write the file could remove the
 last entries or rewrite all of it. So store the last hash, the head, elsewhere: `check` finds it in a whole trail, also
@@ -26,7 +26,7 @@ SHORT = 12
 
 _LAST = "SELECT id, hash FROM audit ORDER BY id DESC LIMIT 1"
 _APPEND = "INSERT INTO audit (id, entry, hash) VALUES (?, ?, ?)"
-HINT = "Compare with a copy of the run; what its scores are worth now is for you to judge."
+HINT = "Compare with a copy of the run, and decide whether its scores can still be used."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class AuditTrail:
             return [_entry(row) for row in self._rows()]
 
     def check(self, head: str = "") -> int:
-        """Check every hash; with `head` also that an entry has it, or begins with it. Returns how many came after.
+        """Check every hash, and find the entry whose hash is or begins with `head`; returns how many entries follow it.
 
         Raises TrailChanged, which names the first entry with a wrong hash.
         """
@@ -76,7 +76,7 @@ class AuditTrail:
             if number != expected:
                 raise TrailChanged(f"{path}: entry {expected} of its audit trail is missing", HINT)
             if _hash(hashes[-1], number, text) != stored:
-                raise TrailChanged(f"{path}: entry {number} of its audit trail is not what was recorded", HINT)
+                raise TrailChanged(f"{path}: entry {number} of its audit trail was changed", HINT)
             hashes.append(stored)
         found = [number for number, each in enumerate(hashes) if each.startswith(head)] if head else [len(hashes) - 1]
         if len(found) != 1 or (head and len(head) < SHORT):

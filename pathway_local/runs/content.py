@@ -1,4 +1,4 @@
-"""One hash of all that a run holds: the audit trail keeps it, so that changes by other programs show.
+"""One hash of everything that a run holds: the audit trail keeps it, so that changes by other programs show.
 
 A command that writes records the hash that it found and the hash that it left. Between the two no entry vouches for
 the outcomes: the outcomes of a killed command are reported as not covered, not as changed.
@@ -34,7 +34,7 @@ class _Table:
     texts: tuple[str, ...]
 
     def query(self, where: str = "") -> str:
-        """Numbers as they are, texts as bytes: decoding what judges wrote takes longer than hashing it."""
+        """The query of the rows: numbers as they are, texts as bytes, since decoding them takes longer than hashing."""
         columns = [*self.numbers, *(f"CAST({name} AS BLOB)" for name in self.texts)]
         return f"SELECT {', '.join(columns)} FROM {self.name} {where} ORDER BY {self.key}"
 
@@ -81,7 +81,7 @@ def content_hash(db: Database) -> str:
 
 
 def check_content(db: Database) -> str:
-    """Check what the run holds against its audit trail; returns why no entry vouches for it, "" if one does.
+    """Check the run's content against its audit trail; returns why no entry vouches for it, "" if one does.
 
     Raises ContentChanged. While another process may write, call it within `Database.snapshot`.
     """

@@ -1,4 +1,4 @@
-"""A run's SQLite file: one writer that commits on time, readers meanwhile, and errors in a user's words."""
+"""A run's SQLite file: one writer that commits on time, readers at the same time, and errors in a user's words."""
 
 import errno
 import os
@@ -21,12 +21,10 @@ CACHE_KIB = 65536
 CHECKED_BYTES = 32 << 20
 IDS_PER_QUERY = 5_000
 
-_DAMAGED = (
-    "Restore a copy, or start a new run under another name; `sqlite3 FILE .recover` may save what is still whole."
-)
-_FULL = "Free some space and give the same command again: what was committed is still there."
+_DAMAGED = "Restore a copy, or start a new run under another name; `sqlite3 FILE .recover` may save the undamaged part."
+_FULL = "Free some space and run the same command again: committed outcomes are still there."
 _FORBIDDEN = "Check that you may write to the file and to its folder, or name a run file elsewhere."
-_DISK = "Look at the disk's health, its free space and your quota, then give the same command again."
+_DISK = "Check the disk's health, its free space and your quota, then run the same command again."
 
 
 class run_file_errors:
@@ -97,8 +95,8 @@ def decoding(path: Path) -> Iterator[None]:
 class Database:
     """An open run file: `writer` or `reader` makes one.
 
-    A writer commits at least once a second; between writes a thread of its own does. After an error that undid
-    uncommitted changes, the writer raises that error again instead of going on.
+    A writer commits at least once a second; between writes, a thread does. After an error that undid uncommitted
+    changes, the writer raises that error again at each write.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: WriterLock | None) -> None:
@@ -126,7 +124,7 @@ class Database:
             undo.callback(connection.close)
             _check(path, connection)
             migrate(connection)
-            # Others may read while this one writes, and a commit is on the disk before it counts.
+            # Others may read while this one writes, and a commit returns only once it is on the disk.
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             undo.pop_all()
@@ -152,7 +150,7 @@ class Database:
             return self._connection.execute(query, values).fetchall()
 
     def rows_among(self, query: str, ids: Sequence[object], *before: object) -> list[tuple[Any, ...]]:
-        """All rows of a query with {} in place of any number of ids; `before` are the values before them."""
+        """All rows of a query with {} in place of any number of ids; `before` are the values that come before them."""
         parts = [ids[start : start + IDS_PER_QUERY] for start in range(0, len(ids), IDS_PER_QUERY)]
         return [row for part in parts for row in self.rows(query.format(placeholders(part)), *before, *part)]
 
@@ -203,7 +201,7 @@ class Database:
         try:
             yield
         except BaseException:
-            if self._connection.in_transaction:  # a full disk, for one, has undone all of it already
+            if self._connection.in_transaction:  # a full disk, for example, has undone all of it already
                 self._connection.execute("ROLLBACK TO change")
                 self._connection.execute("RELEASE change")
             raise
@@ -211,7 +209,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All reads in this block see the file as of one moment, whatever another process writes meanwhile."""
+        """All reads in this block see the file as of one moment, even while another process writes."""
         if self._lock:  # nobody else writes outcomes
             yield
             return
@@ -232,7 +230,11 @@ class Database:
             self._held = False
             self.commit()
         except BaseException:
-            self._undo()
+            with self._mutex:
+                self._held = False
+                if self._connection.in_transaction:
+                    with self._errors:
+                        self._connection.execute("ROLLBACK")
             raise
 
     @contextmanager
@@ -256,13 +258,6 @@ class Database:
                 raise
             self._connection.execute("VACUUM")
 
-    def _undo(self) -> None:
-        with self._mutex:
-            self._held = False
-            if self._connection.in_transaction:
-                with self._errors:
-                    self._connection.execute("ROLLBACK")
-
     def _commit_on_time(self) -> None:
         while not self._closed.wait(COMMIT_SECONDS):
             # The caller gets the same error at the next put, or at the latest in close.
@@ -270,7 +265,7 @@ class Database:
                 self.commit()
 
     def commit(self) -> None:
-        """Put what is not yet committed on the disk, now."""
+        """Commit now."""
         if self._broken or self._connection.in_transaction:
             with self.writing(commit=True):
                 pass
@@ -320,7 +315,7 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 
 def _need_file(path: Path) -> None:
     if not path.is_file():
-        what = "it is no file" if path.exists() else "there is no such file"
+        what = "it is not a file" if path.exists() else "it does not exist"
         raise RunFileError(f"{path}: {what}", "Check the name of the run file.")
 
 

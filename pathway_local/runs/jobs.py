@@ -1,4 +1,4 @@
-"""The commands that wrote to a run: when each began and ended, and its facts."""
+"""The jobs of a run: when each command that wrote to it began and ended, and its facts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pathway_local.runs.audit import AuditTrail, now
-from pathway_local.runs.command_line import recorded
 from pathway_local.runs.content import FOUND, LEFT, content_hash
 from pathway_local.runs.database import Database, decoding
 from pathway_local.runs.stored_outcome import to_json
@@ -15,12 +14,17 @@ from pathway_local.verdict import Value
 WRITTEN = "written"
 """The fact of a job with the name and SHA-256 of a file that it wrote for others, such as a rating sheet."""
 
+FROM_CASES = ("--only", "--between")
+"""Options that take COLUMN=VALUE; the value can be a student's name."""
+
+LEFT_OUT = "[left out]"
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """One command that wrote to the run; times are UTC in ISO 8601.
 
-    `ended`, `status` and `counts` are None while it runs, and for ever if it was killed.
+    `ended`, `status` and `counts` are None while it runs, and stay None if it was killed.
     """
 
     id: int
@@ -69,6 +73,25 @@ class Jobs:
         query = "SELECT id, command, facts, started, ended, status, counts FROM jobs ORDER BY id"
         with decoding(self._db.path):
             return [_job(row) for row in self._db.rows(query)]
+
+
+def recorded(command: Sequence[str]) -> list[Value]:
+    """The command without values from cases, which a purge could not remove from the audit trail."""
+    said: list[Value] = []
+    for word in command:
+        option, sign, value = word.partition("=")
+        if said and said[-1] in FROM_CASES:
+            said.append(_without_value(word))
+        elif sign and option in FROM_CASES:
+            said.append(f"{option}={_without_value(value)}")
+        else:
+            said.append(word)
+    return said
+
+
+def _without_value(given: str) -> str:
+    column, sign, _ = given.partition("=")
+    return f"{column}={LEFT_OUT}" if sign else given
 
 
 def _job(row: Sequence[Any]) -> Job:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.command_line import recorded
 from pathway_local.runs.content import FOUND, LEFT, content_hash
-from pathway_local.runs.jobs import WRITTEN
+from pathway_local.runs.jobs import WRITTEN, recorded
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
 from pathway_local.verdict import Value
 
@@ -39,7 +38,7 @@ def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
 
 
 def exported(run: RunFile) -> list[str]:
-    """The names of files that were written from the run, by its audit trail; a purge reaches none of them."""
+    """The names of files that were written from the run, by its audit trail; a purge does not change them."""
     said = (
         entry.facts if entry.event == "export" else entry.facts.get(WRITTEN)
         for entry in AuditTrail(run.database).entries()

@@ -1,14 +1,10 @@
-"""One outcome of one case, as it goes into a run and as it comes out."""
+"""One outcome of one case: to store in a run, and as read from it."""
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from msgspec import Struct
 
 from pathway_local.case import CaseRef
-from pathway_local.rater import Rater
-from pathway_local.runs.stored_outcome import from_columns
 from pathway_local.verdict import NO_TOKENS, Outcome, Tokens
 
 
@@ -32,12 +28,3 @@ class CaseOutcome(Struct, frozen=True):
     case: CaseRef
     outcome: Outcome
     tokens: Tokens = NO_TOKENS
-
-
-def record_of(raters: Mapping[int, Rater], row: Sequence[Any]) -> Record:
-    """The record in a row of the run's tables; `raters` are the run's by their id there."""
-    case_id, position, numbered, metadata, rater_id, case_hash, *rest = row
-    rater = raters[rater_id]
-    outcome, tokens = from_columns(rest[:-3]), Tokens(*rest[-3:])
-    kept = json.loads(metadata)
-    return Record(case_id, position, bool(numbered), kept, rater.name, rater.rubric, outcome, case_hash, tokens)

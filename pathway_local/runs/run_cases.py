@@ -23,8 +23,8 @@ def cases_of(
 ) -> CasesFile:
     """The cases file at `path` for these rubrics; arguments take precedence over what the run remembers.
 
-    With `pseudonyms` these replace the cases' ids. UsageError if the run's ids are no pseudonyms, or of another key.
-    RunFileError if the run's cases have row numbers as ids and these have ids of their own, or the other way round.
+    With `pseudonyms`, these replace the cases' ids. UsageError if the run's ids are not pseudonyms of that key.
+    RunFileError if the run's cases have row numbers as ids and these have ids of their own, or vice versa.
     """
     known = list(rubrics)
     needed = {rubric.name: tuple(rubric.inputs) for rubric in known}

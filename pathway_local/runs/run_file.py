@@ -1,4 +1,4 @@
-"""A run: one file with everything that jobs produced, and no text of a case.
+"""A run: one file with everything that jobs produced, but no text of a case.
 
 This module turns values into rows and back; `migrations` has the schema, `database` the SQLite file.
 """
@@ -21,8 +21,8 @@ from pathway_local.runs.audit import now
 from pathway_local.runs.database import Database, damaged, decoding, placeholders, run_file_errors
 from pathway_local.runs.jobs import Job, Jobs
 from pathway_local.runs.migrations import migrate
-from pathway_local.runs.record import CaseOutcome, Record, record_of
-from pathway_local.runs.stored_outcome import COLUMNS, to_columns, to_json
+from pathway_local.runs.record import CaseOutcome, Record
+from pathway_local.runs.stored_outcome import COLUMNS, from_columns, to_columns, to_json
 from pathway_local.system.private_file import create
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, storable
 
@@ -67,11 +67,11 @@ _RECORDS = f"""
 class RunFile:
     """A run file, open for one writer (`create`, `open`) or a reader (`read`).
 
-    A writer commits at least once a second, also while nobody puts anything; a killed process loses only what came
-    after the last commit. Lone surrogates, which UTF-8 can't hold, are stored as U+FFFD.
+    A writer commits at least once a second; a killed process loses only the changes after the last commit. Lone
+    surrogates, which UTF-8 can't hold, are stored as U+FFFD.
 
     Errors, from any method: RunLocked, RunDamaged, RunFileError (no space, no permission, a failing disk).
-    After an error that undid uncommitted outcomes, the writer raises it again instead of going on.
+    After an error that undid uncommitted outcomes, the writer raises that error again at each write.
     """
 
     key: bytes
@@ -81,7 +81,7 @@ class RunFile:
     """Whether the run's cases have row numbers as ids; None before the first case."""
 
     database: Database
-    """The SQLite file, for modules with tables of their own in it."""
+    """The SQLite file, for modules with their own tables in it."""
 
     def __init__(self, db: Database) -> None:
         """Not for callers: `create`, `open` and `read` make one."""
@@ -166,7 +166,7 @@ class RunFile:
         """The texts of the run's rubrics by name, in the order they came."""
         rows = self._db.rows("SELECT name, text, sha256 FROM rubrics ORDER BY id")
         if any(_sha256(text) != sha256 for _, text, sha256 in rows):
-            raise damaged(self.path, "the text of a rubric in it is not what was stored")
+            raise damaged(self.path, "the text of a rubric in it was changed")
         return {name: text for name, text, _ in rows}
 
     def add_rater(self, rater: Rater) -> int:
@@ -202,7 +202,7 @@ class RunFile:
             with decoding(self.path):
                 rater = Rater(name, kind, rubric, json.loads(spec))
             if rater.fingerprint != fingerprint:
-                raise damaged(self.path, f"what it holds of the rater {name!r} is not what was stored")
+                raise damaged(self.path, f"its facts about the rater {name!r} were changed")
             found.append((id, rater))
         return found
 
@@ -262,7 +262,7 @@ class RunFile:
     def keep_metadata(self, cases: Iterable[CaseRef], keep: Collection[str] | None) -> None:
         """Fill in the metadata columns named in `keep` (None: all) and the row of cases that the run has.
 
-        Give only cases with the texts that were judged: a row number may be another case's id by now.
+        Give only cases with the texts that were judged: a row number may have become another case's id.
         """
         there = list(cases)
         if there:
@@ -272,7 +272,7 @@ class RunFile:
     def records(self, rater: str | None = None, rubric: str | None = None) -> Iterator[Record]:
         """The current outcomes in the order of the cases file, one case's raters in the order they came.
 
-        They are streamed: a reader sees the run as it was at the first record, and a writer must not put meanwhile.
+        They are streamed: a reader sees the run as of the first record, and a writer must not put before the last.
         UnknownName for a rater or a rubric that the run lacks.
         """
         raters = dict(self.raters())
@@ -313,10 +313,13 @@ class RunFile:
             self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, to_json(value)))
 
     def _stream(self, raters: Mapping[int, Rater]) -> Iterator[Record]:
-        for row in self._db.stream(_RECORDS.format(placeholders(raters)), *raters):
+        for case_id, row, numbered, metadata, rater_id, case_hash, *rest in self._db.stream(
+            _RECORDS.format(placeholders(raters)), *raters
+        ):
+            rater = raters[rater_id]
             with decoding(self.path):
-                record = record_of(raters, row)
-            yield record
+                kept, outcome, tokens = json.loads(metadata), from_columns(rest[:-3]), Tokens(*rest[-3:])
+            yield Record(case_id, row, bool(numbered), kept, rater.name, rater.rubric, outcome, case_hash, tokens)
 
     def _read_key(self) -> bytes:
         rows = self._db.rows("SELECT key FROM run")
@@ -332,7 +335,7 @@ class RunFile:
         """Delete raters without outcomes, so that a changed one may replace them; raise RaterChanged for others."""
         query = f"SELECT 1 FROM raters JOIN outcomes ON rater_id = raters.id WHERE raters.{column} = ? LIMIT 1"
         if self._db.rows(query, value):
-            hint = "Undo that change, name another run file, or give the changed one a name of its own"
+            hint = "Undo that change, name another run file, or give the changed one another name"
             raise RaterChanged(f"{self.path}: it holds outcomes {what}", f"{hint} (a judge's is its --rater).")
         self._db.execute(f"DELETE FROM raters WHERE {column} = ?", (value,))
 

@@ -1,4 +1,4 @@
-"""An outcome as a run file's columns and back: JSON that the plain sqlite3 shell can read and query."""
+"""Turns an outcome into a run file's columns and back: JSON that the plain sqlite3 shell can query."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ def to_verdict(scores: str, fields: str, marks: str) -> Verdict:
 def _score_values(score: Score) -> Mapping[str, object]:
     if not score.probabilities:
         return {"value": score.value}
-    # A model's probabilities come from 32-bit numbers: further digits are noise, and make half of the column.
+    # A model's probabilities come from 32-bit numbers: further digits are noise, and would double the column.
     probabilities = {value: float(f"{share:.7g}") for value, share in score.probabilities.items()}
     return {"value": score.value, "probabilities": probabilities}
 

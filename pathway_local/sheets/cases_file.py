@@ -26,8 +26,8 @@ class CasesFile:
 
     Afterwards `inputs` has the column of each input (`score_rubric.criteria` is the key criteria of the objects in
     the column score_rubric), `aliases_used` the inputs found under another name, `id_column` the column of the ids
-    (None: rows are numbered), `columns` all columns, `metadata` all that are neither inputs nor ids, and `notes` the
-    other choices made, for people to read.
+    (None: rows are numbered), `columns` all columns, `metadata` those that are neither inputs nor ids, and `notes`
+    the other choices made, for people to read.
     Raises CasesError if the file can't be read, ColumnsError if its columns don't match, UnknownName if `mapping` or
     `id_column` names a column or an input that does not exist.
     """
@@ -68,7 +68,7 @@ class CasesFile:
         return (item for _, item in self.rows() if item is not None)
 
     def rows(self) -> Iterator[tuple[Row, Case | BadRow | None]]:
-        """Every row of the sheet with its case or bad row; with None if it is blank."""
+        """Every row of the sheet with its case or bad row; None for a blank row."""
         seen: set[str] = set()
         number = 0
         try:
@@ -106,7 +106,7 @@ class CasesFile:
         return match
 
     def _with_nested(self, row: Row) -> Row:
-        """The row, in which nested keys that are inputs have cells of their own."""
+        """The row with a cell for each nested key that is an input."""
         return replace(row, cells={**row.cells, **nested_cells(row, self._nested)}) if self._nested else row
 
     def _find_id_column(self) -> str | None:

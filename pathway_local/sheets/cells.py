@@ -12,7 +12,7 @@ TEXT_LIMIT = 32_767
 
 CUT_MARK = " … [cut]"
 EXACT_LIMIT = 10**15
-"""Whole numbers from here on lose digits in a spreadsheet."""
+"""The smallest whole number that could lose digits in a spreadsheet."""
 
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -33,8 +33,8 @@ def spreadsheet_cell(value: Value) -> bool | int | float | str | None:
             return value if math.isfinite(value) else None
         case str():
             text = storable(value)
-            # An apostrophe in front keeps it a text. Tabs and line breaks count too: spreadsheets skip them, and then
-            # find the formula behind.
+            # An apostrophe in front keeps it a text. Tabs and line breaks count too: spreadsheets skip them, and would
+            # run a formula behind them.
             return f"'{text}" if text.startswith(FORMULA_STARTS) else text
     return json_text(value)
 

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from operator import eq
 
 from pathway_local.errors import ColumnsError, UnknownName
 from pathway_local.sheets.row import is_like_a_name, shown
@@ -39,9 +40,9 @@ def match_columns(
 ) -> ColumnMatch:
     """Find a column among those `found` for each input that the rubrics need (`needed`: inputs by rubric).
 
-    `mapping` gives columns that the user chose. Any other input takes the column of its own name; else one whose
-    name differs only in case, spaces, dashes and underscores; else one whose name means the same; else one of the
-    `nested` keys (`score_rubric.criteria`) that ends in its own name. An input has the same column in all rubrics,
+    `mapping` gives columns that the user chose. Any other input takes the column with its name; else one whose name
+    differs only in case, spaces, dashes and underscores; else one whose name means the same; else one of the
+    `nested` keys (`score_rubric.criteria`) that ends in its name. An input has the same column in all rubrics,
     and no two inputs of one rubric share a column. Raises UnknownName if `mapping` names an input or a column that
     does not exist; ColumnsError, with `source` as the file's name, if an input has no column or several fit.
     """
@@ -53,7 +54,7 @@ def match_columns(
             # Keys inside cells can be students' words, so the message lists only keys that nearly match the user's.
             near = get_close_matches(column, nested, n=3)
             raise no_column(column, [*found, *near], source)
-    for fits in (_is_same, _is_spelled_alike, _means_the_same):
+    for fits in (eq, _is_spelled_alike, _means_the_same):
         matching.claim(fits)
     matching.claim(lambda name, column: column in nested and folded(column.rpartition(".")[2]) == folded(name))
     matching.check(source)
@@ -67,7 +68,7 @@ class _Matching:
 
     In a round each input looks at the columns that its rivals, the other inputs of its rubrics, had before that
     round: so the result does not depend on the order of the inputs. An input that finds several columns in one round
-    is out of the later ones, where a looser rule could only guess.
+    takes no part in later ones, whose looser rules could only guess.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class _Matching:
 
 
 def no_column(name: str, columns: Sequence[str], source: str) -> UnknownName:
-    """The error that the file `source` has no column `name`; its hint lists the columns, nearest names first."""
+    """The error for a column `name` that the file `source` lacks; its hint lists the columns, nearest names first."""
     return UnknownName("column", name, listed(columns, near=name), f"These are the columns of {source}")
 
 
@@ -153,7 +154,7 @@ def listed(columns: Sequence[str], *, near: str = "", known: Sequence[str] = ())
 def names_among(columns: Sequence[str], known: Sequence[str] = ()) -> list[str]:
     """The names that a message may show: those that don't look like a case's text.
 
-    If some do and no name is a known one, the header is probably missing and all of them are a case's: then none.
+    If some do and no name is a known one, the header is probably missing and all names are a case's texts: then none.
     """
     ours = set(map(folded, (*ID_COLUMNS, *known, *(name for group in ALIASES for name in group))))
     recognized = [name for name in columns if folded(name) in ours]
@@ -164,10 +165,6 @@ def names_among(columns: Sequence[str], known: Sequence[str] = ()) -> list[str]:
 def has_column(name: str, columns: Sequence[str]) -> bool:
     """Whether one of the columns has that name, in any spelling."""
     return any(_is_spelled_alike(name, column) for column in columns)
-
-
-def _is_same(name: str, column: str) -> bool:
-    return column == name
 
 
 def _is_spelled_alike(name: str, column: str) -> bool:

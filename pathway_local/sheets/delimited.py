@@ -35,7 +35,7 @@ class RawRow:
 
 
 class DelimitedSheet(Sheet):
-    """A file of records whose fields are separated by `delimiter`; without one, by the mark that its header shows."""
+    """A file of records with fields separated by `delimiter`; if that is empty, by the mark that its header shows."""
 
     unit = "line"
 
@@ -86,7 +86,7 @@ class DelimitedSheet(Sheet):
                     return
                 except (csv.Error, RowTooLong) as error:
                     problem = TOO_LONG if isinstance(error, RowTooLong) else QUOTES
-                    # Only the first line is given up: the rest is read again, as rows of their own.
+                    # Only the first line is lost: the rest is read again, as other rows.
                     lines.retry_from_second()
                 yield RawRow(start, fields, problem, lines.row)
 
@@ -95,8 +95,8 @@ class DelimitedSheet(Sheet):
         file.write(self.encoding.mark + self._extended(self._header, columns))
         for row, cells in rows:
             text = own_text(self.path, row)
-            # A record with too many fields, or with fields that can't be told apart, gets no new ones: they would end
-            # up below other columns than their own.
+            # A record with too many fields, or with fields that can't be told apart, gets no new ones: they would
+            # stand below wrong columns.
             if cells is None or row.width is None or row.width > len(self.columns):
                 file.write(self.encoding.encode(text))
             else:

@@ -33,7 +33,7 @@ NewCells = Iterable[tuple[Row, Sequence[Value] | None]]
 class Sheet(ABC):
     """A file of rows below named columns, read as a stream; each kind of file has its own subclass.
 
-    `notes` tell people which choices were made in reading it; `unit` is what `Row.line` counts, "line" or "row";
+    `notes` tell people which choices were made in reading it; `unit` is the unit of `Row.line`, "line" or "row";
     `title` names it among the sheets of its file.
     """
 
@@ -61,7 +61,7 @@ S = TypeVar("S", bound=Sheet)
 
 @dataclass(frozen=True, slots=True)
 class SheetKind(Generic[S]):
-    """What can be done with a kind of file. Reading is required; a kind without `write` or `copy` refuses that.
+    """The functions of a kind of file. Only `read` is required; a kind without `write` or `copy` refuses that.
 
     `copy` writes the sheet to a file with columns added to its right, and returns how many texts were cut.
     """

@@ -28,7 +28,7 @@ def nested_keys(sheet: Sheet) -> dict[str, Path]:
 
 
 def nested_cells(row: Row, wanted: Mapping[str, Path]) -> dict[str, str]:
-    """The row's texts at these paths by their names; a path that the row lacks is left out."""
+    """The row's texts at these paths, by name; a path that the row lacks is left out."""
     objects = {path[0]: _object(row.cells.get(path[0], "")) for path in wanted.values()}
     found: dict[str, str] = {}
     for name, (column, *keys) in wanted.items():

@@ -1,4 +1,4 @@
-"""Pseudonyms in place of case ids: keyed hashes, so only somebody with the key can tell which case is which."""
+"""Pseudonyms in place of case ids: keyed hashes, so only a person with the key can tell which case is which."""
 
 import base64
 import hmac
@@ -17,7 +17,7 @@ _CHARACTERS = 26
 
 
 class Pseudonyms:
-    """The pseudonyms that one key gives; the same id always gets the same one."""
+    """The pseudonyms made with one key; the same id always gets the same one."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key

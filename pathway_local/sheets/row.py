@@ -13,10 +13,10 @@ from msgspec import Struct
 from pathway_local.errors import CasesError, UsageError
 
 CELL_LIMIT = 16 * 2**20
-"""Characters in one cell; a longer one is taken for damage, not for a text that someone wants judged."""
+"""Characters in one cell; a longer one counts as damage, not as a text to judge."""
 
 ROW_LIMIT = 2 * CELL_LIMIT
-"""Characters in one row of a text file; it bounds the memory that a quote which never closes can take."""
+"""Characters in one row of a text file: a quote that never closes would otherwise fill the memory."""
 
 COLUMN_LIMIT = 2_000
 

@@ -1,4 +1,4 @@
-"""A copy of the user's own sheet, rows in order, with columns added to it."""
+"""Copies the user's own sheet, with columns added and rows in their order."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path

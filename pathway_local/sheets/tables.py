@@ -1,4 +1,4 @@
-"""Tables out: rows of values in a file of their own."""
+"""Writes tables: rows of values in a new file."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, 
     Returns how many texts were cut because a workbook's cell holds no more. A column that a row lacks stays empty.
     CSV and XLSX get no text that a spreadsheet would run as a formula. Rows are written as they come, except to
     Parquet, which needs all of them for its types. Raises OutputExists, and UsageError if the file can't be
-    written; then nothing is left of it.
+    written; then nothing of it is left.
     """
     write = _writer(path)
     if str(path) == "-":
@@ -29,7 +29,7 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, 
 
 
 def check_table(path: Path, *, force: bool) -> None:
-    """Raise what `write_table` would raise for this path, before any work is done for it."""
+    """Raise the errors that `write_table` would raise for this path, before any work is done."""
     _writer(path)
     if str(path) != "-":
         check_output(path, force=force)

@@ -49,8 +49,8 @@ class WorkbookSheet(Sheet):
         number = 0
         with ExitStack() as stack:
             values = _rows(stack.enter_context(_open(self.path, self.title)))
-            # Read for its values, a formula without a stored result looks like an empty cell. Only a second reading,
-            # for the formulas themselves, tells them apart; it doubles the time, so sheets without formulas skip it.
+            # When values are read, a formula without a stored result looks like an empty cell. Only a second reading,
+            # of the formulas themselves, tells them apart; it doubles the time, so sheets without formulas skip it.
             written: Iterator[Cells] = repeat(())
             if self._formulas:
                 written = _rows(stack.enter_context(_open(self.path, self.title, formulas=True)))
@@ -130,7 +130,7 @@ class WorkbookSheet(Sheet):
 def _open(path: Path, title: str = "", *, formulas: bool = False) -> Iterator[Any]:
     """Open the visible sheet with that title, else the first one, to be read as a stream.
 
-    Raises CasesError for whatever goes wrong in it, now or while it is read.
+    Raises CasesError for any error in it, now or while it is read.
     """
     # The library's warnings quote cells.
     warnings.filterwarnings("ignore", module=r"openpyxl\b")
@@ -144,7 +144,7 @@ def _open(path: Path, title: str = "", *, formulas: bool = False) -> Iterator[An
         yield next((sheet for sheet in visible if sheet.title == title), (visible or sheets)[0])
     except CasesError:
         raise
-    except Exception as error:  # noqa: BLE001  a damaged workbook raises whatever its parts lead the library to
+    except Exception as error:  # noqa: BLE001  a damaged workbook can make the library raise anything
         raise damaged(path, error) from None
     finally:
         if book is not None:
@@ -152,7 +152,7 @@ def _open(path: Path, title: str = "", *, formulas: bool = False) -> Iterator[An
 
 
 def _rows(sheet: Any) -> Iterator[Cells]:
-    """The rows of cells from the first; the size that the sheet states is ignored, as too small a one hides rows."""
+    """All rows of cells; the size that the sheet states is ignored, since one that is too small would hide rows."""
     sheet.reset_dimensions()
     rows: Iterator[Cells] = sheet.iter_rows(max_row=LAST_ROW)
     return rows
@@ -170,7 +170,7 @@ def _header(sheet: Any) -> tuple[int, list[str]]:
 
 
 def _is_uncalculated(cell: Any, source: Cells) -> bool:
-    # A formula whose result is the empty text is stored as a text; one without a result has no type.
+    # A formula with an empty text as its result is stored as a text; one without a result has no type.
     return bool(source) and source[0].data_type == "f" and cell.data_type == "n"
 
 
@@ -203,7 +203,7 @@ def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, V
                 )
             append(row.get(column) for column in columns)
     except BaseException:
-        sheet.close()  # left open, it would complain on stderr when it is collected
+        sheet.close()  # left open, it would write a warning to stderr when it is collected
         raise
     book.save(file)
     return cut

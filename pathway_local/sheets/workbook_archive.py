@@ -1,4 +1,4 @@
-"""The ZIP archive that an XLSX workbook is: its size is checked before any part is unpacked."""
+"""Checks the ZIP archive of an XLSX workbook before any part of it is unpacked."""
 
 import re
 import zipfile
@@ -7,16 +7,16 @@ from pathlib import Path
 from pathway_local.errors import CasesError
 
 PART_LIMIT = 16 * 2**20
-"""Bytes, unpacked, below which no part of a workbook can do harm."""
+"""Bytes of an unpacked part that is harmless however tightly it was packed."""
 
 KEPT_LIMIT = 512 * 2**20
-"""Bytes, unpacked, of all parts that stay in memory: shared texts, styles and everything that is not a sheet."""
+"""Unpacked bytes of all parts that stay in memory: shared texts, styles, everything but the sheets."""
 
 SHEETS_LIMIT = 4 * 2**30
-"""Bytes, unpacked, of the sheets themselves, which are read row by row."""
+"""Unpacked bytes of the sheets, which are read row by row."""
 
 RATIO_LIMIT = 200
-"""How many times smaller than its content a part over PART_LIMIT may be; a sheet full of text is 10 times smaller."""
+"""The tightest packing of a part over PART_LIMIT; a sheet full of text shrinks to a tenth."""
 
 OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
@@ -34,7 +34,7 @@ def check_archive(path: Path) -> None:
             parts = archive.infolist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise damaged(path, error) from None
-    # The sizes are those that the archive states; a part that states too little fails when it is read.
+    # The archive states the sizes; a part with too small a stated size fails when it is read.
     sheets = sum(part.file_size for part in parts if _is_sheet(part))
     kept = sum(part.file_size for part in parts if not _is_sheet(part))
     packed_tight = any(p.file_size > max(PART_LIMIT, p.compress_size * RATIO_LIMIT) for p in parts)
