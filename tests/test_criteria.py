@@ -71,7 +71,7 @@ def test_levels_and_names_of_any_text_stay_text() -> None:
         ("criteria: x\nrubric: [{score: 1, description: a}, {score: 1, description: b}]\n", "its own score"),
         ("criteria: x\nrubric: [{score: 1}]\n", "its own score"),
         ("criteria: x\ninputs: [a b]\nlevels: {1: a, 2: b}\n", r"line 2, column 1: inputs must be names"),
-        ("criteria: x\nscore1_description: a\nscore1_description: b\n", "stands twice"),
+        ("criteria: x\nscore1_description: a\nscore1_description: b\n", "duplicate key"),
     ],
 )
 def test_wrong_criteria_are_named(text: str, said: str) -> None:

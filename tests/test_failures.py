@@ -163,7 +163,7 @@ def test_a_share_that_is_told_fits(free: float, share: float) -> None:
     ("available", "fits", "said", "hint"),
     [
         (3 * GIB, 24576, "a context of 32768 tokens needs 4.0 GiB of cache, and 3.0 GiB are left", "`context: 24576`"),
-        (3 * GIB, 0, "a context of 32768 tokens needs 4.0 GiB", "Take a smaller judge"),
+        (3 * GIB, 0, "a context of 32768 tokens needs 4.0 GiB", "Use a smaller judge"),
         (0, 0, "the judge's weights leave no memory for a case", "`engine: {gpu_memory_utilization: 0.95}`"),
     ],
 )

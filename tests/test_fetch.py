@@ -112,7 +112,7 @@ def test_the_line_for_the_registry_insists_on_these_files(repository: Path) -> N
 
 def test_files_that_are_not_those_of_the_registry_are_refused(repository: Path) -> None:
     wrong = SMALL.model_copy(update={"sha256": "0" * 64})
-    with pytest.raises(EngineError, match="the registry wants 0000") as error:
+    with pytest.raises(EngineError, match="the registry has 0000") as error:
         fetch(wrong, StandIn(repository))
     assert "do not use them" in error.value.hint
     assert read_record(find_folder("small", SMALL.source)) is None

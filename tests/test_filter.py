@@ -112,7 +112,8 @@ def test_programs_are_ones_that_the_kernel_would_take(
 
 
 @pytest.mark.skipif(not HEADER.exists(), reason="no kernel headers here to compare with")
-def test_numbers_are_the_kernels() -> None:
+def test_numbers_are_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
     lines = HEADER.read_text().splitlines()
     defined = {line.split()[1].removeprefix("__NR_"): int(line.split()[2]) for line in lines if line.count(" ") == 2}
-    assert seccomp._MACHINES["x86_64"][1].items() <= defined.items()
+    assert seccomp.numbers().items() <= defined.items()

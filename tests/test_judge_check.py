@@ -298,7 +298,7 @@ def test_config_settings_and_vocabulary(qwen: Path) -> None:
         (qwen / "config.json").write_text(json.dumps(config | changed))
         return _check(spec, qwen)
 
-    assert found(spec_of(qwen))["engine settings"].found == "none but ours"
+    assert found(spec_of(qwen))["engine settings"].found == "only the defaults"
     typo = found(spec_of(qwen, engine={"max_num_seq": 3}))["engine settings"]
     assert typo.status == "problem" and "Did you mean 'max_num_seqs'?" in typo.fix
     assert found(spec_of(qwen, engine={"max_num_seqs": 3}))["engine settings"].found == "max_num_seqs: 3"

@@ -177,7 +177,7 @@ def test_check_for_machines(run: Run, tmp_path: Path) -> None:
     said = run("check", store_judge(tmp_path / "x", BY_NAME["gemma"]), "--json")
     found = json.loads(said.out)
     assert said.code == 5
-    assert {"check": "engine settings", "status": "ok", "found": "none but ours", "fix": ""} in found["checks"]
+    assert {"check": "engine settings", "status": "ok", "found": "only the defaults", "fix": ""} in found["checks"]
     assert {check["status"] for check in found["checks"]} == {"ok", "note", "problem"}
 
 

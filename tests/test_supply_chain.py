@@ -89,7 +89,7 @@ def test_weights_that_are_not_those_of_the_registry_are_refused_before_anything_
     desk.typed(*desk.judging(desk.cases(1)))
     (desk.judge / "chat_template.jinja").write_text("{{ messages }}")
     refused = desk.typed(*desk.judging(desk.cases(1), "--run", "other.run"), code=5)
-    assert "the registry wants" in refused.stderr
+    assert "the registry has" in refused.stderr
     assert "sealed:" not in refused.stderr
     assert not (desk.work / "other.run").exists()
 

@@ -38,7 +38,7 @@ class Adoption:
 
 
 def adopt(data: bytes, where: str, *, layout: str = "", ask: Ask | None = None) -> Adoption:
-    """Makes a rubric of the prompt in `data`; `where` is its path. Raises RubricError.
+    """Make a rubric of the prompt in `data`; `where` is its path. Raises RubricError.
 
     `layout` is `score-line` for a prompt that asks for no format. `ask` puts uncertain points to the user. A point that
     nobody settles gets a marked line in the rubric.
@@ -76,13 +76,13 @@ class _Prompt:
         return bool(self.head) or bool(ROLE.match(first))
 
     def inputs(self) -> list[FoundInput]:
-        """The inputs that the front matter declares, or else those found in the text."""
+        """Return the inputs that the front matter declares, or else those found in the text."""
         declared = self.front.get("inputs", self.front.get("inputSchema"))
         names = [str(name) for name in declared] if isinstance(declared, Mapping) else []
         return find_inputs(self.source, self.placeholders, names)
 
     def with_front(self, written: str) -> str:
-        """The new file: `written` goes at the end of the front matter that is there, or becomes the front matter."""
+        """Return the new file: `written` ends the existing front matter, or becomes the front matter."""
         if not self.head:
             return f"---\n{written}---\n{self.body}"
         end = re.search(r"^---[ \t]*\r?\n?\Z", self.head, re.MULTILINE)
@@ -112,7 +112,7 @@ def _read(data: bytes, where: str) -> _Prompt:
 
 
 def _format(prompt: _Prompt, names: Sequence[str], layout: str, where: str) -> FoundFormat | None:
-    """The format that the prompt asks for; None if its front matter declares one already."""
+    """Return the format that the prompt asks for; None if its front matter declares one already."""
     declared = next((prompt.front[key] for key in OUTPUT_KEYS if key in prompt.front), None)
     if isinstance(declared, Mapping) and "layout" in declared:
         return None
@@ -130,7 +130,7 @@ def _format(prompt: _Prompt, names: Sequence[str], layout: str, where: str) -> F
 def _entries(
     prompt: _Prompt, inputs: Sequence[FoundInput], found: FoundFormat | None, layout: str, where: str
 ) -> Iterator[FrontMatterEntry]:
-    """The keys that the front matter still needs."""
+    """Yield the keys that the front matter still needs."""
     if not prompt.head:
         yield FrontMatterEntry("name", _name(where))
     if not INPUT_KEYS & prompt.front.keys():

@@ -39,7 +39,7 @@ class Declared:
 
 
 def declare(place: Place, scales: Scales, inputs: Collection[str], *, in_json: bool) -> Declared:
-    """The field for this value; `in_json` says whether the format is JSON."""
+    """Return the field for this value; `in_json` says whether the format is JSON."""
     if place.name in inputs and place.kind in ("text", ""):
         doubt = "" if _ECHO.search(place.said) else "the prompt does not say whether to repeat this input"
         return Declared({"type": "echo", "input": place.name}, "the input, repeated", doubt)
@@ -62,7 +62,7 @@ def declare(place: Place, scales: Scales, inputs: Collection[str], *, in_json: b
 
 
 def text_tokens(said: str) -> int:
-    """The budget of a text in tokens, from the length that its description asks for."""
+    """Return the budget of a text in tokens, from the length that its description asks for."""
     words = _WORDS.search(said)
     if words:
         return max(40, -(-int(words.group(2)) * 2 // 10) * 10)
@@ -72,7 +72,7 @@ def text_tokens(said: str) -> int:
 
 
 def promoted(places: Sequence[Place], declared: Mapping[str, Declared]) -> tuple[str, Declared] | None:
-    """The choice or boolean that serves as the score if nothing else does: Pass is 1, Fail is 0."""
+    """Return the choice or boolean that serves as the score if nothing else does: Pass is 1, Fail is 0."""
     for place in places:
         field = declared[place.name].field
         words = _words_of(field)

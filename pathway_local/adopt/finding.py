@@ -35,15 +35,15 @@ class Source:
         return starts
 
     def row(self, offset: int) -> int:
-        """The index in `lines` of the line at this offset."""
+        """Return the index in `lines` of the line at this offset."""
         return bisect_right(self._starts, offset) - 1
 
     def start(self, row: int) -> int:
-        """The offset at which this line begins."""
+        """Return the offset at which this line begins."""
         return self._starts[row]
 
     def line(self, row: int) -> int:
-        """The number in the file of the line with this index."""
+        """Return the number in the file of the line with this index."""
         return row + self.first_line
 
 

@@ -81,7 +81,7 @@ class FoundFormat:
 
 
 def find_format(source: Source, inputs: Collection[str], extra: Sequence[Candidate] = ()) -> FoundFormat | None:
-    """The format; None if the prompt asks for no format with a score."""
+    """Return the format; None if the prompt asks for no format with a score."""
     scales = Scales(source)
     found = [
         *extra,
@@ -112,7 +112,7 @@ def _declared(candidate: Candidate, scales: Scales, inputs: Collection[str]) -> 
 
 
 def _rivals(chosen: Candidate, found: Sequence[Candidate], source: Source) -> Iterator[str]:
-    """A doubt for each other format that the prompt shows just as plainly."""
+    """Yield a doubt for each other format that the prompt shows just as plainly."""
     for other in found:
         if other.kind != chosen.kind and RANKS[other.kind] == RANKS[chosen.kind] == 5:
             yield f"line {source.line(other.row)} shows another format ({KINDS[other.kind]})"
@@ -132,7 +132,7 @@ def _findings(
 
 
 def score_line(source: Source) -> FoundFormat:
-    """The standard format. Its scale and the names of its levels come from the text."""
+    """Return the standard format. Its scale and the names of its levels come from the text."""
     scales = Scales(source)
     found = scales.range_of("score")
     (low, high), row = found or (GUESS, -1)
@@ -155,7 +155,7 @@ def score_line(source: Source) -> FoundFormat:
 
 
 def closing(found: FoundFormat) -> str:
-    """The end of the user turn, which tells the judge the layout, since the prompt itself does not."""
+    """Return the end of the user turn, which tells the judge the layout, since the prompt itself does not."""
     field = found.fields["score"].field
     levels = field.get("levels")
     numbers = list(levels) if isinstance(levels, Mapping) else [field["min"], field["max"]]

@@ -24,7 +24,7 @@ class FrontMatterEntry:
 
 
 def write_front(entries: Iterable[FrontMatterEntry]) -> str:
-    """The entries as YAML lines."""
+    """Return the entries as YAML lines."""
     return "".join(f"{line}\n" for entry in entries for line in _lines(entry))
 
 
@@ -56,7 +56,7 @@ def _marks(doubt: str, indent: str) -> Iterator[str]:
 
 
 def _text(key: str, value: object, indent: str) -> Iterator[str]:
-    """A text of several lines as a readable block, anything else on one line."""
+    """Yield a text of several lines as a readable block, anything else on one line."""
     if isinstance(value, str) and "\n" in value and not value[0].isspace() and value == value.rstrip():
         yield f"{indent}{_flow(key)}: |-"
         yield from (f"{indent}  {line}" if line else "" for line in value.split("\n"))

@@ -38,7 +38,7 @@ class FoundInput:
 
 
 def find_inputs(source: Source, placeholders: Placeholders, declared: Iterable[str] = ()) -> list[FoundInput]:
-    """The inputs in the order of the prompt, or the `declared` ones if there are any."""
+    """Return the inputs in the order of the prompt, or the `declared` ones if there are any."""
     names = list(declared)
     if names:
         return [_described(source, name, placeholders.rows.get(name, -1)) for name in names]
@@ -52,14 +52,14 @@ def find_inputs(source: Source, placeholders: Placeholders, declared: Iterable[s
 
 
 def findings(inputs: Iterable[FoundInput], source: Source) -> Iterator[Finding]:
-    """One row of the table of findings for each input."""
+    """Yield one row of the table of findings for each input."""
     for found in inputs:
         value = f"{found.name} (may be empty)" if found.empty else found.name
         yield Finding("input", value, source.line(found.row) if found.row >= 0 else 0, found.doubt)
 
 
 def identifier(text: str) -> str:
-    """A name made of the words of a phrase, such as ai_answer for "AI answer"."""
+    """Return a name made of the words of a phrase, such as ai_answer for "AI answer"."""
     return re.sub(r"\W+", "_", re.sub(r"['’]s?\b", "", text.strip().lower())).strip("_")
 
 
@@ -99,7 +99,7 @@ def _under_heading(source: Source) -> list[tuple[str, int]]:
 
 
 def _enumerated(source: Source) -> list[tuple[str, int]]:
-    """Names from a sentence such as "read the question, the ideal answer and the AI answer".
+    """Return the names in a sentence such as "read the question, the ideal answer and the AI answer".
 
     A name counts only if the prompt uses it elsewhere too, or any listing of things would yield inputs.
     """

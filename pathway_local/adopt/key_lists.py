@@ -29,7 +29,7 @@ class _Node:
 
 
 def key_list_candidates(source: Source) -> Iterator[Candidate]:
-    """Each list of keys that the prompt asks for."""
+    """Yield each list of keys that the prompt asks for."""
     end = 0
     for row, line in enumerate(source.lines):
         if row < end or not _ASKS.match(line):
@@ -42,7 +42,7 @@ def key_list_candidates(source: Source) -> Iterator[Candidate]:
 
 
 def _nodes(lines: Sequence[str], first: int) -> tuple[list[_Node], int]:
-    """The bulleted keys from line `first` on, nested by their indentation, and the line that ends them."""
+    """Return the bulleted keys from line `first` on, nested by their indentation, and the line that ends them."""
     top: list[_Node] = []
     path: list[_Node] = []
     for row in range(first, len(lines)):

@@ -26,7 +26,7 @@ class _Part:
 
 
 def label_candidates(source: Source) -> Iterator[Candidate]:
-    """Each block of labelled slots with a score among them."""
+    """Yield each block of labelled slots with a score among them."""
     for block in _blocks(source, list(_parts(source))):
         said = [source.text[slice(*part.slot)] for part in block]
         scored = [bool(SCORE_WORDS.search(part.label)) for part in block]
@@ -76,7 +76,7 @@ def _names(block: Sequence[_Part]) -> list[str]:
 
 
 def _layout(text: str, block: Sequence[_Part], names: Sequence[str]) -> str:
-    """The block's text with a field's name in place of each slot; [[…]] keeps its brackets."""
+    """Return the block's text with a field's name in place of each slot; [[…]] keeps its brackets."""
     layout, at = "", block[0].start
     for part, name in zip(block, names, strict=True):
         start, end = part.slot

@@ -21,7 +21,7 @@ class Placeholders:
 
 
 def find_placeholders(source: Source) -> Placeholders:
-    """The marks for inputs in a prompt. The syntax is "none" if it has no marks, or only describes its inputs."""
+    """Return how a prompt marks its inputs: with "none" if it has no marks, or only describes its inputs."""
     doubled, single = _rows(source, "double-braces"), _rows(source, "single-braces")
     if doubled and not _escaped(source.text, doubled):
         return Placeholders("jinja2" if _is_jinja(source.text, set(doubled)) else "double-braces", doubled)
@@ -31,7 +31,7 @@ def find_placeholders(source: Source) -> Placeholders:
 
 
 def shown(text: str, syntax: Syntax) -> str:
-    """The text as the judge reads it: for "braces", {{ and }} become the braces that `str.format` leaves."""
+    """Return the text as the judge reads it: for "braces", {{ and }} become the braces that `str.format` leaves."""
     if syntax != "braces":
         return text
     return MARKS["braces"].sub(lambda mark: mark.group()[0] if mark.group() in ("{{", "}}") else mark.group(), text)

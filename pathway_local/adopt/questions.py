@@ -15,7 +15,7 @@ Ask = Callable[[str, str], str]
 
 
 def asked_inputs(inputs: Sequence[FoundInput], ask: Ask) -> list[FoundInput]:
-    """The inputs after the user's answers: asks for all names if none was found, else about each doubt."""
+    """Return the inputs after the user's answers: asks for all names if none was found, else about each doubt."""
     if all(found.doubt and found.row < 0 for found in inputs):
         proposed = ", ".join(found.name for found in inputs)
         answer = ask("Which inputs is the judge given? Separate names with commas", proposed)
@@ -27,7 +27,7 @@ def asked_inputs(inputs: Sequence[FoundInput], ask: Ask) -> list[FoundInput]:
 
 
 def asked_format(found: FoundFormat, ask: Ask) -> FoundFormat:
-    """The format after the user's answers: asks for a scale, and for anything else whether to keep it."""
+    """Return the format after the user's answers: asks for a scale, and for anything else whether to keep it."""
     fields = {name: _asked_field(name, declared, ask) for name, declared in found.fields.items()}
     doubts = tuple(said for said in found.doubts if not _agrees(f"{said}. Keep the format that was found?", ask))
     settled = replace(found, fields=fields, doubts=doubts)
@@ -53,7 +53,7 @@ def _asked_field(name: str, declared: Declared, ask: Ask) -> Declared:
 
 
 def _told(finding: Finding, before: FoundFormat, now: FoundFormat) -> Finding:
-    """The row of the table of findings after the user's answers."""
+    """Return the row of the table of findings after the user's answers."""
     if finding.what == "format":
         return replace(finding, doubt="; ".join(now.doubts))
     for name, declared in before.fields.items():

@@ -56,7 +56,7 @@ class LevelSet:
 
 
 def range_in(said: str) -> Range | None:
-    """The scale in a phrase, such as "1-5", "from 1 to 5", "0 or 1" or "1 if …, 0 if …"; None if it has none."""
+    """Return the scale in a phrase, such as "1-5", "from 1 to 5", "0 or 1" or "1 if …, 0 if …"; None if it has none."""
     bare = re.sub(r"[`\"'“”]", "", said)
     for found in _DASHED.finditer(bare):
         low, high = int(found.group(1)), int(found.group(3))
@@ -80,7 +80,7 @@ def _plausible(low: int, high: int) -> bool:
 
 
 def stem(name: str) -> str:
-    """The topic of a score: the last word of its name that is not "score" or the like; empty if there is none."""
+    """Return the topic of a score: the last word of its name that is not "score" or the like; empty for none."""
     words = [
         word for word in re.split(r"[\W_]+", name.lower()) if word not in ("", "score", "rating", "value", "final")
     ]
@@ -96,7 +96,7 @@ class Scales:
         self.ranges = _ranges(source, SCORE_WORDS) or _ranges(source, _NUMBERS)
 
     def range_of(self, name: str) -> tuple[Range, int] | None:
-        """The scale of the score called `name`, and the row that states it.
+        """Return the scale of the score called `name`, and the row that states it.
 
         The first that exists wins: a line that names the score's topic, the levels under a heading that names it, the
         range that the prompt states most often, the last list of levels.
@@ -114,7 +114,7 @@ class Scales:
         return (named[-1].range, named[-1].row) if named else None
 
     def levels_of(self, name: str, scale: Range) -> LevelSet | None:
-        """The levels of the score called `name`, if all have names. The last list counts: examples come earlier."""
+        """Return the levels of a score, if all have names. The last list counts: examples come earlier."""
         fitting = [found for found in self._own_sets(name) if found.range == scale and all(found.labels.values())]
         return fitting[-1] if fitting else None
 
@@ -125,7 +125,7 @@ class Scales:
 
 
 def _ranges(source: Source, words: re.Pattern[str]) -> list[tuple[Range, int]]:
-    """The ranges in lines with one of these words, each with its row."""
+    """Return the ranges in lines with one of these words, each with its row."""
     rows = [row for row, line in enumerate(source.lines) if words.search(line)]
     return [(found, row) for row in rows if (found := range_in(source.lines[row]))]
 
@@ -149,7 +149,7 @@ def _level_sets(source: Source) -> Iterator[LevelSet]:
 
 
 def _whole(source: Source, found: list[tuple[int, str, int]], *, explicit: bool) -> Iterator[LevelSet]:
-    """The list as a LevelSet, unless it is some other numbered list, such as steps."""
+    """Yield the list as a LevelSet, unless it is some other numbered list, such as steps."""
     if len(found) < 2 or min(number for number, _, _ in found) not in (0, 1):
         return
     heading = _heading(source, found[0][2])
@@ -158,7 +158,7 @@ def _whole(source: Source, found: list[tuple[int, str, int]], *, explicit: bool)
 
 
 def _heading(source: Source, row: int) -> str:
-    """The nearest heading in the eleven lines above; empty if there is none."""
+    """Return the nearest heading in the eleven lines above; empty if there is none."""
     for above in range(row - 1, max(-1, row - 12), -1):
         line = source.lines[above].strip()
         # A line of === or --- underlines the heading above it.
@@ -170,7 +170,7 @@ def _heading(source: Source, row: int) -> str:
 
 
 def _label(rest: str) -> str | None:
-    """A level's name; empty for a description without a name, None for a line that is no level, such as an example."""
+    """Return a level's name; empty if it has only a description, None if the line is no level, such as an example."""
     text = rest.strip().lstrip("-–—:=.)|").strip()
     if re.match(r"[\"“'*_]*(?:[\"“]|example\b)", text, re.IGNORECASE):
         return None

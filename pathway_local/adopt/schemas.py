@@ -17,7 +17,7 @@ KINDS = {
 
 
 def schema_candidates(declared: object) -> Iterator[Candidate]:
-    """The format that a schema declares: a mapping or list of properties, or an object with `properties`."""
+    """Yield the format that a schema declares: a mapping or list of properties, or an object with `properties`."""
     places = tuple(_places(declared, ""))
     if places:
         yield Candidate("schema", "json", places, 0)

@@ -34,14 +34,14 @@ POSITIVE = frozenset(("pass", "yes", "true", "correct", "right", "grounded", "sa
 
 
 def polarity(words: tuple[str, ...]) -> dict[int, str]:
-    """The two words as 0 and 1; empty unless it is plain which one is the good one."""
+    """Return the two words as 0 and 1; empty unless it is plain which one is the good one."""
     good = [word for word in words if word.lower() in POSITIVE]
     bad = [word for word in words if word.lower() in NEGATIVE]
     return {0: bad[0], 1: good[0]} if len(words) == 2 and len(good) == len(bad) == 1 else {}
 
 
 def short_candidates(source: Source) -> Iterator[Candidate]:
-    """The last candidate of each kind of short reply."""
+    """Yield the last candidate of each kind of short reply."""
     for find in (_result, _doubled, _inline, _words, _number, _last_label):
         yield from list(find(source))[-1:]
 
@@ -99,7 +99,7 @@ def _number(source: Source) -> Iterator[Candidate]:
 
 
 def _last_label(source: Source) -> Iterator[Candidate]:
-    """A label on the last line that the judge completes, such as `stars:`."""
+    """Yield a label on the last line that the judge completes, such as `stars:`."""
     last = max((row for row, line in enumerate(source.lines) if line.strip()), default=0)
     found = _LAST.match(source.lines[last])
     if found and (SCORE_WORDS.search(found.group(1)) or range_in(source.text)):

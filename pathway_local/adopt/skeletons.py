@@ -37,7 +37,7 @@ class Skeleton:
 
 
 def skeleton_candidates(source: Source) -> Iterator[Candidate]:
-    """The object that the prompt most likely asks for: placeholders count more than an example, later ones more."""
+    """Yield the object that the prompt most likely asks for: placeholders win over an example, later over earlier."""
     found = list(_skeletons(source.text, source))
     keyed = [skeleton for skeleton in found if any(_scorable(place) for place in skeleton.places)]
     if not keyed:
@@ -63,7 +63,7 @@ def _scorable(place: Place) -> bool:
 
 
 def _with_alternatives(place: Place, found: Sequence[Skeleton]) -> Place:
-    """The place with all words that the prompt shows for its key in several objects, such as completed and skipped."""
+    """Return the place with all words that several objects show for its key, such as completed and skipped."""
     if place.kind != "text" or not re.fullmatch(r"[A-Za-z_-]{2,30}", place.said):
         return place
     words = [
@@ -95,7 +95,7 @@ def _is_open(place: Place) -> bool:
 
 
 def _object(text: str, at: int, prefix: str, source: Source, depth: int) -> tuple[list[Place], int]:
-    """The members of the object at `at`, with dotted names for nested ones, and where it ends."""
+    """Return the members of the object at `at`, with dotted names for nested ones, and where it ends."""
     if depth > DEPTH:
         raise _Broken
     at += 1
@@ -142,7 +142,7 @@ def _value(text: str, at: int, name: str, source: Source, depth: int) -> tuple[l
 
 
 def _loose(text: str, at: int, name: str, row: int) -> tuple[list[Place], int]:
-    """A value without quotes that is not JSON, such as <1-5> or 1 | 2 | 3."""
+    """Return a value without quotes that is not JSON, such as <1-5> or 1 | 2 | 3."""
     marked = re.compile(r"<[^<>\n]{1,400}>|\([^()\n]{1,400}\)").match(text, at)
     found = marked or re.compile(r"[^,{}\n\"]{1,200}").match(text, at)
     if not found or not found.group().strip():

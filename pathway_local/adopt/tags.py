@@ -28,7 +28,7 @@ class _Pair:
 
 
 def tag_candidates(source: Source) -> Iterator[Candidate]:
-    """The format that the prompt's tags make, if one of them holds a score."""
+    """Yield the format that the prompt's tags make, if one of them holds a score."""
     pairs = [pair for pair in _pairs(source.text) if not _holds_input(pair.said)]
     names = list(dict.fromkeys(pair.name for pair in pairs))
     said = {name: _said(source, pairs, name) for name in names}
@@ -49,7 +49,7 @@ def tag_candidates(source: Source) -> Iterator[Candidate]:
 
 
 def _pairs(text: str) -> list[_Pair]:
-    """The innermost pairs of an opening and a closing tag."""
+    """Return the innermost pairs of an opening and a closing tag."""
     found: list[_Pair] = []
     opened: re.Match[str] | None = None
     for tag in _TAG.finditer(text):
@@ -66,7 +66,7 @@ def _holds_input(said: str) -> bool:
 
 
 def _said(source: Source, pairs: Sequence[_Pair], name: str) -> list[str]:
-    """The prompt's descriptions of a tag's content, shortest first."""
+    """Return the prompt's descriptions of a tag's content, shortest first."""
     found = []
     for pair in pairs:
         if pair.name != name:
@@ -78,7 +78,7 @@ def _said(source: Source, pairs: Sequence[_Pair], name: str) -> list[str]:
 
 
 def _run(source: Source, pairs: Sequence[_Pair], names: Sequence[str]) -> list[_Pair]:
-    """The longest row of different tags: preferably one with each tag on its own line, else the last one."""
+    """Return the longest row of different tags: preferably one with each tag on its own line, else the last one."""
     best: list[_Pair] = []
     rank = (0, False, 0)
     for first in range(len(pairs)):
@@ -96,7 +96,7 @@ def _run(source: Source, pairs: Sequence[_Pair], names: Sequence[str]) -> list[_
 
 
 def _gap(text: str, before: _Pair | None, pair: _Pair) -> str:
-    """The text between two tags: line breaks stay; words and commas become one line break."""
+    """Return the text between two tags: line breaks stay; words and commas become one line break."""
     if before is None:
         return ""
     gap = text[before.end : pair.start]
@@ -104,7 +104,7 @@ def _gap(text: str, before: _Pair | None, pair: _Pair) -> str:
 
 
 def _wrapped(text: str, run: Sequence[_Pair], layout: str) -> str:
-    """The layout inside the tag that surrounds it, if the prompt shows one."""
+    """Return the layout inside the tag that surrounds it, if the prompt shows one."""
     before = re.search(r"<([A-Za-z][\w-]{0,40})>(\s{0,8})$", text[max(0, run[0].start - 60) : run[0].start])
     if not before:
         return layout
@@ -114,7 +114,7 @@ def _wrapped(text: str, run: Sequence[_Pair], layout: str) -> str:
 
 
 def _field_names(names: Sequence[str], said: dict[str, list[str]]) -> dict[str, str]:
-    """A name for each field: the tag's own, or for numbered tags a word of its description."""
+    """Return a name for each field: the tag's own, or for numbered tags a word of its description."""
     fields: dict[str, str] = {}
     for name in names:
         wanted = _named(said[name]) if _NUMBERED.fullmatch(name) else identifier(name)
@@ -132,7 +132,7 @@ def _named(said: Sequence[str]) -> str:
 
 
 def _starts(source: Source, run: Sequence[_Pair]) -> dict[str, str]:
-    """Words that a tag's content must begin with, as said inside the tag, or anywhere for the first tag."""
+    """Return the words that a tag's content must begin with, said inside the tag, or anywhere for the first tag."""
     found = {}
     for pair in run:
         told = _STARTS.search(pair.said)

@@ -1,1 +1,1 @@
-"""What can be told of a judge or a rubric before anything is judged."""
+"""Checks of judges and of this machine that run before anything is judged."""

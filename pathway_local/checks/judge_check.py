@@ -58,7 +58,7 @@ def check_judge(spec: JudgeSpec, folder: Path, machine: Machine) -> JudgeReport:
 
 
 def _tokenizer(spec: JudgeSpec, folder: Path) -> tuple[JudgeTokenizer | None, list[Check]]:
-    """The tokenizer, None if it can't be loaded, and its checks. If it lacks an end-of-turn token, check the rest."""
+    """Return the tokenizer (None if it can't be loaded) and its checks; if only its end of turn is wrong, check on."""
     found: list[Check] = []
     try:
         tokenizer = JudgeTokenizer(folder, spec.end_of_turn)

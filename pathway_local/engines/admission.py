@@ -80,7 +80,7 @@ class Admission:
         return sum(len(part) for part in {item.shared, item.own} if part not in self._prompts)
 
     def _expected_reply(self, item: Pass) -> int:
-        """Tokens to reserve beside the prompt: a part of the mean reply, and a last block that is not full."""
+        """Return the tokens to reserve beside the prompt: a part of the mean reply, and a last, partly filled block."""
         most = item.max_tokens
         mean = (self._written[most] + PRIOR * SHARE * most) / (self._finished[most] + PRIOR)
         return int(mean * PORTION) + self._block

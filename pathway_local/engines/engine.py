@@ -1,4 +1,4 @@
-"""What the program asks of an engine before and around its work; one subclass and one object of it per engine."""
+"""The base class of all engines: describes an engine without importing its libraries."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathway_local.passes import EngineConfig
 from pathway_local.system.machine import Machine
 
 WINDOW = 256
-"""Requests to keep in flight where the engine takes smaller batches than that."""
+"""Requests to keep in flight if the engine takes smaller batches."""
 
 HANG_LIMIT = 300.0
 """Seconds without a sign of life after which an engine with passes in flight counts as dead."""
@@ -25,7 +25,7 @@ CPU_HANG_LIMIT = 1800.0
 
 
 class EngineKind:
-    """One engine, described without importing its libraries. Override what differs.
+    """One engine; each has a subclass that overrides the methods in which it differs, and one object of it.
 
     `loader` names, as "module:function", what the engine's own process calls with the configuration and a function
     that sends a sign of life; it returns a `child.Stepper`. `libraries` are modules without which the engine cannot
@@ -44,16 +44,16 @@ class EngineKind:
         return find_spec(self.libraries[0]) is not None
 
     def options(self, judge: JudgeSpec, machine: Machine) -> dict[str, JsonValue]:
-        """The judge's engine settings as this machine runs them; they are part of the rater. Raises PathwayError."""
+        """Return the judge's settings as this machine runs them; they belong to the rater. Raises PathwayError."""
         return dict(judge.engine)
 
     def deterministic(self) -> dict[str, JsonValue]:
-        """The setting that gives the same verdict alone and in any batch. Raises EngineMissing."""
+        """Return the setting that gives the same verdict alone and in any batch. Raises EngineMissing."""
         said = f"--deterministic: the engine {self.name} has no arithmetic that is the same in any batch"
         raise EngineMissing(said, GPU_HINT)
 
     def context(self, judge: JudgeSpec, machine: Machine, options: dict[str, JsonValue], dtype: str) -> int:
-        """Tokens for prompt and reply on this machine. Raises EngineMissing, OutOfMemory."""
+        """Return tokens for prompt and reply on this machine. Raises EngineMissing, OutOfMemory."""
         return check_fits_here(judge, machine, options, dtype).context
 
     def check_weights(self, config: EngineConfig) -> None:

@@ -1,4 +1,4 @@
-"""The engines that there are; `--engine auto` takes the first one that is installed."""
+"""The register of engines; `--engine auto` takes the first one that is installed."""
 
 from pathway_local.engines.engine import EngineKind
 from pathway_local.engines.transformers import TRANSFORMERS
@@ -10,12 +10,12 @@ ENGINES: list[EngineKind] = [VLLM, TRANSFORMERS]
 
 
 def engine_names() -> list[str]:
-    """What `--engine` takes."""
+    """Return the names that `--engine` accepts."""
     return [AUTO, *(engine.name for engine in ENGINES)]
 
 
 def engine_kind(name: str) -> EngineKind:
-    """The engine of that name. Raises UnknownName."""
+    """Return the engine of that name. Raises UnknownName."""
     if name == AUTO:
         return next((engine for engine in ENGINES if engine.is_installed()), ENGINES[0])
     if name not in engine_names():
@@ -24,5 +24,5 @@ def engine_kind(name: str) -> EngineKind:
 
 
 def packages() -> tuple[str, ...]:
-    """The distributions whose versions can change a score, of all engines."""
+    """Return the distributions whose versions can change a score, of all engines."""
     return tuple(dict.fromkeys(package for engine in ENGINES for package in engine.packages))

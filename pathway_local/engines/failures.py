@@ -16,8 +16,8 @@ SHOWN = 300
 
 GIB = 1 << 30
 
-_SMALLER = "Take a smaller judge or one in fewer bits, lower its context, or free memory that others hold."
-_NO_GPU = f"Take the CPU build of vLLM: {CPU_BUILD}. Or give --engine transformers."
+_SMALLER = "Use a smaller judge or one in fewer bits, lower its context, or stop other programs that hold memory."
+_NO_GPU = f"Install the CPU build of vLLM: {CPU_BUILD}. Or add --engine transformers."
 
 Told = tuple[str, str]
 """An error's message (empty: show the exception itself) and its hint."""
@@ -27,7 +27,7 @@ def _share(found: re.Match[str]) -> Told:
     free, total, share, asked = map(float, found.groups())
     fits = max(0.01, int(100 * (free - 0.01) / total) / 100)  # 0.01: vLLM rounds what it says
     said = f"the engine takes {share:g} of a GPU's {total:.2f} GiB = {asked:.2f} GiB, and only {free:.2f} GiB are free"
-    hint = "End what else uses the GPU (nvidia-smi lists it), or lower the share in the judge's entry:"
+    hint = "Stop other programs on the GPU (nvidia-smi lists them), or lower the share in the judge's entry:"
     return said, f"{hint} `engine: {{gpu_memory_utilization: {fits:.2f}}}`."
 
 
@@ -89,7 +89,7 @@ _CAUSES: tuple[tuple[str, type[EngineError], Callable[[re.Match[str]], Told]], .
         r"No available memory for the cache blocks",
         OutOfMemory,
         _hint(
-            "Give it a larger share in its entry: `engine: {gpu_memory_utilization: 0.95}`; or take one in fewer bits.",
+            "Give it a larger share in its entry: `engine: {gpu_memory_utilization: 0.95}`; or use one in fewer bits.",
             "the judge's weights leave no memory for a case",
         ),
     ),
@@ -101,7 +101,7 @@ _CAUSES: tuple[tuple[str, type[EngineError], Callable[[re.Match[str]], Told]], .
     (
         r"its process was killed by signal 9",
         OutOfMemory,
-        _hint(f"Linux does that where memory runs out. {_SMALLER}"),
+        _hint(f"Linux does that when memory runs out. {_SMALLER}"),
     ),
     (
         r"driver on your system is too old(?: \(found version (\d+)\))?|driver version is insufficient()",
@@ -111,7 +111,7 @@ _CAUSES: tuple[tuple[str, type[EngineError], Callable[[re.Match[str]], Told]], .
     (
         r"no kernel image is available",
         EngineMissing,
-        _hint(f"The engine's build has no kernels for this GPU: take another one. {_NO_GPU}"),
+        _hint(f"The engine's build has no kernels for this GPU: use another GPU. {_NO_GPU}"),
     ),
     (
         r"Failed to infer device type|No CUDA GPUs are available|Found no NVIDIA driver|libcuda\.so",

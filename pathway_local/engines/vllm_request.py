@@ -32,7 +32,7 @@ class TrustingParams(SamplingParams):  # type: ignore[misc]
         _known.add(constraint.grammar)
 
     def clone(self) -> "TrustingParams":
-        """A copy that shares the grammar."""
+        """Return a copy that shares the grammar."""
         return copy(self)
 
 

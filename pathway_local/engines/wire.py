@@ -1,6 +1,6 @@
 """The messages between a host and its engine's process: MessagePack, each after its length. Nothing is pickled.
 
-Each end decodes the messages that the other may send, and refuses all else.
+Each end decodes the messages that the other may send, and refuses all others.
 """
 
 from typing import Generic, TypeVar

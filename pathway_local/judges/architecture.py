@@ -51,7 +51,7 @@ class Architecture:
 
 
 def text_config(config: Config) -> dict[str, object]:
-    """The part of a config that describes the language model, with the outer keys under it."""
+    """Return the part of a config that describes the language model, with the outer keys under it."""
     outer = dict(config)
     for key in _TEXT:
         inner = config.get(key)
@@ -61,13 +61,13 @@ def text_config(config: Config) -> dict[str, object]:
 
 
 def class_names(config: Config) -> list[str]:
-    """The model classes that a config names; any of them can run it."""
+    """Return the model classes that a config names; any of them can run it."""
     given = config.get("architectures")
     return [str(name) for name in given] if isinstance(given, list) else []
 
 
 def whole(config: Config, *keys: str) -> int | None:
-    """The first of these keys that holds a whole number above zero."""
+    """Return the first of these keys that holds a whole number above zero."""
     for key in keys:
         value = config.get(key)
         if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**40:
@@ -76,7 +76,7 @@ def whole(config: Config, *keys: str) -> int | None:
 
 
 def architecture(config: Config) -> Architecture | None:
-    """The layers that a `config.json` describes; None if it does not say enough."""
+    """Return the layers that a `config.json` describes; None if it does not say enough."""
     text = text_config(config)
     kinds = _layer_kinds(text)
     heads = whole(text, "num_attention_heads", "n_head")
@@ -98,7 +98,7 @@ def architecture(config: Config) -> Architecture | None:
 
 
 def context(config: Config) -> int | None:
-    """The most tokens that the model supports."""
+    """Return the most tokens that the model supports."""
     return whole(text_config(config), "max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 
 
@@ -131,7 +131,7 @@ def _layer_kinds(text: Config) -> list[str]:
 
 
 def _state_size(text: Config) -> int:
-    """Bytes of one recurrent layer's state: the recurrence in 32 bits, its short convolution in 16."""
+    """Return the bytes of a recurrent layer's state: the recurrence in 32 bits, its short convolution in 16."""
 
     def number(*keys: str) -> int:
         return whole(text, *keys) or 0

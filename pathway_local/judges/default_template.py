@@ -73,7 +73,7 @@ TEMPLATES = {
 
 
 def default_template(vocabulary: Collection[str] | Mapping[str, int]) -> DefaultTemplate:
-    """The template that a vocabulary suggests."""
+    """Return the template that a vocabulary suggests."""
     return next(each for each in TEMPLATES.values() if all(mark in vocabulary for mark in each.marks))
 
 

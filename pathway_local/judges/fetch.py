@@ -51,10 +51,10 @@ class Download(Protocol):
 
 
 def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path, Fetched]:
-    """Fetch a judge's weights, or what is missing of them, into `models_home()`; return the folder and its record.
+    """Fetch a judge's weights, or the missing part of them, into `models_home()`; return the folder and its record.
 
-    Raises UsageError if the judge is not on the hub, WeightsMissing with what to do if the hub does not give the
-    weights, EngineError if their hash is not the registry's.
+    Raises UsageError if the judge is not on the hub, WeightsMissing with what to do if the fetch
+    fails, EngineError if their hash is not the registry's.
     """
     check_source(spec)
     folder = models_home() / spec.name.replace(":", "-")
@@ -62,7 +62,7 @@ def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path
     check_folder(folder, spec.name)
     record = Fetched(spec.source, commit, weights_hash(folder), file_hashes(folder))
     if spec.sha256 and record.sha256 != spec.sha256:
-        said = f"judge {spec.name!r}: the fetched files have the hash {record.sha256}, the registry wants {spec.sha256}"
+        said = f"judge {spec.name!r}: the fetched files have the hash {record.sha256}, the registry has {spec.sha256}"
         raise EngineError(said, f"Delete {folder} and fetch again; if it is wrong again, do not use them.")
     write_record(folder, record)
     return folder, record
@@ -76,7 +76,7 @@ def check_source(spec: JudgeSpec) -> None:
 
 
 def registry_line(spec: JudgeSpec, record: Fetched) -> str:
-    """A line for models.yaml that accepts only these exact files; a variant becomes an entry of its own."""
+    """Return a line for models.yaml that accepts only these exact files; a variant becomes a separate entry."""
     pinned = f"revision: {record.revision}, sha256: {record.sha256}"
     if ":" in spec.name:
         return f"{spec.name.replace(':', '-')}: {{source: {spec.source}, {pinned}}}"
@@ -148,7 +148,7 @@ def _whole(path: Path, size: int | None) -> bool:
 
 
 def explained(spec: JudgeSpec, folder: Path, error: BaseException) -> WeightsMissing:
-    """Why the hub did not give a judge's weights, and what to do; looks at the error and at its causes."""
+    """Return an error that explains why a fetch failed and what to do, from the error and its causes."""
     chain = list(_chain(error))
     name = f"judge {spec.name!r}"
     again = f"`pathway-local judges fetch {spec.name}` again"

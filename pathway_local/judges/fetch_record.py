@@ -24,7 +24,7 @@ class Fetched:
 
 
 def read_record(folder: Path) -> Fetched | None:
-    """The record beside weights that were fetched. Raises EngineError for a broken one."""
+    """Return the record beside weights that were fetched. Raises EngineError for a broken one."""
     path = folder / RECORD
     if not path.is_file():
         return None
@@ -37,7 +37,7 @@ def read_record(folder: Path) -> Fetched | None:
 
 
 def changed_files(folder: Path, record: Fetched) -> list[str]:
-    """The files of the record that are gone or have changed, in order."""
+    """Return the files of the record that are gone or have changed, in order."""
     now = file_hashes(folder)
     return sorted(name for name, digest in record.files.items() if now.get(name) != digest)
 
@@ -49,6 +49,6 @@ def write_record(folder: Path, record: Fetched) -> None:
 
 
 def file_hashes(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file that a fetch would take, by its name."""
+    """Return the SHA-256 of each file that a fetch would take, by its name."""
     taken = {path for pattern in TAKEN for path in folder.glob(pattern) if path.name != RECORD}
     return {path.name: file_hash(path) for path in sorted(taken)}

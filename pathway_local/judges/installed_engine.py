@@ -34,7 +34,7 @@ def architectures() -> frozenset[str]:
 
 
 def check_architecture(config: Mapping[str, object]) -> str:
-    """Return in words what will run the model of this `config.json`. Raises EngineMissing if nothing will."""
+    """Return in words how vLLM runs the model of this `config.json`. Raises EngineMissing if it can't."""
     named = class_names(config)
     found = vllm_version()
     if not named:
@@ -45,7 +45,7 @@ def check_architecture(config: Mapping[str, object]) -> str:
         return f"{named[0]}, which vLLM {found} does not know, but may run through transformers"
     raise EngineMissing(
         f"vLLM {found} knows no model of the architecture {named[0][:80]!r}",
-        "Update vLLM if the model is newer, or take another judge: code that comes with a model is never run.",
+        "Update vLLM if the model is newer, or use another judge: code that comes with a model is never run.",
     )
 
 
@@ -67,9 +67,8 @@ def _parsed(file: str) -> ast.Module:
 
 
 def _unknown(file: str) -> EngineMissing:
-    return EngineMissing(
-        f"vLLM {vllm_version()} has another {file} than expected", "Install the version that this release names."
-    )
+    said = f"vLLM {vllm_version()} has another {file} than expected"
+    return EngineMissing(said, "Install the version that this release was tested with.")
 
 
 def _tables(tree: ast.Module) -> Iterator[tuple[str, ast.Dict]]:

@@ -1,4 +1,4 @@
-"""What helps a person to choose a judge: its entry, whether its weights are here, and whether it fits."""
+"""Helps a person to choose a judge: shows its entry, whether its weights are here, and whether it fits."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -50,7 +50,7 @@ class JudgeCard:
         return f"it runs {where}, {place.cases:,} cases of {usual_tokens(self.spec):,} tokens at once{limit}"
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The entry's keys, and what was found on this machine."""
+        """Return the entry's keys, and what was found on this machine."""
         here: dict[str, JsonValue] = {
             "folder": str(self.folder) if self.folder else None,
             "on_disk": self.folder is not None,
@@ -64,7 +64,7 @@ class JudgeCard:
 
 
 def judge_card(spec: JudgeSpec, machine: Machine) -> JudgeCard:
-    """The card of one judge."""
+    """Return the card of one judge."""
     try:
         folder: Path | None = weights_folder(spec)
     except WeightsMissing:
@@ -76,7 +76,7 @@ def judge_card(spec: JudgeSpec, machine: Machine) -> JudgeCard:
 
 
 def judge_cards(registry: Registry, machine: Machine) -> Iterator[JudgeCard]:
-    """The cards of all judges in the registry's order; if a folder is broken, the card shows the entry only."""
+    """Yield the cards of all judges in the registry's order; if a folder is broken, the card shows the entry only."""
     for name, entry in registry.specs.items():
         try:
             spec = registry.get(name)
@@ -86,7 +86,7 @@ def judge_cards(registry: Registry, machine: Machine) -> Iterator[JudgeCard]:
 
 
 def facts(spec: JudgeSpec) -> Mapping[str, str]:
-    """The entry in words, in the order of its keys, without those that are unknown."""
+    """Return the entry in words, in the order of its keys, without those that are unknown."""
     told = spec.model_dump(mode="json", exclude={"name", "inferred", "variants", "notes", "label"}, exclude_none=True)
     told |= {"thinking": spec.thinking.model_dump(mode="json", exclude_defaults=True) if spec.thinking else "never"}
     return {key: _words(value) for key, value in told.items() if value not in ("", [], {})}

@@ -59,7 +59,7 @@ FAMILIES: tuple[tuple[str, tuple[str, ...], ThinkingSpec], ...] = (
 
 
 def complete(spec: JudgeSpec, folder: Path) -> JudgeSpec:
-    """The entry, completed from its folder; `inferred` lists what was read there.
+    """Return the entry, completed from its folder; `inferred` lists what was read there.
 
     Raises EngineError if the folder's config can't be read.
     """
@@ -104,7 +104,7 @@ def _sketch(found: Architecture) -> str:
 
 
 def precision(config: Config) -> str | None:
-    """The precision that a model is stored in, by its `config.json`; None if it names none that we know."""
+    """Return the precision that a model is stored in, by its `config.json`; None if it names none that we know."""
     quantized = config.get("quantization_config")
     if not isinstance(quantized, Mapping):
         text = text_config(config)

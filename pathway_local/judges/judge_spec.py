@@ -197,11 +197,5 @@ class JudgeSpec(RegistryEntry):
     def variant(self, name: str) -> "JudgeSpec":
         """This judge from the source of that variant, called `NAME:VARIANT`. Raises KeyError."""
         chosen = self.variants[name].model_dump(exclude_none=True)
-        dropped: dict[str, Any] = {
-            "revision": None,
-            "sha256": None,
-            "weights_gb": None,
-            "min_gpu_gb": None,
-            "variants": {},
-        }
-        return self.model_copy(update={**dropped, **chosen, "name": f"{self.name}:{name}"})
+        unknown = dict.fromkeys(("revision", "sha256", "weights_gb", "min_gpu_gb"))
+        return self.model_copy(update={**unknown, "variants": {}, **chosen, "name": f"{self.name}:{name}"})

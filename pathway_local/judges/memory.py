@@ -99,7 +99,7 @@ class Fit:
         return self.cases > 0
 
     def arithmetic(self) -> str:
-        """The sum, in words."""
+        """Return the sum, in words."""
         return (
             f"{self.gpu.gb:g} GB x {self.gpu.utilisation:g} - {self.gpu.reserve_gb:g} GB reserve "
             f"- {self.checkpoint.weights / GB:.1f} GB weights = {self.left / GB:.1f} GB for cases "
@@ -108,7 +108,7 @@ class Fit:
 
 
 def case_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2) -> float:
-    """Bytes that one case of `tokens` tokens holds; `kv_bytes` is 2 for a 16-bit cache, 1 for fp8."""
+    """Return the bytes that one case of `tokens` tokens holds; `kv_bytes` is 2 for a 16-bit cache, 1 for fp8."""
     full, state = architecture.full, architecture.state
     page = _page(architecture, kv_bytes)
     held = full.layers * full.width * kv_bytes * _round_up(tokens, page)
@@ -124,7 +124,7 @@ def case_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2) -> fl
 
 
 def cpu_cache_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2, cases: int = 1) -> int:
-    """Bytes of a cache on the processor for `cases` cases of `tokens` tokens, and one short case to spare.
+    """Return the bytes of a cache on the processor for `cases` cases of `tokens` tokens, plus one short case.
 
     Prompts are processed whole there, so that even a sliding window keeps all of a prompt.
     """
@@ -133,13 +133,13 @@ def cpu_cache_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2, 
 
 
 def cpu_context(architecture: Architecture, cache: float, kv_bytes: int = 2) -> int:
-    """The longest case in tokens that `cache` bytes hold on the processor: the inverse of `cpu_cache_bytes`."""
+    """Return the longest case in tokens that `cache` bytes hold on the processor: the inverse of `cpu_cache_bytes`."""
     few = case_bytes(architecture, CPU_FEW, kv_bytes)
     return max(0, int((cache / few - 1) * CPU_FEW))
 
 
 def case_formula(architecture: Architecture, tokens: int, kv_bytes: int = 2) -> str:
-    """The arithmetic of `case_bytes` in words."""
+    """Return the arithmetic of `case_bytes` in words."""
     full, parts = architecture.full, []
     if full.layers:
         held = _round_up(tokens, _page(architecture, kv_bytes))
@@ -175,7 +175,7 @@ def _round_up(number: int, step: int) -> int:
 
 
 def checkpoints(spec: JudgeSpec) -> list[Checkpoint]:
-    """The judge's own weights, its variants, and an estimate for each common precision that none of them has."""
+    """Return the judge's own weights, its variants, and an estimate for each common precision that none of them has."""
     listed = [(f"{spec.name}:{name}", one.precision, one.weights_gb) for name, one in spec.variants.items()]
     found = [_own(spec), *(_checkpoint(spec, *each) for each in listed)]
     there = {one.precision for one in found if one}
@@ -187,7 +187,7 @@ def checkpoints(spec: JudgeSpec) -> list[Checkpoint]:
 
 
 def _own(spec: JudgeSpec) -> Checkpoint | None:
-    """The judge's own weights as they are in memory, in the precision that its engine settings ask for."""
+    """Return the judge's own weights as they are in memory, in the precision that its engine settings ask for."""
     stored = _checkpoint(spec, spec.name, spec.precision, spec.weights_gb)
     made = ON_LOADING.get(str(spec.engine.get("quantization")))
     if stored is None or made is None or BITS[spec.precision] < 16:

@@ -49,7 +49,7 @@ class _Room:
     number: int = 2
 
     def fit(self, own: Checkpoint, spec: JudgeSpec, tokens: int) -> Fit | None:
-        """How the judge fits into all parts together; None if its layers are unknown."""
+        """Return how the judge fits into all parts together; None if its layers are unknown."""
         if spec.architecture is None:
             return None
         reserve = Gpu(self.gb).reserve_gb * self.parts
@@ -62,19 +62,19 @@ class _Room:
 
 
 def sure_context(spec: JudgeSpec) -> int:
-    """The context in tokens of a judge whose memory we can't estimate."""
+    """Return the context in tokens of a judge whose memory we can't estimate."""
     return min(SURE_CONTEXT, spec.context or SURE_CONTEXT)
 
 
 def usual_tokens(spec: JudgeSpec) -> int:
-    """The length of a usual case of this judge in tokens, at most its context."""
+    """Return the length of a usual case of this judge in tokens, at most its context."""
     return min(USUAL_TOKENS, spec.context or USUAL_TOKENS)
 
 
 def check_fits_here(
     spec: JudgeSpec, machine: Machine, settings: Mapping[str, object] | None = None, dtype: str | None = None
 ) -> Placement:
-    """Where the judge runs on this machine, with the engine's `settings` and `dtype` if they differ from its entry.
+    """Return where the judge runs here, with the engine's `settings` and `dtype` if they differ from its entry.
 
     Raises EngineMissing if it needs a GPU that this machine lacks, and OutOfMemory with the arithmetic if it does not
     fit. A judge of unknown size passes.
@@ -98,7 +98,7 @@ def _runs_without_gpu(spec: JudgeSpec) -> bool:
 
 
 def _copies(shape: Architecture, parts: int) -> float:
-    """How many GPUs hold a copy of each key and value: vLLM never splits a head or a latent vector."""
+    """Return how many GPUs hold a copy of each key and value: vLLM never splits a head or a latent vector."""
     return max(1.0, parts / (1 if shape.full.latent else shape.full.kv_heads))
 
 
@@ -111,21 +111,21 @@ def _no_gpu(spec: JudgeSpec, machine: Machine) -> EngineMissing:
     room = own is None or own.weights < machine.free_memory
     slowly = f" To let it run on the processor, slowly, put `{entry}` into your models.yaml." if room else ""
     if machine.gpus:
-        said = f"judge {spec.name!r} needs a GPU, and the engine that is installed is built for the processor alone"
-        return EngineMissing(said, f"Install the other: {GPU_BUILD}.{slowly}")
+        said = f"judge {spec.name!r} needs a GPU, but the installed engine runs only on the processor"
+        return EngineMissing(said, f"Install the GPU build: {GPU_BUILD}.{slowly}")
     least = f" of {spec.min_gpu_gb:g} GB" if spec.min_gpu_gb else ""
     return EngineMissing(f"judge {spec.name!r} needs a GPU{least}, and this machine has none", f"{_LIST}.{slowly}")
 
 
 def _entry(spec: JudgeSpec, key: str) -> str:
-    """A line for models.yaml that sets a key of this judge's entry, or adds an entry for a folder."""
+    """Return a line for models.yaml that sets a key of this judge's entry, or adds an entry for a folder."""
     if spec.origin == FOLDER:
         return f"mine: {{source: {spec.source}, {key}}}"
     return f"{spec.name.partition(':')[0]}: {{{key}}}"
 
 
 def _gpus(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> int:
-    """How many GPUs the settings take; a size of `auto` is estimated from the entry."""
+    """Return how many GPUs the settings take; a size of `auto` is estimated from the entry."""
     tensor = settings.get(PARALLEL, 1)
     if tensor == "auto":
         # The key-value heads divide the attention heads, which an entry does not give.
@@ -141,7 +141,7 @@ def _gpus(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> 
 def _gpu_room(
     spec: JudgeSpec, devices: tuple[Device, ...], settings: Mapping[str, object], number: int
 ) -> _Room | None:
-    """The memory that the engine takes of these GPUs, by the smallest; None if it can't be known beforehand."""
+    """Return the memory that the engine takes of these GPUs, by the smallest; None if it can't be known beforehand."""
     share = settings.get("gpu_memory_utilization", Gpu(0).utilisation)
     if "kv_cache_memory_bytes" in settings or not isinstance(share, int | float):
         return None
@@ -209,7 +209,7 @@ def _what_would(spec: JudgeSpec, machine: Machine, room: _Room, tokens: int) -> 
 
 
 def _context(spec: JudgeSpec, shape: Architecture, left: float, number: int, *, on_gpu: bool) -> int:
-    """The context in tokens that the judge gets with `left` bytes for its cases; see SURE_CONTEXT."""
+    """Return the context in tokens that the judge gets with `left` bytes for its cases; see SURE_CONTEXT."""
 
     def longest(room: float) -> int:
         most = spec.context or SURE_CONTEXT
@@ -219,7 +219,7 @@ def _context(spec: JudgeSpec, shape: Architecture, left: float, number: int, *, 
 
 
 def _longest(shape: Architecture, most: int, left: float, number: int) -> int:
-    """The longest case in tokens, up to `most`, that `left` bytes hold; by bisection, since pages make steps."""
+    """Return the longest case in tokens, up to `most`, that `left` bytes hold; by bisection, since pages make steps."""
     if case_bytes(shape, most, number) <= left:
         return most
     low, high = 0, most

@@ -52,7 +52,7 @@ class Registry:
         return iter(self.specs.values())
 
     def get(self, name: str) -> JudgeSpec:
-        """The judge of that name, `NAME:VARIANT`, hub id, or folder.
+        """Return the judge of that name, `NAME:VARIANT`, hub id, or folder.
 
         If its weights are on this disk, what the entry leaves out is read from them and listed in `inferred`.
         Raises UnknownName, UsageError if there is no such folder, EngineError for a broken one.
@@ -97,7 +97,7 @@ def _of_folder(name: str, known: Mapping[str, JudgeSpec]) -> JudgeSpec:
 
 
 def weights_folder(spec: JudgeSpec) -> Path:
-    """The folder with a judge's complete weights on this disk. Raises WeightsMissing with what to do."""
+    """Return the folder with a judge's complete weights on this disk. Raises WeightsMissing with what to do."""
     try:
         return check_folder(find_folder(spec.name, spec.source, spec.revision), spec.name)
     except WeightsMissing as error:
@@ -108,13 +108,13 @@ def weights_folder(spec: JudgeSpec) -> Path:
 
 
 def user_file() -> Path:
-    """The path of the user's own entries; it may not exist."""
+    """Return the path of the user's own entries; it may not exist."""
     config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return Path(config) / "pathway-local" / "models.yaml"
 
 
 def load_registry(extra: Path | None = None) -> Registry:
-    """The built-in entries, overridden by the user's own, and those by the entries of the file `extra`.
+    """Return the built-in entries, overridden by the user's own, and those by the entries of the file `extra`.
 
     A later entry of the same name replaces single keys, and single settings of `engine` (null removes one). An entry
     with another source starts anew. Raises RegistryError that names file, line and key.
@@ -138,7 +138,7 @@ def load_registry(extra: Path | None = None) -> Registry:
 
 
 def _joined_settings(before: Mapping[str, tuple[object, "_File"]], entry: Mapping[str, object]) -> dict[str, object]:
-    """The `engine` settings of an entry, joined with those of the one before."""
+    """Return the `engine` settings of an entry, joined with those of the one before."""
     told = entry.get("engine")
     if not isinstance(told, Mapping):
         return {}
@@ -210,7 +210,7 @@ def _spec(name: str, keys: Mapping[str, tuple[object, _File]], last: _File) -> J
 def _explained(
     name: str, keys: Mapping[str, tuple[object, _File]], last: _File, error: ValidationError
 ) -> RegistryError:
-    """One line for pydantic's first complaint, with the key's file and line."""
+    """Return one line for pydantic's first complaint, with the key's file and line."""
     path, kind, said = first_complaint(error)
     file = keys[str(path[0])][1] if path and str(path[0]) in keys else last
     at = f"{file.where(name, *path)}: {'.'.join(map(_plain, (name, *path)))}"
@@ -225,7 +225,7 @@ def _explained(
 
 
 def _plain(key: str | int) -> str:
-    """A key as one short word of a message: printable, and never longer than 60 characters."""
+    """Return a key as one short word of a message: printable, and never longer than 60 characters."""
     text = str(key)
     return (text if text.isprintable() else ascii(text))[:60]
 

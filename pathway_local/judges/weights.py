@@ -42,13 +42,13 @@ def is_hub_id(source: str) -> bool:
 
 
 def models_home() -> Path:
-    """The folder with this user's own copies of judges, each in a subfolder."""
+    """Return the folder with this user's own copies of judges, each in a subfolder."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(data) / "pathway-local" / "models"
 
 
 def hub_home() -> Path:
-    """The folder of the model hub's cache, where its own client puts it."""
+    """Return the folder of the model hub's cache, where its own client puts it."""
     if cache := os.environ.get("HF_HUB_CACHE"):
         return Path(cache)
     home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface"
@@ -56,7 +56,7 @@ def hub_home() -> Path:
 
 
 def find_folder(name: str, source: str, revision: str | None = None) -> Path:
-    """The folder on this disk that should hold this judge's weights.
+    """Return the folder on this disk that should hold this judge's weights.
 
     For a hub id this is `models_home()/NAME`, else the hub's cache at `revision`, or at the commit of `main`. Raises
     WeightsMissing.
@@ -83,7 +83,7 @@ def find_folder(name: str, source: str, revision: str | None = None) -> Path:
 
 
 def local_path(text: str) -> Path:
-    """A path as a person writes it: `~/` is the home folder."""
+    """Return the path that a person wrote; `~/` is the home folder."""
     return Path.home() / text[2:] if text.startswith("~/") else Path(text)
 
 
@@ -102,7 +102,7 @@ def _existing(folder: Path, name: str, hint: str) -> Path:
 
 
 def _commit(cached: Path, revision: str | None) -> str | None:
-    """The commit of a revision in a hub cache: the one that a branch of this name points to, or the revision itself."""
+    """Return the commit of a revision in a hub cache: the one that a branch of this name points to, or itself."""
     wanted = revision or "main"
     if not REVISION.fullmatch(wanted):
         return None
@@ -114,7 +114,7 @@ def _commit(cached: Path, revision: str | None) -> str | None:
 
 
 def check_folder(folder: Path, name: str) -> Path:
-    """The folder itself, if it holds a config and every safetensors file that its index names.
+    """Return the folder itself, if it holds a config and every safetensors file that its index names.
 
     Raises WeightsMissing; also for pickled weights, since reading one can run code.
     """
@@ -137,7 +137,7 @@ def check_folder(folder: Path, name: str) -> Path:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files of a model, in order: those of its index, else all in the folder.
+    """Return the safetensors files of a model, in order: those of its index, else all in the folder.
 
     Some folders hold a second copy of the weights, called `consolidated`; it is ignored.
     """
@@ -150,12 +150,12 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def weights_bytes(folder: Path) -> int:
-    """Bytes of the weights on disk, about the same as in memory."""
+    """Return the bytes of the weights on disk, about the same as in memory."""
     return sum(path.stat().st_size for path in weight_files(folder))
 
 
 def weights_hash(folder: Path) -> str:
-    """SHA-256 in hex of weights, config, tokenizer and chat template; the same in any folder."""
+    """Return the SHA-256 in hex of weights, config, tokenizer and chat template; the same in any folder."""
     digest = hashlib.sha256()
     for path in _hashed_files(folder):
         digest.update(f"{path.name}\0{file_hash(path)}\n".encode())
@@ -163,7 +163,7 @@ def weights_hash(folder: Path) -> str:
 
 
 def file_hash(path: Path) -> str:
-    """SHA-256 of a file in hex, kept in this process as long as the file's size and time stay the same."""
+    """Return the SHA-256 of a file in hex, kept in this process as long as the file's size and time stay the same."""
     real = path.resolve()
     known = real.stat()
     key = (real, known.st_size, known.st_mtime_ns)
@@ -179,7 +179,7 @@ def _hashed_files(folder: Path) -> Iterator[Path]:
 
 
 def read_json(path: Path) -> dict[str, object]:
-    """A JSON object from a model's folder. Raises EngineError that names the file."""
+    """Return a JSON object from a model's folder. Raises EngineError that names the file."""
     try:
         if path.stat().st_size > _LARGEST_JSON:
             raise EngineError(f"{path} is too large for its kind", "Fetch or copy the model again.")
@@ -194,7 +194,7 @@ def read_json(path: Path) -> dict[str, object]:
 
 
 def chat_template(folder: Path) -> str:
-    """The model's chat template; empty if its folder has none."""
+    """Return the model's chat template; empty if its folder has none."""
     separate = folder / "chat_template.jinja"
     if separate.is_file() and separate.stat().st_size < _LARGEST_JSON:
         return separate.read_text("utf-8", "replace")

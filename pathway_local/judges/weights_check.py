@@ -30,13 +30,15 @@ def file_checks(spec: JudgeSpec, folder: Path, machine: Machine) -> Iterator[Che
 
 
 def checked_hash(spec: JudgeSpec, folder: Path) -> str:
-    """The hash of a judge's weights and texts. Raises WeightsMissing if a file of weights is incomplete (an engine
-    would say so late and unclearly), EngineError if the registry wants another hash."""
+    """Return the hash of a judge's weights and texts. Raises EngineError if the registry has another hash.
+
+    Raises WeightsMissing if a file of weights is incomplete: an engine would say so late and unclearly.
+    """
     for path in weight_files(folder):
         check_safetensors(path)
     found = weights_hash(folder)
     if spec.sha256 and found != spec.sha256:
-        said = f"judge {spec.name!r}: the files in {folder} have the hash {found}, the registry wants {spec.sha256}"
+        said = f"judge {spec.name!r}: the files in {folder} have the hash {found}, the registry has {spec.sha256}"
         raise EngineError(said, f"{_AGAIN} If the files are the right ones, correct sha256 in the registry.")
     return found
 
@@ -70,13 +72,13 @@ def _config(folder: Path) -> Check:
         return Check("config", "note", f"readable{said}; without vLLM we can't check that it supports the model")
     found = check_architecture(config)
     if isinstance(config.get("auto_map"), Mapping):
-        return Check("config", "note", f"{found}{said}; it comes with code of its own, which we never run")
+        return Check("config", "note", f"{found}{said}; it comes with its own code, which we never run")
     return Check("config", "note" if "not know" in found else "ok", f"{found}{said}")
 
 
 def _settings(spec: JudgeSpec, folder: Path, machine: Machine) -> Check:
     if not spec.engine:
-        return Check("engine settings", "ok", "none but ours")
+        return Check("engine settings", "ok", "only the defaults")
     if not vllm_version():
         return Check("engine settings", "note", "not checked: vLLM is not installed")
     found = resolve(spec.engine, machine, read_json(folder / "config.json"), spec.name)

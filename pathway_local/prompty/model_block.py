@@ -31,7 +31,7 @@ class ModelBlock:
 
 
 def read_model(block: object, places: Places) -> ModelBlock:
-    """The settings by their v1 names (`parameters`) or v2 names (`options`). Raises RubricError."""
+    """Return the settings by their v1 names (`parameters`) or v2 names (`options`). Raises RubricError."""
     if not isinstance(block, Mapping):
         # No block, or only the name of a model, which is not called.
         return ModelBlock()
@@ -59,7 +59,7 @@ def _number(value: object, where: str, name: str, low: float, high: float) -> fl
 
 
 def _schema(options: Mapping[str, object]) -> object:
-    """The JSON Schema of a `response_format` of type json_schema."""
+    """Return the JSON Schema of a `response_format` of type json_schema."""
     declared = options.get("response_format")
     if not isinstance(declared, Mapping) or not isinstance(declared.get("json_schema"), Mapping):
         return None

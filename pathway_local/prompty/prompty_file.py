@@ -78,7 +78,7 @@ class Prompty:
 
 
 def parse_prompty(text: str, where: str) -> Prompty:
-    """Reads a Prompty text; errors call it `where`. Raises RubricError."""
+    """Read a Prompty text; errors call it `where`. Raises RubricError."""
     matter, body, first_line = split_front_matter(text, where)
     front = load_yaml(matter, where, RubricError, first_line=2)
     if not isinstance(front, Mapping) or not all(isinstance(key, str) for key in front):
@@ -109,7 +109,7 @@ def parse_prompty(text: str, where: str) -> Prompty:
 
 
 def split_front_matter(text: str, where: str) -> tuple[str, str, int]:
-    """The front matter, the body, and the line number of the body's first line."""
+    """Return the front matter, the body, and the line number of the body's first line."""
     _check_length(text, where)
     found = re.match(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", text, re.DOTALL | re.MULTILINE)
     if not found:
@@ -119,7 +119,7 @@ def split_front_matter(text: str, where: str) -> tuple[str, str, int]:
 
 
 def text_of(data: bytes, where: str) -> str:
-    """The text of a prompt's file. Raises RubricError, with line and column, if it is not UTF-8."""
+    """Return the text of a prompt's file. Raises RubricError, with line and column, if it is not UTF-8."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -134,18 +134,18 @@ def text_of(data: bytes, where: str) -> str:
 
 
 def _check_length(text: str, where: str) -> None:
-    """Raises RubricError for a file that is longer than any judge can read."""
+    """Raise RubricError for a file that is longer than any judge can read."""
     if len(text) > LIMIT:
         raise RubricError(f"{where}: {len(text):,} characters are too long for a prompt", f"The limit is {LIMIT:,}.")
 
 
 def split_turns(body: str, where: str, first_line: int) -> tuple[Turn, ...]:
-    """The Jinja turns of a prompt. It is split on role markers before any input is filled in."""
+    """Return the Jinja turns of a prompt. It is split on role markers before any input is filled in."""
     return tuple(_jinja_turn(role, text, where, line) for role, text, line in _split_roles(body, where, first_line))
 
 
 def _split_roles(body: str, where: str, first_line: int) -> Iterator[tuple[str, str, int]]:
-    """Each turn's role, text and first line; a prompt without role markers is one user turn."""
+    """Yield each turn's role, text and first line; a prompt without role markers is one user turn."""
     marks = list(ROLE.finditer(body))
     if not marks:
         yield "user", body, first_line
@@ -223,7 +223,7 @@ def _values(keys: tuple[str | int, ...], value: object) -> Iterator[tuple[tuple[
 
 
 def _inputs(front: Mapping[str, object], places: Places) -> dict[str, object]:
-    """Inputs by name, from v1's mapping, v2's `properties`, or a list of entries with names."""
+    """Return the inputs by name, from v1's mapping, v2's `properties`, or a list of entries with names."""
     key = "inputs" if "inputs" in front else "inputSchema"
     declared = front.get(key) or {}
     if isinstance(declared, Mapping) and isinstance(declared.get("properties"), Mapping | list):
@@ -239,7 +239,7 @@ def _inputs(front: Mapping[str, object], places: Places) -> dict[str, object]:
 
 
 def _template(block: object, places: Places) -> Template:
-    """The `template:` of v1 ({type, parser}) or v2 ({format, parser}, each a name or {kind: name}), or a bare name."""
+    """Read `template:`: v1 ({type, parser}), v2 ({format, parser}, each a name or {kind: name}) or a bare name."""
     parts = block if isinstance(block, Mapping) else {"format": block} if block else {}
     strange = sorted(map(str, parts.keys() - {"format", "type", "parser", "closing"}))
     if strange:
@@ -258,7 +258,7 @@ def _kind(named: object) -> str:
 
 
 def _sample(block: object, inputs: Mapping[str, object]) -> dict[str, str]:
-    """An example of each input: from `sample:`, from the input's own `sample`, or from v1's example values."""
+    """Return an example of each input: from `sample:`, from the input's own `sample`, or from v1's example values."""
     found = {name: str(value) for name, value in block.items()} if isinstance(block, Mapping) else {}
     for name, declared in inputs.items():
         if isinstance(declared, Mapping) and "sample" in declared:

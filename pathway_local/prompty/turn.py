@@ -31,7 +31,7 @@ MARKS: Mapping[str, re.Pattern[str]] = {
 
 
 def parsed(template: str) -> nodes.Template:
-    """The template as a tree. Raises TemplateSyntaxError, also for a template that is nested too deeply."""
+    """Return the template as a tree. Raises TemplateSyntaxError, also for a template that is nested too deeply."""
     try:
         tree = JINJA.parse(template)
     except RecursionError:
@@ -78,7 +78,7 @@ class Turn:
         return all(id(name) in free for name in tree.find_all(nodes.Name))
 
     def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
-        """The turn's text: conditions see `values`, and the text receives `fenced`. Raises RubricError."""
+        """Return the turn's text: conditions see `values`, and the text receives `fenced`. Raises RubricError."""
         named = {f"{_FENCED}{name}": text for name, text in fenced.items()}
         try:
             return self._compiled.render({**values, **named})
@@ -87,7 +87,7 @@ class Turn:
             raise RubricError(f"the prompt's template failed with {type(error).__name__}") from None
 
     def flaw(self) -> tuple[str, int]:
-        """What is forbidden in the template, and its line in it; an empty text if all is fine."""
+        """Return the forbidden thing in the template and its line there; an empty text if all is fine."""
         tree = parsed(self.template)
         for refused in tree.find_all(_REFUSED):
             return f"{type(refused).__name__.lower()} is not allowed in a rubric", refused.lineno
@@ -124,7 +124,7 @@ class PlacedTurn(Turn):
         return True
 
     def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
-        """The pieces in order, with each input's fenced text in its place."""
+        """Return the pieces in order, with each input's fenced text in its place."""
         return "".join(fenced[text] if is_input else text for text, is_input in self.pieces)
 
     def flaw(self) -> tuple[str, int]:
@@ -149,21 +149,21 @@ class JoinedTurn(Turn):
         return all(part.plain for part in self.parts)
 
     def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
-        """The texts of the parts, with an empty line between them."""
+        """Return the texts of the parts, with an empty line between them."""
         return "\n\n".join(part.render(values, fenced) for part in self.parts)
 
     def flaw(self) -> tuple[str, int]:
-        """The first flaw of any part."""
+        """Return the first flaw of any part."""
         return next((flaw for part in self.parts if (flaw := part.flaw())[0]), ("", 0))
 
 
 def joined(first: Turn, second: Turn) -> JoinedTurn:
-    """Both turns as one, with the role of the first."""
+    """Return both turns as one, with the role of the first."""
     return JoinedTurn(first.role, f"{first.template}\n\n{second.template}", (first, second))
 
 
 def placed_turn(role: str, text: str, syntax: Syntax, names: Collection[str]) -> PlacedTurn:
-    """The turn with places for the inputs called `names`; marks with other names are text."""
+    """Return the turn with places for the inputs called `names`; marks with other names are text."""
     return PlacedTurn(role, text.strip(), tuple(_pieces(text.strip(), syntax, names)))
 
 
@@ -182,7 +182,7 @@ def _pieces(text: str, syntax: Syntax, names: Collection[str]) -> Iterator[tuple
 
 
 def labelled(names: Collection[str], closing: str = "") -> PlacedTurn:
-    """A user turn with each input between tags of its name, then `closing`."""
+    """Return a user turn with each input between tags of its name, then `closing`."""
     pieces: list[tuple[str, bool]] = []
     for name in names:
         pieces += [("\n\n" * bool(pieces) + f"<{name}>\n", False), (name, True), (f"\n</{name}>", False)]

@@ -59,7 +59,7 @@ class Condition(BaseModel):
         return [name for name in (self.input, self.same_as) if name is not None]
 
     def about(self, inputs: Mapping[str, str]) -> "bool | FieldCondition | None":
-        """What is left of it for a case: True or False if it is on an input, None if the case lacks that input."""
+        """Return the condition for one case: decided if it tests an input, None if the case lacks that input."""
         if any(name not in inputs for name in self.inputs):
             return None
         other = _digest(inputs[self.same_as]) if self.same_as is not None else None
@@ -68,7 +68,7 @@ class Condition(BaseModel):
         return self.test(inputs[self.input or ""], other)
 
     def test(self, value: Value, other: bytes | None) -> bool:
-        """Whether the value is as it says; `other` is the hash of the text that it must equal, if any."""
+        """Whether the value passes; `other` is the hash of the text that it must equal, if any."""
         if other is not None:
             return isinstance(value, str) and _digest(value) == other
         text = _normal(value) if isinstance(value, str) else ""
@@ -103,7 +103,7 @@ class Rule(BaseModel):
     expect: list[Condition] = Field(min_length=1)
 
     def about(self, inputs: Mapping[str, str]) -> "CaseRule":
-        """The rule for a case with these inputs, without their texts."""
+        """Return the rule for a case with these inputs, without their texts."""
         when, unless, expect = (
             tuple(each.about(inputs) for each in part) for part in (self.when, self.unless, self.expect)
         )
@@ -118,17 +118,14 @@ class FieldCondition(Struct, frozen=True):
     other: bytes | None
 
     def holds(self, verdict: Verdict) -> bool | None:
-        """Whether it holds; None where the verdict lacks the field."""
+        """Whether it holds; None if the verdict lacks the field."""
         if score := verdict.scores.get(self.name):
             return self.condition.test(score.value, self.other)
         return self.condition.test(verdict.fields[self.name], self.other) if self.name in verdict.fields else None
 
 
 class CaseRule(Struct, frozen=True):
-    """A rule about one case that holds no text of it: conditions on its inputs are settled.
-
-    So a case's texts need not wait for its verdict.
-    """
+    """A rule for one case that holds no text of it, since conditions on its inputs are already decided."""
 
     mark: str
     when: tuple[bool | FieldCondition | None, ...]
@@ -136,7 +133,7 @@ class CaseRule(Struct, frozen=True):
     expect: tuple[bool | FieldCondition | None, ...]
 
     def is_broken(self, verdict: Verdict) -> bool:
-        """Whether this verdict breaks it. What can't be decided, as a field was left out, breaks nothing."""
+        """Whether this verdict breaks it. A condition on a field that was left out breaks nothing."""
         when, unless, expect = (
             [each.holds(verdict) if isinstance(each, FieldCondition) else each for each in part]
             for part in (self.when, self.unless, self.expect)
@@ -145,12 +142,12 @@ class CaseRule(Struct, frozen=True):
 
 
 def broken_rules(rules: Sequence[CaseRule], verdict: Verdict) -> tuple[str, ...]:
-    """The marks, `rule:NAME`, of the rules that this verdict breaks."""
+    """Return the marks, `rule:NAME`, of the rules that this verdict breaks."""
     return tuple(rule.mark for rule in rules if rule.is_broken(verdict))
 
 
 def read_rules(block: object, inputs: Collection[str], fields: Collection[str], places: Places) -> tuple[Rule, ...]:
-    """The rules of a `rules:` block. They may name these inputs and fields only. Raises RubricError."""
+    """Return the rules of a `rules:` block. They may name these inputs and fields only. Raises RubricError."""
     if block is None:
         return ()
     if not isinstance(block, list):
@@ -192,7 +189,7 @@ def _digest(text: str) -> bytes:
 
 
 def _normal(text: str) -> str:
-    """The text as it is compared: with plain quotes, dashes and blanks, in lower case."""
+    """Return the text as it is compared: with plain quotes, dashes and blanks, in lower case."""
     return " ".join(unicodedata.normalize("NFKC", text).translate(_QUOTES).casefold().split())
 
 

@@ -41,7 +41,7 @@ def is_criteria(text: str) -> bool:
 
 
 def criteria_prompty(text: str, where: str) -> Prompty:
-    """The standard prompt for these criteria. Raises RubricError."""
+    """Return the standard prompt for these criteria. Raises RubricError."""
     block = load_yaml(text, where, RubricError)
     if not isinstance(block, Mapping) or not all(isinstance(key, str) for key in block):
         raise RubricError(f"{where}: a criteria file must be keys and values", "Write criteria: and levels: in it.")
@@ -104,7 +104,7 @@ def _levels(block: Mapping[str, object], places: Places) -> dict[int, str]:
 
 
 def _inputs(block: Mapping[str, object], places: Places) -> dict[str, object]:
-    """Inputs by name. The last one is judged."""
+    """Return the inputs by name. The last one is judged."""
     declared = block.get("inputs")
     if isinstance(declared, Mapping):
         return {str(name): value for name, value in declared.items()}

@@ -36,23 +36,23 @@ class _Field(BaseModel):
         raise NotImplementedError
 
     def budget(self, in_json: bool) -> int:
-        """The most tokens that the field can take under its rules."""
+        """Return the most tokens that the field can take under its rules."""
         raise NotImplementedError
 
     def reserve(self, in_json: bool) -> int:
-        """The tokens to keep free for the field. Only a text full of JSON escapes takes more, up to `budget`."""
+        """Return the tokens to keep free for the field. Only a text full of JSON escapes takes more, up to `budget`."""
         return self.budget(in_json)
 
     def shortest_cut(self, in_json: bool) -> int | None:
-        """The fewest tokens after which a budget can cut a text of this field; None if no budget can."""
+        """Return the fewest tokens after which a budget can cut a text of this field; None if no budget can."""
         return None
 
     def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
-        """The value at `text[at:]`, and where it ends. Raises ReplyError."""
+        """Return the value at `text[at:]`, and where it ends. Raises ReplyError."""
         raise NotImplementedError
 
     def write(self, value: Value, in_json: bool) -> str:
-        """The value as a judge would write it."""
+        """Return the value as a judge would write it."""
         raise NotImplementedError
 
     def as_schema(self) -> dict[str, JsonValue]:
@@ -64,7 +64,7 @@ class _Listed(_Field):
     """A field that takes one of a few fixed texts."""
 
     def texts(self, in_json: bool) -> Mapping[str, Value]:
-        """Each text that a judge may write, and the value that it stands for."""
+        """Return each text that a judge may write, and the value that it stands for."""
         raise NotImplementedError
 
     def rules(self, name: str, after: str, in_json: bool) -> str:
@@ -134,7 +134,7 @@ class ScoreField(_Listed):
         return dict(self.values_by_text(in_json))
 
     def values_by_text(self, in_json: bool) -> dict[str, int]:
-        """The text of each value, and the value."""
+        """Return the text of each value, and the value."""
         # Digits, true and false are JSON as they stand; other words need quotes.
         bare = not self.written or set(self.written.values()) == {"true", "false"}
         mark = '"' if in_json and not bare else ""
@@ -190,7 +190,7 @@ class NumberField(_Field):
         return self
 
     def _pattern(self) -> str:
-        """A regex that matches exactly the numbers in range: it lists them, since there are at most 10,000."""
+        """Return a regex that matches exactly the numbers in range: it lists them, since there are at most 10,000."""
         parts = []
         if self.max >= 0:
             parts.append(self._magnitudes("", max(self.min, 0), self.max))
@@ -250,7 +250,7 @@ class TextField(_Field):
         return f"{name}[max_tokens={self.tokens}]: %lark {{\n{self._segments(after)}}}\n"
 
     def _segments(self, after: str) -> str:
-        """A nested grammar for text that can't hold `after`, yet can end where the judge wants.
+        """Return a nested grammar for text that can't hold `after`, yet can end where the judge wants.
 
         The lexer takes the longest match and never goes back. Take the single terminal /([^<]|<[^\\/])+/ before "</b>":
         when the judge writes "<", the lexer counts it into the terminal, and can't give it back when "/" would have to

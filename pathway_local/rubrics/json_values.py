@@ -30,7 +30,7 @@ def string_rules(name: str, tokens: int) -> str:
 
 
 def string_budget(tokens: int) -> int:
-    """The most tokens that such a string can take: an escape such as \\u00e9 is six, and two quotes stand around it."""
+    """Return the most tokens that such a string can take: an escape such as \\u00e9 is six, the quotes are two."""
     return tokens + ESCAPES * (_behind_escape(tokens) + 6) + 2
 
 
@@ -39,7 +39,7 @@ def _behind_escape(tokens: int) -> int:
 
 
 def bounded(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The JSON schema with a bound on each text, list and number that has none, so that a reply always ends."""
+    """Return the JSON schema with a bound on each text, list and number that has none, so that a reply always ends."""
     result = {key: _bounded_part(value) for key, value in schema.items()}
     kind = schema.get("type")
     if kind == "string" and not {"maxLength", "enum", "const", "pattern", "format"} & schema.keys():
@@ -63,7 +63,7 @@ def _bounded_part(value: JsonValue) -> JsonValue:
 
 
 def read_value(text: str, at: int, kind: type, called: str) -> tuple[Value, int]:
-    """The JSON value of this kind at `text[at:]`, and where it ends. Raises ReplyError, which names it `called`."""
+    """Return the JSON value of this kind at `text[at:]`, and where it ends. Raises ReplyError; it says `called`."""
     try:
         found: tuple[Value, int] = _DECODER.raw_decode(text, at)
         value, end = found

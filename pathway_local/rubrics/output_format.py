@@ -74,11 +74,11 @@ class Form:
         return [part for part in self.parts if isinstance(part, Slot)]
 
     def before(self, name: str) -> str:
-        """The literal in front of a field; empty before the first."""
+        """Return the literal in front of a field; empty before the first."""
         return _text_at(self.parts, self._places[name] - 1)
 
     def after(self, name: str) -> str:
-        """The literal behind a field; empty behind the last."""
+        """Return the literal behind a field; empty behind the last."""
         return _text_at(self.parts, self._places[name] + 1)
 
     @cached_property
@@ -86,7 +86,7 @@ class Form:
         return {part.name: at for at, part in enumerate(self.parts) if isinstance(part, Slot)}
 
     def score_texts(self, slot: Slot, gap: str) -> Mapping[int, str]:
-        """For each value of a score, the text from `gap` in front of it to the end of the literal behind it."""
+        """Return for each value of a score the text from `gap` in front of it to the end of the literal behind it."""
         assert isinstance(slot.field, ScoreField)
         if (slot.name, gap) not in self._texts:
             after, written = self.after(slot.name), slot.field.values_by_text(self.in_json)
@@ -94,7 +94,7 @@ class Form:
         return self._texts[slot.name, gap]
 
     def grammar(self, end_ids: Sequence[int] = ()) -> str:
-        """The Lark grammar of the form.
+        """Return the Lark grammar of the form.
 
         `end_ids` are end-of-turn tokens that the tokenizer does not name as its end. llguidance lets through only the
         one that the tokenizer names, so without them a last free text could never end before its budget.
@@ -116,7 +116,7 @@ class Form:
         return f"start: {' '.join(body)}{end}\n{''.join(rules)}"
 
     def read(self, text: str) -> Reading:
-        """The values in `text`, which the judge generated behind the start. Raises ReplyError."""
+        """Return the values in `text`, which the judge generated behind the start. Raises ReplyError."""
         at = 0
         values: dict[str, Value] = {}
         spans: dict[str, tuple[int, int]] = {}
@@ -139,7 +139,7 @@ class Form:
         return Reading(values, spans)
 
     def write(self, values: Mapping[str, Value]) -> str:
-        """What a judge would generate for these values."""
+        """Return the text that a judge would generate for these values."""
         return "".join(
             part if isinstance(part, str) else part.field.write(values[part.name], self.in_json) for part in self.parts
         )
@@ -166,15 +166,15 @@ class Reply(Struct, frozen=True):
         return self.form.limit
 
     def grammar(self, end_ids: Sequence[int] = ()) -> str:
-        """The Lark grammar of the form; see `Form.grammar`."""
+        """Return the Lark grammar of the form; see `Form.grammar`."""
         return self.form.grammar(end_ids)
 
     def read(self, text: str) -> Reading:
-        """The values in `text`, which the judge generated behind the start. Raises ReplyError."""
+        """Return the values in `text`, which the judge generated behind the start. Raises ReplyError."""
         return self.form.read(text)
 
     def write(self, values: Mapping[str, Value]) -> str:
-        """What a judge would generate for these values."""
+        """Return the text that a judge would generate for these values."""
         return self.form.write(values)
 
 
@@ -204,7 +204,7 @@ class OutputFormat:
 
     @classmethod
     def load(cls, block: object) -> "OutputFormat":
-        """The format that an `outputs:` block declares. Raises a FormatError that names the key."""
+        """Return the format that an `outputs:` block declares. Raises a FormatError that names the key."""
         try:
             return cls(Outputs.model_validate(block))
         except ValidationError as error:
@@ -227,7 +227,7 @@ class OutputFormat:
         return self.apart("thinking")
 
     def apart(self, name: str) -> str:
-        """A field name for text outside of the format, such as thinking: `name`, unless the format uses it itself."""
+        """Return a field name for text outside of the format: `name`, or `judge.name` if the format has that field."""
         while name in self.scores or name in self.fields:
             name = f"judge.{name}"
         return name
@@ -238,7 +238,7 @@ class OutputFormat:
         return {slot.name: slot.field.input for slot in self._slots() if isinstance(slot.field, EchoField)}
 
     def reply(self, inputs: Mapping[str, str], detail: Detail = "full") -> Reply:
-        """The reply to a case with these inputs."""
+        """Return the reply to a case with these inputs."""
         if detail not in self._cuts:
             lead, rest = _cut(self._parts_at(detail))
             self._cuts[detail] = lead, Form(rest, self.in_json)
@@ -269,7 +269,7 @@ class OutputFormat:
         return parts[: last + 1]
 
     def _scores_alone(self) -> tuple[Part, ...]:
-        """The format with only its scores. Of the literal before a score, only its last line stays: the label."""
+        """Return the format with only its scores, each behind the last line of the literal before it: its label."""
         if self.in_json:
             kept = [slot.name for slot in self._slots() if isinstance(slot.field, ScoreField | EchoField)]
             return self._layout(kept)
@@ -294,7 +294,7 @@ class OutputFormat:
 
 
 def _cut(parts: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
-    """The parts before the first generated field, without a blank at their end; and the rest with that blank."""
+    """Return the parts before the first generated field, without a blank at their end; and the rest with that blank."""
     first = next(i for i, part in enumerate(parts) if isinstance(part, Slot) and not _is_echo(part))
     lead, rest = list(parts[:first]), list(parts[first:])
     if lead and isinstance(fixed := lead[-1], str):
@@ -323,7 +323,7 @@ def _text_at(parts: Sequence[Part], at: int) -> str:
 
 
 def _merged(parts: Sequence[Part] | Iterator[Part]) -> tuple[Part, ...]:
-    """The parts with neighbouring literals joined and empty ones left out."""
+    """Return the parts with neighbouring literals joined and empty ones left out."""
     merged: list[Part] = []
     for part in parts:
         if isinstance(part, str) and merged and isinstance(merged[-1], str):
@@ -372,7 +372,7 @@ def _object_schema(members: Sequence[tuple[list[str], AnyField]]) -> dict[str, J
 
 
 def layout_text(outputs: Outputs) -> str:
-    """The layout as people read it, with each field's name in braces."""
+    """Return the layout as people read it, with each field's name in braces."""
     if outputs.layout.strip() != "json":
         return outputs.layout.rstrip("\n")
     return json.dumps({name: f"<{field.type}>" for name, field in outputs.fields.items()}, indent=2)

@@ -19,7 +19,7 @@ _REFERENCE = re.compile(r"\$\{(env|file):([^}:\n]*)(?::([^}\n]*))?\}", re.IGNORE
 
 
 def resolved(text: str, path: Path) -> str:
-    """The text of the rubric at `path` with values in place of its references.
+    """Return the text of the rubric at `path` with values in place of its references.
 
     Settings of a server are dropped: no server is called, and its key must not get into a run. Raises RubricError for
     a variable that is not set and for a file outside the rubric's folder.
@@ -61,7 +61,7 @@ def _text(found: re.Match[str], path: Path) -> str:
 
 
 def _file(name: str, path: Path) -> object:
-    """The content of a file in the rubric's folder: a value if it is JSON, else its text."""
+    """Return the content of a file in the rubric's folder: a value if it is JSON, else its text."""
     folder = path.resolve().parent
     wanted = (folder / name).resolve()
     if not wanted.is_relative_to(folder):

@@ -49,15 +49,15 @@ class Rubric:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def texts_of(self, case: Case) -> dict[str, str]:
-        """The texts of `case` that this rubric uses, without those that the case lacks."""
+        """Return the texts of `case` that this rubric uses, without those that the case lacks."""
         return {name: case.inputs[name] for name in self.inputs if name in case.inputs}
 
     def inputs_of(self, case: Case) -> dict[str, str]:
-        """The texts of `case` that this rubric reads, all of them. Raises MissingInput."""
+        """Return the texts of `case` that this rubric reads, all of them. Raises MissingInput."""
         return self.completed(self.texts_of(case))
 
     def completed(self, given: Mapping[str, str]) -> dict[str, str]:
-        """These texts with defaults for those that are missing. Raises MissingInput."""
+        """Return these texts with defaults for those that are missing. Raises MissingInput."""
         texts = dict(given)
         for name, wanted in self.inputs.items():
             if name not in texts and wanted.default is not None:
@@ -70,7 +70,7 @@ class Rubric:
 
 
 def parse_rubric(text: str, where: str) -> Rubric:
-    """The rubric in a Prompty or criteria text; errors call it `where`. Raises RubricError."""
+    """Return the rubric in a Prompty or criteria text; errors call it `where`. Raises RubricError."""
     prompty = criteria_prompty(text, where) if is_criteria(text) else parse_prompty(text, where)
     if not prompty.declared:
         prompty = with_inputs_used(prompty)
@@ -94,12 +94,12 @@ def parse_rubric(text: str, where: str) -> Rubric:
 
 
 def builtin_names() -> list[str]:
-    """The names of the rubrics that ship with the package."""
+    """Return the names of the rubrics that ship with the package."""
     return sorted(path.stem for path in shipped("prompts").glob(f"*{SUFFIX}"))
 
 
 def load_rubric(name: str, *, references: bool = False) -> Rubric:
-    """The rubric called `name`: a built-in one, or the path of a file. Raises UnknownName or RubricError.
+    """Return the rubric called `name`: a built-in one, or the path of a file. Raises UnknownName or RubricError.
 
     With `references`, values replace ${env:…} and ${file:…} in its front matter first, also in the rubric's text.
     """
@@ -109,7 +109,7 @@ def load_rubric(name: str, *, references: bool = False) -> Rubric:
 
 
 def rubric_path(name: str) -> Path:
-    """The file of the rubric called `name`. Raises UnknownName."""
+    """Return the file of the rubric called `name`. Raises UnknownName."""
     if name in builtin_names():
         return shipped("prompts") / f"{name}{SUFFIX}"
     if not Path(name).is_file():
@@ -119,12 +119,12 @@ def rubric_path(name: str) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """The text of a rubric's file, with \\n as line ends. Raises RubricError."""
+    """Return the text of a rubric's file, with \\n as line ends. Raises RubricError."""
     return text_of(read_prompt(path), str(path)).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_prompt(path: Path) -> bytes:
-    """The bytes of a prompt's file. Raises RubricError if it can't be read or is too large for a prompt."""
+    """Return the bytes of a prompt's file. Raises RubricError if it can't be read or is too large for a prompt."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)

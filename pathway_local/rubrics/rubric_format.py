@@ -15,7 +15,7 @@ LEAST_TOKENS = 32
 
 
 def read_format(prompty: Prompty, source: Source) -> tuple[OutputFormat, object, tuple[str, ...]]:
-    """The format, the `rules:` block that goes with it, and notes for the user. Raises RubricError."""
+    """Return the format, the `rules:` block that goes with it, and notes for the user. Raises RubricError."""
     limit = prompty.model.max_tokens
     if _is_declared(prompty.outputs):
         declared = _load_format(prompty.outputs, prompty)
@@ -61,7 +61,7 @@ def _load_format(outputs: object, prompty: Prompty) -> OutputFormat:
 
 
 def _fitted(output_format: OutputFormat, found: FoundFormat, limit: int) -> OutputFormat:
-    """The format with texts shortened to the prompt's own `limit`, unless that leaves too little of them."""
+    """Return the format with texts shortened to the prompt's own `limit`, unless that leaves too little of them."""
     texts = {name: slot.tokens for name, slot in output_format.fields.items() if isinstance(slot, TextField)}
     fixed = _plan(output_format) - sum(texts.values())
     if not texts or not limit or _plan(output_format) <= limit or limit - fixed < LEAST_TOKENS * len(texts):

@@ -32,7 +32,7 @@ class Input:
 def read_inputs(
     prompty: Prompty, output_format: OutputFormat, source: Source
 ) -> tuple[dict[str, Input], tuple[str, ...]]:
-    """The inputs by name, and notes for the user. Raises RubricError."""
+    """Return the inputs by name, and notes for the user. Raises RubricError."""
     notices: list[str] = []
     inputs = {name: _input(name, declared, prompty) for name, declared in prompty.inputs.items()}
     inputs = _settled(inputs, prompty, output_format, notices)
@@ -40,7 +40,7 @@ def read_inputs(
 
 
 def with_inputs_used(prompty: Prompty) -> Prompty:
-    """The prompt, which declares no inputs, with the names in its template as inputs."""
+    """Return the prompt, which declares no inputs, with the names in its template as inputs."""
     used = sorted(set().union(*(turn.variables for turn in prompty.turns)), key=prompty.body.find)
     if not used:
         return prompty
@@ -66,7 +66,7 @@ def _input(name: str, declared: object, prompty: Prompty) -> Input:
 def _settled(
     inputs: Mapping[str, Input], prompty: Prompty, output_format: OutputFormat, notices: list[str]
 ) -> dict[str, Input]:
-    """The inputs that the rubric uses. Raises RubricError if it declares others."""
+    """Return the inputs that the rubric uses. Raises RubricError if it declares others."""
     used = set().union(*(turn.variables for turn in prompty.turns)) | set(output_format.echoes.values())
     where = prompty.places.where
     unused = [name for name in inputs if name not in used]
@@ -83,7 +83,7 @@ def _settled(
 
 
 def _place_of(name: str, prompty: Prompty) -> str:
-    """The file, line and column of a name in the prompt's template."""
+    """Return the file, line and column of a name in the prompt's template."""
     found = re.search(rf"\{{[{{%][^{{}}\n]*?\b({re.escape(name)})\b", prompty.body)
     if not found:
         return prompty.places.of("outputs")
@@ -95,7 +95,7 @@ def _place_of(name: str, prompty: Prompty) -> str:
 def _with_empties(
     inputs: Mapping[str, Input], prompty: Prompty, source: Source, notices: list[str]
 ) -> dict[str, Input]:
-    """Sets `empty: judge` for inputs that may be empty by the prompt, if the front matter does not say."""
+    """Set `empty: judge` for inputs that may be empty by the prompt, if the front matter does not say."""
     silent = [name for name in inputs if "empty" not in _mapping(prompty.inputs.get(name))]
     settled = dict(inputs)
     for found in find_inputs(source, Placeholders("none", {}), silent) if silent else ():

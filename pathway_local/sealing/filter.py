@@ -22,7 +22,7 @@ import errno
 import os
 import platform
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 Policy = Literal["no-sockets", "no-connections", "ask"]
@@ -53,43 +53,24 @@ _NETLINK_ADDRESS = 12
 
 _NO_NEW_PRIVILEGES, _SET_FILTER, _NEW_LISTENER = 38, 1, 8
 
-# Audit architecture, then numbers (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h).
-_MACHINES: Mapping[str, tuple[int, Mapping[str, int]]] = {
-    "x86_64": (
-        0xC000003E,
-        {
-            "socket": 41,
-            "connect": 42,
-            "accept": 43,
-            "sendto": 44,
-            "sendmsg": 46,
-            "bind": 49,
-            "listen": 50,
-            "socketpair": 53,
-            "accept4": 288,
-            "sendmmsg": 307,
-            "seccomp": 317,
-            "io_uring_setup": 425,
-        },
-    ),
-    "aarch64": (
-        0xC00000B7,
-        {
-            "socket": 198,
-            "socketpair": 199,
-            "bind": 200,
-            "listen": 201,
-            "accept": 202,
-            "connect": 203,
-            "sendto": 206,
-            "sendmsg": 211,
-            "accept4": 242,
-            "sendmmsg": 269,
-            "seccomp": 277,
-            "io_uring_setup": 425,
-        },
-    ),
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+"""The machines that we know, and the numbers by which the kernel's audit names them."""
+
+_CALLS = {
+    "socket": (41, 198),
+    "connect": (42, 203),
+    "accept": (43, 202),
+    "sendto": (44, 206),
+    "sendmsg": (46, 211),
+    "bind": (49, 200),
+    "listen": (50, 201),
+    "socketpair": (53, 199),
+    "accept4": (288, 242),
+    "sendmmsg": (307, 269),
+    "seccomp": (317, 277),
+    "io_uring_setup": (425, 425),
 }
+"""Each call's number on these machines (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h)."""
 
 Instruction = tuple[int, int, int, int]
 """A `struct sock_filter`: operation, instructions to skip if true, to skip if false, constant."""
@@ -122,26 +103,23 @@ def install(policy: Policy, spared: int = -1) -> int:
     return listener
 
 
-def numbers() -> Mapping[str, int]:
+def numbers() -> dict[str, int]:
     """Return the numbers of the calls that filters know, by name. Raises OSError for an unknown processor."""
-    return _machine()[1]
-
-
-def _machine() -> tuple[int, Mapping[str, int]]:
-    if platform.machine() not in _MACHINES:
+    if platform.machine() not in _ARCHITECTURES:
         raise OSError(errno.ENOSYS, "there is no filter for this processor")
-    return _MACHINES[platform.machine()]
+    column = list(_ARCHITECTURES).index(platform.machine())
+    return {name: each[column] for name, each in _CALLS.items()}
 
 
 def _code(policy: Policy, spared: int) -> Code:
-    arch, numbers = _machine()
+    called, arch = numbers(), _ARCHITECTURES[platform.machine()]
     # ENOSYS: to the program these calls look as if the kernel had been built without them.
     foreign = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, arch), *_refuse(errno.ENOSYS)]
     # x32 calls report the architecture of x86-64. No number of aarch64 is so high.
     code = [*foreign, (_LOAD, 0, 0, _NR), (_AT_LEAST, 0, 1, _X32), *_refuse(errno.ENOSYS)]
     for name, body in _rules(policy, spared).items():
         # A rule's loads overwrite the number, so each block ends by loading it again: + 1 skips that load, too.
-        code += [(_EQUAL, 0, len(body) + 1, numbers[name]), *body, (_LOAD, 0, 0, _NR)]
+        code += [(_EQUAL, 0, len(body) + 1, called[name]), *body, (_LOAD, 0, 0, _NR)]
     return [*code, (_RETURN, 0, 0, _ALLOW)]
 
 

@@ -1,4 +1,4 @@
-"""How well an engine's process is sealed: the words for each level, and what a user should know of it."""
+"""How well an engine's process is sealed: a word for each level, and its caution for users."""
 
 from typing import Final, Literal
 
@@ -33,7 +33,7 @@ def is_closed(level: str) -> bool:
 
 
 def caution_about(level: str, why: str) -> str:
-    """Return what a user should know of a level and why it is not stronger; empty for the strongest."""
+    """Return a warning about a level, with the reason why it is not stronger; empty for the strongest."""
     if level == FILTER:
         return f"{why or NO_NAMESPACE}: a filter on system calls keeps the engine from connecting"
     if is_closed(level) and not _is_filtered(level):
@@ -52,10 +52,10 @@ def require(level: str, why: str) -> None:
     `why` says what prevented a stronger level, if it was not the kernel.
     """
     if why:
-        raise SealError(f"{why}, and so the engine can't be sealed whole (only: {level})", LEAVE_OUT)
+        raise SealError(f"{why}, so the engine can't be sealed completely (only: {level})", LEAVE_OUT)
     if not is_closed(level):
         raise SealError(
-            f"no network namespace can be had on this machine (only: {level})",
+            f"this machine allows no network namespace (only: {level})",
             "Run in a container without network (--network none), allow user namespaces (docs/privacy.md says how), "
             "or leave --seal required out: then a filter on system calls takes its place.",
         )

@@ -77,5 +77,5 @@ def _flags(handle: socket.socket, interface: str) -> int:
 
 
 def _request(interface: str, flags: int = 0) -> bytes:
-    """A `struct ifreq` (netdevice(7)): the interface's name in 16 bytes, then its flags."""
+    """Return a `struct ifreq` (netdevice(7)): the interface's name in 16 bytes, then its flags."""
     return struct.pack("16sH22x", interface.encode()[:15], flags)

@@ -1,4 +1,4 @@
-"""Tries a seal: `python -m pathway_local.sealing.trial [cuda]` prints as JSON what an engine's process would find."""
+"""Tries a seal: `python -m pathway_local.sealing.trial [cuda]` prints as JSON which seal an engine's process gets."""
 
 import json
 import os

@@ -72,10 +72,10 @@ def left_parts(folder: Path) -> list[Path]:
 
 
 def check_output(path: Path, *, force: bool) -> None:
-    """Raise what `output_file` would raise for this path, before anybody works for it."""
+    """Raise what `output_file` would raise for this path, before any work is done."""
     try:
         if not path.parent.is_dir():
-            raise UsageError(f"there is no folder {path.parent}", "Make it first, or name another.")
+            raise UsageError(f"there is no folder {path.parent}", "Create it first, or name another.")
         if path.exists() and not path.is_file():
             raise UsageError(f"{path} is not a file", "Name a file, not a folder or a device.")
         if not force and (path.exists() or path.is_symlink()):

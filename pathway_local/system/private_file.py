@@ -31,7 +31,7 @@ def create(path: Path, contents: bytes) -> None:
 
 
 def exposed_to(path: Path) -> str:
-    """Return who besides the owner can read a file, in words; empty for nobody. Raises OSError.
+    """Return in words who can read a file beside its owner; empty for nobody. Raises OSError.
 
     The modes of the file and of all folders above it count together: an open file in a closed folder is private.
     """
@@ -40,7 +40,7 @@ def exposed_to(path: Path) -> str:
 
 
 def replaceable_by(path: Path) -> str:
-    """Return who besides the owner can put another file in this one's place, as `exposed_to` does."""
+    """Return who can put another file in this one's place beside its owner, as `exposed_to` does."""
     real = path.resolve()
     if real.parent.stat().st_mode & stat.S_ISVTX:
         return ""
@@ -65,7 +65,8 @@ def _reached_by(places: Sequence[tuple[Path, int]], owner: int) -> str:
 def _is_own(place: Path, group: int, owner: int) -> bool:
     """Whether a place has no access list and its group is the owner's alone, as Debian makes one for each user.
 
-    Without this, every file in an Ubuntu user's home (mode 0750, with such a group) would look exposed.
+    Without this, every file in an Ubuntu user's home (mode 0750, with such a group) would look exposed. With an access
+    list the group's bits are the list's mask, so they say nothing of that group: another user may have them.
     """
     with suppress(OSError):  # this file system keeps no access lists
         if ACCESS_LIST in os.listxattr(place):
@@ -77,7 +78,7 @@ def _is_own(place: Path, group: int, owner: int) -> bool:
 
 
 def _group_name(group: int) -> str:
-    """A group's name, or its number if it has none."""
+    """Return a group's name, or its number if it has none."""
     try:
         return grp.getgrgid(group).gr_name
     except KeyError:

@@ -1,4 +1,4 @@
-"""Reads YAML from outside; refuses tags, duplicate keys, aliases (which can multiply), and halves of characters."""
+"""Reads YAML from outside; refuses tags, duplicate keys, aliases (which can multiply), and lone surrogates."""
 
 import yaml
 
@@ -15,13 +15,13 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.composer.ComposerError(None, None, "aliases are not taken", mark)
+            raise yaml.composer.ComposerError(None, None, "aliases are not allowed", mark)
         return super().compose_node(parent, index)
 
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
         text = super().construct_scalar(node)
         if isinstance(text, str) and storable(text) != text:
-            said = "an escape such as \\ud83d is half of a character: write the character itself"
+            said = "an escape such as \\ud83d is half a character: write the character itself"
             raise yaml.constructor.ConstructorError(None, None, said, node.start_mark)
         return text
 
@@ -32,7 +32,7 @@ class _Loader(yaml.SafeLoader):
             if isinstance(key, dict | list):
                 raise yaml.constructor.ConstructorError(None, None, "a key must be plain text", key_node.start_mark)
             if key in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{key!r} stands twice", key_node.start_mark)
+                raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key!r}", key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)
 
@@ -46,6 +46,6 @@ def load_yaml(text: str, where: str, error: type[PathwayError], first_line: int 
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark
         at = f" line {mark.line + first_line}, column {mark.column + 1}" if mark else ""
-        raise error(f"{where}{at}: {problem.problem or 'this is no YAML'}", "Mend the YAML there.") from None
+        raise error(f"{where}{at}: {problem.problem or 'invalid YAML'}", "Fix the YAML there.") from None
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError):
-        raise error(f"{where}: this is no YAML that can be read", "Mend the file.") from None
+        raise error(f"{where}: invalid YAML", "Fix the file.") from None

