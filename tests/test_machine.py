@@ -225,9 +225,9 @@ def test_too_little_main_memory_is_reckoned() -> None:
 
 def test_an_engine_built_for_the_processor_does_not_use_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement, "uses_gpu", lambda: False)
-    with pytest.raises(EngineMissing, match="built for the processor alone") as error:
+    with pytest.raises(EngineMissing, match="runs only on the processor") as error:
         check_fits_here(_spec(weights_gb=16.4), _machine(80))
-    assert "'.[gpu]'" in error.value.hint
+    assert "./scripts/setup --gpu" in error.value.hint
 
 
 @pytest.mark.usefixtures("gpu_engine")

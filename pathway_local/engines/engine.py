@@ -41,7 +41,7 @@ class EngineKind:
 
     def is_installed(self) -> bool:
         """Whether `--engine auto` may choose this engine."""
-        return find_spec(self.libraries[0]) is not None
+        return all(map(find_spec, self.libraries))
 
     def options(self, judge: JudgeSpec, machine: Machine) -> dict[str, JsonValue]:
         """Return the judge's settings as this machine runs them; they belong to the rater. Raises PathwayError."""

@@ -117,6 +117,8 @@ class VllmEngine:
         if deterministic:
             os.environ["VLLM_BATCH_INVARIANT"] = "1"
         os.environ.setdefault(CORE_APART, "0")
+        # FlashInfer's sampler compiles kernels with nvcc once a request has top-k or top-p: few machines have nvcc.
+        os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")
         if on_cpu:
             use_cpu(eager=bool(options["enforce_eager"]))
         if VLLM.has_workers(config):

@@ -4,7 +4,7 @@ import os
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-GPU_BUILD = "`pip install '.[gpu]'` in this project's folder, in an environment of its own"
+GPU_BUILD = "`./scripts/setup --gpu` in this project's folder, which makes .venv-gpu"
 CPU_BUILD = "`./scripts/setup` in this project's folder"
 EITHER_BUILD = f"{GPU_BUILD}; without a GPU {CPU_BUILD}"
 """How to install vLLM, for hints."""
