@@ -91,9 +91,10 @@ def test_single_cases_as_rows_give_a_bootstrap_of_the_same_width(monkeypatch: py
 
 def test_the_seed_decides_the_resamples() -> None:
     first, second, codes = clustered_pair(5, 300, 50)
-    runs = [pair_agreement(first, second, SCALE, clusters=codes, seed=s, resamples=500) for s in (1, 1, 2)]
-    assert runs[0].figures == runs[1].figures
-    assert runs[0].figures != runs[2].figures
+    cases = counted_rows(np.stack([first, second], axis=1), codes)
+    runs = [cases.estimate(statistics(cases, "kappa"), seed=s, resamples=500) for s in (1, 1, 2)]
+    assert runs[0] == runs[1]
+    assert runs[0] != runs[2]
 
 
 def test_resamples_without_a_value_are_counted() -> None:

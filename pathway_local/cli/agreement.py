@@ -15,6 +15,8 @@ from pathway_local.results.views.agreement import agreement_view
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import comparable
 
+PAIR = "Comparing two judges"
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 EXAMPLES = """\
@@ -32,14 +34,10 @@ def agreement(
     figure: Annotated[
         str,
         option(
-            "FIGURE",
-            f"Figure to compare two judges by: {', '.join(comparable())}; default: kappa_quadratic.",
-            "Comparing two judges",
+            "FIGURE", f"Figure to compare two judges by: {', '.join(comparable())}; default: kappa_quadratic.", PAIR
         ),
     ] = "",
-    margin: Annotated[
-        float, option("X", 'Largest shortfall that still counts as "not worse".', "Comparing two judges", min=0.0)
-    ] = 0.05,
+    margin: Annotated[float, option("X", 'Largest shortfall that still counts as "not worse".', PAIR, min=0.0)] = 0.05,
     by: Annotated[str, option("COLUMN", "Show judges' errors for each value of this column.", CASES)] = "",
     min_group: MinGroup = MIN_GROUP,
     as_json: AsJson = False,

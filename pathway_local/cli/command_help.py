@@ -29,30 +29,6 @@ def option(value: str, says: str, group: str = "", *names: str, **limits: Any) -
     return typer.Option(*names, metavar=value or None, help=says, rich_help_panel=group or None, **limits)
 
 
-class Command(TyperCommand):
-    """A command with this help. Its epilog holds the examples, a line each; a long one goes on after a backslash.
-
-    Typer's own help draws boxes: importing them takes half a second, they leave a third of 80 columns for words, and
-    they show types such as <bool>.
-    """
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the whole page."""
-        _write_page(self, ctx, formatter)
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """The words of the usage line, without Typer's braces around arguments."""
-        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
-
-
-class Group(TyperGroup):
-    """Commands below one name, with the same help."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the whole page."""
-        _write_page(self, ctx, formatter)
-
-
 def _write_page(command: Any, ctx: Any, formatter: Any) -> None:
     command.format_usage(ctx, formatter)
     command.format_help_text(ctx, formatter)
@@ -62,6 +38,26 @@ def _write_page(command: Any, ctx: Any, formatter: Any) -> None:
     with formatter.section("Examples"):
         for line in command.epilog.splitlines():
             formatter.write(f"  {line}\n")  # as it is: an example that is broken elsewhere can't be pasted
+
+
+class Command(TyperCommand):
+    """A command with this help. Its epilog holds the examples, a line each; a long one goes on after a backslash.
+
+    Typer's own help draws boxes: importing them takes half a second, they leave a third of 80 columns for words, and
+    they show types such as <bool>.
+    """
+
+    format_help = _write_page
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The words of the usage line, without Typer's braces around arguments."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+
+class Group(TyperGroup):
+    """Commands below one name, with the same help."""
+
+    format_help = _write_page
 
 
 def _sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:

@@ -11,7 +11,7 @@ from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import ComparisonPlan
 from pathway_local.results.comparison import compare as find
-from pathway_local.results.views.comparison import comparison_remarks, comparison_view
+from pathway_local.results.views.comparison import WordedComparison, comparison_remarks, comparison_view
 from pathway_local.runs.run_file import RunFile
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -52,7 +52,8 @@ def compare(
     views = [comparison_view(found)] if found else []
     if not found:
         talk.print("the run holds no scores yet")
-    write_and_show(run, found, map(comparison_remarks, found), views, out, force=force, as_json=as_json)
+    worded, remarks = [*map(WordedComparison, found)], map(comparison_remarks, found)
+    write_and_show(run, worded, remarks, views, out, force=force, as_json=as_json)
 
 
 def _sides(between: str) -> tuple[str, str, str]:

@@ -25,15 +25,9 @@ def tell_fault(error: BaseException) -> None:
 def keep_texts_out_of_tracebacks() -> None:
     """Report uncaught exceptions, in threads too, without their messages."""
     sys.excepthook = lambda kind, error, trace: tell_fault(error)
-    threading.excepthook = _in_thread
-    sys.unraisablehook = _unraisable
+    threading.excepthook = sys.unraisablehook = _tell_of
 
 
-def _in_thread(given: threading.ExceptHookArgs) -> None:
-    if given.exc_value:
-        tell_fault(given.exc_value)
-
-
-def _unraisable(given: "sys.UnraisableHookArgs") -> None:
+def _tell_of(given: "threading.ExceptHookArgs | sys.UnraisableHookArgs") -> None:
     if given.exc_value:
         tell_fault(given.exc_value)

@@ -1,30 +1,21 @@
 """Shows results: found figures as a file, as JSON or on the terminal, and notes about what they leave out."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from pathway_local.cli.export_note import note_export
 from pathway_local.cli.terminal import data, notice, print_json, table, talk
-from pathway_local.results.figure_file import Figured, write_figures
+from pathway_local.results.figure_row import Figured, write_figures
 from pathway_local.results.kept_column import cases_without
 from pathway_local.results.views.view import Remarks, View
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_rated_by
-from pathway_local.verdict import Value
-
-
-class Found(Figured, Protocol):
-    """The results about one score of a rubric, as rows and as plain values."""
-
-    def as_json(self) -> Mapping[str, Value]:
-        """The same as plain values."""
 
 
 def write_and_show(
     run: Path,
-    found: Sequence[Found],
+    found: Sequence[Figured],
     remarks: Iterable[Remarks],
     views: Sequence[View],
     out: Path | None,

@@ -11,7 +11,7 @@ import typer
 
 from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, REPLY, Command, option
 from pathway_local.cli.export_note import note_export
-from pathway_local.cli.options import IdColumn, Map
+from pathway_local.cli.options import IdColumn, Map, Models
 from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
@@ -85,9 +85,7 @@ def judge(
     rater: Annotated[
         str | None, option("NAME", "The judge's name as a rater; default: the judge's own.", JUDGE)
     ] = None,
-    models: Annotated[
-        Path | None, option("FILE", "Your own models.yaml; it overrides built-in entries.", JUDGE)
-    ] = None,
+    models: Models = None,
     engine: Annotated[str, option("ENGINE", f"One of {', '.join(engine_names())}.", JUDGE)] = "auto",
     deterministic: Annotated[
         bool, option("", "Give the same verdict in any batch, on GPUs that can; slower.", JUDGE, "--deterministic")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cli.command_help import CASES, OUTPUT, PRIVACY, RATERS, option
+from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, RATERS, option
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]
 RunToBe = Annotated[Path, typer.Argument(metavar="RUN", help="The run file; with --rubric it may be a new one.")]
@@ -16,23 +16,11 @@ Map = Annotated[
     option("INPUT=COLUMN", "Column to read an input from, if their names differ; repeat for each.", CASES, "--map"),
 ]
 KeyFile = Annotated[Path | None, option("KEYFILE", "Key of the run's pseudonyms.", PRIVACY)]
-Models = Annotated[Path | None, option("FILE", "Your own models.yaml; it overrides built-in entries.")]
+Models = Annotated[Path | None, option("FILE", "Your own models.yaml; it overrides built-in entries.", JUDGE)]
 RubricOfRun = Annotated[str | None, option("RUBRIC", "Only this rubric; default: all.", RATERS)]
-RubricIfSeveral = Annotated[
-    str | None,
-    option("RUBRIC", "The rubric; needed if the run has several.", RATERS),
-]
-Cluster = Annotated[
-    str,
-    option("COLUMN", "Column that groups related cases, e.g. student or conversation.", CASES),
-]
-MinGroup = Annotated[
-    int,
-    option("N", "With --by: leave out groups of fewer cases.", CASES, min=1),
-]
-Figures = Annotated[
-    Path | None,
-    option("FILE", "Write every figure to this .csv, .xlsx or .jsonl file.", OUTPUT),
-]
+RubricIfSeveral = Annotated[str | None, option("RUBRIC", "The rubric; needed if the run has several.", RATERS)]
+Cluster = Annotated[str, option("COLUMN", "Column that groups related cases, e.g. student or conversation.", CASES)]
+MinGroup = Annotated[int, option("N", "With --by: leave out groups of fewer cases.", CASES, min=1)]
+Figures = Annotated[Path | None, option("FILE", "Write every figure to this .csv, .xlsx or .jsonl file.", OUTPUT)]
 Force = Annotated[bool, option("", "Replace the output file if it exists.", OUTPUT, "--force")]
 AsJson = Annotated[bool, option("", "Print JSON instead of tables.", OUTPUT, "--json")]

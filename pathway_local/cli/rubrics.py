@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from pathway_local.adopt.adoption import adopt as adopt_prompt
-from pathway_local.adopt.finding import Finding
 from pathway_local.cli.command_help import Command, Group, option
 from pathway_local.cli.options import Force, Models
 from pathway_local.cli.terminal import check_new, data, notice, print_json, table
@@ -19,7 +18,6 @@ from pathway_local.rendering.chat import chat_of
 from pathway_local.rendering.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.criteria import is_criteria
-from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.output_format import layout_text
 from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, read_prompt
 from pathway_local.system.output_file import output_file
@@ -96,9 +94,8 @@ def adopt(
         raise UsageError(f"{file} is a rubric already: criteria with levels", f"Use it as it is: --rubric {file}")
     asks = sys.stdin.isatty() and sys.stderr.isatty()
     adoption = adopt_prompt(prompt, str(file), layout=layout, ask=_ask if asks else None)
-    data.print(
-        table(f"Found in {file}", ["what", "found", "line", "not certain"], [*map(_row, adoption.findings)], left=4)
-    )
+    rows = [[found.what, found.value, str(found.line or ""), found.doubt] for found in adoption.findings]
+    data.print(table(f"Found in {file}", ["what", "found", "line", "not certain"], rows, left=4))
     if out is None:
         notice("nothing was written: give -o NEW.prompty")
         return
@@ -155,10 +152,6 @@ def _ask(question: str, proposed: str) -> str:
     return answer
 
 
-def _row(found: Finding) -> list[str]:
-    return [found.what, found.value, str(found.line or ""), found.doubt]
-
-
 def _show_inputs(rubric: Rubric) -> None:
     inputs = [[i.name, "judged" if i.empty == "judge" else "fails", i.description] for i in rubric.inputs.values()]
     data.print(table("Inputs", ["input", "when empty", "what it is"], inputs, left=3))
@@ -183,12 +176,11 @@ def _show_lengths(found: Inspection, judge: str) -> None:
 
 def _show_scores(rubric: Rubric) -> None:
     for name, score in rubric.format.scores.items():
-        rows = [[str(value), score.levels.get(value, ""), _note(score, value)] for value in reversed(score.values)]
+        rows = [
+            [str(value), score.levels.get(value, ""), "off the scale" if value in score.special else ""]
+            for value in reversed(score.values)
+        ]
         data.print(table(f"{name} ({score.scale})", ["value", "level", ""], rows, left=3))
-
-
-def _note(score: ScoreField, value: int) -> str:
-    return "off the scale" if value in score.special else ""
 
 
 def print_text(title: str, text: str) -> None:

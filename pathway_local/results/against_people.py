@@ -71,10 +71,11 @@ class AgainstPeople:
             yield FigureRow("judges", each.figure, contrast.difference, each.first, each.second, facts=facts)
         for judge in self.groups:
             for name, found in judge.groups:
-                parts = (("mean_difference", found.signed), ("mean_absolute_error", found.absolute))
-                for figure, estimate in (*parts, ("excess_absolute_error", found.excess)):
-                    held = (judge.judge, self.reference, name)
-                    yield FigureRow("groups", figure, estimate, *held, facts={"cases": found.cases})
+                named = (judge.judge, self.reference, name)
+                counted: dict[str, Value] = {"cases": found.cases}
+                yield FigureRow("groups", "mean_difference", found.signed, *named, facts=counted)
+                yield FigureRow("groups", "mean_absolute_error", found.absolute, *named, facts=counted)
+                yield FigureRow("groups", "excess_absolute_error", found.excess, *named, facts=counted)
 
 
 def _ceiling_rows(found: JudgesAndPeople) -> Iterator[FigureRow]:
@@ -112,12 +113,10 @@ def against_people(
         figure = "kappa"
     ceiling, two = None, []
     if reference and judges:
+        test = _Test(matrix, reference, clusters, figure, plan.margin)
         if len(reference) > 1 and not matrix.nominal:
-            ceiling = _ceiling(matrix, reference, judges, clusters, figure, plan.margin)
-        two = [
-            _two_judges(matrix, first, second, reference, clusters, figure, plan.margin)
-            for first, second in combinations(judges, 2)
-        ]
+            ceiling = test.ceiling(judges)
+        two = [test.two_judges(first, second) for first, second in combinations(judges, 2)]
     groups = tuple(_groups(matrix, judges, reference, clusters, plan)) if plan.by else ()
     return AgainstPeople(
         _name(matrix, reference, plan.against), plan.margin, ceiling, tuple(two), plan.by, groups, tuple(missing)
@@ -157,43 +156,34 @@ def _name(matrix: RatingsMatrix, reference: Sequence[int], against: str) -> str:
     return "people"
 
 
-def _ceiling(
-    matrix: RatingsMatrix,
-    people: Sequence[int],
-    judges: Sequence[int],
-    clusters: IntArray | None,
-    figure: str,
-    margin: float,
-) -> JudgesAndPeople:
-    scores = matrix.on_scale
-    found = human_ceiling(
-        scores[:, list(people)],
-        scores[:, list(judges)],
-        CEILING_FIGURE if COEFFICIENTS[figure].needs_levels else figure,
-        margin,
-        clusters=clusters,
-    )
-    names = tuple(rater.name for rater in matrix.raters)
-    return JudgesAndPeople(tuple(names[place] for place in people), tuple(names[place] for place in judges), found)
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """Compares judges with these people by one figure; judges and people are columns of the matrix."""
 
+    matrix: RatingsMatrix
+    people: Sequence[int]
+    clusters: IntArray | None
+    figure: str
+    margin: float
 
-def _two_judges(
-    matrix: RatingsMatrix,
-    first: int,
-    second: int,
-    people: Sequence[int],
-    clusters: IntArray | None,
-    figure: str,
-    margin: float,
-) -> TwoJudges:
-    names = (matrix.raters[first].name, matrix.raters[second].name)
-    off = why_no_levels([matrix.raters[place] for place in (first, second, *people)])
-    if off and COEFFICIENTS[figure].needs_levels:
-        refused = undefined_estimate(off)
-        return TwoJudges(*names, figure, Contrast(refused, refused, refused, "can't tell"))
-    scores, levels = matrix.on_scale, tuple(map(float, matrix.levels))
-    columns = (scores[:, first], scores[:, second], scores[:, list(people)])
-    return TwoJudges(*names, figure, compare_judges(*columns, figure, margin, levels, clusters=clusters))
+    def ceiling(self, judges: Sequence[int]) -> JudgesAndPeople:
+        scores = self.matrix.on_scale
+        columns = (scores[:, list(self.people)], scores[:, list(judges)])
+        figure = CEILING_FIGURE if COEFFICIENTS[self.figure].needs_levels else self.figure
+        found = human_ceiling(*columns, figure, self.margin, clusters=self.clusters)
+        names = [rater.name for rater in self.matrix.raters]
+        return JudgesAndPeople(tuple(names[at] for at in self.people), tuple(names[at] for at in judges), found)
+
+    def two_judges(self, first: int, second: int) -> TwoJudges:
+        names = (self.matrix.raters[first].name, self.matrix.raters[second].name)
+        off = why_no_levels([self.matrix.raters[place] for place in (first, second, *self.people)])
+        if off and COEFFICIENTS[self.figure].needs_levels:
+            refused = undefined_estimate(off)
+            return TwoJudges(*names, self.figure, Contrast(refused, refused, refused, "can't tell"))
+        scores, levels = self.matrix.on_scale, tuple(map(float, self.matrix.levels))
+        columns = (scores[:, first], scores[:, second], scores[:, list(self.people)])
+        contrast = compare_judges(*columns, self.figure, self.margin, levels, clusters=self.clusters)
+        return TwoJudges(*names, self.figure, contrast)
 
 
 def _groups(

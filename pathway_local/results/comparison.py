@@ -1,6 +1,6 @@
 """Two chatbots on the same questions: how a rater's scores of one differ from those of the other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,13 +9,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from pathway_local.errors import UnknownName
-from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
-from pathway_local.statistics.figure import FloatArray, IntArray, Interval, Undefined, undefined_estimate
+from pathway_local.statistics.figure import FloatArray, IntArray, Undefined
 from pathway_local.statistics.paired import PairedComparison, paired_comparison
-from pathway_local.verdict import Value
 
 SHOWN_VALUES = 20
 
@@ -63,53 +61,6 @@ class Comparison:
     several: int
     found: PairedComparison | Undefined
 
-    @property
-    def sentence(self) -> str:
-        """The result in one sentence."""
-        a, b = self.first.name, self.second.name
-        if isinstance(self.found, Undefined):
-            return f"By {self.rater}, {a} and {b} can't be compared, because {self.found.reason}."
-        difference, interval = self.found.difference.value, self.found.difference.interval
-        if isinstance(difference, Undefined):
-            return f"By {self.rater}, {a} and {b} can't be compared, because {difference.reason}."
-        means = f"on {self.found.pairs:,} questions {a} scores {_apart(difference)} {b} on average"
-        if isinstance(interval, Undefined):
-            return f"By {self.rater}, {means}; there is no interval, because {interval.reason}."
-        sure = f"95% interval of {a} minus {b}: {interval.low:.2f} to {interval.high:.2f}"
-        return f"By {self.rater}, {means} ({sure}): {self._verdict(interval)}."
-
-    def _verdict(self, interval: Interval) -> str:
-        a, b = self.first.name, self.second.name
-        near = -self.margin < interval.low and interval.high < self.margin
-        if interval.low > 0 or interval.high < 0:
-            though = f", though by less than the margin of {self.margin:g}" if near else ""
-            return f"{a if interval.low > 0 else b} is better{though}"
-        if near:
-            return f"neither is better than the other by the margin of {self.margin:g}"
-        if self.margin and interval.low > -self.margin:
-            return f"{a} is not worse by the margin of {self.margin:g}, but the data do not show which is better"
-        if self.margin and interval.high < self.margin:
-            return f"{b} is not worse by the margin of {self.margin:g}, but the data do not show which is better"
-        return "the data do not show which is better"
-
-    def rows(self) -> Iterator[FigureRow]:
-        """The difference as a row."""
-        found = self.found
-        missing = isinstance(found, Undefined)
-        estimate = undefined_estimate(found.reason) if isinstance(found, Undefined) else found.difference
-        facts: dict[str, Value] = {"rater": self.rater}
-        if not isinstance(found, Undefined):
-            facts |= {"pairs": found.pairs, "wins": found.wins, "ties": found.ties, "losses": found.losses}
-        for place, side in (("first", self.first), ("second", self.second)):
-            facts |= {} if missing else {f"{place}_cases": side.cases, f"{place}_scored": side.scored}
-        facts |= {"unpaired": self.unpaired, "margin": self.margin, "sentence": self.sentence}
-        yield FigureRow("compare", "mean_difference", estimate, self.first.name, self.second.name, facts=facts)
-
-    def as_json(self) -> dict[str, Value]:
-        """The same as plain values."""
-        (row,) = self.rows()
-        return {"rubric": self.rubric, "score": self.score, "cluster_by": self.cluster or None, **row.as_json()}
-
 
 def compare(run: RunFile, rubric: Rubric, plan: ComparisonPlan) -> list[Comparison]:
     """Each rater's scores of both, for each score of a rubric. Raises UsageError for columns and values."""
@@ -119,12 +70,6 @@ def compare(run: RunFile, rubric: Rubric, plan: ComparisonPlan) -> list[Comparis
         for place in places or [place for place, rater in enumerate(matrix.raters) if rater.verdicts]:
             found.append(_compare(matrix, place, plan))
     return found
-
-
-def _apart(difference: float) -> str:
-    if round(difference, 2) == 0:
-        return "as high as"
-    return f"{abs(difference):.2f} points {'above' if difference > 0 else 'below'}"
 
 
 def _compare(matrix: RatingsMatrix, place: int, plan: ComparisonPlan) -> Comparison:
@@ -145,14 +90,11 @@ def _compare(matrix: RatingsMatrix, place: int, plan: ComparisonPlan) -> Compari
     if not matrix.nominal:
         found = paired_comparison(means[0], means[1], clusters=clusters)
         if found.pairs < plan.smallest:
-            few = "no question" if not found.pairs else f"under {plan.smallest} questions"
-            found = Undefined(
-                f"{few} got a score on both sides (--min-group)" if found.pairs else f"{few} got scores of both"
-            )
-    named = (plan.first, plan.second)
+            few = f"under {plan.smallest} questions got a score on both sides (--min-group)"
+            found = Undefined(few if found.pairs else "no question got scores of both")
     first, second = (
         Side(name, int(side.sum()), int(np.sum(side & np.isfinite(scores))))
-        for name, side in zip(named, own, strict=True)
+        for name, side in zip((plan.first, plan.second), own, strict=True)
     )
     return Comparison(
         rubric=matrix.rubric,

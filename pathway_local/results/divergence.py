@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -55,26 +55,7 @@ class ScoreDivergence:
 
     def as_json(self) -> dict[str, object]:
         """The same as plain values."""
-        return {
-            "rubric": self.rubric,
-            "score": self.score,
-            "raters": list(self.raters),
-            "cases": self.cases,
-            "kinds": dict(self.kinds),
-            "patterns": dict(self.patterns),
-            "first": [
-                {
-                    "case": each.case,
-                    "scores": dict(each.scores),
-                    "mean": each.mean,
-                    "spread": each.spread,
-                    "kind": each.kind,
-                    "pattern": each.pattern,
-                    "reasons": dict(each.reasons),
-                }
-                for each in self.first
-            ],
-        }
+        return asdict(self)
 
 
 def divergence(run: RunFile, rubrics: Iterable[Rubric], top: int) -> list[ScoreDivergence]:
@@ -134,8 +115,7 @@ def _urgency(case: Divergence) -> tuple[bool, int, float]:
 
 
 def _with_reasons(case: Divergence, reasons: Mapping[str, str]) -> Divergence:
-    own = {name: reasons[name] for name in case.scores if name in reasons}
-    return Divergence(case.case, case.scores, case.mean, case.spread, case.kind, case.pattern, own)
+    return replace(case, reasons={name: reasons[name] for name in case.scores if name in reasons})
 
 
 def _reasons(run: RunFile, rubric: Rubric, score: str, cases: set[str]) -> dict[str, dict[str, str]]:

@@ -1,10 +1,18 @@
-"""One figure as a row of plain values, for JSON and tables: a missing value has a reason and is never NaN."""
+"""Figures as rows of plain values, for JSON and table files: a missing value has a reason and is never NaN."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
 
-from pathway_local.statistics.figure import Estimate, Interval, Number, Undefined
+from pathway_local.sheets.tables import write_table
+from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.verdict import Value
+
+COLUMNS = (
+    "rubric", "score", "table", "first", "second", "group", "figure", "value", "low", "high", "interval", "clusters",
+    "undefined_resamples", "reason",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +37,32 @@ class FigureRow:
         return {**kept, "figure": self.figure, **estimate_values(self.estimate, self.first, self.second), **self.facts}
 
 
+class Figured(Protocol):
+    """Results about one score of a rubric, with their figures."""
+
+    @property
+    def rubric(self) -> str: ...
+
+    @property
+    def score(self) -> str: ...
+
+    def rows(self) -> Iterable[FigureRow]: ...
+
+    def as_json(self) -> Mapping[str, Value]: ...
+
+
+def write_figures(path: Path, found: Iterable[Figured], *, force: bool) -> None:
+    """Write all figures, each with its rubric and score, to a table file. Raises OutputExists and UsageError."""
+    rows: list[dict[str, Value]] = [
+        {"rubric": each.rubric, "score": each.score, **row.as_json()} for each in found for row in each.rows()
+    ]
+    further = dict.fromkeys(name for row in rows for name in row if name not in COLUMNS)
+    write_table(path, [*COLUMNS, *further], rows, force=force)
+
+
 def estimate_values(estimate: Estimate, first: str = "", second: str = "") -> dict[str, Value]:
     """The value, the ends of its interval and how it was made; for missing ones None and the `reason`."""
-    found: dict[str, Value] = {"value": plain(estimate.value)}
+    found: dict[str, Value] = {"value": None if isinstance(estimate.value, Undefined) else estimate.value}
     if isinstance(estimate.interval, Interval):
         found |= {"low": estimate.interval.low, "high": estimate.interval.high}
         found |= {"interval": estimate.interval.method, "clusters": estimate.interval.clusters}
@@ -39,11 +70,6 @@ def estimate_values(estimate: Estimate, first: str = "", second: str = "") -> di
     else:
         found |= {"low": None, "high": None, "reason": with_names(why_missing(estimate), first, second)}
     return found
-
-
-def plain(value: Number) -> float | None:
-    """The number, or None for one that is not defined."""
-    return None if isinstance(value, Undefined) else value
 
 
 def why_missing(estimate: Estimate) -> str:

@@ -62,7 +62,6 @@ def pair_agreement(
     *,
     nominal: bool = False,
     clusters: IntArray | None = None,
-    seed: int = 0,
     resamples: int = 10_000,
 ) -> PairAgreement:
     """All figures of two raters on the ascending scale `values`, with 95% intervals from the same resamples.
@@ -80,7 +79,7 @@ def pair_agreement(
     return PairAgreement(
         cases=cases.cases,
         table=confusion(first, second, values),
-        figures=estimates(built, cases, seed, resamples),
+        figures=estimates(built, cases, resamples),
     )
 
 
@@ -90,7 +89,6 @@ def reliability(
     *,
     nominal: bool = False,
     clusters: IntArray | None = None,
-    seed: int = 0,
     resamples: int = 10_000,
 ) -> Reliability:
     """All figures of scores (cases, raters) that the scale allows, on the ascending scale `values`, with intervals."""
@@ -107,18 +105,16 @@ def reliability(
             for each in wanted
             if each.cases == kind
         }
-        figures |= estimates(built, cases, seed, resamples)
+        figures |= estimates(built, cases, resamples)
     counts = {kind: int(np.sum(given >= few)) for kind, few in least.items()}
     ordered = {each.name: figures[each.name] for each in wanted}
     return Reliability(scores.shape[1], counts["scored"], counts["shared"], counts["complete"], ordered)
 
 
-def estimates(
-    built: Mapping[str, Statistic | Undefined], cases: CountedRows, seed: int, resamples: int
-) -> dict[str, Estimate]:
+def estimates(built: Mapping[str, Statistic | Undefined], cases: CountedRows, resamples: int) -> dict[str, Estimate]:
     """All figures of counted rows with intervals, in order; those that could not be built keep their reason."""
     usable = {name: statistic for name, statistic in built.items() if isinstance(statistic, Statistic)}
-    found = cases.estimate(usable, seed=seed, resamples=resamples)
+    found = cases.estimate(usable, resamples=resamples)
     refused = {name: undefined_estimate(why.reason) for name, why in built.items() if isinstance(why, Undefined)}
     return {name: (found | refused)[name] for name in built}
 
@@ -143,12 +139,11 @@ def special_agreement(
     special: Collection[float],
     *,
     clusters: IntArray | None = None,
-    seed: int = 0,
     resamples: int = 10_000,
 ) -> SpecialAgreement:
     """Agreement on special levels alone: each score, special values included, counts as special or not."""
     marks = [np.where(np.isfinite(rater), np.isin(rater, list(special)), np.nan) for rater in (first, second)]
-    pair = pair_agreement(marks[0], marks[1], (0, 1), nominal=True, clusters=clusters, seed=seed, resamples=resamples)
+    pair = pair_agreement(marks[0], marks[1], (0, 1), nominal=True, clusters=clusters, resamples=resamples)
     both = np.isfinite(marks[0]) & np.isfinite(marks[1])
     table = _crossed(marks[0][both].astype(np.int64), marks[1][both].astype(np.int64), 2)
     (neither, second_only), (first_only, all_special) = table.tolist()

@@ -59,7 +59,6 @@ def human_ceiling(
     margin: float,
     *,
     clusters: IntArray | None = None,
-    seed: int = 0,
     resamples: int = 10_000,
 ) -> Ceiling:
     """Leave-one-out comparison of judges (cases, judges) with people (cases, people), NaN for no score.
@@ -80,7 +79,7 @@ def human_ceiling(
     sides = {f"{p} {j}": _left_out_sides(figure, cases, size, p, j) for p in persons for j in range(size)}
     for judge in range(size):
         sides[f"all {judge}"] = _averaged(cases, [sides[f"{person} {judge}"] for person in persons])
-    found = _contrasts(cases, sides, figure, margin, seed, resamples)
+    found = _contrasts(cases, sides, figure, margin, resamples)
     scored = [int(np.isfinite(people[used, person]).sum()) for person in persons]
     left_out = tuple(LeftOut(p, scored[p], tuple(found[f"{p} {j}"] for j in range(size))) for p in persons)
     return Ceiling(figure, left_out, tuple(found[f"all {judge}"] for judge in range(size)))
@@ -95,7 +94,6 @@ def compare_judges(
     values: Sequence[float] = (),
     *,
     clusters: IntArray | None = None,
-    seed: int = 0,
     resamples: int = 10_000,
 ) -> Contrast:
     """Two judges' agreement with people (cases, people), on the cases that both judged and a person scored.
@@ -114,7 +112,7 @@ def compare_judges(
         for target in targets.T
     ]
     sides = tests[0] if len(tests) == 1 else _averaged(cases, tests)
-    return _contrasts(cases, {"": sides}, figure, margin, seed, resamples)[""]
+    return _contrasts(cases, {"": sides}, figure, margin, resamples)[""]
 
 
 def mean_of_people(scores: FloatArray) -> FloatArray:
@@ -195,17 +193,16 @@ def _difference(figure: str, first: _Side, second: _Side) -> _Side:
 
 
 def _contrasts(
-    cases: CountedRows, tests: Mapping[str, _Sides], figure: str, margin: float, seed: int, resamples: int
+    cases: CountedRows, tests: Mapping[str, _Sides], figure: str, margin: float, resamples: int
 ) -> dict[str, Contrast]:
     built: dict[str, _Side] = {}
     for name, (first, second) in tests.items():
         built |= {f"{name}/first": first, f"{name}/second": second}
         built[f"{name}/difference"] = _difference(figure, first, second)
-    found = estimates(built, cases, seed, resamples)
-    return {name: _contrast(found, name, margin) for name in tests}
-
-
-def _contrast(found: Mapping[str, Estimate], name: str, margin: float) -> Contrast:
-    difference = found[f"{name}/difference"]
-    word = standing(difference.interval, margin)
-    return Contrast(found[f"{name}/first"], found[f"{name}/second"], difference, word)
+    found = estimates(built, cases, resamples)
+    contrasts = {}
+    for name in tests:
+        difference = found[f"{name}/difference"]
+        word = standing(difference.interval, margin)
+        contrasts[name] = Contrast(found[f"{name}/first"], found[f"{name}/second"], difference, word)
+    return contrasts

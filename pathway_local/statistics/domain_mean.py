@@ -60,10 +60,10 @@ def corrected_domain_mean(
         return correct(_deviations(judge, g, middle), _deviations(people, z, middle), ends)
 
     start = float(labels.mean())
-    found, corrected = _solved(deviation, _corrected, start, special, scale)
+    found, corrected = _solved(deviation, lambda each: each.corrected, start, special, scale)
     if isinstance(found, Undefined):
         return Placed(found, special)
-    _, labels_only = _solved(deviation, _labels_only, start, special, scale)
+    _, labels_only = _solved(deviation, lambda each: each.labels_only, start, special, scale)
     plain: Number = float(verdicts.mean()) if len(verdicts) else Undefined("no case has a verdict on the scale")
     warnings = few_dissenters(labels)
     mean = replace(found, judge_mean=plain, corrected=corrected, labels_only=labels_only, warnings=warnings)
@@ -79,14 +79,6 @@ def _has_place(scores: FloatArray, special: BoolArray) -> FloatArray:
 def _deviations(scores: FloatArray, has_place: FloatArray, middle: float) -> FloatArray:
     """z (y - middle): 0 for special levels, and NaN where there is neither."""
     return np.where(has_place == 1, scores - middle, has_place)
-
-
-def _corrected(found: Correction) -> Estimate:
-    return found.corrected
-
-
-def _labels_only(found: Correction) -> Estimate:
-    return found.labels_only
 
 
 def _solved(

@@ -51,11 +51,6 @@ def undefined_estimate(reason: str) -> Estimate:
     return Estimate(Undefined(reason), Undefined(reason))
 
 
-def number(value: float, reason: str) -> Number:
-    """The value as a plain float; Undefined for that reason where it is not finite."""
-    return float(value) if np.isfinite(value) else Undefined(reason)
-
-
 def why_constant(raters: Sequence[FloatArray]) -> str:
     """The reason why raters' scores do not vary enough to compare them.
 

@@ -21,7 +21,6 @@ from pathway_local.statistics.figure import (
     Interval,
     Number,
     Undefined,
-    number,
     undefined_estimate,
 )
 from pathway_local.statistics.intervals import LEVEL, cluster_codes, t_quantile, wilson
@@ -81,7 +80,8 @@ class CountedRows:
             return Undefined("there is no case to compare")
         if self.cases < statistic.needs:
             return Undefined("there is only one case")
-        return number(float(statistic.measure(self.counts[None, :])[0]), statistic.reason)
+        value = float(statistic.measure(self.counts[None, :])[0])
+        return value if np.isfinite(value) else Undefined(statistic.reason)
 
     def estimate(
         self, statistics: Mapping[str, Statistic], *, seed: int = 0, resamples: int = 10_000

@@ -1,11 +1,41 @@
-"""Comparisons of two chatbots as one table and words."""
+"""Comparisons of two chatbots as one table, as words, and as figures with those words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pathway_local.results.comparison import Comparison
+from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.views.cells import Cells
 from pathway_local.results.views.view import Remarks, TableView, View
-from pathway_local.statistics.figure import Estimate, Undefined
+from pathway_local.statistics.figure import Estimate, Interval, Undefined, undefined_estimate
+from pathway_local.verdict import Value
+
+
+class WordedComparison:
+    """A comparison as files of figures and JSON hold it: with its sentence."""
+
+    def __init__(self, found: Comparison) -> None:
+        self.found = found
+        self.rubric, self.score = found.rubric, found.score
+
+    def rows(self) -> Iterator[FigureRow]:
+        """The difference as a row."""
+        each, found = self.found, self.found.found
+        facts: dict[str, Value] = {"rater": each.rater}
+        if isinstance(found, Undefined):
+            estimate = undefined_estimate(found.reason)
+        else:
+            estimate = found.difference
+            facts |= {"pairs": found.pairs, "wins": found.wins, "ties": found.ties, "losses": found.losses}
+            for place, side in (("first", each.first), ("second", each.second)):
+                facts |= {f"{place}_cases": side.cases, f"{place}_scored": side.scored}
+        facts |= {"unpaired": each.unpaired, "margin": each.margin, "sentence": _sentence(each)}
+        yield FigureRow("compare", "mean_difference", estimate, each.first.name, each.second.name, facts=facts)
+
+    def as_json(self) -> dict[str, Value]:
+        """The row with the column of clusters."""
+        (row,) = self.rows()
+        named = {"rubric": self.rubric, "score": self.score, "cluster_by": self.found.cluster or None}
+        return named | row.as_json()
 
 
 def comparison_view(found: Sequence[Comparison]) -> View:
@@ -34,7 +64,36 @@ def comparison_remarks(each: Comparison) -> Remarks:
             notes.append(f"{each.unpaired:,} questions have a score on one side only and are left out.")
         if each.several:
             notes.append(f"{each.several:,} questions have several answers of one side: their mean counts.")
-    return Remarks((each.sentence,), tuple(notes))
+    return Remarks((_sentence(each),), tuple(notes))
+
+
+def _sentence(each: Comparison) -> str:
+    a, b = each.first.name, each.second.name
+    missing = f"By {each.rater}, {a} and {b} can't be compared, because"
+    if isinstance(each.found, Undefined):
+        return f"{missing} {each.found.reason}."
+    difference, interval = each.found.difference.value, each.found.difference.interval
+    if isinstance(difference, Undefined):
+        return f"{missing} {difference.reason}."
+    apart = f"{abs(difference):.2f} points {'above' if difference > 0 else 'below'}"
+    means = f"on {each.found.pairs:,} questions {a} scores {apart if round(difference, 2) else 'as high as'} {b}"
+    if isinstance(interval, Undefined):
+        return f"By {each.rater}, {means} on average; there is no interval, because {interval.reason}."
+    sure = f"95% interval of {a} minus {b}: {interval.low:.2f} to {interval.high:.2f}"
+    return f"By {each.rater}, {means} on average ({sure}): {_which_is_better(a, b, interval, each.margin)}."
+
+
+def _which_is_better(a: str, b: str, interval: Interval, margin: float) -> str:
+    near = -margin < interval.low and interval.high < margin
+    if interval.low > 0 or interval.high < 0:
+        though = f", though by less than the margin of {margin:g}" if near else ""
+        return f"{a if interval.low > 0 else b} is better{though}"
+    if near:
+        return f"neither is better than the other by the margin of {margin:g}"
+    unclear = "the data do not show which is better"
+    if margin and (interval.low > -margin or interval.high < margin):
+        return f"{a if interval.low > -margin else b} is not worse by the margin of {margin:g}, but {unclear}"
+    return unclear
 
 
 def _row(each: Comparison, cells: Cells) -> tuple[str, ...]:
