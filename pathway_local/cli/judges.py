@@ -1,6 +1,8 @@
 """`pathway-local judges`: list, show, fit, check and fetch judges."""
 
 import os
+import shlex
+import sys
 from typing import Annotated
 
 import typer
@@ -225,7 +227,7 @@ def fetch(name: Name, models: Models = None) -> None:
     try:
         folder, record = take(spec)
     except KeyboardInterrupt:
-        talk.print(f"stopped. To go on: pathway-local judges fetch {name}")
+        talk.print(f"stopped. To continue: {shlex.join(['pathway-local', *sys.argv[1:]])}")
         raise typer.Exit(INTERRUPTED) from None
     talk.print(f"fetched: {folder}")
     talk.print("To accept only these exact files, put this into your models.yaml:")
