@@ -6,6 +6,7 @@ import yaml
 from pydantic import ValidationError
 
 Keys = tuple[str | int, ...]
+LONGEST_TAG = 60
 
 
 class Places:
@@ -28,9 +29,15 @@ class Places:
 
 
 def first_complaint(error: ValidationError) -> tuple[Keys, str, str]:
-    """Return the keys of pydantic's first complaint, its kind, and its words without the value."""
+    """Return the keys of pydantic's first complaint, its kind, and its words without the value.
+
+    A tag that selects no type is part of pydantic's words; a long one is cut at LONGEST_TAG characters.
+    """
     first = error.errors(include_url=False, include_input=False)[0]
     said = first["msg"].removeprefix("Value error, ").replace("Input should", "should").replace("tuple", "list")
+    tag = str(first.get("ctx", {}).get("tag", ""))
+    if len(tag) > LONGEST_TAG:
+        said = said.replace(tag, f"{tag[:LONGEST_TAG]}…")
     return first["loc"], first["type"], said
 
 
