@@ -313,6 +313,24 @@ def test_an_engine_that_a_filter_stops_starts_without_one_and_says_so(unfiltered
         assert _drain(host)["1"].finish == "stop"
 
 
+def test_an_engine_that_ran_under_a_filter_is_never_restarted_without(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = begin()
+
+    def fail(process: object) -> None:
+        raise EngineUnexplained("no reason")
+
+    monkeypatch.setattr(host, "_ready", fail)
+    assert host.pid
+    os.kill(host.pid, signal.SIGKILL)
+    with pytest.raises(EngineUnexplained, match="no reason"):
+        for number in range(3):
+            host.submit(_pass(number))
+            host.results()
+    assert host._seal == "auto"
+
+
 def test_where_the_seal_is_required_it_does_not_start(unfiltered: EngineConfig) -> None:
     with pytest.raises(EngineUnexplained, match="a system call was refused"):
         start("scripted", unfiltered, seal="required")

@@ -83,7 +83,11 @@ class Host:
         self._cause = ""
         self.facts: EngineFacts
         self._process: EngineProcess | None = None
-        self._running()
+        try:
+            self._start()
+        except EngineUnexplained as error:
+            # Only before the first pass: an engine that has run under a filter must not hold cases without one.
+            self._start_unfiltered(error)
         self.hang_limit = hang_limit or kind.hang_limit(self.facts.device)
 
     @property
@@ -163,10 +167,7 @@ class Host:
         if self._process is None:
             if self._culprits >= CULPRITS:
                 raise EngineDied(f"the engine died of {CULPRITS} cases in a row, each alone", _LEAVE_OUT)
-            try:
-                self._start()
-            except EngineUnexplained as error:
-                self._start_unfiltered(error)
+            self._start()
         assert self._process
         return self._process
 
