@@ -1,10 +1,13 @@
 """Help in plain text: usage, what the command does, its options in named groups, and examples to paste."""
 
 from collections import defaultdict
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 # Groups of options that several commands have, in the words of their headings.
 CASES = "Cases"
@@ -58,6 +61,23 @@ class Group(TyperGroup):
     """Commands below one name, with the same help."""
 
     format_help = _write_page
+
+
+class App(typer.Typer):
+    """One command or, if it says what it is for, a group of commands. Each example is a line of help."""
+
+    def __init__(self, says: str = "", *examples: str) -> None:
+        group: dict[str, Any] = {}
+        if says:
+            # Without a callback, Typer would turn a group of a single command into that command.
+            group = {"cls": Group, "no_args_is_help": True, "callback": lambda: None}
+        super().__init__(
+            add_completion=False, pretty_exceptions_enable=False, help=says, epilog="\n".join(examples), **group
+        )
+
+    def with_examples(self, *examples: str, name: str | None = None, cls: type[Command] = Command) -> Callable[[F], F]:
+        """Return a decorator that makes a function a command."""
+        return self.command(name=name, cls=cls, epilog="\n".join(examples))
 
 
 def _sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:

@@ -1,10 +1,11 @@
 """Shows results: found figures as a file, as JSON or on the terminal, and notes about what they leave out."""
 
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pathway_local.cli.export_note import note_export
 from pathway_local.cli.terminal import data, notice, print_json, table, talk
+from pathway_local.results.export import record_export
 from pathway_local.results.figure_row import Figured, write_figures
 from pathway_local.results.kept_column import cases_without
 from pathway_local.results.views.view import Remarks, View
@@ -27,7 +28,7 @@ def write_and_show(
     if out:
         write_figures(out, found, force=force)
         note_export(run, out)
-        talk.print(f"written: {out}")
+        talk.say(f"written: {out}")
     if as_json:
         print_json([{**each.as_json(), **said.as_json()} for each, said in zip(found, remarks, strict=True)])
     else:
@@ -43,12 +44,18 @@ def draw(*views: View) -> None:
         for each in view.tables:
             data.print(table(each.title, each.heads, each.rows, left=each.words))
         for line in (*view.footnotes, *view.remarks.lines()):
-            data.print(line, soft_wrap=True)
+            data.say(line)
         readings |= view.remarks.readings
     if readings:
-        data.print("\nHow to read the figures:")
+        data.say("\nHow to read the figures:")
     for reading in readings.values():
-        data.print(reading, soft_wrap=True)
+        data.say(reading)
+
+
+def note_export(run: Path, out: Path) -> None:
+    """Record in the run's audit trail that this command wrote `out`, or tell the user that it can't be recorded."""
+    if not record_export(run, out, sys.argv):
+        notice(f"{run} is read-only, so its audit trail does not record this export")
 
 
 def tell_empty(run: RunFile, *columns: str) -> None:
