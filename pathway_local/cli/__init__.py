@@ -39,7 +39,7 @@ MODULES = {"import": "imports"}
 
 
 class _Commands(Group):
-    """Imports a command's module only when it runs, so that help appears at once."""
+    """Imports a command's module only when the command runs, so that help appears at once."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)

@@ -50,7 +50,7 @@ def _row(entry: TrailEntry) -> list[str]:
 
 
 def _what(entry: TrailEntry) -> str:
-    """The most important facts in a few words; --json prints all."""
+    """Return the most important facts in a few words; --json prints all."""
     facts = entry.facts
     command = facts.get("command")
     if isinstance(command, list):

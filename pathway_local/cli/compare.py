@@ -54,7 +54,7 @@ def compare(
 
 
 def _sides(between: str) -> tuple[str, str, str]:
-    """Column and both values. Raises UsageError."""
+    """Return the column and both values. Raises UsageError."""
     column, _, values = between.partition("=")
     names = [name.strip() for name in values.split(",")]
     if not column or len(names) != 2 or not all(names) or names[0] == names[1]:

@@ -1,4 +1,4 @@
-"""Shows results: found figures as a file, as JSON or on the terminal, and notes about what they leave out."""
+"""Shows results as a file, as JSON or on the terminal, with notes about what they leave out."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ def write_and_show(
 
 
 def draw(*views: View) -> None:
-    """Print the tables of each view and what to say below them; how to read the figures comes once, at the end."""
+    """Print the tables and remarks of each view; how to read the figures comes once, at the end."""
     readings: dict[str, str] = {}
     for place, view in enumerate(views):
         if place:
@@ -59,7 +59,7 @@ def note_export(run: Path, out: Path) -> None:
 
 
 def tell_empty(run: RunFile, *columns: str) -> None:
-    """Tell how many cases lack one of these columns, which counts as empty there. UsageError if all lack it."""
+    """Print how many cases lack one of these columns, which counts as empty there. UsageError if all lack it."""
     for column in filter(None, dict.fromkeys(columns)):
         if count := cases_without(run, column):
             lacking = "one case has" if count == 1 else f"{count:,} cases have"
@@ -68,7 +68,7 @@ def tell_empty(run: RunFile, *columns: str) -> None:
 
 
 def rubrics_with(run: RunFile, rubric: str | None, raters: Sequence[str]) -> list[Rubric]:
-    """The rubrics, or the named one, under which all these raters have rated; a note says which are left out."""
+    """Return the rubrics, or the named one, under which all these raters have rated; notes name those left out."""
     rated, others = rubrics_rated_by(run, rubric, raters)
     for name, missing in others.items():
         notice(f"{name} is left out: {missing} has not rated under it")

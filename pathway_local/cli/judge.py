@@ -169,7 +169,7 @@ def judge(
 
 
 def _check(ctx: typer.Context, plan: Plan, out: Path | None, *, force: bool) -> None:
-    """Refuse what can't go well, before any work. Raises UsageError, OutputExists."""
+    """Raise UsageError or OutputExists for a plan that can't succeed, before any work."""
     if out is not None:
         # The same command must be able to continue, so it may replace what it wrote itself.
         check_table(out, force=force or is_judges_own(plan.run, out))

@@ -12,7 +12,6 @@ from pathway_local.cli.options import AsJson, Models
 from pathway_local.cli.terminal import INTERRUPTED, data, notice, print_json, table, talk
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_card import JudgeCard, facts, judge_card, judge_cards
-from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.memory import Fit, Gpu, advice, case_formula, fits
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.system.machine import GB, this_machine
@@ -60,17 +59,20 @@ def show(name: Name, models: Models = None, as_json: AsJson = False) -> None:
         return
     spec = card.spec
     data.print(table(spec.name, ["key", "value"], [[key, text] for key, text in facts(spec).items()], left=2))
-    rows = [[f"{spec.name}:{name}", *_variant(spec, name)] for name in spec.variants]
+    rows = [
+        [
+            f"{spec.name}:{name}",
+            each.source,
+            each.precision,
+            f"{each.weights_gb:.1f}" if each.weights_gb else "–",
+            each.notes,
+        ]
+        for name, each in spec.variants.items()
+    ]
     if rows:
         data.print(table("Variants", ["judge", "source", "precision", "GB", "notes"], rows, left=5))
     for line in _remarks(card):
         data.say(line)
-
-
-def _variant(spec: JudgeSpec, name: str) -> list[str]:
-    variant = spec.variants[name]
-    size = f"{variant.weights_gb:.1f}" if variant.weights_gb else "–"
-    return [variant.source, variant.precision, size, variant.notes]
 
 
 def _remarks(card: JudgeCard) -> list[str]:

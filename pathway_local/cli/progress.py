@@ -91,7 +91,7 @@ class JobProgress:
 
 @contextmanager
 def listening(progress: JobProgress) -> Iterator[None]:
-    """The first SIGINT, SIGTERM or SIGHUP asks the job to end; the second ends it at once."""
+    """End the job in the block cleanly at the first SIGINT, SIGTERM or SIGHUP, and at once at the second."""
 
     def heard(number: int, _: FrameType | None) -> None:
         if progress.signal:

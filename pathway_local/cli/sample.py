@@ -30,7 +30,7 @@ def sample(
     seed: Annotated[int, option("N", "The same seed draws the same cases; a larger --n adds to them.", CASES, min=0)],
     strata: Annotated[str, option("COLUMN", "Draw from each value of this column by its share.", CASES)] = "",
     rater: Annotated[
-        list[str], option("NAME", "Evaluator who gets a sheet in an order of their own; repeat for more.", RATERS)
+        list[str], option("NAME", "Evaluator who gets a separate sheet, shuffled anew; repeat for more.", RATERS)
     ] = [],  # noqa: B006
     rubric: RubricIfSeveral = None,
     id_column: IdColumn = None,

@@ -36,7 +36,7 @@ def summary(
 
 
 def show(found: Summary) -> None:
-    """Print a table of the scores, the levels' names, and what there is to be careful about."""
+    """Print a table of the scores, the levels' names, and warnings."""
     if found.groups:
         draw(summary_view(found))
     elif not found.hidden:

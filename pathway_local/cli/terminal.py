@@ -119,7 +119,7 @@ def notice(message: str) -> None:
 
 
 def tell_fault(error: BaseException) -> None:
-    """Print one line for the user, and the innermost places for whoever fixes it."""
+    """Print one line for the user, and the innermost places in the code for the developer."""
     talk.say(f"fault: pathway-local {__version__} failed ({type(error).__name__})", "bold red")
     for frame in traceback.extract_tb(error.__traceback__)[-_FRAMES:]:
         talk.say(f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}", indent=7)
