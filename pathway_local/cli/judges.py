@@ -12,6 +12,7 @@ from pathway_local.cli.options import AsJson, Models
 from pathway_local.cli.terminal import INTERRUPTED, data, notice, print_json, table, talk
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_card import JudgeCard, facts, judge_card, judge_cards
+from pathway_local.judges.judge_spec import JudgeSpec, Variant
 from pathway_local.judges.memory import Fit, Gpu, advice, case_formula, fits
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.system.machine import GB, this_machine
@@ -46,8 +47,12 @@ def _row(card: JudgeCard) -> list[str]:
         card.fits,
         f"{size.total:g}{active}" if size else "–",
         f"{spec.context:,}" if spec.context else "–",
-        f"{spec.weights_gb:.1f}" if spec.weights_gb else "–",
+        _gigabytes(spec),
     ]
+
+
+def _gigabytes(weighed: JudgeSpec | Variant) -> str:
+    return f"{weighed.weights_gb:.1f}" if weighed.weights_gb else "–"
 
 
 @app.with_examples("pathway-local judges show qwen3-8b", "pathway-local judges show /models/my-judge")
@@ -60,13 +65,7 @@ def show(name: Name, models: Models = None, as_json: AsJson = False) -> None:
     spec = card.spec
     data.print(table(spec.name, ["key", "value"], [[key, text] for key, text in facts(spec).items()], left=2))
     rows = [
-        [
-            f"{spec.name}:{name}",
-            each.source,
-            each.precision,
-            f"{each.weights_gb:.1f}" if each.weights_gb else "–",
-            each.notes,
-        ]
+        [f"{spec.name}:{name}", each.source, each.precision, _gigabytes(each), each.notes]
         for name, each in spec.variants.items()
     ]
     if rows:
