@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.judging.loop import Tally
 from pathway_local.system.private_process import STOPPING, heeded_of
+from pathway_local.system.visible import visible
 
 PLAIN_SECONDS = 10.0
 """Seconds between two lines of progress without a terminal."""
@@ -44,7 +45,7 @@ class JobProgress:
             )
             self._bar = Progress(*columns, TimeRemainingColumn(), console=talk, transient=False)
             self._bar.start()
-            self._bar.add_task(rater, total=total, figures="")
+            self._bar.add_task(visible(rater), total=total, figures="")
 
     def ready(self) -> None:
         """Measure the pace from now on, without the time for loading."""
