@@ -307,8 +307,8 @@ def trials(folder: Path, inputs: int, seed: int) -> Iterator[tuple[str, Ended]]:
     os.environ |= {name: str(folder / "home") for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "HF_HUB_CACHE")}
     files = kinds(folder)
     whole = (folder / "whole.run").read_bytes()
-    for number in range(inputs):
-        rng = random.Random(seed + number)
+    for number in range(seed, seed + inputs):
+        rng = random.Random(number)
         name = list(files)[number % len(files)]
         kind = files[name]
         path = folder / f"input{kind.suffix}"
@@ -320,7 +320,7 @@ def trials(folder: Path, inputs: int, seed: int) -> Iterator[tuple[str, Ended]]:
                 left.unlink()
         (folder / "whole.run").write_bytes(whole)
         command = rng.choice(kind.commands).format(path.name, suffix=kind.suffix).split()
-        yield f"{seed + number}: {name}: {' '.join(command)}", end_of(command, folder)
+        yield f"{number}: {name}: {' '.join(command)}", end_of(command, folder)
 
 
 def tell(inputs: int, seed: int) -> int:
