@@ -32,6 +32,9 @@ def test_a_command_and_a_path_stay_in_one_piece() -> None:
     path = "/a/path/without/blanks/that/is/longer/than/the/terminal/is/wide.csv"
     assert command in _said(f"anyone can read the file, so: {command}", terminal=True)
     assert f"`{command}`" in _said(f"anyone can read it. Run `{command}` to prevent that.", terminal=True)
+    maps = "--map question=COLUMN --map 'ideal_answer=gold answer'"
+    shown = _said(f"For example: {maps}. The file has many other columns that could be read.", terminal=True)
+    assert f"{maps}. The file" not in shown and maps in shown
     assert path in _said(f"anyone can read the file {path} and others", terminal=True)
 
 

@@ -34,7 +34,10 @@ FAULT = 70
 
 _FRAMES = 3
 # Commands in messages: in backquotes, or at the end after a colon.
-_COMMAND = re.compile(r"`[^`\n]*`|(?:^|(?<=[:→] ))(?:pathway-local|chmod|jq|nvidia-modprobe|rm|unset|--map) .*$")
+_MAP = r"--map (?:'[^']*'|\S+)"
+_COMMAND = re.compile(
+    rf"`[^`\n]*`|{_MAP}(?: {_MAP})*|(?:^|(?<=[:→] ))(?:pathway-local|chmod|jq|nvidia-modprobe|rm|unset) .*$"
+)
 
 MIN_GROUP = 10
 """Tables leave out groups of fewer cases: the figures of a few may reveal what one of them got."""
