@@ -138,7 +138,7 @@ def test_cases_that_were_given_away_by_row_number_keep_it(desk: Desk, begun: str
     for more in (("--id", "nr"), ("--id", "nr", "--pseudonyms", "key")):
         Pseudonyms.made(desk.work / "key") if "key" in more else None
         refused = desk.typed(*desk.judging(cases, *more), code=4).stderr
-        assert "its cases have row numbers as ids, these have ids of their own" in refused
+        assert "its cases have row numbers as ids, these have ids from a column" in refused
     assert (desk.work / "may.run").read_bytes() == before
     desk.typed(*desk.judging(cases))
 

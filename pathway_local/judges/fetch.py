@@ -131,9 +131,13 @@ def explained(spec: JudgeSpec, folder: Path, error: BaseException) -> WeightsMis
     chain = list(_chain(error))
     name = f"judge {spec.name!r}"
     again = f"`pathway-local judges fetch {spec.name}` again"
+    account = (
+        "check that HF_TOKEN belongs to that account" if "HF_TOKEN" in os.environ else "log in with `hf auth login`"
+    )
     for each in chain:
         if isinstance(each, GatedRepoError):
-            return WeightsMissing(f"{name}: {spec.source} is gated, and this account has no access", _gate(again))
+            said = f"{name}: {spec.source} is gated, and this account has no access"
+            return WeightsMissing(said, f"Accept its terms on its hub page, {account}, and run {again}.")
         if isinstance(each, RevisionNotFoundError):
             said = f"{name}: {spec.source} has no revision {spec.revision}"
             return WeightsMissing(said, "Correct the entry's revision, or leave it out.")
@@ -153,12 +157,6 @@ def explained(spec: JudgeSpec, folder: Path, error: BaseException) -> WeightsMis
             return WeightsMissing(said, f"Wait a while, then run {again}{_KEPT}.")
     said = f"{name}: the model hub can't be reached ({type(chain[-1]).__name__})"
     return WeightsMissing(said, f"Check the network and its proxy, then run {again}{_KEPT}. {_STAGE}")
-
-
-def _gate(again: str) -> str:
-    token = "HF_TOKEN" if "HF_TOKEN" in os.environ else "`hf auth login`"
-    logged = f"check that {token} belongs to that account" if "HF_TOKEN" in os.environ else f"log in with {token}"
-    return f"Accept its terms on its hub page, {logged}, and run {again}."
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -324,8 +324,8 @@ class RunFile:
         """Delete raters without outcomes, so that a changed one may replace them; raise RaterChanged for others."""
         query = f"SELECT 1 FROM raters JOIN outcomes ON rater_id = raters.id WHERE raters.{column} = ? LIMIT 1"
         if self._db.rows(query, value):
-            hint = "Undo that change, name another run file, or give the changed one another name"
-            raise RaterChanged(f"{self.path}: it holds outcomes {what}", f"{hint} (a judge's is its --rater).")
+            hint = "Undo that change, name another run file, or give it another name (for a judge: --rater NAME)."
+            raise RaterChanged(f"{self.path}: it holds outcomes {what}", hint)
         self._db.execute(f"DELETE FROM raters WHERE {column} = ?", (value,))
 
     def _store_cases(self, cases: Sequence[CaseRef], keep: Collection[str] | None) -> dict[str, int]:
@@ -364,7 +364,7 @@ class RunFile:
         """Raise RunFileError if this run's cases have the other kind of ids."""
         if self.numbered in (None, numbered):
             return
-        kinds = ("ids of their own", "row numbers as ids")
+        kinds = ("ids from a column", "row numbers as ids")
         raise RunFileError(
             f"{self.path}: its cases have {kinds[bool(self.numbered)]}, these have {kinds[numbered]}",
             "Name the id column as before, or name another run file.",
