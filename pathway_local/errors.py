@@ -13,7 +13,7 @@ PathwayError                 a line says what is wrong, a hint says what to do
 ├── RatingsError             exit 3: a file of ratings does not fit the run; names the lines
 ├── RunFileError             exit 4: a run file can't be used
 │   ├── RunLocked            another process writes to it
-│   ├── RunDamaged           it is damaged, or no run file
+│   ├── RunDamaged           it is damaged, or not a run file
 │   ├── TrailChanged         somebody changed its audit trail
 │   ├── ContentChanged       somebody changed its outcomes
 │   └── RaterChanged         it holds verdicts of another rater with this name
@@ -123,7 +123,7 @@ class RunLocked(RunFileError):
 
 
 class RunDamaged(RunFileError):
-    """The run file is damaged, or the file is no run file."""
+    """The run file is damaged, or the file is not a run."""
 
 
 class TrailChanged(RunFileError):

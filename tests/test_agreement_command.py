@@ -303,7 +303,7 @@ def test_labels_that_are_no_sample_are_refused_or_told(run: Run, tmp_path: Path)
             Inclusion(case.id, fingerprint(made.key, TINY.texts_of(case)), case.row, False, 0, 0.5, place < 20)
             for place, case in enumerate(rows[:36])
         ]
-        store_sample(made, made.begin_job(["sample"], {}), Sample(0, "tiny", 1, "", 36, 20), drawn)
+        store_sample(made, made.jobs.begin(["sample"], {}), Sample(0, "tiny", 1, "", 36, 20), drawn)
     shown = run("calibrate", path, "--against", "ann", "--judge", "demo")
     assert "10 labels are left out: their cases are not in the sample" in shown.words
     assert "4 cases are left out: the sample was not drawn from them" in shown.words
@@ -312,7 +312,7 @@ def test_labels_that_are_no_sample_are_refused_or_told(run: Run, tmp_path: Path)
     assert run("calibrate", path, "--against", "nobody").code == 2
     with RunFile.open(path) as again:
         later = [Inclusion(each.case_id, each.case_hash, each.row, False, 0, 0.5, not each.drawn) for each in drawn]
-        store_sample(again, again.begin_job(["sample"], {}), Sample(0, "tiny", 2, "", 36, 16), later)
+        store_sample(again, again.jobs.begin(["sample"], {}), Sample(0, "tiny", 2, "", 36, 16), later)
     (found,) = json.loads(run("calibrate", path, "--against", "ann", "--json").out)
     assert found["sample"]["seed"] == 1
 

@@ -24,9 +24,9 @@ def run(tmp_path: Path) -> Iterator[RunFile]:
     run, _ = new_run(tmp_path / "may.run")
     with run:
         for number in range(3):
-            job = run.begin_job(["pathway-local", "judge"], {"cases": {"file": "a.csv", "sha256": f"{number:064}"}})
-            run.learn(job, {"engine": {"seal": "namespace+filter"}})
-            run.end_job(job, "done", {"judged": number})
+            job = run.jobs.begin(["pathway-local", "judge"], {"cases": {"file": "a.csv", "sha256": f"{number:064}"}})
+            run.jobs.learn(job, {"engine": {"seal": "namespace+filter"}})
+            run.jobs.end(job, "done", {"judged": number})
         yield run
 
 
@@ -60,7 +60,7 @@ def test_jobs_leave_entries_that_say_who_when_and_what(run: RunFile) -> None:
     assert entries[0].facts["cases"] == {"file": "a.csv", "sha256": "0" * 64}
     assert {"job": 3, "status": "done", "judged": 2}.items() <= entries[8].facts.items()
     assert trail(run).check() == 0
-    assert run.jobs()[0].facts["engine"] == {"seal": "namespace+filter"}
+    assert run.jobs.all()[0].facts["engine"] == {"seal": "namespace+filter"}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_rewritten_trail_is_found_by_a_head_that_was_kept(run: RunFile) -> Non
     kept = trail(run).head()
     assert trail(run).check(kept) == 0
     assert trail(run).check(kept[:12]) == 0
-    run.end_job(run.begin_job(["import"], {}), "done", {})
+    run.jobs.end(run.jobs.begin(["import"], {}), "done", {})
     assert trail(run).check(kept) == 2
     run.close()
     db = without_triggers(run.path)
@@ -154,7 +154,7 @@ print(note(Path(sys.argv[1]), "export", file_facts(Path(sys.argv[2]))))
             break
         run.commit()
     assert other.communicate(timeout=60)[0] == "True\n"
-    run.end_job(run.begin_job(["judge"], {}), "done", {})
+    run.jobs.end(run.jobs.begin(["judge"], {}), "done", {})
     assert [entry.event for entry in trail(run).entries()][-3:] == ["export", "job begins", "job ends"]
     assert trail(run).entries()[-3].facts == file_facts(tmp_path / "out.csv")
     assert trail(run).check() == 0

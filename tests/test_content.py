@@ -25,12 +25,12 @@ def path(tmp_path: Path) -> Path:
     """A run with verdicts, failures and a superseded verdict, whose job has ended."""
     run, rater = new_run(tmp_path / "may.run")
     with run:
-        job = run.begin_job(["judge"], {})
+        job = run.jobs.begin(["judge"], {})
         for number in range(COUNT):
             outcome = Failure("engine-error", "it died") if number % 7 == 0 else VERDICT
             run.put(rater, case(f"c{number}", number), outcome)
         run.put(rater, case("c1", 1, hash="changed"), VERDICT)
-        run.end_job(job, "done", {})
+        run.jobs.end(job, "done", {})
     return tmp_path / "may.run"
 
 
@@ -81,7 +81,7 @@ def test_a_change_by_hand_is_told_until_the_end_of_the_trail(path: Path, stateme
         told(path)
     # A later job finds what it finds, and does not make it right.
     with RunFile.open(path) as run:
-        run.end_job(run.begin_job(["judge"], {}), "done", {})
+        run.jobs.end(run.jobs.begin(["judge"], {}), "done", {})
     with pytest.raises(ContentChanged, match="between entries 2 and 3"):
         told(path)
 
@@ -101,12 +101,12 @@ def test_a_text_can_not_move_from_one_column_to_the_next(path: Path, run: RunFil
 
 
 def test_a_job_that_was_killed_is_told_as_that(path: Path, run: RunFile) -> None:
-    run.begin_job(["judge"], {})
+    run.jobs.begin(["judge"], {})
     run.put(1, case("late", 999), VERDICT)
     run.close()
     assert told(path) == "job 2 has not ended: its outcomes since are not covered"
     with RunFile.open(path) as again:
-        again.end_job(again.begin_job(["judge"], {}), "done", {})
+        again.jobs.end(again.jobs.begin(["judge"], {}), "done", {})
     assert told(path) == ""
 
 
@@ -120,7 +120,7 @@ def test_what_comes_before_a_job_begins_is_no_change(path: Path, run: RunFile) -
         again.add_rubric("gold", "Compare them.")
         with pytest.raises(RaterChanged):
             again.add_rater(Rater(RATER.name, "judge", "grounded", {"other": 1}))
-        again.end_job(again.begin_job(["judge"], {}), "done", {})
+        again.jobs.end(again.jobs.begin(["judge"], {}), "done", {})
     assert told(path) == ""
 
 
@@ -182,5 +182,5 @@ def test_the_command_tells_a_change_in_the_scores(tmp_path: Path, tiny_judge: Pa
     assert "its outcomes are not those of entry 3 of its audit trail" in changed
     assert "not those of entry 3" in desk.typed("doctor", "may.run", "--models", "models.yaml", code=5).stdout
     with RunFile.open(desk.work / "killed.run") as run:
-        run.begin_job(["judge"], {})
+        run.jobs.begin(["judge"], {})
     assert "job 2 has not ended" in desk.typed("audit", "killed.run").stderr

@@ -137,9 +137,9 @@ def test_paths_that_hold_no_run(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "it is empty"),
-        (b"case,score\na,5\n" * 300, "it is no run file"),
-        (b"SQLite format 3\0", "it is no run file"),
-        (b"\0" * 8192, "it is no run file"),
+        (b"case,score\na,5\n" * 300, "it is not a run file"),
+        (b"SQLite format 3\0", "it is not a run file"),
+        (b"\0" * 8192, "it is not a run file"),
     ],
 )
 def test_a_file_of_another_kind(path: Path, content: bytes, message: str) -> None:
@@ -156,7 +156,7 @@ def test_a_database_of_another_program_is_left_as_it_is(path: Path) -> None:
     db.execute("CREATE TABLE notes (text)")
     db.close()
     before = path.read_bytes()
-    with pytest.raises(RunDamaged, match="no run file"):
+    with pytest.raises(RunDamaged, match="not a run"):
         RunFile.open(path)
     assert path.read_bytes() == before
 
@@ -164,7 +164,7 @@ def test_a_database_of_another_program_is_left_as_it_is(path: Path) -> None:
 def read_all(path: Path) -> int:
     with RunFile.read(path) as reader:
         reader.rubrics()
-        reader.jobs()
+        reader.jobs.all()
         reader.judged(1, ["c1", "c2"])
         return len(list(reader.records()))
 
@@ -230,13 +230,13 @@ def test_an_error_never_quotes_what_is_stored(path: Path, run: RunFile) -> None:
         ("UPDATE cases SET metadata = '{'", lambda run: list(run.records())),
         ("UPDATE rubrics SET text = 'Judge them.'", RunFile.rubrics),
         ("UPDATE raters SET spec = '{}'", RunFile.raters),
-        ("UPDATE jobs SET facts = 'x'", RunFile.jobs),
+        ("UPDATE jobs SET facts = 'x'", lambda run: run.jobs.all()),
         ("UPDATE run SET key = x'00'", RunFile.close),
         ("DROP TABLE cases", RunFile.close),
     ],
 )
 def test_stored_values_that_were_changed_are_recognised(path: Path, run: RunFile, change: str, look: object) -> None:
-    run.begin_job(["judge"], {})
+    run.jobs.begin(["judge"], {})
     run.put(1, case("a"), VERDICT)
     run.close()
     db = sqlite3.connect(path)

@@ -160,7 +160,7 @@ def test_the_file_holds_no_case_id_and_the_run_keeps_the_map(run: Path) -> None:
     assert "student" not in sent
     assert "staff" not in (run.parent / "requests.jsonl").read_text()
     with RunFile.read(run) as read:
-        job = read.jobs()[-1]
+        job = read.jobs.all()[-1]
         assert job.counts == {"cases": 12, "characters": 580}
         said = job.facts["hosted_export"]
         assert isinstance(said, dict)

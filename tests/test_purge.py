@@ -34,7 +34,7 @@ def path(tmp_path: Path) -> Path:
             run.commit()
         rubric = load_rubric("groundedness")
         run.add_rubric(rubric.name, rubric.text)
-        job = run.begin_job(["hosted"], {})
+        job = run.jobs.begin(["hosted"], {})
         given = Case(f"{ID}0", dict.fromkeys(rubric.inputs, "y"))
         store_handouts(run, job, [hand_out(run.key, rubric, given, "somebody")])
     return tmp_path / "may.run"
@@ -94,7 +94,7 @@ def test_a_name_in_a_command_is_not_kept(tmp_path: Path, tiny_judge: Path) -> No
     path = desk.work / "may.run"
     assert SECRET.encode() not in path.read_bytes()
     with RunFile.read(path) as run:
-        said = [" ".join(job.command) for job in run.jobs()]
+        said = [" ".join(job.command) for job in run.jobs.all()]
         assert ["--only student=[left out]" in said[0], "--only=student=[left out]" in said[1]] == [True, True]
         assert "--only 2" in said[2]
     with RunFile.open(path) as run, run.database.writing():  # as an earlier release kept it
@@ -104,7 +104,7 @@ def test_a_name_in_a_command_is_not_kept(tmp_path: Path, tiny_judge: Path) -> No
     assert "exported from this run: a.jsonl, b.jsonl, c.jsonl" in told
     assert SECRET.encode() not in path.read_bytes()
     with RunFile.read(path) as run:
-        assert [job.command for job in run.jobs()] == [()] * 3
+        assert [job.command for job in run.jobs.all()] == [()] * 3
     desk.typed("audit", "may.run")
 
 

@@ -53,10 +53,10 @@ def load(run: RunFile, path: Path, rater: str | None = None, kind: str = "human"
 
 def refused(run: RunFile, path: Path, rater: str | None = "Ann", **options: object) -> PathwayError:
     """The error of an import that must leave the run as it was."""
-    before = ([*run.records()], run.raters(), run.jobs())
+    before = ([*run.records()], run.raters(), run.jobs.all())
     with pytest.raises(PathwayError) as caught:
         load(run, path, rater, **options)
-    assert ([*run.records()], run.raters(), run.jobs()) == before
+    assert ([*run.records()], run.raters(), run.jobs.all()) == before
     return caught.value
 
 
@@ -75,7 +75,7 @@ def test_one_raters_sheet(run: RunFile, tmp_path: Path, name: str) -> None:
     assert outcome(run, "Ann", "s-2").fields == {"notes": "fine", "reason": "it is"}
     assert (found.rubric, found.blanks, found.raters[0].verdicts) == ("tiny", 1, 3)
     assert [rater.kind for _, rater in run.raters()] == ["judge", "human"]
-    assert run.jobs()[-1].status == "done"
+    assert run.jobs.all()[-1].status == "done"
 
 
 def test_a_long_sheet_names_its_raters(run: RunFile, tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_a_failing_disk_leaves_nothing_half_imported(
     run: RunFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = table(tmp_path, [["id", "score"], *([name, 4] for name in IDS)])
-    before = ([*run.records()], run.raters(), run.jobs())
+    before = ([*run.records()], run.raters(), run.jobs.all())
     put, calls = RunFile.put, 0
 
     def failing(*arguments: object, **options: object) -> None:
@@ -245,7 +245,7 @@ def test_a_failing_disk_leaves_nothing_half_imported(
     with pytest.raises(RunFileError):
         load(run, path, "Ann")
     monkeypatch.undo()
-    assert ([*run.records()], run.raters(), run.jobs()) == before
+    assert ([*run.records()], run.raters(), run.jobs.all()) == before
     load(run, path, "Ann")
     assert len(scores_of(run, "Ann")) == 4
 
@@ -396,7 +396,7 @@ def test_raw_replies_in_a_table(two: RunFile, tmp_path: Path) -> None:
 def test_handed_out_ids_bring_rubric_texts_and_echoes(two: RunFile, tmp_path: Path) -> None:
     two.add_rubric(TINY.name, TINY.text)
     handouts = [hand_out(two.key, TWO, case, "openai gpt") for case in cases(TWO)[:2]]
-    store_handouts(two, two.begin_job(["x"], {}), handouts)
+    store_handouts(two, two.jobs.begin(["x"], {}), handouts)
     replies = [{"fq_id": "the fq_id of s-1", "clear": 1, "right": 2, "why": "a"}] * 2
     lines = [chat(item.custom_id, json.dumps(reply)) for item, reply in zip(handouts, replies, strict=True)]
     found = load(two, write_lines(tmp_path / "out.jsonl", lines), "gpt", "hosted")

@@ -204,13 +204,13 @@ def _checkpoint(spec: JudgeSpec, judge: str, precision: str, weights_gb: float |
 
 
 def fit(checkpoint: Checkpoint, architecture: Architecture, gpu: Gpu, tokens: int, kv_bytes: int = 2) -> Fit:
-    """How weights and cases of `tokens` tokens (prompt and reply) fit on a GPU."""
+    """Return how weights and cases of `tokens` tokens (prompt and reply) fit on a GPU."""
     per_case = case_bytes(architecture, tokens, kv_bytes)
     return Fit(checkpoint, gpu, tokens, per_case, gpu.usable - checkpoint.weights)
 
 
 def fits(spec: JudgeSpec, gpu: Gpu, prompt: int, verdict: int, kv_bytes: int = 2) -> list[Fit]:
-    """How a judge's checkpoints fit on a GPU, its own first. Raises UsageError if its size is unknown."""
+    """Return how a judge's checkpoints fit on a GPU, its own first. Raises UsageError if its size is unknown."""
     if spec.architecture is None or not (found := checkpoints(spec)):
         hint = (
             "Copy its folder to this machine, or put its layers, kv_heads, head_size and weights_gb into models.yaml."

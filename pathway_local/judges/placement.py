@@ -1,5 +1,6 @@
 """Decides where a judge runs on this machine, and whether it fits there."""
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -213,17 +214,9 @@ def _context(spec: JudgeSpec, shape: Architecture, left: float, number: int, *, 
 
     def longest(room: float) -> int:
         most = spec.context or SURE_CONTEXT
-        return _longest(shape, most, room, number) if on_gpu else min(most, cpu_context(shape, room, number))
+        if not on_gpu:
+            return min(most, cpu_context(shape, room, number))
+        # By bisection: memory comes in pages, so the formula of a case has no inverse.
+        return max(0, bisect_right(range(most + 1), room, key=lambda tokens: case_bytes(shape, tokens, number)) - 1)
 
     return max(min(longest(left), SURE_CONTEXT), longest(left / 2))
-
-
-def _longest(shape: Architecture, most: int, left: float, number: int) -> int:
-    """Return the longest case in tokens, up to `most`, that `left` bytes hold; by bisection, since pages make steps."""
-    if case_bytes(shape, most, number) <= left:
-        return most
-    low, high = 0, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if case_bytes(shape, middle, number) <= left else (low, middle)
-    return low

@@ -37,7 +37,7 @@ _hashes: dict[tuple[Path, int, int], str] = {}
 
 
 def is_hub_id(source: str) -> bool:
-    """Whether a source names a repository of the model hub: `owner/name`."""
+    """Return whether a source names a repository of the model hub: `owner/name`."""
     return _HUB_ID.fullmatch(source) is not None and ".." not in source
 
 
@@ -67,7 +67,10 @@ def find_folder(name: str, source: str, revision: str | None = None) -> Path:
             raise WeightsMissing(f"judge {name!r}: this installation lacks its weights", "Reinstall pathway-local.")
         return folder
     if not is_hub_id(source):
-        return _existing(local_path(source), name, "Correct the entry's source, " + _STAGE)
+        folder = local_path(source)
+        if not is_folder(folder):
+            raise WeightsMissing(f"judge {name!r}: no folder {folder}", f"Correct the entry's source, {_STAGE}")
+        return folder.resolve()
     own = models_home() / name.replace(":", "-")
     if own.is_dir():
         return own
@@ -88,17 +91,11 @@ def local_path(text: str) -> Path:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder exists; False for a name that no file system accepts."""
+    """Return whether a folder exists; False for a name that no file system accepts."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
         return False
-
-
-def _existing(folder: Path, name: str, hint: str) -> Path:
-    if is_folder(folder):
-        return folder.resolve()
-    raise WeightsMissing(f"judge {name!r}: no folder {folder}", hint)
 
 
 def _commit(cached: Path, revision: str | None) -> str | None:

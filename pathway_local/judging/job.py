@@ -101,7 +101,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         if not plan.texts:
             run.set_setting(TEXTS, False)
         sha256 = cases.sha256()
-        job_id = run.begin_job(command, _job_facts(plan, sha256, raters))
+        job_id = run.jobs.begin(command, _job_facts(plan, sha256, raters))
         return _ScoringJob(run, job_id, plan, cases, sha256, watcher, loaded).judge(numbered)
 
 
@@ -126,12 +126,12 @@ class _ScoringJob:
                 tallies.append(self._judge_with_one_engine([pair for pair in raters if pair[1].engine_key == key]))
             status = "stopped" if self.watcher.stopped() else "done"
             if self._cases_have_changed():
-                self.run.learn(self.id, {"cases_changed": True})
+                self.run.jobs.learn(self.id, {"cases_changed": True})
                 self.watcher.notice(
                     f"{self.plan.cases.name} changed while it was judged: run the same command again to judge the rest"
                 )
         finally:
-            self.run.end_job(self.id, status, _counts(tallies))
+            self.run.jobs.end(self.id, status, _counts(tallies))
         return tallies
 
     def _cases_have_changed(self) -> bool:
@@ -164,7 +164,7 @@ class _ScoringJob:
         plan, watcher = self.plan, self.watcher
         engine = self.loaded.engine(kind, config, plan.seal, watcher.notice, watcher.stopped, plan.engine_log)
         facts: dict[str, Value] = dict(asdict(engine.facts))
-        self.run.learn(self.id, {"engine": {"judge": judge.name, **facts}})
+        self.run.jobs.learn(self.id, {"engine": {"judge": judge.name, **facts}})
         watcher.notice(f"{facts['engine']} {facts['version']} on {facts['device']}, sealed: {facts['seal']}")
         if caution := caution_about(engine.facts.seal, engine.facts.seal_limit):
             watcher.notice(caution)

@@ -82,7 +82,7 @@ class HostedRequests:
         run = self._given.begin()
         # The file gets its name last: a file with ids that the run does not know would be useless.
         with output_file(self.plan.out, force=self._force) as file, run.together():
-            job = run.begin_job(command, self._facts())
+            job = run.jobs.begin(command, self._facts())
             handouts: list[Handout] = []
             written = hashlib.sha256()
             for case in filter(self._selects, self._given):
@@ -96,8 +96,8 @@ class HostedRequests:
                 said = f"{self._given.file.path.name} changed while it was being read"
                 raise CasesError(said, "Run the command again.")
             store_handouts(run, job, handouts)
-            run.learn(job, {WRITTEN: {"file": self.plan.out.name, "sha256": written.hexdigest()}})
-            run.end_job(job, "done", {"cases": len(handouts), "characters": self.leaving.characters})
+            run.jobs.learn(job, {WRITTEN: {"file": self.plan.out.name, "sha256": written.hexdigest()}})
+            run.jobs.end(job, "done", {"cases": len(handouts), "characters": self.leaving.characters})
 
     def _selection(self) -> Callable[[Case], bool]:
         """Tells whether `only` selects a case. Raises UsageError."""

@@ -105,12 +105,12 @@ def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> I
     _refuse(file.path, reading.problems)
     counts = _count(raters, matched, new)
     with run.together():
-        job = run.begin_job(command, _facts(file, raters))
+        job = run.jobs.begin(command, _facts(file, raters))
         ids = {rater.name: run.add_rater(_with_model(run, rater, counts[rater.name])) for rater in raters}
         for item in new:
             rating, place = item.rating, item.place
             run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens)
-        run.end_job(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
+        run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
     notices = tuple(dict.fromkeys(reading.notices))
     return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices)
 

@@ -69,15 +69,15 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
         new = [case for case in chosen if case.id not in before]
         # The sheet gets its name last: a sheet with ids that the run does not know would be useless.
         with output_file(plan.out, force=force) as file, run.together():
-            job = run.begin_job(command, _facts(plan, given))
+            job = run.jobs.begin(command, _facts(plan, given))
             store_sample(run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), every)
             sheets = {rater: _rows(run, given, plan, rater, new, job) for rater in plan.raters or ("",)}
             with temporary_files_in(plan.out.parent):
                 cut = write_rating_sheet(file, given.rubric, sheets)
             file.seek(0)
             sha256 = hashlib.sha256(file.read()).hexdigest()
-            run.learn(job, {WRITTEN: {"file": plan.out.name, "sha256": sha256}})
-            run.end_job(job, "done", {"cases": len(ids), "drawn": plan.size, "in_sheet": len(new)})
+            run.jobs.learn(job, {WRITTEN: {"file": plan.out.name, "sha256": sha256}})
+            run.jobs.end(job, "done", {"cases": len(ids), "drawn": plan.size, "in_sheet": len(new)})
         return Drawn(len(ids), given.left_out, plan.size, len(before), len(new), len(set(strata)), cut)
 
 

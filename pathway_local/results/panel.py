@@ -67,9 +67,9 @@ def make_panel(
     votes = {rubric.name: _votes(run, rubric, members) for rubric in rubrics}
     with run.together():
         facts: dict[str, Value] = {"name": name, "of": list(members), "rule": rule}
-        job = run.begin_job(command, {"pathway_local": __version__, "panel": facts})
+        job = run.jobs.begin(command, {"pathway_local": __version__, "panel": facts})
         made = [_store(run, name, members, rule, rubric, votes[rubric.name]) for rubric in rubrics]
-        run.end_job(job, "done", {"judged": sum(each.verdicts for each in made)})
+        run.jobs.end(job, "done", {"judged": sum(each.verdicts for each in made)})
     return made
 
 

@@ -25,7 +25,7 @@ class _Table:
     """The rows and columns of a table that are hashed, in the order of a key that does not depend on the file's layout.
 
     Columns that a table got later are not hashed, so that hashes of old runs still match. A step of `migrations` that
-    changes hashed values would have to leave an entry with the new hash.
+    changes hashed values must leave an entry with the new hash.
     """
 
     name: str
@@ -34,7 +34,7 @@ class _Table:
     texts: tuple[str, ...]
 
     def query(self, where: str = "") -> str:
-        """The query of the rows: numbers as they are, texts as bytes, since decoding them takes longer than hashing."""
+        """Return a query for numbers as they are, and texts as bytes: decoding them takes longer than hashing."""
         columns = [*self.numbers, *(f"CAST({name} AS BLOB)" for name in self.texts)]
         return f"SELECT {', '.join(columns)} FROM {self.name} {where} ORDER BY {self.key}"
 
@@ -67,7 +67,7 @@ _OTHERS = (
 
 
 def content_hash(db: Database) -> str:
-    """The SHA-256 of outcomes, their raters, rubrics and cases, samples and handouts, as 64 hex digits.
+    """Return the SHA-256 of outcomes, their raters, rubrics and cases, samples and handouts, as 64 hex digits.
 
     Rows are streamed: a million outcomes take seconds and no memory.
     """
@@ -81,7 +81,7 @@ def content_hash(db: Database) -> str:
 
 
 def check_content(db: Database) -> str:
-    """Check the run's content against its audit trail; returns why no entry vouches for it, "" if one does.
+    """Check the run's content against its audit trail; return why no entry vouches for it, "" if one does.
 
     Raises ContentChanged. While another process may write, call it within `Database.snapshot`.
     """
@@ -104,7 +104,7 @@ def check_content(db: Database) -> str:
 
 
 def _add(whole: "hashlib._Hash", db: Database, table: _Table, where: str = "") -> set[int]:
-    """Hash a table's rows, with the length of each text before it; gives the values of the first column."""
+    """Hash a table's rows, with the length of each text before it; return the values of the first column."""
     firsts: set[int] = set()
     count = len(table.numbers)
     whole.update(table.name.encode())

@@ -148,7 +148,7 @@ MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES, AUDIT, STR
 
 
 def schema_version(db: sqlite3.Connection) -> int:
-    """The number of steps that a file has seen; 0 for a file that is no run file."""
+    """Return the number of steps that a file has seen; 0 for a file that is not a run."""
     ours = db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
     return int(db.execute("PRAGMA user_version").fetchone()[0]) if ours else 0
 

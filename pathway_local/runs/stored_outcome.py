@@ -13,12 +13,12 @@ COLUMNS = "scores, fields, marks, failure_kind, failure_message, source, source_
 
 
 def to_json(value: object) -> str:
-    """Compact JSON that can be stored. ValueError for a number that is not finite."""
+    """Return compact JSON that can be stored. Raises ValueError for a number that is not finite."""
     return storable(_ENCODE(value))
 
 
 def to_columns(outcome: Outcome) -> tuple[object, ...]:
-    """The values of `COLUMNS`.
+    """Return the values of `COLUMNS`.
 
     Scores are `{"NAME": {"value": 4, "probabilities": {"1": 0.02, …}}}`; a probability keeps seven digits.
     """
@@ -31,7 +31,7 @@ def to_columns(outcome: Outcome) -> tuple[object, ...]:
 
 
 def from_columns(columns: Sequence[Any]) -> Outcome:
-    """The outcome of these columns. ValueError, TypeError, LookupError or AttributeError for others."""
+    """Return the outcome of these columns. ValueError, TypeError, LookupError or AttributeError for invalid ones."""
     scores, fields, marks, kind, message, source, row, reason = columns
     if scores is None or fields is None or marks is None:
         return Failure(str(kind), str(message), str(source or ""), int(row or 0), str(reason or ""))
@@ -39,7 +39,7 @@ def from_columns(columns: Sequence[Any]) -> Outcome:
 
 
 def to_verdict(scores: str, fields: str, marks: str) -> Verdict:
-    """The verdict of the first three columns; errors as from `from_columns`."""
+    """Return the verdict of the first three columns; raises what `from_columns` raises."""
     by_name = {name: _score(values) for name, values in json.loads(scores).items()}
     return Verdict(by_name, json.loads(fields), tuple(json.loads(marks)))
 
@@ -55,5 +55,5 @@ def _score_values(score: Score) -> Mapping[str, object]:
 def _score(values: Mapping[str, object]) -> Score:
     value, probabilities = values["value"], values.get("probabilities", {})
     if not isinstance(value, int) or not isinstance(probabilities, dict):
-        raise TypeError("a stored score is no score")
+        raise TypeError("not a stored score")
     return Score(value, {int(each): float(share) for each, share in probabilities.items()})

@@ -48,7 +48,7 @@ def judge_samples(folder: Path, registry: Path | None, seal: Wanted = "auto") ->
             tallies = run_job(plan, Silent(), ["gpu-check", rubric], loaded)
             failures += sum(tally.failures.total() for tally in tallies)
             with RunFile.read(run) as read:
-                facts: dict[str, Any] = dict(read.jobs()[0].facts)
+                facts: dict[str, Any] = dict(read.jobs.all()[0].facts)
             engine = facts.get("engine") or engine
             [rater] = facts["raters"]
             weights, rubrics[rubric] = rater["weights"], rater["sha256"]

@@ -110,7 +110,7 @@ def _run(path: Path) -> Check:
         if state != "ok":
             return Check("run", "problem", "some of its pages are damaged", RESTORE)
         outcomes = run.database.rows("SELECT COUNT(*) FROM outcomes WHERE superseded = 0")[0][0]
-        jobs = run.jobs()
+        jobs = run.jobs.all()
         unended = sum(job.ended is None for job in jobs)
     found = f"whole; {outcomes:,} outcomes by {len(jobs)} commands"
     if unended:
