@@ -10,7 +10,7 @@ import pytest
 from benchmark.instant_engine import INSTANT, REPLY, register
 from benchmark.made_cases import write_cases
 from benchmark.own import measure_own
-from pathway_local.engines.engine import WINDOW
+from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.vllm import VLLM
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Silent, run_job
@@ -68,16 +68,16 @@ def test_a_context_is_estimated_while_no_engine_takes_memory(tmp_path: Path) -> 
         return EngineConfig(str(tmp_path), max_model_len=context)
 
     with EngineCache() as loaded:
-        assert loaded.context("scripted", config(9000), "auto", lambda: 700) == 700
+        assert loaded.load_plan("scripted", config(9000), "auto", lambda: LoadPlan(700)) == LoadPlan(700)
         engine = loaded.engine("scripted", config(700), "auto", print, lambda: False)
-        assert loaded.context("scripted", config(9000), "auto", lambda: 5) == 700
+        assert loaded.load_plan("scripted", config(9000), "auto", lambda: LoadPlan(5)) == LoadPlan(700)
         assert loaded.host is engine
 
-        def estimate() -> int:
+        def estimate() -> LoadPlan:
             assert loaded.host is None, "what it takes would be missing in the estimate"
-            return 6
+            return LoadPlan(6)
 
-        assert loaded.context("scripted", config(8000), "auto", estimate) == 6
+        assert loaded.load_plan("scripted", config(8000), "auto", estimate) == LoadPlan(6)
 
 
 @pytest.mark.parametrize(("sequences", "window"), [(16, WINDOW), (1024, 2048)])

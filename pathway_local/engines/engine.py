@@ -1,5 +1,7 @@
 """The base class of all engines: describes an engine without importing its libraries."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
@@ -22,6 +24,19 @@ HANG_LIMIT = 300.0
 
 CPU_HANG_LIMIT = 1800.0
 """The same on the processor: one step may read prompts of 32,768 tokens, which takes a large judge minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPlan:
+    """How an engine loads a judge on this machine.
+
+    `context`: tokens for prompt and reply. `settings`: those that the judge's entry leaves open and that never change
+    what a judge says; `notes` tell the user about them.
+    """
+
+    context: int
+    settings: Mapping[str, JsonValue] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 class EngineKind:
@@ -52,9 +67,14 @@ class EngineKind:
         said = f"--deterministic: the engine {self.name} has no arithmetic that is the same in any batch"
         raise EngineMissing(said, GPU_HINT)
 
-    def context(self, judge: JudgeSpec, machine: Machine, options: dict[str, JsonValue], dtype: str) -> int:
-        """Return tokens for prompt and reply on this machine. Raises EngineMissing, OutOfMemory."""
-        return check_fits_here(judge, machine, options, dtype).context
+    def load_plan(
+        self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
+    ) -> LoadPlan:
+        """Return how to load the judge for a job of about `steps` decoding steps (None: unknown, many).
+
+        Raises EngineMissing, OutOfMemory.
+        """
+        return LoadPlan(check_fits_here(judge, machine, options, dtype).context)
 
     def check_weights(self, config: EngineConfig) -> None:
         """Raise WeightsMissing if the folder is incomplete, before any process is started."""

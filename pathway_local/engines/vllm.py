@@ -15,13 +15,14 @@ from typing import Any
 from pydantic import JsonValue
 
 from pathway_local.engines.admission import Admission
-from pathway_local.engines.engine import WINDOW, EngineKind
+from pathway_local.engines.engine import WINDOW, EngineKind, LoadPlan
 from pathway_local.errors import EngineError, EngineMissing
 from pathway_local.judges.architecture import architecture, class_names, context
-from pathway_local.judges.engine_settings import DETERMINISTIC, GPU_HINT, SETTINGS, resolve
+from pathway_local.judges.engine_settings import DETERMINISTIC, GPU_HINT, MEMORY_SHARE, SETTINGS, resolve
 from pathway_local.judges.installed_engine import check_architecture
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.memory import CPU_PART, cpu_cache_bytes, cpu_context
+from pathway_local.judges.placement import check_fits_here
 from pathway_local.judges.registry import weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
@@ -44,6 +45,11 @@ CPU_SEQUENCES = 64
 
 GPU_SEQUENCES = 1024
 """How many passes vLLM batches on a large GPU, unless a judge's entry sets it."""
+
+GRAPH_STEPS = 500
+"""Decoding steps from which compilation and CUDA graphs pay on a GPU. On an H100 they made the start of the demo judge
+6 s longer with warm caches (53 instead of 47 s), and 75 s longer with cold ones. We assume that they save 12 ms a step,
+the time in which a processor launches an 8B model's kernels one by one: 6 s / 12 ms = 500."""
 
 CORE_APART = "VLLM_ENABLE_V1_MULTIPROCESSING"
 """vLLM's environment variable: whether its core runs in a process of its own. We keep the core in ours: then it
@@ -71,10 +77,26 @@ class Vllm(EngineKind):
             raise EngineMissing(said, GPU_HINT)
         return {DETERMINISTIC: True}
 
-    def context(self, judge: JudgeSpec, machine: Machine, options: dict[str, JsonValue], dtype: str) -> int:
-        """As for any engine, once vLLM is known to run the judge's architecture."""
+    def load_plan(
+        self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
+    ) -> LoadPlan:
+        """Take the GPU's memory as it is found, and skip compilation for a short job.
+
+        Raises EngineMissing if vLLM does not know the judge's architecture, and what `check_fits_here` raises.
+        """
         check_architecture(read_json(weights_folder(judge) / "config.json"))
-        return super().context(judge, machine, options, dtype)
+        placed = check_fits_here(judge, machine, options, dtype)
+        settings: dict[str, JsonValue] = {}
+        notes = []
+        if placed.share is not None:
+            settings[MEMORY_SHARE] = placed.share
+            notes.append(placed.note)
+        # Eager arithmetic may round differently, so a deterministic rater always runs in the same way.
+        if placed.gpus and options.keys().isdisjoint({"enforce_eager", "compilation_config", DETERMINISTIC}):
+            short = steps is not None and steps < GRAPH_STEPS
+            settings["enforce_eager"] = short
+            notes.append(_graphs_note(steps, short=short))
+        return LoadPlan(placed.context, settings, tuple(notes))
 
     def check_weights(self, config: EngineConfig) -> None:
         """Dummy weights, which the benchmark loads, need no files."""
@@ -90,6 +112,15 @@ class Vllm(EngineKind):
         """Whether vLLM runs in parallel parts, or the environment asks for a core apart, as `scripts/bench` does."""
         parallel = (config.settings.get(f"{kind}_parallel_size", 1) for kind in ("tensor", "pipeline"))
         return os.environ.get(CORE_APART) == "1" or any(number != 1 for number in parallel)
+
+
+def _graphs_note(steps: float | None, *, short: bool) -> str:
+    if short:
+        return (
+            f"a short job (about {steps:,.0f} decoding steps): starts without compilation and CUDA graphs, which would "
+            f"pay from {GRAPH_STEPS} steps on"
+        )
+    return "compiles the judge and captures CUDA graphs: a longer start, faster judging"
 
 
 VLLM = Vllm()

@@ -20,6 +20,9 @@ from pathway_local.system.machine import GB
 PAGE = 16
 STATES_PER_CASE = 2
 
+MOST_SHARE = 0.90
+"""The engine takes at most this share of a GPU's memory, unless a judge's entry sets it."""
+
 CPU_PART = 4
 """On the processor, the cache takes at most this fraction of the free memory: 1/CPU_PART."""
 
@@ -59,7 +62,7 @@ class Gpu:
     """A GPU of `gb` decimal gigabytes. The engine takes `utilisation` of it, `reserve_gb` of that for activations."""
 
     gb: float
-    utilisation: float = 0.90
+    utilisation: float = MOST_SHARE
     reserve_gb: float = 1.5
 
     @property

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from pathway_local.engines.engine import LoadPlan
 from pathway_local.engines.host import Host, start
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import weights_folder
@@ -22,7 +23,7 @@ class EngineCache:
     def __init__(self) -> None:
         self._tokenizers: dict[tuple[Path, tuple[str, ...]], JudgeTokenizer] = {}
         self._engine: tuple[tuple[str, EngineConfig, Wanted], Host] | None = None
-        self._estimated: tuple[tuple[str, EngineConfig, Wanted], int] | None = None
+        self._planned: tuple[tuple[str, EngineConfig, Wanted], LoadPlan] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -44,17 +45,17 @@ class EngineCache:
             self._tokenizers[key] = JudgeTokenizer(*key)
         return self._tokenizers[key]
 
-    def context(self, kind: str, config: EngineConfig, seal: Wanted, estimate: Callable[[], int]) -> int:
-        """Return the first estimate of the context, in tokens, for a judge; `config` names the judge's whole context.
+    def load_plan(self, kind: str, config: EngineConfig, seal: Wanted, estimate: Callable[[], LoadPlan]) -> LoadPlan:
+        """Return the first estimate of how a judge is loaded; `config` names the judge's whole context.
 
         A loaded engine uses memory, and a new estimate would be too small. So keep the first one, and free another
         judge's engine before estimating.
         """
         wanted = (kind, config, seal)
-        if self._estimated is None or self._estimated[0] != wanted:
+        if self._planned is None or self._planned[0] != wanted:
             self.free()
-            self._estimated = wanted, estimate()
-        return self._estimated[1]
+            self._planned = wanted, estimate()
+        return self._planned[1]
 
     def engine(
         self,

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from pathway_local import __version__
 from pathway_local.case import BadRow, Case
+from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.engine_list import engine_kind, packages
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -145,26 +146,36 @@ class _ScoringJob:
         whole = EngineConfig(str(weights_folder(judge)), settings.dtype, judge.context, settings.options)
         tokenizer, engine = self.loaded.tokenizer(judge), engine_kind(settings.engine)
 
-        def estimate() -> int:
-            return engine.context(judge, this_machine(), settings.options, settings.dtype)
+        def estimate() -> LoadPlan:
+            return engine.load_plan(judge, this_machine(), settings.options, settings.dtype, self._steps(own))
 
-        context = self.loaded.context(settings.engine, whole, self.plan.seal, estimate)
-        config = replace(whole, max_model_len=context)
-        for _, planned in own:
-            self.run.set_setting(f"label:{planned.name}", judge.label)
-        pool = Pool(lambda: self._load_engine(judge, settings.engine, config), tokenizer, context)
+        planned = self.loaded.load_plan(settings.engine, whole, self.plan.seal, estimate)
+        config = replace(whole, max_model_len=planned.context, settings={**settings.options, **planned.settings})
+        for _, rater in own:
+            self.run.set_setting(f"label:{rater.name}", judge.label)
+        pool = Pool(lambda: self._load_engine(judge, settings.engine, config, planned), tokenizer, planned.context)
         try:
-            raters = [_local_rater(rater_id, planned, tokenizer, context, self.plan) for rater_id, planned in own]
+            raters = [_local_rater(number, rater, tokenizer, planned.context, self.plan) for number, rater in own]
             return self._run_loop(judge, raters, pool, engine.window(config))
         finally:
             if pool.in_flight:
                 self.loaded.free()  # or it would continue with requests that nobody waits for
 
-    def _load_engine(self, judge: JudgeSpec, kind: str, config: EngineConfig) -> Engine:
+    def _steps(self, raters: Sequence[tuple[int, PlannedRater]]) -> float | None:
+        """Estimate the decoding steps of these raters if no case is judged yet; None if the cases can't be counted."""
+        cases = self.cases.count()
+        if cases is None:
+            return None
+        waves = max(1.0, cases / WINDOW)
+        return sum(waves * rater.settings.samples * _written(rater) for _, rater in raters)
+
+    def _load_engine(self, judge: JudgeSpec, kind: str, config: EngineConfig, planned: LoadPlan) -> Engine:
         plan, watcher = self.plan, self.watcher
+        for note in planned.notes:
+            watcher.notice(note)
         engine = self.loaded.engine(kind, config, plan.seal, watcher.notice, watcher.stopped, plan.engine_log)
         facts: dict[str, Value] = dict(asdict(engine.facts))
-        self.run.jobs.learn(self.id, {"engine": {"judge": judge.name, **facts}})
+        self.run.jobs.learn(self.id, {"engine": {"judge": judge.name, **facts, **planned.settings}})
         watcher.notice(f"{facts['engine']} {facts['version']} on {facts['device']}, sealed: {facts['seal']}")
         if caution := caution_about(engine.facts.seal, engine.facts.seal_limit):
             watcher.notice(caution)
@@ -224,6 +235,13 @@ def _local_rater(
         thinking=thinking_of(planned.judge, settings.think, tokenizer, settings.sampling),
     )
     return LocalRater(rater_id, writer, settings.sampling, settings.samples)
+
+
+def _written(rater: PlannedRater) -> float:
+    """Estimate the tokens that the judge writes for a case: a third of its limit, as real judges write."""
+    settings, rubric = rater.settings, rater.rubric
+    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, ""), settings.detail)
+    return (reply.limit + settings.think) / 3
 
 
 def _refusing_bad_rows(cases: CasesFile) -> Iterator[Case | BadRow]:

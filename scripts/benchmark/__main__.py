@@ -67,6 +67,7 @@ def bench(
         given = {name: yaml.safe_load(value) for name, _, value in (item.partition("=") for item in setting)}
         if gpu:
             given.setdefault("gpu_memory_utilization", GPU_SHARE)
+            given.setdefault("enforce_eager", False)  # `judge` would choose by the number of cases, vLLM alone not
         os.environ[CORE_APART] = "1" if core == "own" else "0"
         details, names = _details(detail), variants.split(",")
         wanted = Wanted(shape, cases, rounds, rubric, details, names, given, core, gpu, reply_tokens, minutes)
