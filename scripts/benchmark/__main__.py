@@ -46,7 +46,7 @@ def bench(
         Literal["same", "own"], typer.Option(help="Run vLLM's core in the engine's process or in its own.")
     ] = "same",
     reply_tokens: Annotated[
-        int | None, typer.Option(help="Cut the budgets, for replies of about so many tokens.")
+        int | None, typer.Option(help="Cut the budgets so that replies have about this many tokens.")
     ] = None,
     minutes: Annotated[
         float | None, typer.Option(help="Minutes for all rounds together; loading does not count.")

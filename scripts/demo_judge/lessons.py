@@ -58,7 +58,7 @@ class Teacher:
         return made
 
     def draw(self, rubric: str, count: int, rng: Random, parts: tuple[float, ...]) -> list[Lesson]:
-        """Draw so many new lessons of the training split."""
+        """Draw `count` new lessons of the training split."""
         return self.lessons(rubric, [make_case(rubric, Split.TRAIN, rng, parts) for _ in range(count)])
 
 
