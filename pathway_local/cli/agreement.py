@@ -2,9 +2,7 @@
 
 from typing import Annotated
 
-import typer
-
-from pathway_local.cli.command_help import CASES, RATERS, Command, option
+from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.figures import rubrics_with, tell_empty, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, RubricOfRun, Run
 from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new
@@ -17,14 +15,12 @@ from pathway_local.statistics.coefficients import comparable
 
 PAIR = "Comparing two judges"
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-EXAMPLES = """\
-pathway-local agreement my.run
-pathway-local agreement my.run --against author --by chatbot --min-group 5"""
+app = App()
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
+@app.with_examples(
+    "pathway-local agreement my.run", "pathway-local agreement my.run --against author --by chatbot --min-group 5"
+)
 def agreement(
     run: Run,
     rubric: RubricOfRun = None,

