@@ -174,7 +174,7 @@ def test_details_leave_out_what_they_say() -> None:
     through = rubric.format.reply({}, "through-score")
     assert [slot.name for slot in through.form.slots][-1] == "correctness_score"
     alone = rubric.format.reply({}, "score")
-    assert alone.write({"completeness_score": 2, "correctness_score": 3}) == ' 2, "correctness_score": 3'
+    assert alone.form.write({"completeness_score": 2, "correctness_score": 3}) == ' 2, "correctness_score": 3'
     assert load_rubric("pathway-answer").format.reply({}, "score").start == (("**Score:**", False),)
     assert load_rubric("groundedness").format.reply({}, "score").start == (("<S2>", False),)
 
