@@ -110,7 +110,7 @@ def check(
     """Check a rubric: its inputs, output format, lengths, an example reply, and how much its prompts share."""
     rubric = load_rubric(name, references=references)
     if grammar:
-        data.print(rubric.format.reply(example_inputs(rubric)).grammar(), soft_wrap=True, end="")
+        data.print(rubric.format.reply(example_inputs(rubric)).form.grammar(), soft_wrap=True, end="")
         return
     if schema:
         print_json(rubric.format.schema())

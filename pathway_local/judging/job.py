@@ -241,7 +241,7 @@ def _written(rater: PlannedRater) -> float:
     """Estimate the tokens that the judge writes for a case: a third of its limit, as real judges write."""
     settings, rubric = rater.settings, rater.rubric
     reply = rubric.format.reply(dict.fromkeys(rubric.inputs, ""), settings.detail)
-    return (reply.limit + settings.think) / 3
+    return (reply.form.limit + settings.think) / 3
 
 
 def _refusing_bad_rows(cases: CasesFile) -> Iterator[Case | BadRow]:

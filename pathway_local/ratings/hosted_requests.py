@@ -177,7 +177,7 @@ def _anthropic(
 ) -> dict[str, Any]:
     messages = body.pop("messages")
     system = [message["content"] for message in messages if message["role"] == "system"]
-    body["max_tokens"] = max(LEAST_TOKENS, 4 * rubric.format.reply(texts).reserve)
+    body["max_tokens"] = max(LEAST_TOKENS, 4 * rubric.format.reply(texts).form.reserve)
     if system:
         body["system"] = "\n\n".join(system)
     body["messages"] = [message for message in messages if message["role"] != "system"]

@@ -59,7 +59,7 @@ class _Watch(Silent):
 def measure_own(folder: Path, shape: str, count: int, words: int, detail: Detail = "full") -> Own:
     """Judge `count` cases with an engine that answers at once, in its own process."""
     judge, rubric = make_judge(shape, folder / shape), load_rubric(RUBRIC)
-    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), detail).write(SAID)
+    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), detail).form.write(SAID)
     (folder / "reply.json").write_text(json.dumps(JudgeTokenizer(judge).encode(reply)))
     os.environ[REPLY] = str(folder / "reply.json")
     registry = folder / "models.yaml"
