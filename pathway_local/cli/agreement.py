@@ -9,8 +9,8 @@ from pathway_local.cli.figures import rubrics_with, tell_empty, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, RubricOfRun, Run
 from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new
 from pathway_local.errors import UnknownName
+from pathway_local.results.against_people import AgreementPlan
 from pathway_local.results.agreement import agreement as find
-from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.views.agreement import agreement_view
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import comparable

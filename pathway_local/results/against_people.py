@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from pathway_local.errors import UsageError
-from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.ceiling import Ceiling, Contrast, compare_judges, human_ceiling, mean_of_people
@@ -17,6 +16,24 @@ from pathway_local.verdict import Value
 MEAN_OF_OTHERS = "mean of the other people"
 CEILING_FIGURE = "spearman"
 """The ceiling's figure unless the plan names another one that allows means of people."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementPlan:
+    """`raters` are named (none: all); cases with the same value of the column `cluster` depend on each other.
+
+    Judges are compared with the raters called `against` (empty: all people) by `figure` (empty: quadratic kappa, for
+    nominal scores plain kappa); `margin` is the largest shortfall that still counts as "not worse". `by` is a column
+    of subgroups; those under `smallest` cases are left out.
+    """
+
+    raters: Sequence[str] = ()
+    cluster: str = ""
+    against: str = ""
+    figure: str = ""
+    margin: float = 0.05
+    by: str = ""
+    smallest: int = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +66,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class AgainstPeople:
-    """How judges compare with `reference`; `missing` says why a part is absent."""
+    """Judges compared with `reference`; `missing` says why a part is absent."""
 
     reference: str
     margin: float

@@ -1,4 +1,4 @@
-"""How far a run's raters agree: each pair of them, sets of them, and judges held against people."""
+"""Agreement of a run's raters: in pairs, in sets, and of judges with people."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,8 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from pathway_local.rater import Kind
-from pathway_local.results.against_people import AgainstPeople, against_people
-from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.against_people import AgainstPeople, AgreementPlan, against_people
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, ratings_matrices, why_no_levels
 from pathway_local.rubrics.rubric import Rubric
@@ -89,7 +88,17 @@ class ScoreAgreement:
             "special": list(self.special),
             "cases": self.cases,
             "cluster_by": self.cluster or None,
-            "raters": [_rater_json(rater, self.coverage(rater)) for rater in self.raters],
+            "raters": [
+                {
+                    "name": rater.name,
+                    "kind": rater.kind,
+                    "scored": rater.verdicts,
+                    "coverage": self.coverage(rater),
+                    "failures": rater.failures,
+                    "other_texts": rater.other_texts,
+                }
+                for rater in self.raters
+            ],
             "figures": [row.as_json() for row in self.rows()],
             "confusion": [_table_json(pair) for pair in self.pairs],
             "notices": list(self.notices),
@@ -196,17 +205,6 @@ def _without_levels(figures: Mapping[str, Estimate], why: str) -> dict[str, Esti
     """The figures, with that reason in place of each that needs scores on the scale."""
     return {
         name: undefined_estimate(why) if COEFFICIENTS[name].needs_levels else found for name, found in figures.items()
-    }
-
-
-def _rater_json(rater: MatrixRater, coverage: float) -> dict[str, Value]:
-    return {
-        "name": rater.name,
-        "kind": rater.kind,
-        "scored": rater.verdicts,
-        "coverage": coverage,
-        "failures": rater.failures,
-        "other_texts": rater.other_texts,
     }
 
 

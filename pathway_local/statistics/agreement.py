@@ -1,7 +1,7 @@
-"""How far raters agree: each figure of two raters, or of any number, with its interval; confusion and special levels.
+"""Agreement of raters: each figure of two raters, or of any number, with its interval; confusion and special levels.
 
 Scores are (cases,) arrays with NaN where a rater has none. Special values are taken out beforehand; whether
-both gave one is a question of its own, `special_agreement`. Figures obey the declared scale: its levels, not
+both gave one is another question: `special_agreement`. Figures obey the declared scale: its levels, not
 those that happen to occur. The first rater minus the second: a positive mean difference means that the
 second is stricter.
 """
@@ -120,7 +120,7 @@ def estimates(built: Mapping[str, Statistic | Undefined], cases: CountedRows, re
 
 
 def confusion(first: FloatArray, second: FloatArray, values: Sequence[float]) -> IntArray | Undefined:
-    """How many cases got each pair of levels, (k, k): rows are the first rater's, columns the second's."""
+    """Count the cases with each pair of levels, (k, k): rows are the first rater's, columns the second's."""
     off = off_scale(first, values) or off_scale(second, values)
     if off:
         return Undefined(off)

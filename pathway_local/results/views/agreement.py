@@ -33,7 +33,9 @@ def agreement_view(found: ScoreAgreement, smallest: int) -> View:
         *_people_tables(found, cells),
         *(_matrix(found, pair) for pair in shown),
     )
-    sentences = [*cells.sentences(found.cluster), *_sentences(found)]
+    sentences = [*cells.sentences(found.cluster)]
+    if found.pairs:
+        sentences.append("The intervals hold for these raters on other cases like these, not for other raters.")
     if len(matrices) > len(shown):
         sentences.append(f"{len(matrices)} confusion matrices: --json has them, --rater A --rater B shows one.")
     notes = [f"{notice}." for notice in (*found.people.missing, *found.notices)]
@@ -141,13 +143,8 @@ def _matrix(found: ScoreAgreement, pair: Pair) -> TableView:
     return TableView(title, ("", *map(str, found.levels)), rows)
 
 
-def _sentences(found: ScoreAgreement) -> Iterator[str]:
-    if found.pairs:
-        yield "The intervals hold for these raters on other cases like these, not for other raters."
-
-
 def _readings(found: ScoreAgreement) -> dict[str, str]:
-    """How to read each coefficient that the tables show."""
+    """Say how to read each coefficient that the tables show."""
     figures = [*(pair.agreement.figures for pair in found.pairs), *(each.found.figures for each in found.sets)]
     shown = {name for each in figures for name in each}
     return {name: f"{each.label}: {each.reading}" for name, each in COEFFICIENTS.items() if name in shown}

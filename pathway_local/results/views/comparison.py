@@ -54,7 +54,7 @@ def comparison_view(found: Sequence[Comparison]) -> View:
 
 
 def comparison_remarks(each: Comparison) -> Remarks:
-    """What one rater's scores come to, and which questions and answers do not count."""
+    """Say how one rater's scores compare, and which questions and answers do not count."""
     notes = []
     if not isinstance(each.found, Undefined):
         if each.unpaired or each.first.scored < each.first.cases or each.second.scored < each.second.cases:
