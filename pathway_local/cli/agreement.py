@@ -57,5 +57,5 @@ def agreement(
         rubrics = rubrics_with(read, rubric, [*rater, *([against] if against else [])])
         tell_empty(read, cluster, by)
         found = [score for each in rubrics for score in find(read, each, plan)]
-    views = [agreement_view(each, min_group) for each in found]
+    views = [agreement_view(each) for each in found]
     write_and_show(run, found, (view.remarks for view in views), views, out, force=force, as_json=as_json)

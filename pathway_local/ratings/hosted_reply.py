@@ -52,7 +52,7 @@ def read_reply(text: str, output_format: OutputFormat, echoes: Echoes, *, unfini
         try:
             loose = read(text, output_format, unfinished=unfinished)
         except (ReplyError, RecursionError) as error:
-            reason = str(error) if isinstance(error, ReplyError) else "it is nested too deep"
+            reason = str(error) if isinstance(error, ReplyError) else "it is nested too deeply"
             return Failure("unfinished-reply" if unfinished else "unreadable-reply", reason)
         values, rest = loose.values, loose.rest
         marks += [f"{BREAK}{name}" for name in loose.breaks]

@@ -98,7 +98,7 @@ def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> I
     ratings = reading.ratings()
     known = KnownCases(run, reading.rubric.name, file.pseudonyms)
     if not known and not reading.handouts:
-        raise UsageError(f"{run.path.name} has no cases yet", "Judge them, or draw a sample of them, first.")
+        raise UsageError(f"{run.path.name} has no cases yet", "Judge or sample them first.")
     matched = _match(ratings, known, reading.handouts, reading.problems)
     raters = _raters(ratings, file, reading.rubric)
     new = _new_ones(matched, _stored(run, raters), reading.problems)

@@ -158,7 +158,7 @@ def _value(field: AnyField, value: Any) -> tuple[Value, str]:
 def _kept(value: Value) -> Value:
     """The value if a run can store it. Raises ReplyError."""
     if is_nested_deep(value):
-        raise ReplyError("it is nested too deep")
+        raise ReplyError("it is nested too deeply")
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:

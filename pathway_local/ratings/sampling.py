@@ -54,7 +54,7 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
     if kind_of(plan.out) is not WORKBOOK:
         raise UsageError(f"{plan.out.name} is not an XLSX file", "Give --out a name that ends in .xlsx.")
     if len(set(plan.raters)) != len(plan.raters):
-        raise UsageError("two evaluators have the same name", "Give each --rater another name.")
+        raise UsageError("two evaluators have the same name", "Give each --rater a different name.")
     with CasesGiven.open(plan.given) as given:
         _check_strata(given, plan.strata)
         stratum_by_id = {case.id: case.metadata.get(plan.strata, "") for case in given}

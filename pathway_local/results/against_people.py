@@ -72,7 +72,6 @@ class AgainstPeople:
     margin: float
     ceiling: JudgesAndPeople | None
     judges: tuple[TwoJudges, ...]
-    by: str
     groups: tuple[Groups, ...]
     missing: tuple[str, ...]
 
@@ -135,9 +134,8 @@ def against_people(
             ceiling = test.ceiling(judges)
         two = [test.two_judges(first, second) for first, second in combinations(judges, 2)]
     groups = tuple(_groups(matrix, judges, reference, clusters, plan)) if plan.by else ()
-    return AgainstPeople(
-        _name(matrix, reference, plan.against), plan.margin, ceiling, tuple(two), plan.by, groups, tuple(missing)
-    )
+    name = _name(matrix, reference, plan.against)
+    return AgainstPeople(name, plan.margin, ceiling, tuple(two), groups, tuple(missing))
 
 
 def _reference(matrix: RatingsMatrix, compared: Sequence[int], against: str) -> list[int]:
@@ -160,7 +158,7 @@ def _missing(matrix: RatingsMatrix, reference: Sequence[int], judges: Sequence[i
     if not reference:
         yield "no people have scored, so judges can't be compared with people"
     elif not judges:
-        yield "no judge has scored, so there is nobody to compare with people"
+        yield "no judge has scored, so there is no judge to compare with people"
     elif matrix.nominal:
         yield "the scale is nominal, so there are no means of people: no human ceiling and no errors in groups"
     elif len(reference) < 2:

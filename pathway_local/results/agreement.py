@@ -50,7 +50,7 @@ class ScoreAgreement:
     levels: tuple[int, ...]
     special: tuple[int, ...]
     cases: int
-    cluster: str
+    plan: AgreementPlan
     raters: tuple[MatrixRater, ...]
     pairs: tuple[Pair, ...]
     sets: tuple[Set, ...]
@@ -70,7 +70,7 @@ class ScoreAgreement:
             for name, estimate in pair.agreement.figures.items():
                 yield FigureRow("pairs", name, estimate, *names, facts=facts)
             if pair.special:
-                for name, estimate in (("exact", pair.special.exact), ("kappa", pair.special.kappa)):
+                for name, estimate in pair.special.figures.items():
                     yield FigureRow("special", name, estimate, *names, facts=facts)
         for each in self.sets:
             facts = {"cases": each.found.shared, "raters": each.found.raters, "complete": each.found.complete}
@@ -87,7 +87,7 @@ class ScoreAgreement:
             "levels": list(self.levels),
             "special": list(self.special),
             "cases": self.cases,
-            "cluster_by": self.cluster or None,
+            "cluster_by": self.plan.cluster or None,
             "raters": [
                 {
                     "name": rater.name,
@@ -131,7 +131,7 @@ def _score(matrix: RatingsMatrix, members: Mapping[str, set[str]], plan: Agreeme
         levels=matrix.levels,
         special=matrix.special,
         cases=len(matrix.case_ids),
-        cluster=plan.cluster,
+        plan=plan,
         raters=tuple(matrix.raters[place] for place in chosen),
         pairs=tuple(pairs),
         sets=tuple(_sets(matrix, compared, pairs, clusters)),
@@ -215,6 +215,5 @@ def _table_json(pair: Pair) -> dict[str, Value]:
         return names | {"counts": None, "reason": str(table)}
     counts: dict[str, Value] = {"counts": np.asarray(table).tolist()}
     if pair.special:
-        four = ("both", "first_only", "second_only", "neither")
-        counts["special"] = {name: getattr(pair.special, name) for name in four}
+        counts["special"] = dict(pair.special.counts)
     return names | counts

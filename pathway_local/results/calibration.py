@@ -63,13 +63,10 @@ class Calibration:
     rubric: str
     score: str
     judge: str
-    against: str
-    target: Target
+    plan: CalibrationPlan
     sample: Sample | None
     parts: tuple[PartMean, ...]
-    by: str
     hidden: int
-    cluster: str
     map: PeopleMap | Undefined
     notices: tuple[str, ...]
 
@@ -80,7 +77,7 @@ class Calibration:
             if part.special is not None:
                 yield from self._part_rows(part, part.special, "special_")
         if isinstance(self.map, PeopleMap) and isinstance(self.map.check, MapCheck):
-            names = (self.judge, self.against)
+            names = (self.judge, self.plan.against)
             for kind, gain in (("absolute", self.map.check.absolute), ("squared", self.map.check.squared)):
                 facts: dict[str, Value] = {"labelled": self.map.check.cases, "folds": self.map.check.folds}
                 parts = (("unmapped", gain.unmapped), ("mapped", gain.mapped), ("gain", gain.gain))
@@ -88,8 +85,9 @@ class Calibration:
                     yield FigureRow("map", f"{kind}_error_{name}", estimate, *names, facts=facts)
 
     def _part_rows(self, part: PartMean, found: Correction | Undefined, what: str) -> Iterator[FigureRow]:
-        names = (self.judge, self.against, part.name)
-        facts: dict[str, Value] = {"cases": part.cases, "target": self.target, "assumed_random": self.sample is None}
+        names = (self.judge, self.plan.against, part.name)
+        facts: dict[str, Value] = {"cases": part.cases, "target": self.plan.target}
+        facts["assumed_random"] = self.sample is None
         if isinstance(found, Undefined):
             yield FigureRow("calibration", f"{what}corrected", undefined_estimate(found.reason), *names, facts=facts)
             return
@@ -111,10 +109,10 @@ class Calibration:
             "rubric": self.rubric,
             "score": self.score,
             "judge": self.judge,
-            "against": self.against,
+            "against": self.plan.against,
             "sample": drawn,
             "assumed_random": sample is None,
-            "cluster_by": self.cluster or None,
+            "cluster_by": self.plan.cluster or None,
             "figures": [row.as_json() for row in self.rows()],
             "map": _map_json(self.map),
             "notices": list(self.notices),
@@ -164,7 +162,7 @@ class _Labels:
         self.groups: IntArray = codes[inside]
         self.notices: list[str] = []
         if design is None:
-            self.notices.append("--assume-random: by your word, the labels are a random sample of all cases")
+            self.notices.append("--assume-random: you state that the labels are a random sample of all cases")
             return
         self._note(int(np.sum(labelled & ~counted)), "labels are left out: their cases are not in the sample")
         self._note(int(np.sum(~inside)), "cases are left out: the sample was not drawn from them")
@@ -203,7 +201,7 @@ def _own_design(designs: Sequence[Design], labelled: NDArray[np.bool_]) -> Desig
 
 
 def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: CalibrationPlan) -> Calibration:
-    inside, rater = labels.inside, matrix.raters[judge]
+    inside = labels.inside
     parts: list[PartMean] = []
     mapping: PeopleMap | Undefined = Undefined("the scale is nominal")
     hidden = 0
@@ -225,14 +223,11 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: Calib
     return Calibration(
         rubric=matrix.rubric,
         score=matrix.score,
-        judge=rater.name,
-        against=plan.against,
-        target=plan.target,
+        judge=matrix.raters[judge].name,
+        plan=plan,
         sample=labels.sample,
         parts=tuple(parts),
-        by=plan.by,
         hidden=hidden,
-        cluster=plan.cluster,
         map=mapping,
         notices=tuple(labels.notices),
     )

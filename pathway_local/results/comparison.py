@@ -65,9 +65,7 @@ class Comparison:
     rater: str
     first: Side
     second: Side
-    pair_by: str
-    cluster: str
-    margin: float
+    plan: ComparisonPlan
     unpaired: int
     several: int
     found: PairedComparison | Undefined
@@ -113,9 +111,7 @@ def _compare(matrix: RatingsMatrix, place: int, plan: ComparisonPlan) -> Compari
         rater=matrix.raters[place].name,
         first=first,
         second=second,
-        pair_by=plan.pair_by,
-        cluster=plan.cluster,
-        margin=plan.margin,
+        plan=plan,
         unpaired=int(np.sum(np.isfinite(means[0]) != np.isfinite(means[1]))),
         several=several,
         found=found,

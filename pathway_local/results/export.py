@@ -94,7 +94,7 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
 
 
 def _remarks(cut: int) -> list[str]:
-    return [f"{cut} cells were cut: a workbook's cell ends there"] if cut else []
+    return [f"{cut} cells were cut at the length limit of a workbook's cells"] if cut else []
 
 
 def record_export(run: Path, target: Path, command: Sequence[str]) -> bool:

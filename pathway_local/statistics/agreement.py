@@ -45,14 +45,10 @@ class Reliability:
 
 @dataclass(frozen=True, slots=True)
 class SpecialAgreement:
-    """Whether two raters gave a special level to the same cases; four counts, and two figures of them."""
+    """Whether two raters gave a special level to the same cases: four counts, and two figures of them, by name."""
 
-    both: int
-    first_only: int
-    second_only: int
-    neither: int
-    exact: Estimate
-    kappa: Estimate
+    counts: Mapping[str, int]
+    figures: Mapping[str, Estimate]
 
 
 def pair_agreement(
@@ -150,4 +146,5 @@ def special_agreement(
     alike = pair.figures["kappa"]
     if isinstance(alike.value, Undefined) and pair.cases > 1:
         alike = undefined_estimate("every case is special to both" if all_special else "no case is special to either")
-    return SpecialAgreement(all_special, first_only, second_only, neither, pair.figures["exact"], alike)
+    counts = {"both": all_special, "first_only": first_only, "second_only": second_only, "neither": neither}
+    return SpecialAgreement(counts, {"exact": pair.figures["exact"], "kappa": alike})
