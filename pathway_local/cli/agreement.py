@@ -7,8 +7,8 @@ from pathway_local.cli.figures import rubrics_with, tell_empty, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, RubricOfRun, Run
 from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new
 from pathway_local.errors import UnknownName
+from pathway_local.results.against_people import AgreementPlan
 from pathway_local.results.agreement import agreement as find
-from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.views.agreement import agreement_view
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import comparable
@@ -53,5 +53,5 @@ def agreement(
         rubrics = rubrics_with(read, rubric, [*rater, *([against] if against else [])])
         tell_empty(read, cluster, by)
         found = [score for each in rubrics for score in find(read, each, plan)]
-    views = [agreement_view(each, min_group) for each in found]
+    views = [agreement_view(each) for each in found]
     write_and_show(run, found, (view.remarks for view in views), views, out, force=force, as_json=as_json)

@@ -58,5 +58,5 @@ def calibrate(
         rubrics = rubrics_with(read, rubric, [against, *judge])
         tell_empty(read, cluster, by)
         found = [each for one in rubrics for each in correct(read, one, plan)]
-    views = [calibration_view(each, min_group) for each in found]
+    views = [calibration_view(each) for each in found]
     write_and_show(run, found, (view.remarks for view in views), views, out, force=force, as_json=as_json)

@@ -7,7 +7,7 @@ from pathlib import Path
 from pathway_local.cli.terminal import data, notice, print_json, table, talk
 from pathway_local.results.export import record_export
 from pathway_local.results.figure_row import Figured, write_figures
-from pathway_local.results.kept_column import cases_without
+from pathway_local.results.ratings_matrix import cases_without
 from pathway_local.results.views.view import Remarks, View
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
