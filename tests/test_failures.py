@@ -117,7 +117,7 @@ def test_vllms_own_log_is_read(capfd: pytest.CaptureFixture[str]) -> None:
     error = start_error(VLLM, WRAPPER, printed)
     assert isinstance(error, EngineMissing)
     assert str(error) == "the judge can't be loaded: ModuleNotFoundError: No module named 'torchvision'"
-    assert "Install the engine again" in error.hint
+    assert "A part of the engine is missing" in error.hint
 
 
 def test_vllms_wrappers_tell_nothing() -> None:
@@ -187,7 +187,13 @@ ALLOCATION = (
 @pytest.mark.parametrize(
     ("kind", "message", "expected", "said", "hint"),
     [
-        ("ModuleNotFoundError", "No module named 'PIL'", EngineMissing, "No module named 'PIL'", "Install the engine"),
+        (
+            "ModuleNotFoundError",
+            "No module named 'PIL'",
+            EngineMissing,
+            "No module named 'PIL'",
+            "A part of the engine is missing",
+        ),
         ("ImportError", "libcuda.so.1: cannot open shared object file", EngineMissing, "needs a GPU", "CPU build"),
         ("AcceleratorError", NO_KERNEL, EngineMissing, "execution on the device", "no kernels for this GPU"),
         ("RuntimeError", OLD_DRIVER, EngineMissing, "it runs CUDA 11.4 at most", "Update the NVIDIA driver"),

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from pydantic import JsonValue
 
+from pathway_local.engines.remedies import Remedies
 from pathway_local.errors import EngineMissing
 from pathway_local.judges.engine_settings import GPU_HINT
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -30,7 +31,7 @@ class EngineKind:
     `loader` names, as "module:function", what the engine's own process calls with the configuration and a function
     that sends a sign of life; it returns a `child.Stepper`. `libraries` are modules without which the engine cannot
     start, its own first; `install_hint` says how to get them. `packages` are the distributions whose versions a run's
-    manifest records.
+    manifest records. `remedies` know the words with which the engine fails to load.
     """
 
     name: ClassVar[str]
@@ -38,6 +39,7 @@ class EngineKind:
     libraries: ClassVar[tuple[str, ...]]
     packages: ClassVar[tuple[str, ...]] = ()
     install_hint: ClassVar[str] = ""
+    remedies: ClassVar[Remedies] = {}
 
     def is_installed(self) -> bool:
         """Whether `--engine auto` may choose this engine."""

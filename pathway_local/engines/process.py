@@ -15,7 +15,7 @@ from typing import IO, BinaryIO
 
 from pathway_local.engines.engine import EngineKind
 from pathway_local.engines.engine_log import open_log
-from pathway_local.engines.wire import Close, Frames, FromEngine, Load, PassWriter, ToEngine, frame
+from pathway_local.engines.wire import FROM_ENGINE, Close, Frames, FromEngine, Load, PassWriter, ToEngine, frame
 from pathway_local.errors import EngineDied, EngineError
 from pathway_local.passes import EngineConfig
 from pathway_local.sealing.environment import TEMPORARY
@@ -23,6 +23,7 @@ from pathway_local.sealing.gatekeeper import Gatekeeper
 from pathway_local.sealing.launch import start_process
 from pathway_local.sealing.levels import Attempt
 from pathway_local.system.process_group import remove, shared_memory
+from pathway_local.system.shipped import python_path
 
 LOOK = 1.0
 """Seconds between two checks that the process is alive. Its pipe does not tell: a worker may keep it open."""
@@ -78,7 +79,7 @@ class EngineProcess:
             raise EngineError(said, "End other programs, or raise this user's limits (ulimit -u, ulimit -n).") from None
         os.set_blocking(self._out, False)
         self._unsent = bytearray(load)
-        self._frames = Frames.from_engine()
+        self._frames = Frames(FROM_ENGINE)
         self.passes = PassWriter()
         assert self._process.stdout is not None
         self.output = Output(self._process.stdout, opened)
@@ -103,13 +104,12 @@ class EngineProcess:
         return process
 
     def _environment(self) -> dict[str, str]:
-        """Variables that tell the process where our package is, and its own folder for temporary files and sockets.
+        """Return variables that tell the process where our package is, and where its temporary files and sockets go.
 
         Output is unbuffered: else lines printed while it loads would arrive after we stop keeping them, or never.
         """
-        paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
         names = dict.fromkeys(("TMPDIR", "VLLM_RPC_BASE_PATH", TEMPORARY), self._temporary)
-        return {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1", **names}
+        return {"PYTHONPATH": python_path(), "PYTHONUNBUFFERED": "1", **names}
 
     @property
     def pid(self) -> int:

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from pathway_local import __version__
 from pathway_local.case import BadRow, Case
@@ -41,8 +40,8 @@ TEXTS = "texts"
 SHOW_SECONDS = 0.5
 
 
-class Watcher(Protocol):
-    """Shows how a job goes, and may end it early."""
+class Watcher:
+    """Shows how a job goes, and may end it early; this one shows nothing and never does."""
 
     def notice(self, message: str) -> None:
         """Tell the user something."""
@@ -58,30 +57,11 @@ class Watcher(Protocol):
 
     def stopped(self) -> bool:
         """Whether to end early."""
-
-
-class Silent:
-    """A watcher that shows nothing and never stops a job."""
-
-    def notice(self, message: str) -> None:
-        """Show nothing."""
-
-    def begin(self, rater: str, total: int | None) -> None:
-        """Show nothing."""
-
-    def ready(self) -> None:
-        """Show nothing."""
-
-    def watch(self, tally: Tally) -> None:
-        """Show nothing."""
-
-    def stopped(self) -> bool:
-        """Never."""
         return False
 
 
 def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: EngineCache | None = None) -> list[Tally]:
-    """Judge as planned; returns a tally for each engine. Raises PathwayError.
+    """Judge as planned; return a tally for each engine. Raises PathwayError.
 
     Jobs that follow each other share the engine and tokenizers in `loaded`; without it, the job frees its own.
     """
@@ -118,7 +98,7 @@ class _ScoringJob:
     loaded: EngineCache
 
     def judge(self, raters: Sequence[tuple[int, PlannedRater]]) -> list[Tally]:
-        """Judge under these raters, each with its id in the run; returns a tally for each engine."""
+        """Judge under these raters, each with its id in the run; return a tally for each engine."""
         tallies: list[Tally] = []
         status = "failed"
         try:

@@ -1,5 +1,6 @@
-"""Finds what the product ships beside its code: `models.yaml` and `prompts/`."""
+"""Finds the package, and what ships beside its code: `models.yaml` and `prompts/`."""
 
+import os
 from pathlib import Path
 
 from pathway_local.errors import UsageError
@@ -21,3 +22,8 @@ def shipped(name: str) -> Path:
 def packaged_folder(name: str) -> Path:
     """Return the folder of that name inside the package; it may not exist yet."""
     return _PACKAGE / name
+
+
+def python_path() -> str:
+    """Return the PYTHONPATH with which another Python finds this package."""
+    return os.pathsep.join(filter(None, [str(_PACKAGE.parent), os.environ.get("PYTHONPATH")]))
