@@ -154,7 +154,7 @@ def test_a_share_that_is_told_fits(free: float, share: float) -> None:
 
     error = start_error(VLLM, WRAPPER, _traceback(f"ValueError: {_raised(request, share)}"))
     assert isinstance(error, OutOfMemory)
-    assert f"and only {free:.2f} GiB are free" in str(error)
+    assert f"but only {free:.2f} GiB are free" in str(error)
     assert (setting := re.search(r"`engine: \{gpu_memory_utilization: (0\.\d\d)\}`", error.hint))
     assert free * GIB * 0.97 < request(float(setting[1])) + 0.01 * 79.19 * GIB
 
@@ -162,7 +162,12 @@ def test_a_share_that_is_told_fits(free: float, share: float) -> None:
 @pytest.mark.parametrize(
     ("available", "fits", "said", "hint"),
     [
-        (3 * GIB, 24576, "a context of 32768 tokens needs 4.0 GiB of cache, and 3.0 GiB are left", "`context: 24576`"),
+        (
+            3 * GIB,
+            24576,
+            "a context of 32768 tokens needs 4.0 GiB of cache, but the weights leave only 3.0 GiB",
+            "`context: 24576`",
+        ),
         (3 * GIB, 0, "a context of 32768 tokens needs 4.0 GiB", "Use a smaller judge"),
         (0, 0, "the judge's weights leave no memory for a case", "`engine: {gpu_memory_utilization: 0.95}`"),
     ],

@@ -76,7 +76,7 @@ class Host:
 
     @property
     def pid(self) -> int | None:
-        """The child's process id; None between a death and the next start."""
+        """Return the child's process id; None between a death and the next start."""
         return self._process.pid if self._process else None
 
     def submit(self, item: Pass) -> None:

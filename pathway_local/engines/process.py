@@ -1,4 +1,4 @@
-"""The parent's side of an engine's process: starting it, talking to it without ever waiting for it, ending it."""
+"""The parent's side of an engine's process: starts it, talks to it without ever blocking, and ends it."""
 
 import os
 import select
@@ -63,7 +63,7 @@ class EngineProcess:
         try:
             load = frame(Load(kind.loader, config, log is not None))
         except (OverflowError, TypeError, ValueError):
-            hint = "Name the folder in letters that UTF-8 can write, or correct `engine` in the judge's entry."
+            hint = "Rename the folder so that its name is valid UTF-8, or correct `engine` in the judge's entry."
             raise EngineError("the judge's folder or a setting of its engine can't be passed on", hint) from None
         opened = open_log(log) if log else None
         self._several = kind.has_workers(config)
@@ -75,7 +75,7 @@ class EngineProcess:
             remove(self._temporary, ())
             if opened:
                 opened.close()
-            said = f"no process can be started for the engine: {error.strerror}"
+            said = f"can't start a process for the engine: {error.strerror}"
             raise EngineError(said, "End other programs, or raise this user's limits (ulimit -u, ulimit -n).") from None
         os.set_blocking(self._out, False)
         self._unsent = bytearray(load)
@@ -113,7 +113,7 @@ class EngineProcess:
 
     @property
     def pid(self) -> int:
-        """The process's id, which is also its process group's."""
+        """Return the process's id, which is also its process group's."""
         return self._process.pid
 
     def send(self, message: ToEngine) -> None:
@@ -163,7 +163,7 @@ class EngineProcess:
             try:
                 self._process.wait(KILL_LIMIT)
             except subprocess.TimeoutExpired:
-                said = f"the engine's process {self.pid} was killed and does not end: a driver or a disk holds it"
+                said = f"the engine's process {self.pid} was killed but does not end: a driver or a disk holds it"
                 raise EngineDied(said, "Restart the machine. What was judged is stored.") from None
             finally:
                 remove(self._temporary, self._shared)
@@ -205,13 +205,13 @@ def _temporary_folder() -> str:
         usual = tempfile.gettempdir()
         return tempfile.mkdtemp(prefix="pathway-", dir=usual if len(usual) <= LONGEST_FOLDER else "/tmp")
     except OSError as error:
-        said = f"no folder for the engine's temporary files can be made: {error.strerror}"
+        said = f"can't make a folder for the engine's temporary files: {error.strerror}"
         hint = f"Free some space in /tmp, or name another folder in TMPDIR, in {LONGEST_FOLDER} characters at most."
         raise EngineError(said, hint) from None
 
 
 class Output:
-    """What the process prints. Until it is ready we keep the last lines, to find out why it did not start.
+    """Reads everything that the process prints. Until it is ready we keep the last lines, in case it does not start.
 
     `log` receives everything until then. After `forget` we keep no text, since it may quote a case: only whether memory
     ran out.
@@ -232,7 +232,7 @@ class Output:
 
     @property
     def text(self) -> str:
-        """The last lines."""
+        """Return the last lines."""
         with self._reading:
             return "\n".join([*self._lines, _line(self._rest)]) if self._keep else ""
 

@@ -21,7 +21,7 @@ def advise(hint: str, said: str = "") -> Callable[[re.Match[str]], Advice]:
 
 def _allocation(found: re.Match[str]) -> Advice:
     asked, total, free = found.groups()
-    return f"memory ran out: {asked} more were needed, and of the GPU's {total} only {free} are free", SMALLER
+    return f"memory ran out: {asked} more were needed, but only {free} of the GPU's {total} are free", SMALLER
 
 
 REMEDIES: Remedies = {

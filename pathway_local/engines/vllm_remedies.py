@@ -14,14 +14,14 @@ _NO_GPU = f"Install the CPU build of vLLM: {CPU_BUILD}. Or add --engine transfor
 def _share(found: re.Match[str]) -> Advice:
     free, total, share, asked = map(float, found.groups())
     fits = max(0.01, int(100 * (free - 0.01) / total) / 100)  # 0.01: vLLM rounds what it says
-    said = f"the engine takes {share:g} of a GPU's {total:.2f} GiB = {asked:.2f} GiB, and only {free:.2f} GiB are free"
+    said = f"the engine takes {share:g} of a GPU's {total:.2f} GiB = {asked:.2f} GiB, but only {free:.2f} GiB are free"
     hint = "Stop other programs on the GPU (nvidia-smi lists them), or lower the share in the judge's entry:"
     return said, f"{hint} `engine: {{gpu_memory_utilization: {fits:.2f}}}`."
 
 
 def _context(found: re.Match[str]) -> Advice:
     tokens, needed, left, fits = found.groups()
-    said = f"a context of {tokens} tokens needs {needed} GiB of cache, and {left} GiB are left beside the weights"
+    said = f"a context of {tokens} tokens needs {needed} GiB of cache, but the weights leave only {left} GiB"
     return said, f"Lower it in the judge's entry: `context: {fits}`." if fits else SMALLER
 
 

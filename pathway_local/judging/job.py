@@ -1,4 +1,4 @@
-"""A scoring job: judges judge the cases of a file under rubrics; the run keeps the outcomes."""
+"""Runs a scoring job: judges judge the cases of a file under rubrics, and the run keeps the outcomes."""
 
 import os
 import platform
@@ -227,7 +227,7 @@ def _open_cases(plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], wa
     for name, column in cases.aliases_used.items():
         watcher.notice(f"column {shown(column)!r} is read as {name}")
     if cases.id_column is None:
-        watcher.notice("cases are known by their row number: give --id COLUMN if rows may move")
+        watcher.notice("cases are identified by row number: give --id COLUMN if rows may move")
     elif cases.id_column != plan.id_column:
         watcher.notice(f"column {shown(cases.id_column)!r} is read as the case's id")
     return cases
@@ -253,12 +253,12 @@ def _check_columns(cases: CasesFile, plan: Plan) -> None:
             )
     if plan.truncate and plan.truncate not in cases.inputs:
         raise UsageError(
-            f"--truncate names {plan.truncate!r}, which is no input", f"There are: {', '.join(cases.inputs)}."
+            f"--truncate names {plan.truncate!r}, which is not an input", f"There are: {', '.join(cases.inputs)}."
         )
 
 
 def _job_facts(plan: Plan, sha256: str, raters: Sequence[PlannedRater]) -> dict[str, Value]:
-    """The manifest: the raters and cases, and the versions and the machine, which can change a score."""
+    """Return the manifest: raters, cases, and the versions and the machine, which can change a score."""
     judges: list[Value] = [
         {"rater": each.name, "rubric": each.rubric.name, "sha256": each.rubric.sha256, "weights": each.settings.weights}
         for each in raters

@@ -16,7 +16,7 @@ def shipped(name: str) -> Path:
     packaged = _PACKAGE / "_shipped" / name
     if packaged.exists():
         return packaged
-    raise UsageError(f"this installation lacks its own {name}", "Install pathway-local again.")
+    raise UsageError(f"this installation lacks {name}", "Install pathway-local again.")
 
 
 def packaged_folder(name: str) -> Path:
