@@ -28,10 +28,10 @@ CPU_HANG_LIMIT = 1800.0
 class EngineKind:
     """One engine; each has a subclass that overrides the methods in which it differs, and one object of it.
 
-    `loader` names, as "module:function", what the engine's own process calls with the configuration and a function
-    that sends a sign of life; it returns a `child.Stepper`. `libraries` are modules without which the engine cannot
-    start, its own first; `install_hint` says how to get them. `packages` are the distributions whose versions a run's
-    manifest records. `remedies` know the words with which the engine fails to load.
+    `loader` names, as "module:name", the class or function that the engine's own process calls with the configuration
+    and a function that sends a sign of life; it returns a `child.Stepper`. `libraries` are modules without which the
+    engine cannot start, its own first; `install_hint` says how to get them. `packages` are the distributions whose
+    versions a run's manifest records. `remedies` know the words with which the engine fails to load.
     """
 
     name: ClassVar[str]

@@ -18,7 +18,7 @@ Message = TypeVar("Message")
 
 
 class Load(Struct, frozen=True, tag=True):
-    """To the engine's process, once: `loader`, as "module:function", loads `config`; with `log` vLLM logs meanwhile."""
+    """To the engine's process, once: `loader`, as "module:name", loads `config`; with `log` vLLM logs meanwhile."""
 
     loader: str
     config: EngineConfig
