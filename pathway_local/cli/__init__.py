@@ -3,6 +3,7 @@
 import os
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any
 
 import typer
@@ -93,6 +94,8 @@ def _main(
 
 def main() -> None:
     """Run the command line. An error becomes one line, a hint and an exit code."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     make_private()
     end_like_an_interrupt()
     keep_texts_out_of_tracebacks()

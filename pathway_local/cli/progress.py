@@ -12,6 +12,7 @@ from pathway_local.cli.terminal import notice, talk
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import Tally
 from pathway_local.system.private_process import STOPPING, heeded_of
+from pathway_local.system.visible import visible
 
 PLAIN_SECONDS = 10.0
 """Seconds between two lines of progress without a terminal."""
@@ -45,7 +46,7 @@ class JobProgress(Watcher):
             )
             self._bar = Progress(*columns, TimeRemainingColumn(), console=talk, transient=False)
             self._bar.start()
-            self._bar.add_task(rater, total=total, figures="")
+            self._bar.add_task(visible(rater), total=total, figures="")
 
     def ready(self) -> None:
         """Measure the pace from now on, without the time for loading."""
