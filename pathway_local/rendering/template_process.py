@@ -16,7 +16,7 @@ from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-SECONDS = 5
+SECONDS = 2
 MEGABYTES = 512
 MOST_CHARACTERS = 1_000_000
 
