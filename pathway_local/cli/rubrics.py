@@ -111,7 +111,8 @@ def check(
     """Check a rubric: its inputs, output format, lengths, an example reply, and how much its prompts share."""
     rubric = load_rubric(name, references=references)
     if grammar:
-        data.print(visible(rubric.format.reply(example_inputs(rubric)).form.grammar(), lines=True), soft_wrap=True, end="")
+        written = rubric.format.reply(example_inputs(rubric)).form.grammar()
+        data.print(visible(written, lines=True), soft_wrap=True, end="")
         return
     if schema:
         print_json(rubric.format.schema())
