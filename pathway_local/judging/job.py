@@ -15,6 +15,7 @@ from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.engine_list import engine_kind, packages
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
@@ -123,7 +124,8 @@ class _ScoringJob:
 
     def _judge_with_one_engine(self, own: Sequence[tuple[int, PlannedRater]]) -> Tally:
         judge, settings = own[0][1].judge, own[0][1].settings
-        whole = EngineConfig(str(weights_folder(judge)), settings.dtype, judge.context, settings.options)
+        folder = pinned_folder(weights_folder(judge), settings.weights)
+        whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
         tokenizer, engine = self.loaded.tokenizer(judge), engine_kind(settings.engine)
 
         def estimate() -> LoadPlan:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -98,10 +98,10 @@ class PlannedRater:
         return Rater(self.name, "judge", self.rubric.name, self.settings.spec())
 
     @property
-    def engine_key(self) -> tuple[str, str, str, str]:
+    def engine_key(self) -> tuple[str, ...]:
         """Return a key: raters with the same one can share an engine."""
-        settings = self.settings
-        return self.judge.key, settings.engine, settings.dtype, json.dumps(settings.options, sort_keys=True)
+        own = self.settings
+        return self.judge.key, own.weights, own.engine, own.dtype, json.dumps(own.options, sort_keys=True)
 
 
 def judging_raters(run: RunFile) -> list[Rater]:
@@ -134,7 +134,8 @@ def planned_raters(
         raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
     judges = [registry.get(name) for name in plan.judges or [_usual_judge(run, plan.rater)]]
     machine = this_machine()
-    raters = [_new_rater(plan, judge, rubric, machine) for judge in judges for rubric in rubrics.values()]
+    before = [str(each.spec.get("weights")) for each in judging_raters(run)] if run else []
+    raters = [_new_rater(plan, judge, rubric, machine, before) for judge in judges for rubric in rubrics.values()]
     named = Counter((each.name, each.rubric.name) for each in raters)
     for (name, rubric), count in named.items():
         if count > 1:
@@ -160,11 +161,12 @@ def _resumed_rater(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedR
     settings = Settings.model_validate(rater.spec)
     judge = registry.get(settings.judge)
     chat = settings.chat and chat_settings(judge, settings.think, settings.sampling)
-    now = settings.model_copy(update={"weights": checked_hash(judge, weights_folder(judge)), "chat": chat})
+    weights = checked_hash(judge, weights_folder(judge), [settings.weights])
+    now = settings.model_copy(update={"weights": weights, "chat": chat})
     return PlannedRater(rater.name, judge, rubric, now)
 
 
-def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> PlannedRater:
+def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine, before: Collection[str]) -> PlannedRater:
     """Return a rater with the settings of the plan, else of the rubric, else of the registry."""
     temperature = plan.temperature if plan.temperature is not None else rubric.sampling.get("temperature", 0.0)
     if plan.samples > 1 and temperature == 0:
@@ -177,7 +179,7 @@ def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -
     think, engine = think_budget(plan.think, judge), engine_kind(plan.engine)
     settings = Settings(
         judge=judge.key,
-        weights=checked_hash(judge, weights_folder(judge)),
+        weights=checked_hash(judge, weights_folder(judge), before),
         rubric=rubric.sha256,
         detail=plan.detail,
         samples=plan.samples,

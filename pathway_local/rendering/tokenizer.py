@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 
 from pathway_local.errors import EngineError
 from pathway_local.judges.default_template import default_template
+from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.rendering.chat_frame import ChatFrame, chat_frame
 
@@ -35,10 +36,11 @@ class JudgeTokenizer:
             raise EngineError(f"{folder} holds no tokenizer.json", hint)
         from transformers import PreTrainedTokenizerFast  # slow to import, and not needed by help or summary
 
+        pinned = pinned_folder(folder)
         fix = _declared(folder / "config.json").get("model_type") in MISTRAL
         try:
             # Without this flag, transformers warns about every large tokenizer without a version in its config.
-            self.tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, fix_mistral_regex=fix)
+            self.tokenizer = PreTrainedTokenizerFast.from_pretrained(pinned, fix_mistral_regex=fix)
             self._ours: Tokenizer = self.tokenizer.backend_tokenizer
             self._theirs = _without_added_tokens(self._ours)
         except Exception as error:  # noqa: BLE001 (the tokenizer library raises bare Exception for a broken file)
