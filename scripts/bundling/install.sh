@@ -2,6 +2,7 @@
 # Installs this bundle without a network: bash install.sh [FOLDER], by default ~/pathway_local. PYTHON names a Python.
 # Needs bash, coreutils and a Python, nothing else. Running it again is quick and harmless.
 set -euo pipefail
+shopt -s nullglob dotglob
 
 fail() {
     printf 'error: %s\n       %s\n' "$1" "$2" >&2
@@ -65,7 +66,7 @@ all_here() {
     local record
     [ -f "$environment/.complete" ] && [ "${installed[-1]:-}" = "$this" ] || return 1
     for record in judges/*/fetched.json; do
-        [ ! -f "$record" ] || cmp -s "$record" "$models/${record#judges/}" || return 1
+        [ "$(cat "$record")" = "$(cat "$models/${record#judges/}" 2>/dev/null)" ] || return 1
     done
 }
 
@@ -141,7 +142,7 @@ say "checking ${#large[@]} files"
 check "${large[@]}"
 
 mkdir -p "$folder"
-: >"$folder/.from-bundle"
+[ -e "$folder/.from-bundle" ] || : >"$folder/.from-bundle"
 work=$folder/.incoming
 trap 'rm -rf "$work" "$models"/.*.incoming' EXIT
 rm -rf "$work" "$models"/.*.incoming
@@ -165,18 +166,22 @@ for line in "${large[@]}"; do
     cat "$file" >>"${target%.part-????}"
 done
 
-# What stood in the project's folder is kept until the next update, in case somebody has changed it.
-"$python" -W ignore -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' \
-    project.tar.gz "$work/project"
-mkdir -p "$folder/.previous"
-for new in "$work"/project/*/* "$work"/project/*/.gitignore; do
-    name=${new##*/}
-    if [ -e "$folder/$name" ]; then
-        rm -rf "$folder/.previous/$name"
-        mv "$folder/$name" "$folder/.previous/$name"
-    fi
-    mv "$new" "$folder/$name"
-done
+# What stood in the project's folder is kept until the next update, in case somebody has changed it. So a second try
+# leaves the folder as the first one made it.
+if [ "$(cat "$folder/.from-bundle")" != "$this" ]; then
+    "$python" -W ignore -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' \
+        project.tar.gz "$work/project"
+    mkdir -p "$folder/.previous"
+    for new in "$work"/project/*/*; do
+        name=${new##*/}
+        if [ -e "$folder/$name" ]; then
+            rm -rf "$folder/.previous/$name"
+            mv "$folder/$name" "$folder/.previous/$name"
+        fi
+        mv "$new" "$folder/$name"
+    done
+    printf '%s\n' "$this" >"$folder/.from-bundle"
+fi
 
 # Settings of pip that name an index or constraints do not hold here. pip runs from its own wheel: Debian's Python, for
 # one, comes without the part that would put pip into a new environment.
@@ -207,7 +212,6 @@ PYTHON
 }
 
 for new in "$models"/.*.incoming; do
-    [ -d "$new" ] || continue
     name=${new##*/.}
     name=${name%.incoming}
     mkdir -p "$models/$name"
