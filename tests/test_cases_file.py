@@ -78,7 +78,7 @@ def test_rows_are_numbered_without_an_id_column(make: Make) -> None:
 
 
 def test_only_id_and_case_id_are_taken_for_ids(make: Make) -> None:
-    assert make("a.csv", "ID,question,answer\n9,q,a\n").id_column is None
+    assert make("a.csv", "ID,question,answer\n9,q,a\n").id_column == "ID"
     assert make("a.csv", "case_id,question,answer\n9,q,a\n").id_column == "case_id"
     assert make("a.csv", "id,answer\nq,a\n", mapping={"question": "id"}).id_column is None
     assert make("a.csv", "nr,question,answer\n9,q,a\n", id_column="nr").id_column == "nr"

@@ -16,7 +16,6 @@ from pathway_local.ratings.samples import draw
 from pathway_local.ratings.service_schema import Service, strict_schema
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.cells import json_text
-from pathway_local.sheets.columns import no_column
 from pathway_local.system.output_file import check_output
 from pathway_local.verdict import Value
 
@@ -105,8 +104,7 @@ class HostedRequests:
         column, sign, value = only.partition("=")
         if not sign:
             raise UsageError(f"--only {only} is neither a number nor COLUMN=VALUE", "For example --only 200.")
-        if column not in file.columns:
-            raise no_column(column, file.columns, file.path.name)
+        column = file.column(column)
         if column == file.id_column:
             case_id = file.pseudonyms.of(value) if file.pseudonyms else value
             return lambda case: case.id == case_id

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, ColumnsError, UnknownName
-from pathway_local.sheets.columns import ID_COLUMNS, ColumnMatch, has_column, match_columns, no_column
+from pathway_local.sheets.columns import ColumnMatch, has_column, match_columns, names_of, no_column, same_column
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.sheets.nested_keys import nested_cells, nested_keys
 from pathway_local.sheets.pseudonyms import Pseudonyms
@@ -54,9 +54,7 @@ class CasesFile:
         match = self._match(wanted, mapping or {})
         self.inputs = match.columns
         self.aliases_used = match.aliases_used
-        if id_column is not None and id_column not in self.columns:
-            raise no_column(id_column, self.columns, path.name)
-        self.id_column = id_column or self._find_id_column()
+        self.id_column = self._find_id_column() if id_column is None else self.column(id_column)
         self._used = {self.id_column, *self.inputs.values(), *(path[0] for path in self._nested.values())}
         self.metadata = tuple(column for column in self.columns if column not in self._used)
 
@@ -79,6 +77,12 @@ class CasesFile:
             raise CasesError(f"{self.path} can't be read to its end: {error.strerror}") from None
         if not number:
             raise CasesError(f"{self.path.name} has no rows below its header")
+
+    def column(self, name: str) -> str:
+        """The column of that name, in any spelling. Raises UnknownName."""
+        if found := same_column(name, self.columns):
+            return found
+        raise no_column(name, self.columns, self.path.name)
 
     def count(self) -> int | None:
         """Return the approximate number of rows, for showing progress; None if counting them would take long."""
@@ -110,8 +114,8 @@ class CasesFile:
         return replace(row, cells={**row.cells, **nested_cells(row, self._nested)}) if self._nested else row
 
     def _find_id_column(self) -> str | None:
-        inputs = self.inputs.values()
-        return next((name for name in ID_COLUMNS if name in self.columns and name not in inputs), None)
+        named = (same_column(name, self.columns) for name in names_of("ids"))
+        return next((name for name in named if name and name not in self.inputs.values()), None)
 
     def _item(self, row: Row, seen: set[str]) -> Case | BadRow:
         reason = self._flaw(row)
