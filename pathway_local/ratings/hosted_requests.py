@@ -54,6 +54,7 @@ class Leaving:
     characters: int
     echoed: tuple[str, ...]
     temperature: float | None
+    notes: tuple[str, ...]
 
 
 class HostedRequests:
@@ -123,7 +124,8 @@ class HostedRequests:
         echoed = tuple(rubric.format.echoes.values()) if rubric.format.in_json else ()
         takes_it = _TAKES_TEMPERATURE[self.plan.service].match(self.plan.model)
         temperature = rubric.sampling.get("temperature") if takes_it else None
-        return Leaving(rubric.name, count, self._given.left_out, tuple(rubric.inputs), characters, echoed, temperature)
+        inputs, notes = tuple(rubric.inputs), self._given.file.notes
+        return Leaving(rubric.name, count, self._given.left_out, inputs, characters, echoed, temperature, notes)
 
     def _request(self, custom_id: str, case: Case) -> dict[str, Any]:
         rubric, plan = self._given.rubric, self.plan

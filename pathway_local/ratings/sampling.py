@@ -35,7 +35,8 @@ class SamplePlan:
 class Drawn:
     """Counts of a sample: `drawn` out of `cases`, of which `in_sheet` are in the sheet.
 
-    `before` were handed out by an earlier, smaller sample with the same seed; `cut` texts were too long for a cell.
+    `before` were handed out by an earlier, smaller sample with the same seed; `cut` texts were too long for a
+    cell, `notes` say how the cases file was read.
     """
 
     cases: int
@@ -45,6 +46,7 @@ class Drawn:
     in_sheet: int
     strata: int
     cut: int
+    notes: tuple[str, ...]
 
 
 def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> Drawn:
@@ -71,7 +73,9 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
             with temporary_files_in(plan.out.parent):
                 cut = write_rating_sheet(file, given.rubric, sheets)
             counts |= {"cases": len(ids), "drawn": plan.size, "in_sheet": len(new)}
-        return Drawn(len(ids), given.left_out, plan.size, len(before), len(new), len(set(strata)), cut)
+        return Drawn(
+            len(ids), given.left_out, plan.size, len(before), len(new), len(set(strata)), cut, given.file.notes
+        )
 
 
 def _strata(given: CasesGiven, asked: str) -> str:

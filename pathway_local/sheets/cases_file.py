@@ -22,7 +22,8 @@ class CasesFile:
 
     `needed` has the inputs of each rubric by its name, `mapping` the columns that the user gave for inputs,
     `optional` the inputs that the file or a row of it may lack, `id_column` the column of the ids; without it, ids
-    are read from a column named id or case_id, and a file without either has its rows numbered.
+    are read from a column named id or case_id, and a file without either has its rows numbered. `encoding` is the
+    one that the user named; without it, it is found.
 
     Afterwards `inputs` has the column of each input (`score_rubric.criteria` is the key criteria of the objects in
     the column score_rubric), `aliases_used` the inputs found under another name, `id_column` the column of the ids
@@ -39,10 +40,11 @@ class CasesFile:
         mapping: Mapping[str, str] | None = None,
         id_column: str | None = None,
         optional: Collection[str] = (),
+        encoding: str = "",
     ) -> None:
         self.path = path
         self.pseudonyms: Pseudonyms | None = None
-        self.sheet = open_sheet(path)
+        self.sheet = open_sheet(path, encoding)
         self.columns = self.sheet.columns
         self.notes = self.sheet.notes
         present = {name for name in optional if name in (mapping or {}) or has_column(name, self.columns)}
