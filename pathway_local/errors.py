@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from shlex import quote
 
 
 class PathwayError(Exception):
@@ -37,7 +38,7 @@ class NotKept(UsageError):
     """The run does not keep the metadata column that the command needs."""
 
     def __init__(self, column: str) -> None:
-        hint = f"Run judge again with --keep {column}: it only fills the column in."
+        hint = f"Run judge again with --keep {quote(column)}: it only fills the column in."
         super().__init__(f"the run does not keep the column {column!r}", hint)
 
 

@@ -74,9 +74,7 @@ def test_workbook_keeps_numbers_and_booleans(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "start", [*"=+-@\t\r\n＝＋－＠﹦", "\n=", "\v=", "\u200b=", "\ufeff="]
-)
+@pytest.mark.parametrize("start", [*"=+-@\t\r\n＝＋－＠﹦", "\n=", "\v=", "\u200b=", "\ufeff="])
 def test_no_text_runs_as_a_formula(tmp_path: Path, start: str) -> None:
     text = f"{start}cmd|' /C calc'!A0"
     for suffix in (".csv", ".tsv", ".xlsx"):

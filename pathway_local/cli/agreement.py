@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, RATERS, App, option
-from pathway_local.cli.figures import rubrics_with, tell_empty, write_and_show
+from pathway_local.cli.figures import kept_columns, rubrics_with, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, RubricOfRun, Run
 from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new
 from pathway_local.errors import UnknownName
@@ -48,10 +48,10 @@ def agreement(
     check_finite(margin, "--margin")
     if figure and figure not in comparable():
         raise UnknownName("figure", figure, comparable())
-    plan = AgreementPlan(rater, cluster, against, figure, margin, by, min_group)
     with RunFile.read(run) as read:
         rubrics = rubrics_with(read, rubric, [*rater, *([against] if against else [])])
-        tell_empty(read, cluster, by)
+        cluster, by = kept_columns(read, cluster, by)
+        plan = AgreementPlan(rater, cluster, against, figure, margin, by, min_group)
         found = [score for each in rubrics for score in find(read, each, plan)]
     views = [agreement_view(each) for each in found]
     write_and_show(run, found, (view.remarks for view in views), views, out, force=force, as_json=as_json)

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, RATERS, App, option
-from pathway_local.cli.figures import rubrics_with, tell_empty, write_and_show
+from pathway_local.cli.figures import kept_columns, rubrics_with, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, Run
 from pathway_local.cli.terminal import MIN_GROUP, check_new
 from pathway_local.results.calibration import CalibrationPlan
@@ -53,10 +53,10 @@ def calibrate(
     those that `divergence` lists, can't represent the rest.
     """
     check_new(out, force=force)
-    plan = CalibrationPlan(against, judge, target, assume_random, cluster, by, min_group)
     with RunFile.read(run) as read:
         rubrics = rubrics_with(read, rubric, [against, *judge])
-        tell_empty(read, cluster, by)
+        cluster, by = kept_columns(read, cluster, by)
+        plan = CalibrationPlan(against, judge, target, assume_random, cluster, by, min_group)
         found = [each for one in rubrics for each in correct(read, one, plan)]
     views = [calibration_view(each) for each in found]
     write_and_show(run, found, (view.remarks for view in views), views, out, force=force, as_json=as_json)

@@ -11,7 +11,7 @@ import typer
 
 from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, REPLY, App, Command, option
 from pathway_local.cli.figures import note_export
-from pathway_local.cli.options import IdColumn, Map, Models
+from pathway_local.cli.options import Encoding, IdColumn, Map, Models
 from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
@@ -63,6 +63,7 @@ def judge(
     ctx: typer.Context,
     cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .parquet or .xlsx.")],
     id_column: IdColumn = None,
+    encoding: Encoding = "",
     mapping: Map = [],  # noqa: B006
     keep: Annotated[
         list[str], option("COLUMN", "Metadata column to keep in the run, or all; repeat for more.", CASES)
@@ -143,6 +144,7 @@ def judge(
         rater=rater,
         registry=models,
         id_column=id_column,
+        encoding=encoding,
         mapping=columns_by_input(mapping),
         keep=None if "all" in keep else keep,
         detail=detail,

@@ -10,6 +10,7 @@ from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, RATERS
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]
 RunToBe = Annotated[Path, typer.Argument(metavar="RUN", help="The run file; with --rubric it may be a new one.")]
 CasesOption = Annotated[Path, option("FILE", "The cases file.", CASES)]
+Encoding = Annotated[str, option("NAME", "Encoding of a text file, such as cp1252; default: found.", CASES)]
 IdColumn = Annotated[str | None, option("COLUMN", "Column with the cases' ids.", CASES, "--id")]
 Map = Annotated[
     list[str],

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, App, option
-from pathway_local.cli.options import CasesOption, Force, IdColumn, KeyFile, Map, RubricIfSeveral, RunToBe
+from pathway_local.cli.options import CasesOption, Encoding, Force, IdColumn, KeyFile, Map, RubricIfSeveral, RunToBe
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import columns_by_input, notice, talk
 from pathway_local.ratings.cases_given import Given
@@ -34,6 +34,7 @@ def sample(
     ] = [],  # noqa: B006
     rubric: RubricIfSeveral = None,
     id_column: IdColumn = None,
+    encoding: Encoding = "",
     mapping: Map = [],  # noqa: B006
     pseudonyms: KeyFile = None,
     force: Force = False,
@@ -43,8 +44,10 @@ def sample(
     The run stores each case's chance of being drawn, so that the labels can represent all cases.
     """
     read_privately(cases, run)
-    given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms)
+    given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding)
     found = draw_sample(SamplePlan(given, n, seed, out, strata, rater), sys.argv, force=force)
+    for note in found.notes:
+        notice(note)
     if found.left_out:
         notice(f"{found.left_out} rows can't be judged, so they were not drawn")
     if found.before:

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from pathway_local.cli.command_help import App, option
-from pathway_local.cli.figures import draw, tell_empty
+from pathway_local.cli.figures import draw, kept_columns
 from pathway_local.cli.options import AsJson, MinGroup, Run
 from pathway_local.cli.terminal import MIN_GROUP, notice, print_json, talk
 from pathway_local.results.summary import Summary, summarize
@@ -23,7 +23,7 @@ def summary(
 ) -> None:
     """Show the scores, confidence and failures of a run."""
     with RunFile.read(run) as read:
-        tell_empty(read, by)
+        (by,) = kept_columns(read, by)
         found = summarize(read, by, min_group)
     if found.hidden:
         notice(hidden_groups(found.hidden, by, min_group))

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from pathway_local import __version__
 from pathway_local.case import BadRow, Case
@@ -31,7 +32,7 @@ from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.levels import caution_about
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.columns import no_column
+from pathway_local.sheets.columns import folded, names_of
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
 from pathway_local.system.installed import version_of
@@ -173,7 +174,7 @@ class _ScoringJob:
             raters,
             pool,
             source=self.plan.cases.name,
-            keep=self.plan.keep,
+            keep=None if self.plan.keep is None else [*map(self.cases.column, self.plan.keep)],
             texts=self.run.get_setting(TEXTS) is not False,
             window=window,
             watch=progress.show_sometimes,
@@ -237,7 +238,8 @@ def _refusing_bad_rows(cases: CasesFile) -> Iterator[Case | BadRow]:
 
 def _open_cases(plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], watcher: Watcher) -> CasesFile:
     """Open the cases file, and tell the user how its columns and the rubrics were read. Raises PathwayError."""
-    cases = cases_of(plan.cases, rubrics, run, plan.id_column, plan.mapping, _load_pseudonyms(plan, run, watcher))
+    key = _load_pseudonyms(plan, run, watcher)
+    cases = cases_of(plan.cases, rubrics, run, plan.id_column, plan.mapping, key, plan.encoding)
     _check_columns(cases, plan)
     for rubric in rubrics:
         for said in rubric.notices:
@@ -247,7 +249,10 @@ def _open_cases(plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], wa
     for name, column in cases.aliases_used.items():
         watcher.notice(f"column {shown(column)!r} is read as {name}")
     if cases.id_column is None:
-        watcher.notice("cases are identified by row number: give --id COLUMN if rows may move")
+        numbers = (shown(name) for name in cases.metadata if folded(name) in names_of("number"))
+        watcher.notice(
+            f"cases are identified by row number: give --id {quote(next(numbers, 'COLUMN'))} if rows may move"
+        )
     elif cases.id_column != plan.id_column:
         watcher.notice(f"column {shown(cases.id_column)!r} is read as the case's id")
     return cases
@@ -263,9 +268,7 @@ def _load_pseudonyms(plan: Plan, run: RunFile | None, watcher: Watcher) -> Pseud
 
 
 def _check_columns(cases: CasesFile, plan: Plan) -> None:
-    for name in plan.keep or ():
-        if name not in cases.columns:
-            raise no_column(name, cases.columns, cases.path.name)
+    for name in map(cases.column, plan.keep or ()):
         if name not in cases.metadata:
             what = "the ids" if name == cases.id_column else "an input"
             raise UsageError(

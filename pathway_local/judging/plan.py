@@ -43,6 +43,7 @@ class Plan:
     rater: str | None = None
     registry: Path | None = None
     id_column: str | None = None
+    encoding: str = ""
     mapping: Mapping[str, str] = field(default_factory=dict)
     keep: Sequence[str] | None = ()
     detail: Detail = "full"

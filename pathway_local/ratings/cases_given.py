@@ -34,6 +34,7 @@ class Given:
     id_column: str | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
     pseudonyms: Path | None = None
+    encoding: str = ""
 
 
 class CasesGiven:
@@ -49,7 +50,9 @@ class CasesGiven:
         self._run = stack.enter_context(RunFile.open(given.run)) if given.run.exists() else None
         self.rubric = self._rubric()
         key = Pseudonyms.at(given.pseudonyms, make=self._run is None) if given.pseudonyms else None
-        self.file: CasesFile = cases_of(given.cases, [self.rubric], self._run, given.id_column, given.mapping, key)
+        self.file: CasesFile = cases_of(
+            given.cases, [self.rubric], self._run, given.id_column, given.mapping, key, given.encoding
+        )
 
     @classmethod
     @contextmanager

@@ -16,7 +16,6 @@ from pathway_local.ratings.samples import draw
 from pathway_local.ratings.service_schema import Service, strict_schema
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.cells import json_text
-from pathway_local.sheets.columns import no_column
 from pathway_local.system.output_file import check_output
 from pathway_local.verdict import Value
 
@@ -55,6 +54,7 @@ class Leaving:
     characters: int
     echoed: tuple[str, ...]
     temperature: float | None
+    notes: tuple[str, ...]
 
 
 class HostedRequests:
@@ -105,8 +105,7 @@ class HostedRequests:
         column, sign, value = only.partition("=")
         if not sign:
             raise UsageError(f"--only {only} is neither a number nor COLUMN=VALUE", "For example --only 200.")
-        if column not in file.columns:
-            raise no_column(column, file.columns, file.path.name)
+        column = file.column(column)
         if column == file.id_column:
             case_id = file.pseudonyms.of(value) if file.pseudonyms else value
             return lambda case: case.id == case_id
@@ -125,7 +124,8 @@ class HostedRequests:
         echoed = tuple(rubric.format.echoes.values()) if rubric.format.in_json else ()
         takes_it = _TAKES_TEMPERATURE[self.plan.service].match(self.plan.model)
         temperature = rubric.sampling.get("temperature") if takes_it else None
-        return Leaving(rubric.name, count, self._given.left_out, tuple(rubric.inputs), characters, echoed, temperature)
+        inputs, notes = tuple(rubric.inputs), self._given.file.notes
+        return Leaving(rubric.name, count, self._given.left_out, inputs, characters, echoed, temperature, notes)
 
     def _request(self, custom_id: str, case: Case) -> dict[str, Any]:
         rubric, plan = self._given.rubric, self.plan

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pathway_local.case import Case, fingerprint
@@ -12,7 +12,6 @@ from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.ratings.rating_sheet import RatingRow, write_rating_sheet
 from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
 from pathway_local.runs.run_file import RunFile
-from pathway_local.sheets.columns import no_column
 from pathway_local.sheets.kinds import kind_of
 from pathway_local.sheets.row import shown
 from pathway_local.sheets.workbook import WORKBOOK
@@ -36,7 +35,8 @@ class SamplePlan:
 class Drawn:
     """Counts of a sample: `drawn` out of `cases`, of which `in_sheet` are in the sheet.
 
-    `before` were handed out by an earlier, smaller sample with the same seed; `cut` texts were too long for a cell.
+    `before` were handed out by an earlier, smaller sample with the same seed; `cut` texts were too long for a
+    cell, `notes` say how the cases file was read.
     """
 
     cases: int
@@ -46,6 +46,7 @@ class Drawn:
     in_sheet: int
     strata: int
     cut: int
+    notes: tuple[str, ...]
 
 
 def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> Drawn:
@@ -56,7 +57,7 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
     if len(set(plan.raters)) != len(plan.raters):
         raise UsageError("two evaluators have the same name", "Give each --rater a different name.")
     with CasesGiven.open(plan.given) as given:
-        _check_strata(given, plan.strata)
+        plan = replace(plan, strata=_strata(given, plan.strata)) if plan.strata else plan
         stratum_by_id = {case.id: case.metadata.get(plan.strata, "") for case in given}
         ids, strata = list(stratum_by_id), list(stratum_by_id.values())
         drawn, chances = draw(ids, strata, plan.size, plan.seed)
@@ -72,19 +73,22 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
             with temporary_files_in(plan.out.parent):
                 cut = write_rating_sheet(file, given.rubric, sheets)
             counts |= {"cases": len(ids), "drawn": plan.size, "in_sheet": len(new)}
-        return Drawn(len(ids), given.left_out, plan.size, len(before), len(new), len(set(strata)), cut)
+        return Drawn(
+            len(ids), given.left_out, plan.size, len(before), len(new), len(set(strata)), cut, given.file.notes
+        )
 
 
-def _check_strata(given: CasesGiven, column: str) -> None:
-    if column and column not in given.file.columns:
-        raise no_column(column, given.file.columns, given.file.path.name)
-    if column and column == given.file.id_column:
+def _strata(given: CasesGiven, asked: str) -> str:
+    """The column of the strata in the file's own spelling. Raises UsageError."""
+    column = given.file.column(asked)
+    if column == given.file.id_column:
         raise UsageError(f"{shown(column)} is the column of the ids", "Name another column with --strata.")
     if column in given.file.inputs.values():
         raise UsageError(
             f"{shown(column)} is an input of the rubric {given.rubric.name!r}, a text to judge",
             "Name a column such as language or chatbot with --strata.",
         )
+    return column
 
 
 def _read_again(

@@ -20,6 +20,7 @@ def cases_of(
     id_column: str | None = None,
     mapping: Mapping[str, str] | None = None,
     pseudonyms: Pseudonyms | None = None,
+    encoding: str = "",
 ) -> CasesFile:
     """Return the cases file at `path` for these rubrics; arguments take precedence over what the run remembers.
 
@@ -33,7 +34,7 @@ def cases_of(
     inputs = {name for names in needed.values() for name in names}
     given = {name: column for name, column in remembered_mapping.items() if name in inputs} | dict(mapping or {})
     optional = inputs - required
-    cases = CasesFile(path, needed, given, id_column or remembered_id, optional)
+    cases = CasesFile(path, needed, given, id_column or remembered_id, optional, encoding)
     if run is not None:
         run.refuse_mix(numbered=cases.id_column is None)
     cases.pseudonyms = _checked(pseudonyms, run, cases)

@@ -21,9 +21,10 @@ class JsonLinesSheet(Sheet):
 
     unit = "line"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, encoding: str = "") -> None:
         self.path = path
-        self.encoding = find_encoding(path, header=False)
+        self.encoding = find_encoding(path, header=False, chosen=encoding)
+        self.notes = self.encoding.notes
         self.columns = column_names(path, self._keys())
 
     def rows(self) -> Iterator[Row]:
@@ -50,7 +51,8 @@ class JsonLinesSheet(Sheet):
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write every line as it is, with the new keys before its closing brace."""
-        file.write(self.encoding.mark)
+        encoding = self.encoding.of_copies
+        file.write(encoding.mark)
         for row, cells in rows:
             text = own_text(self.path, row)
             if cells is not None and not row.problem:
@@ -61,7 +63,7 @@ class JsonLinesSheet(Sheet):
                 body = text.rstrip()
                 added = json_text(dict(zip(columns, cells, strict=True)))[1:-1]
                 text = f"{body[:-1]}{', ' if row.cells and added else ''}{added}}}{text[len(body) :]}"
-            file.write(self.encoding.encode(text))
+            file.write(encoding.encode(text))
         return 0
 
     def _row(self, line: str, number: int, start: int, problem: str, raw: str | None) -> Row:
@@ -136,4 +138,4 @@ def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, V
     return 0
 
 
-JSON_LINES = SheetKind(JsonLinesSheet, _write, JsonLinesSheet.copy)
+JSON_LINES = SheetKind(JsonLinesSheet, _write, JsonLinesSheet.copy, encodings=True)
