@@ -257,8 +257,8 @@ def test_a_cause_behind_another_is_found_where_the_last_tells_nothing() -> None:
 
 
 def test_a_process_that_was_killed_ran_out_of_memory_as_a_rule() -> None:
-    error = start_error(VLLM, Failed(), "a warning", "killed by signal 9")
-    assert str(error) == "the judge can't be loaded: its process was killed by signal 9"
+    error = start_error(VLLM, Failed(), "a warning", "killed by SIGKILL")
+    assert str(error) == "the judge can't be loaded: its process was killed by SIGKILL"
     assert isinstance(error, OutOfMemory)
     error = start_error(VLLM, Failed(), "what was said last\n\n", "exit status 3")
     assert str(error) == "the judge can't be loaded: what was said last"

@@ -30,8 +30,9 @@ def start_error(
         cause = last_exception(printed) or cause  # vLLM's workers print their exceptions
     if failed.kind == "ModuleNotFoundError" and failed.message.endswith(tuple(map(repr, kind.libraries))):
         return EngineMissing(f"the engine {kind.name} is not installed here: {cause[:SHOWN]}", kind.install_hint)
-    by_signal = f"its process was {ended}" if ended.startswith("killed") and not cause else ""
-    shown = f"the judge can't be loaded: {(cause or by_signal or _last_line(printed) or 'its process ended')[:SHOWN]}"
+    by_signal = f"its process was {ended}" if ended.startswith("killed") else ""
+    why = cause or by_signal or _last_line(printed) or f"its process ended with {ended}"
+    shown = f"the judge can't be loaded: {why[:SHOWN]}"
     text = f"{shown}\n{printed}" if not cause or tells_nothing(cause) else cause
     for remedies in (kind.remedies, REMEDIES):
         for error, patterns in remedies.items():

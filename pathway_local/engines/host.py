@@ -3,6 +3,7 @@
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -155,10 +156,15 @@ class Host:
         assert self._process
         return self._process
 
-    def _start(self) -> None:
+    def _start(self, *, again: bool = True) -> None:
+        """Start the child. If a signal ends it while it loads, restart it once: what sent the signal may be over."""
         self._process = process = EngineProcess(self._kind, self._config, self._seal, self._log)
         try:
-            self.facts = self._ready(process)
+            loaded = self._ready(process)
+            if isinstance(loaded, EngineFacts):
+                self.facts = loaded
+                return
+            ended = process.kill()
         except BaseException:
             self._process = None
             process.kill()
@@ -166,6 +172,11 @@ class Host:
         finally:
             if said := process.output.log_ended:
                 self.notify(f"{self._log} is incomplete: {said}")
+        self._process = None
+        if not (again and process.ended_by):
+            raise start_error(self._kind, loaded, process.output.text, ended, self._log)
+        self.notify(f"the engine was {ended} while it loaded: restarting it")
+        self._start(again=False)
 
     def _start_unfiltered(self, error: EngineUnexplained) -> None:
         """Restart without the filter on system calls, which may be what stopped the engine, unless it is required.
@@ -176,16 +187,16 @@ class Host:
             raise error
         self._seal = UNFILTERED
         try:
-            self._start()
+            self._start(again=False)
         except EngineError:
             raise error from None
         self.facts = replace(self.facts, seal_limit=f"the engine does not start under a filter ({error})")
 
-    def _ready(self, process: EngineProcess) -> EngineFacts:
-        """Wait until the child has loaded the engine; return what it loaded."""
+    def _ready(self, process: EngineProcess) -> EngineFacts | Failed:
+        """Wait until the child has loaded the engine; return what it loaded, or what it said before it ended."""
         until = time.monotonic() + START_LIMIT
         said = Failed()
-        try:
+        with suppress(Gone):
             while (left := until - time.monotonic()) > 0:
                 self._check_stopped()
                 for message in process.receive(min(LOOK, left)):
@@ -194,10 +205,8 @@ class Host:
                         process.note_shared_memory()
                         return message.facts
                     said = message if isinstance(message, Failed) else said
-        except Gone:
-            ended = process.kill()
-            raise start_error(self._kind, said, process.output.text, ended, self._log) from None
-        raise EngineDied(f"the judge was not loaded within {START_LIMIT / 60:.0f} minutes", look_there(self._log))
+            raise EngineDied(f"the judge was not loaded within {START_LIMIT / 60:.0f} minutes", look_there(self._log))
+        return said
 
     def _handle_exit(self, process: EngineProcess, how: str) -> None:
         """Clean up after a death, put the passes in flight back in front of the queue, and count strikes."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 
-from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
+from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory, WeightsMissing
 
 Advice = tuple[str, str]
 """An error's message (empty: show the exception itself) and its hint."""
@@ -29,7 +29,7 @@ REMEDIES: Remedies = {
         r"out of memory\. Tried to allocate ([\d.]+ \w+)\. GPU \d+ has a total capacity of ([\d.]+ \w+) of which "
         r"([\d.]+ \w+) is free": _allocation,
         r"out of memory|OutOfMemoryError|MemoryError|can(?:'t|not) allocate memory": advise(SMALLER),
-        r"its process was killed by signal 9": advise(f"Linux does that when memory runs out. {SMALLER}"),
+        r"its process was killed by SIGKILL": advise(f"Linux sends it when memory runs out. {SMALLER}"),
     },
     EngineMissing: {
         r"Failed to find C compiler|No working C\+\+ compiler|InvalidCxxCompiler|Python\.h: No such file"
@@ -41,6 +41,19 @@ REMEDIES: Remedies = {
         r"\[Errno (?:28|30|122)\]|\[Errno 13\].*(?:cache|pathway-local/)": advise(
             'Free space, make the folder writable, or move caches: `export XDG_CACHE_HOME="$HOME/caches"`.'
         ),
+    },
+    EngineUnexplained: {
+        r"its process was killed by SIGBUS": advise(
+            "It usually means that a disk or shared memory (/dev/shm) is full, or that a file was cut short: "
+            "free space there, or fetch the weights again."
+        ),
+        r"its process was killed by SIGILL": advise(
+            "It means an instruction that this processor lacks: the engine is built for another one."
+        ),
+        r"its process was killed by SIG(?:SEGV|ABRT|FPE)": advise(
+            "It usually means a fault in a library: install the engine again, and read what --engine-log FILE keeps."
+        ),
+        r"its process was killed by": advise("Another program sent it, such as a batch system at one of its limits."),
     },
     WeightsMissing: {
         r"cannot find any model weights|SafetensorError|HeaderToo|incomplete metadata": advise(
