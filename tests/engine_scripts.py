@@ -39,6 +39,16 @@ def answer(item: Pass) -> Reply:
     return item.ids[::-1]
 
 
+def pid(item: Pass) -> Reply:
+    """Which process answers."""
+    return (os.getpid(),)
+
+
+def gpus(item: Pass) -> Reply:
+    """The GPUs that the process may see, as bytes."""
+    return tuple(os.environ["CUDA_VISIBLE_DEVICES"].encode())
+
+
 def starve(item: Pass) -> Reply:
     """Memory runs out for the first few."""
     mark = Path(os.environ[MARK])

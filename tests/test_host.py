@@ -309,7 +309,7 @@ def test_what_continues_goes_first_where_fewer_are_in_flight(begin: Begin) -> No
     host._window = 1
     for number in range(5):
         host.submit(_pass(number))
-    host.submit(Pass("5", (5,), None, 4, continues=True))
+    host.submit(Pass("5", (5,), None, 4, after="0"))
     assert list(_drain(host)) == ["0", "5", "1", "2", "3", "4"]
 
 

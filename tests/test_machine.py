@@ -47,7 +47,7 @@ def _gpus(proc: Path) -> list[str]:
 
 def test_gpus_come_with_their_memory(tool: Path, proc: Path) -> None:
     first, second = this_machine(proc, proc / "none").gpus
-    assert first == Device("NVIDIA GeForce RTX 4090", 24564 * MIB, 24000 * MIB)
+    assert first == Device("NVIDIA GeForce RTX 4090", 24564 * MIB, 24000 * MIB, "GPU-aaaa1111")
     assert second.name == "NVIDIA H200"
 
 

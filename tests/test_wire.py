@@ -39,7 +39,7 @@ passes = st.builds(
     stop_ids=ids,
     logprob_ids=ids,
     shared=ids | st.sampled_from([(1, 2), (3,)]),
-    continues=st.booleans(),
+    after=st.text(max_size=3),
 )
 logprobs = st.dictionaries(st.integers(0, 2**32 - 1), st.floats(max_value=0) | st.just(float("-inf")), max_size=4)
 results = st.builds(PassResult, id=st.text(), ids=ids, logprobs=st.lists(logprobs, max_size=3).map(tuple))

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, REPLY, App, Command, option
+from pathway_local.cli.command_help import CASES, JUDGE, MACHINE, OUTPUT, PRIVACY, REPLY, App, Command, option
 from pathway_local.cli.figures import note_export
 from pathway_local.cli.options import Encoding, IdColumn, Map, Models
 from pathway_local.cli.private_reading import close_off, tell_exposed
@@ -18,6 +18,7 @@ from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import INTERRUPTED, columns_by_input, notice, print_json, talk
 from pathway_local.engines.engine_list import engine_names
 from pathway_local.engines.engine_log import make_log
+from pathway_local.engines.replicas import Engines
 from pathway_local.errors import UsageError
 from pathway_local.judging.job import run_job
 from pathway_local.judging.loop import Tally
@@ -109,6 +110,12 @@ def judge(
         str,
         option("[TOKENS]", "Let the judge think first, for at most so many tokens.", REPLY, THINK, show_default=False),
     ] = "0",
+    gpus: Annotated[
+        str, option("N", "Judge on this many GPUs, or on all; each engine has its own (default: one engine).", MACHINE)
+    ] = "",
+    engines: Annotated[
+        int, option("N", "Engines side by side on a machine without a GPU.", MACHINE, min=1, max=64)
+    ] = 1,
     run: Annotated[Path | None, option("RUN", "The run file; an existing run is continued.", OUTPUT)] = None,
     out: Annotated[Path | None, option("FILE", "Also write the verdicts to this file (- prints CSV).", OUTPUT)] = None,
     force: Annotated[
@@ -160,6 +167,7 @@ def judge(
         texts=not without_text,
         pseudonyms=pseudonyms,
         engine_log=engine_log,
+        engines=_engines(gpus, engines),
     )
     _check(ctx, plan, out, force=force)
     tell_exposed(cases, plan.run, strict=strict_permissions)
@@ -168,6 +176,13 @@ def judge(
         make_log(engine_log, force=force)
         notice(f"{engine_log} keeps all that the engine prints while it loads; it holds no case text")
     _report(_judged(plan), plan.run, out, force=force, as_json=as_json)
+
+
+def _engines(gpus: str, number: int) -> Engines:
+    """Return the engines that the options ask for. Raises UsageError."""
+    if gpus not in ("", "all") and not (gpus.isdecimal() and 0 < int(gpus) < 1000):
+        raise UsageError(f"--gpus is {gpus[:20]!r}, not a number of GPUs or all", "Leave it out for one engine.")
+    return Engines(gpus, number)
 
 
 def _check(ctx: typer.Context, plan: Plan, out: Path | None, *, force: bool) -> None:

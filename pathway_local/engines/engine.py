@@ -32,12 +32,14 @@ class LoadPlan:
     """How an engine loads a judge on this machine.
 
     `context`: tokens for prompt and reply. `settings`: those that the judge's entry leaves open and that never change
-    what a judge says; `notes` tell the user about them.
+    what a judge says; `notes` tell the user about them. `gpus` has an entry for each engine to load: the GPUs that it
+    may see, as CUDA_VISIBLE_DEVICES names them, empty for all.
     """
 
     context: int
     settings: Mapping[str, JsonValue] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    gpus: tuple[str, ...] = ("",)
 
 
 class EngineKind:

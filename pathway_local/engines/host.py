@@ -66,6 +66,8 @@ class Host:
         self._culprits = 0
         self._memory_ran_out = False
         self._cause = ""
+        self._heard = 0.0
+        """When the process last said something, or got its first pass; by `time.monotonic`."""
         self.facts: EngineFacts
         self._process: EngineProcess | None = None
         try:
@@ -85,28 +87,33 @@ class Host:
         enqueue(self._waiting, item)
         self._send_waiting()
 
-    def results(self) -> list[PassResult]:
+    def results(self, patience: float | None = None) -> list[PassResult]:
         """Wait for at least one result and return what arrived; empty only if nothing is in flight.
 
-        Raises EngineError if we give the engine up, Stopped if `stopped` says so.
+        With `patience`, also return after this many seconds; call it again soon then, since a silence between two such
+        calls counts as the engine's. Raises EngineError if we give the engine up, Stopped if `stopped` says so.
         """
-        heard = time.monotonic()
+        began = time.monotonic()
+        if patience is None:
+            self._heard = began
         while not self._done and (self._held or self._waiting):
             self._send_waiting()
             process = self._running()
             self._check_stopped()
+            silence_left = max(0.0, self._heard + self.hang_limit - time.monotonic())
             try:
-                messages = process.receive(min(LOOK, max(0.0, heard + self.hang_limit - time.monotonic())))
+                messages = process.receive(min(patience or LOOK, silence_left))
             except Gone:
                 self._check_stopped()
                 self._handle_exit(process, "")
             else:
                 self._read(messages)
-                if not messages and time.monotonic() - heard < self.hang_limit:
-                    continue
-                if not messages:
+                if messages:
+                    self._heard = time.monotonic()
+                elif time.monotonic() - self._heard >= self.hang_limit:
                     self._handle_exit(process, f"gave no sign of life for {self.hang_limit:.0f} s")
-            heard = time.monotonic()
+            if patience is not None and time.monotonic() - began >= patience:
+                break
         done, self._done = self._done, []
         return done
 
@@ -125,6 +132,8 @@ class Host:
             if self._process and not self._held and self._process.has_ended():
                 self._handle_exit(self._process, "")
             process = self._running()
+            if not self._held:
+                self._heard = time.monotonic()
             item = self._waiting.popleft()
             self._held[item.id] = item
             process.send(process.passes.message(item))

@@ -70,7 +70,7 @@ class EngineProcess:
         self._shared: set[Path] = set()
         self._temporary = _temporary_folder()
         try:
-            self._process = self._started(seal)
+            self._process = self._started(seal, config.gpus)
         except OSError as error:
             remove(self._temporary, ())
             if opened:
@@ -84,7 +84,7 @@ class EngineProcess:
         assert self._process.stdout is not None
         self.output = Output(self._process.stdout, opened)
 
-    def _started(self, seal: Attempt) -> "subprocess.Popen[bytes]":
+    def _started(self, seal: Attempt, gpus: str) -> "subprocess.Popen[bytes]":
         with ExitStack() as ours, ExitStack() as theirs:
             requests, self._out = os.pipe()
             theirs.callback(os.close, requests)
@@ -99,16 +99,18 @@ class EngineProcess:
             # -P: without it a file in the current folder could shadow a library.
             command = [sys.executable, "-P", "-m", "pathway_local.engines.child", seal]
             numbers = [*map(str, inherited), "-1"][:3]
-            process = start_process([*command, *numbers], inherited, os.environ | self._environment())
+            process = start_process([*command, *numbers], inherited, os.environ | self._environment(gpus))
             ours.pop_all()
         return process
 
-    def _environment(self) -> dict[str, str]:
-        """Return variables that tell the process where our package is, and where its temporary files and sockets go.
+    def _environment(self, gpus: str) -> dict[str, str]:
+        """Return variables that tell the process its GPUs, where our package is, and where its temporary files go.
 
         Output is unbuffered: else lines printed while it loads would arrive after we stop keeping them, or never.
         """
         names = dict.fromkeys(("TMPDIR", "VLLM_RPC_BASE_PATH", TEMPORARY), self._temporary)
+        if gpus:
+            names["CUDA_VISIBLE_DEVICES"] = gpus
         return {"PYTHONPATH": python_path(), "PYTHONUNBUFFERED": "1", **names}
 
     @property

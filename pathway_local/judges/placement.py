@@ -105,7 +105,7 @@ def check_fits_here(
             raise _no_gpu(spec, machine)
         free = machine.free_memory / GB
         return _placed(spec, machine, 0, _Room(free, 1.0, 1, f"{free:.1f} GB of free memory", number))
-    devices = machine.gpus[: _gpus(spec, machine, chosen)]
+    devices = machine.gpus[: gpus_of_one(spec, machine, chosen)]
     room = _gpu_room(spec, devices, chosen, number)
     if room is None:
         return Placement(len(devices), sure_context(spec))
@@ -146,8 +146,8 @@ def _entry(spec: JudgeSpec, key: str) -> str:
     return f"{spec.name.partition(':')[0]}: {{{key}}}"
 
 
-def _gpus(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> int:
-    """Return how many GPUs the settings take; a size of `auto` is estimated from the entry."""
+def gpus_of_one(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> int:
+    """Return the GPUs that one engine takes under these settings; a size of `auto` is estimated from the entry."""
     tensor = settings.get(PARALLEL, 1)
     if tensor == "auto":
         # The key-value heads divide the attention heads, which an entry does not give.

@@ -76,6 +76,8 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         rubrics = planned_rubrics(plan, existing)
         cases = _open_cases(plan, existing, rubrics.values(), watcher)
         raters = planned_raters(plan, existing, rubrics, registry)
+        for each in raters:
+            plan.engines.parts(each.judge, this_machine(), each.settings.options)
         run = existing or stack.enter_context(RunFile.create(plan.run))
         for each in raters:
             run.add_rubric(each.rubric.name, each.rubric.text)
@@ -127,19 +129,20 @@ class _ScoringJob:
         judge, settings = own[0][1].judge, own[0][1].settings
         folder = pinned_folder(weights_folder(judge), settings.weights)
         whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
-        tokenizer, engine = self.loaded.tokenizer(judge), engine_kind(settings.engine)
+        tokenizer, engine, wanted = self.loaded.tokenizer(judge), engine_kind(settings.engine), self.plan.engines
 
         def estimate() -> LoadPlan:
-            return engine.load_plan(judge, this_machine(), settings.options, settings.dtype, self._steps(own))
+            steps = self._steps(own)
+            return wanted.load_plan(engine, judge, this_machine(), settings.options, settings.dtype, steps)
 
-        planned = self.loaded.load_plan(settings.engine, whole, self.plan.seal, estimate)
+        planned = self.loaded.load_plan(settings.engine, whole, self.plan.seal, wanted, estimate)
         config = replace(whole, max_model_len=planned.context, settings={**settings.options, **planned.settings})
         for _, rater in own:
             self.run.set_setting(f"label:{rater.name}", judge.label)
         pool = Pool(lambda: self._load_engine(judge, settings.engine, config, planned), tokenizer, planned.context)
         try:
             raters = [_local_rater(number, rater, tokenizer, planned.context, self.plan) for number, rater in own]
-            return self._run_loop(judge, raters, pool, engine.window(config))
+            return self._run_loop(judge, raters, pool, len(planned.gpus) * engine.window(config))
         finally:
             if pool.in_flight:
                 self.loaded.free()  # or it would continue with requests that nobody waits for
@@ -156,7 +159,9 @@ class _ScoringJob:
         plan, watcher = self.plan, self.watcher
         for note in planned.notes:
             watcher.notice(note)
-        engine = self.loaded.engine(kind, config, plan.seal, watcher.notice, watcher.stopped, plan.engine_log)
+        engine = self.loaded.engine(
+            kind, config, plan.seal, watcher.notice, watcher.stopped, plan.engine_log, planned.gpus
+        )
         facts: dict[str, Value] = dict(asdict(engine.facts))
         self.run.jobs.learn(self.id, {"engine": {"judge": judge.name, **facts, **planned.settings}})
         watcher.notice(f"{facts['engine']} {facts['version']} on {facts['device']}, sealed: {facts['seal']}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from pathway_local.engines.engine_list import engine_kind
+from pathway_local.engines.replicas import ONE_ENGINE, Engines
 from pathway_local.errors import UsageError
 from pathway_local.judges.engine_settings import computed_in
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -33,7 +34,7 @@ class Plan:
     `keep` names metadata columns, None means all. `detail`, `samples`, `temperature`, `seed` and `engine` are part of
     the rater: a run that continues keeps its own. Without `texts`, the run stores only scores from then on.
     `pseudonyms` is a key file; a new run makes a missing one. `engine_log` gets everything that an engine prints
-    while it loads.
+    while it loads. `engines` side by side give the same verdicts as one.
     """
 
     cases: Path
@@ -59,6 +60,7 @@ class Plan:
     texts: bool = True
     pseudonyms: Path | None = None
     engine_log: Path | None = None
+    engines: Engines = ONE_ENGINE
     allow_references: bool = False
 
 

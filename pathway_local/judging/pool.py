@@ -101,7 +101,7 @@ class Pool:
         """Yield the passes of a request: thinking, the reply, and any that the scores' probabilities still need."""
         prompt, reply, thinking = request.prompt, request.prompt.reply, request.thinking
         thoughts, tokens, too_long = "", NO_TOKENS, False
-        shared, own = prompt.shared, prompt.own + prompt.start
+        shared, own, before = prompt.shared, prompt.own + prompt.start, ""
         try:
             if thinking:
                 result = yield self._thinking_pass(prompt, thinking)
@@ -109,7 +109,8 @@ class Pool:
                 thoughts, too_long = Replay(self.tokenizer, result.ids).text, result.finish == "length"
                 tokens = Tokens(len(shared) + len(prompt.own), result.cached_tokens, len(result.ids))
                 own = prompt.own + result.ids + thinking.closing + prompt.start
-            item = self._reply_pass(request, own)
+                before = result.id
+            item = self._reply_pass(request, own, before)
             result = yield item
             tokens += Tokens(len(shared) + len(own), result.cached_tokens, len(result.ids))
             result.check()
@@ -128,12 +129,12 @@ class Pool:
         own, shared = prompt.own, prompt.shared
         return Pass(self._next_id(), own, None, thinking.budget, thinking.sampling, stops, shared=shared)
 
-    def _reply_pass(self, request: Request, own: tuple[int, ...]) -> Pass:
+    def _reply_pass(self, request: Request, own: tuple[int, ...], after: str) -> Pass:
         reply, stops, shared = request.prompt.reply, self.tokenizer.end_ids, request.prompt.shared
         room = max(1, min(reply.form.limit, self.context - len(shared) - len(own)))
-        watched, continues = self._probe.watched(reply.form), request.thinking is not None
+        watched = self._probe.watched(reply.form)
         grammar = reply.form.grammar(stops)
-        return Pass(self._next_id(), own, grammar, room, request.sampling, stops, watched, shared, continues)
+        return Pass(self._next_id(), own, grammar, room, request.sampling, stops, watched, shared, after)
 
     def _probabilities(
         self, item: Pass, result: PassResult, replay: Replay, reading: Reading, form: Form
@@ -145,5 +146,7 @@ class Pool:
             if isinstance(slot.field, ScoreField):
                 at, gap = replay.before(reading.spans[slot.name][0])
                 texts, own = form.score_texts(slot, gap), item.own + result.ids[:at]
-                found[slot.name] = yield from self._probe.passes(item.shared, own, texts, self._next_id, noted[at:])
+                found[slot.name] = yield from self._probe.passes(
+                    item.shared, own, texts, self._next_id, item.id, noted[at:]
+                )
         return found

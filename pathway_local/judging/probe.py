@@ -77,10 +77,13 @@ class Probe:
             todo += [left for _, left in fork.open]
         return tuple(sorted(found)) if len(found) <= MOST_WATCHED else ()
 
-    def passes(self, shared: Ids, own: Ids, texts: Texts, next_id: Callable[[], str], noted: Noted = ()) -> Probing:
+    def passes(
+        self, shared: Ids, own: Ids, texts: Texts, next_id: Callable[[], str], after: str, noted: Noted = ()
+    ) -> Probing:
         """Return the distribution over the values of `texts`; each text would follow the ids `shared` and `own`.
 
-        Log-probabilities that the reply `noted` there need no pass. Raises RequestRefused.
+        `after` is the id of the pass that wrote the reply. Log-probabilities that the reply `noted` there need no pass.
+        Raises RequestRefused.
         """
         found = dict.fromkeys(texts, 0.0)
         # Each path: its tokens, the rest of each value's text behind them, and the product of their shares.
@@ -92,7 +95,7 @@ class Probe:
             if len(fork.legal) > 1:
                 logprobs = _noted_at(noted, path)
                 if not all(token in logprobs for token in fork.legal):
-                    logprobs = yield from self._asked(shared, own + path, fork.legal, next_id)
+                    logprobs = yield from self._asked(shared, own + path, fork.legal, next_id, after)
                 shares = _shares(fork.legal, logprobs)
             for token, value in fork.settled:
                 found[value] += probability * shares[token]
@@ -104,7 +107,7 @@ class Probe:
         return {value: share / mass for value, share in found.items()} if mass > 0 else {}
 
     def _asked(
-        self, shared: Ids, own: Ids, legal: Ids, next_id: Callable[[], str]
+        self, shared: Ids, own: Ids, legal: Ids, next_id: Callable[[], str], after: str
     ) -> Generator[Pass, PassResult, dict[int, float]]:
         """Return the log-probabilities of `legal` as the next token. Raises RequestRefused.
 
@@ -114,7 +117,7 @@ class Probe:
         found: dict[int, float] = {}
         for at in range(0, len(legal), MOST_NAMED):
             named = legal[at : at + MOST_NAMED]
-            result = yield Pass(next_id(), own, None, 1, logprob_ids=named, shared=shared, continues=True)
+            result = yield Pass(next_id(), own, None, 1, logprob_ids=named, shared=shared, after=after)
             result.check()
             for each in result.logprobs:
                 found.update(each)
