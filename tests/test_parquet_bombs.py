@@ -1,5 +1,6 @@
 """Parquet files of some kilobytes that say gigabytes: little memory, a clear answer, and a signal still ends them."""
 
+import resource
 import signal
 import subprocess
 import sys
@@ -58,7 +59,7 @@ BOMBS: dict[str, Callable[[], Sequence[pa.Array]]] = {
     "bytes": lambda: [_repeated(LONG.encode(), 300_000)],
     "structs": lambda: [pa.StructArray.from_arrays([_repeated(LONG, 300_000)], ["x"])],
     "lists": lambda: [_lists(_repeated(LONG, 300_000), 300)],
-    "numbers": lambda: [_lists(pa.array(np.zeros(30_000_000, "i8")), 3)],
+    "numbers": lambda: [_lists(pa.array(np.zeros(60_000_000, "i8")), 1)],
     "columns": lambda: [_repeated(LONG, 3_000)] * 40,
 }
 
@@ -89,10 +90,14 @@ def test_an_interrupt_ends_the_reading(tmp_path: Path) -> None:
         reading.stdout.close()
 
 
-def test_a_file_of_lists_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
-    path = _written(tmp_path / "bomb.parquet", *BOMBS["numbers"]())
+@pytest.mark.parametrize("name", ["numbers", "columns"])
+def test_a_file_that_unpacks_to_too_much_says_so(name: str, tmp_path: Path) -> None:
+    question, *more = BOMBS[name]()
+    path = _written(tmp_path / "bomb.parquet", question, **{f"c{n}": column for n, column in enumerate(more)})
+    limits = resource.getrlimit(resource.RLIMIT_DATA)
     with pytest.raises(CasesError, match="would unpack to far too much data"):
-        CasesFile(path, NEEDED)
+        list(CasesFile(path, NEEDED))
+    assert resource.getrlimit(resource.RLIMIT_DATA) == limits
 
 
 def test_a_row_with_too_long_a_cell_says_the_limit(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from io import StringIO
 
 from pathway_local.cli.terminal import Screen
+from pathway_local.errors import UnknownName
 
 
 def _said(text: str, *, terminal: bool, indent: int = 0) -> str:
@@ -36,3 +37,7 @@ def test_a_command_and_a_path_stay_in_one_piece() -> None:
 
 def test_empty_lines_stay() -> None:
     assert _said("one\n\ntwo", terminal=True) == _said("one\n\ntwo", terminal=False) == "one\n\ntwo\n"
+
+
+def test_an_unknown_name_where_nothing_has_a_name_is_no_fault() -> None:
+    assert UnknownName("rubric", "mine", []).hint == "There is no rubric."

@@ -20,6 +20,7 @@ BUSY_SECONDS = 10.0
 CACHE_KIB = 65536
 CHECKED_BYTES = 32 << 20
 IDS_PER_QUERY = 5_000
+TYPES = ("integer", "real", "text", "blob")
 
 _DAMAGED = "Restore a copy, or start a new run under another name; `sqlite3 FILE .recover` may save the undamaged part."
 _FULL = "Free some space and run the same command again: committed outcomes are still there."
@@ -43,6 +44,8 @@ class run_file_errors:
         # `from None`: SQLite's message for text that is not UTF-8 quotes the text.
         if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.ProgrammingError):
             raise _from_sqlite(self._path, getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) from None
+        if isinstance(error, UnicodeDecodeError):  # SQLite's message quotes a name of the schema that is not UTF-8
+            raise _from_sqlite(self._path, sqlite3.SQLITE_CORRUPT) from None
         if isinstance(error, OSError):
             raise _from_system(self._path, error) from None
 
@@ -334,5 +337,27 @@ def _check(path: Path, db: sqlite3.Connection) -> None:
             "Update pathway-local.",
         )
     # SQLite itself finds a truncated file; checking every page of a large one would take minutes.
-    if size <= CHECKED_BYTES and db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+    if size <= CHECKED_BYTES and not _is_sound(db):
         raise damaged(path, "the run file is damaged")
+
+
+def _is_sound(db: sqlite3.Connection) -> bool:
+    """Whether pages are whole, references lead somewhere, and each value has its column's type.
+
+    SQLite stores a value of any type in any column, so a changed file may hold bytes where our code expects a number.
+    """
+    if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok" or db.execute("PRAGMA foreign_key_check").fetchone():
+        return False
+    for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"):
+        typed = db.execute("SELECT name, lower(type) FROM pragma_table_info(?)", [table]).fetchall()
+        wrong = " OR ".join(
+            f"typeof({_quoted(name)}) NOT IN ('{kind}', 'null')" for name, kind in typed if kind in TYPES
+        )
+        if wrong and db.execute(f"SELECT 1 FROM {_quoted(table)} WHERE {wrong} LIMIT 1").fetchone():
+            return False
+    return True
+
+
+def _quoted(name: str) -> str:
+    """A name of the file's schema, which may be hostile, for a statement."""
+    return '"' + name.replace('"', '""') + '"'

@@ -171,7 +171,9 @@ class RunFile:
     def rubrics(self) -> dict[str, str]:
         """Return the texts of the run's rubrics by name, in the order they came."""
         rows = self._db.rows("SELECT name, text, sha256 FROM rubrics ORDER BY id")
-        if any(_sha256(text) != sha256 for _, text, sha256 in rows):
+        with decoding(self.path):
+            changed = any(_sha256(text) != sha256 for _, text, sha256 in rows)
+        if changed:
             raise damaged(self.path, "the text of a rubric in it was changed")
         return {name: text for name, text, _ in rows}
 
@@ -207,7 +209,8 @@ class RunFile:
         for id, name, kind, rubric, spec, fingerprint in self._db.rows(query):
             with decoding(self.path):
                 rater = Rater(name, kind, rubric, json.loads(spec))
-            if rater.fingerprint != fingerprint:
+                known = rater.fingerprint
+            if known != fingerprint:
                 raise damaged(self.path, f"its facts about the rater {name!r} were changed")
             found.append((id, rater))
         return found
@@ -307,7 +310,7 @@ class RunFile:
         ):
             rater = raters[rater_id]
             with decoding(self.path):
-                kept, outcome, tokens = json.loads(metadata), from_columns(rest[:-3]), Tokens(*rest[-3:])
+                kept, outcome, tokens = dict(json.loads(metadata)), from_columns(rest[:-3]), Tokens(*rest[-3:])
             yield Record(case_id, row, bool(numbered), kept, rater.name, rater.rubric, outcome, case_hash, tokens)
 
     def _read_key(self) -> bytes:

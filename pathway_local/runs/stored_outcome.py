@@ -41,7 +41,10 @@ def from_columns(columns: Sequence[Any]) -> Outcome:
 def to_verdict(scores: str, fields: str, marks: str) -> Verdict:
     """Return the verdict of the first three columns; raises what `from_columns` raises."""
     by_name = {name: _score(values) for name, values in json.loads(scores).items()}
-    return Verdict(by_name, json.loads(fields), tuple(json.loads(marks)))
+    others, said = json.loads(fields), json.loads(marks)
+    if not isinstance(others, dict) or not all(isinstance(mark, str) for mark in said):
+        raise TypeError("a stored verdict is no verdict")
+    return Verdict(by_name, others, tuple(said))
 
 
 def _score_values(score: Score) -> Mapping[str, object]:

@@ -1,5 +1,6 @@
 """Parquet files as rows."""
 
+import resource
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +21,15 @@ BATCH_SIZE = 8 * 2**20
 
 BATCH_ROWS = 1_024
 
-GROUP_SIZE, RATIO_LIMIT = 16 * 2**20, 200
-"""A group of rows may unpack to this many bytes however tightly it was packed, a larger one to this times its size."""
+BATCH_MEMORY = 320 * 2**20
+"""Bytes that reading one batch may take."""
+
+SMALL, RATIO_LIMIT = 16 * 2**20, 200
+"""A file may unpack to this many bytes however tightly it was packed, a larger one to this times its size."""
+
+
+# Arrow's own pool reserves a gigabyte at once, in which no limit of the system counts; see `_limited_memory`.
+pa.set_memory_pool(pa.system_memory_pool())
 
 
 class ParquetSheet(Sheet):
@@ -34,7 +42,9 @@ class ParquetSheet(Sheet):
         self._texts: list[str] = []
         with self._open() as file:
             self.columns = column_names(path, file.schema_arrow.names)
-            _check_size(path, file)
+            sizes = [file.metadata.row_group(place).total_byte_size for place in range(file.metadata.num_row_groups)]
+            if sum(sizes) > max(SMALL, RATIO_LIMIT * path.stat().st_size):
+                raise _too_much(path)
             # A text is stored once however many rows repeat it: a file of some kilobytes can say 15 MB of text a
             # million times. Read as dictionaries, it is in memory once, too, even inside lists and structs.
             leaves = [file.schema.column(place) for place in range(file.metadata.num_columns)]
@@ -46,7 +56,7 @@ class ParquetSheet(Sheet):
         """Yield every row."""
         number = 0
         with self._open() as file:
-            for batch in file.iter_batches(_batch_rows(file), use_threads=False):
+            for batch in _batches(file):
                 heavy = [_weight(column) > CELL_LIMIT for column in batch.columns]
                 for place in range(batch.num_rows):
                     number += 1
@@ -80,6 +90,8 @@ class ParquetSheet(Sheet):
         try:
             with pq.ParquetFile(self.path, read_dictionary=self._texts, pre_buffer=False, buffer_size=2**20) as file:
                 yield file
+        except pa.ArrowMemoryError:
+            raise _too_much(self.path) from None
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             raise CasesError(
                 f"{self.path.name} is not a Parquet file, or is damaged ({type(error).__name__})", "Write it again."
@@ -88,7 +100,7 @@ class ParquetSheet(Sheet):
     def _pieces(self) -> Iterator[pa.RecordBatch]:
         """Yield every row, in batches that stay small when their dictionaries are decoded."""
         with self._open() as file:
-            for batch in file.iter_batches(_batch_rows(file), use_threads=False):
+            for batch in _batches(file):
                 heavy = sum(map(_weight, batch.columns)) > BATCH_SIZE
                 for start in range(0, batch.num_rows, 1 if heavy else BATCH_ROWS):
                     yield batch.slice(start, 1 if heavy else BATCH_ROWS)
@@ -108,19 +120,19 @@ class ParquetSheet(Sheet):
         return Row(number, number, cells, bad_cells=bad_cells)
 
 
-def _check_size(path: Path, file: pq.ParquetFile) -> None:
-    """Raise CasesError if a group of rows would unpack to far more than tables do."""
-    leaves = [file.schema.column(place) for place in range(file.metadata.num_columns)]
-    for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
-        packed = unpacked = 0
-        for place, leaf in enumerate(leaves):
-            chunk = group.column(place)
-            # One row may hold all values of a list, and a repeated value of fixed length is unpacked each time.
-            decoded = chunk.num_values * max(leaf.length, 8) if leaf.max_repetition_level or leaf.length > 8 else 0
-            packed += chunk.total_compressed_size
-            unpacked += max(chunk.total_uncompressed_size, decoded)
-        if unpacked > max(GROUP_SIZE, RATIO_LIMIT * packed):
-            raise CasesError(f"{path.name} would unpack to far too much data", "Save it as CSV.")
+@contextmanager
+def _limited_memory() -> Iterator[None]:
+    """Let this process take only BATCH_MEMORY more: a few bytes can stand for billions of values in one row.
+
+    The sizes that a file states can't be relied on, and no setting of Arrow limits what it takes.
+    """
+    limits = soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize() + BATCH_MEMORY
+    try:
+        resource.setrlimit(resource.RLIMIT_DATA, (most if soft == resource.RLIM_INFINITY else min(most, soft), hard))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, limits)
 
 
 def _weight(array: pa.Array) -> int:
@@ -134,6 +146,21 @@ def _weight(array: pa.Array) -> int:
     if pa.types.is_struct(array.type):
         return sum(map(_weight, array.flatten()))
     return _weight(array.flatten()) if pa.types.is_nested(array.type) else int(array.nbytes)
+
+
+def _batches(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+    """Yield every row, with a few megabytes of them in memory at a time. Raises ArrowMemoryError."""
+    batches = file.iter_batches(_batch_rows(file), use_threads=False)
+    while True:
+        with _limited_memory():
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
+def _too_much(path: Path) -> CasesError:
+    return CasesError(f"{path.name} would unpack to far too much data", "Save it as CSV.")
 
 
 def _batch_rows(file: pq.ParquetFile) -> int:
