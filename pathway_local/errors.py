@@ -121,6 +121,10 @@ class EngineMissing(EngineError):
     """This machine lacks the engine, or hardware that it needs."""
 
 
+class TemplateLimit(EngineError):
+    """The judge's chat template takes more time or memory than any sound one."""
+
+
 class OutOfMemory(EngineError):
     """The judge does not fit into memory."""
 

@@ -1,6 +1,8 @@
 """A prompt becomes a rubric: inputs, scale and format are found in it, and its text stays as it is."""
 
 import re
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -413,6 +415,20 @@ def test_templates_that_are_nested_too_deep_are_named_and_adopted_as_text(name: 
     adoption, rubric = adopted(body)
     assert adoption.unsettled == 0
     assert rubric.turns[0].render({}, {"answer": "A"}).endswith("Is A right? Answer only with Pass or Fail.")
+
+
+@pytest.mark.parametrize("unit", [" ", "\n", "Yes or No ", "given a, b and c ", "read the question, the answer and "])
+def test_time_grows_with_the_length_of_a_text_and_not_with_its_square(unit: str) -> None:
+    def seconds(length: int) -> float:
+        text = f"{unit * (length // len(unit))}\nAnswer only with Pass or Fail."
+        began = time.process_time()
+        with suppress(RubricError):
+            adopted(text)
+            parse_rubric(f"---\ninputs: {{x: {{}}}}\n---\n{text}", "mine.prompty")
+        return time.process_time() - began
+
+    short = max(0.005, min(seconds(5_000), seconds(5_000)))
+    assert min(seconds(40_000), seconds(40_000)) < 30 * short
 
 
 PIECES = [

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 from families import FAMILIES, Family, write_tokenizer
-from stored_judge import store_judge
+from stored_judge import spec_of, store_judge
 
+from pathway_local.checks.judge_check import check_judge
 from pathway_local.errors import EngineError
 from pathway_local.rendering.chat_frame import ChatFrame, chat_frame
 from pathway_local.rendering.template_process import SECONDS
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.system.machine import Machine
 
 COMMAND = Path(sys.executable).with_name("pathway-local")
 PLAIN = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
@@ -61,9 +63,9 @@ def test_extensions_filters_and_variables_are_those_of_transformers(tmp_path: Pa
 
 
 HOSTILE = {
-    "{{ '%0999999999d' | format(1) }}": "it needs over 512 MB of memory",
-    "{{ 'a' * 10**10 }}": "it needs over 512 MB of memory",
-    "{{ 'a' * 10**7 }}": "it writes over 1,000,000 characters",
+    "{{ '%0999999999d' | format(1) }}": "the chat template needs over 512 MB of memory",
+    "{{ 'a' * 10**10 }}": "the chat template needs over 512 MB of memory",
+    "{{ 'a' * 10**7 }}": "the chat template writes over 1,000,000 characters",
     ENDLESS: f"takes over {SECONDS} seconds to render",
     "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}": "maximum recursion depth exceeded",
     "{{ ''.__class__.__mro__ }}": "access to attribute '__class__' of 'str' object is unsafe",
@@ -94,6 +96,15 @@ def test_blanks_that_a_template_trims_are_trimmed_in_every_case() -> None:
     assert frame(one_side).filled([" s ", " u\n"]) == "<system>s <user> u"
 
 
+def test_a_check_of_such_a_judge_asks_for_another_copy(tmp_path: Path) -> None:
+    folder = store_judge(tmp_path / "judge")
+    (folder / "chat_template.jinja").write_text("{{ 'a' * 10**10 }}")
+    checks = {each.name: each for each in check_judge(spec_of(folder), folder, Machine((), 10**10)).checks}
+    found = checks["system turn"]
+    assert (found.status, found.found) == ("problem", "the chat template needs over 512 MB of memory")
+    assert found.fix.startswith("Fetch or copy the judge's folder again")
+
+
 def test_an_interrupt_ends_a_command_that_renders_an_endless_template(tmp_path: Path) -> None:
     folder = store_judge(tmp_path / "judge")
     (folder / "chat_template.jinja").write_text(ENDLESS)
@@ -101,11 +112,9 @@ def test_an_interrupt_ends_a_command_that_renders_an_endless_template(tmp_path: 
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         child = _child_of(process.pid)
         process.send_signal(signal.SIGINT)
-        began = time.monotonic()
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert time.monotonic() - began < SECONDS
-    assert "Traceback" not in said
+    assert "takes over" not in said and "Traceback" not in said
     left = Path(f"/proc/{child}/cmdline")  # empty if the process has ended and nobody took note of it yet
     assert not left.exists() or not left.read_bytes()
 

@@ -11,6 +11,9 @@ from pathway_local.adopt.short_replies import polarity
 Field = dict[str, object]
 
 SCORED = re.compile(r"(?:^|[._ ])(?:\w*score|\w*rating|grade|stars|level|mark)s?$", re.IGNORECASE)
+LONGEST_NAME = 80
+"""Characters at the end of a name that are searched: SCORED tries each of them as a beginning."""
+
 VERDICTS = re.compile(r"verdict|result|label|grade|pass|decision|outcome|judg|correct|answer|status", re.IGNORECASE)
 GUESS: Range = (1, 5)
 
@@ -95,7 +98,7 @@ def promoted(places: Sequence[Place], declared: Mapping[str, Declared]) -> tuple
 def _is_score(place: Place) -> bool:
     if place.kind in ("boolean", "list", "objects", "null") or place.choices:
         return False
-    named = bool(SCORED.search(place.name))
+    named = bool(SCORED.search(place.name[-LONGEST_NAME:]))
     ranged = range_in(place.said) is not None and not _WORDS.search(place.said)
     return named or (
         ranged and (place.kind in ("", "number") or "integer" in place.said) and not _SHARE.search(place.said)

@@ -3,11 +3,16 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import islice
 
 from pathway_local.adopt.finding import Finding, Source
 from pathway_local.adopt.placeholders import Placeholders
 
 GUESS = ("question", "answer")
+MOST_VERBS, LONGEST_SENTENCE = 200, 400
+"""How many sentences are searched for inputs, and their characters: prompts have far fewer of both."""
+
 OUTPUT_WORDS = re.compile(r"score|rating|grade|verdict|reason(ing)?|explanation|feedback|justification", re.IGNORECASE)
 
 _READS = re.compile(
@@ -16,7 +21,7 @@ _READS = re.compile(
 )
 _HEADING = re.compile(r"^[#*\s]*(?:the\s+)?(?:inputs?|data)\b[^.]{0,40}$", re.IGNORECASE)
 _LISTED = re.compile(
-    r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_`\"'\[]*([A-Za-z][\w -]{0,30}?)[*_`\"'\]]*\s*(?::|-|–|—)[*_]*\s+(\w.*)$"
+    r"^\s*(?:(?:[-*•+]|\d+[.)])\s*)?[*_`\"'\[]*([A-Za-z][\w -]{0,30}?)[*_`\"'\]]*\s*(?::|-|–|—)[*_]*\s+(\w.*)$"
 )
 _HEADS = re.compile(r"^[\s\-*•+_`\"'\d.)]*\{")
 _BLANK = re.compile(
@@ -103,12 +108,14 @@ def _enumerated(source: Source) -> list[tuple[str, int]]:
     """
     best: list[tuple[str, int]] = []
     whole = source.text.lower()
-    for row, line in enumerate(source.lines):
-        for verb in _READS.finditer(line):
-            items = [_item(item) for item in re.split(r",\s*(?:and\s+)?|\s+and\s+", _sentence(line[verb.end() :]))]
-            real = [item for item in items if item and whole.count(item.lower()) > 1]
-            if len(real) == len(items) > max(1, len(best)):
-                best = [(identifier(item), row) for item in real]
+    named_again = cache(lambda item: whole.count(item) > 1)
+    verbs = ((row, line, verb) for row, line in enumerate(source.lines) for verb in _READS.finditer(line))
+    for row, line, verb in islice(verbs, MOST_VERBS):
+        told = _sentence(line[verb.end() : verb.end() + LONGEST_SENTENCE])
+        items = [_item(item) for item in re.split(r",\s*(?:and\s+)?|\s+and\s+", told)]
+        real = [item for item in items if item and named_again(item.lower())]
+        if len(real) == len(items) > max(1, len(best)):
+            best = [(identifier(item), row) for item in real]
     return best
 
 

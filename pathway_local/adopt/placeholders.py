@@ -9,7 +9,7 @@ from jinja2 import TemplateSyntaxError
 from pathway_local.adopt.finding import Source
 from pathway_local.prompty.turn import MARKS, Syntax, jinja_turn
 
-_DESCRIBED = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_`\"']*\{(\w+)\}[*_`\"']*\s*(?::|-|–|—|=)[*_]*\s+\w")
+_DESCRIBED = re.compile(r"^\s*(?:(?:[-*•+]|\d+[.)])\s*)?[*_`\"']*\{(\w+)\}[*_`\"']*\s*(?::|-|–|—|=)[*_]*\s+\w")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pathway_local.adopt.scales import SCORE_WORDS, range_in
 
 _RESULT = re.compile(r"(Feedback:|\()[^\n\[\]]{0,200}\[RESULT\]\s*([^\n]{0,200})")
 _EITHER = re.compile(r"either\s+[\"“'`]?(\w{1,15})[\"”'`]?\s+or\s+[\"“'`]?(\w{1,15})\b", re.IGNORECASE)
-_DOUBLED = re.compile(r"[\"“'`]?([A-Z][A-Za-z ]{2,30}:)?\s*\[\[\s*(\d+|[A-Za-z ]{3,20})\s*\]\]")
+_DOUBLED = re.compile(r"[\"“'`]?([A-Z][A-Za-z ]{2,30}:)?\s{0,8}\[\[\s{0,8}(\d+|[A-Za-z ]{3,20})\s{0,8}\]\]")
 _ONLY = re.compile(r"(?i)\bonly\b|nothing else|\bjust\b|\bsingle\b|without (?:any )?(?:other|further|explanation)")
 _ASKS = re.compile(r"(?i)\b(?:respond|reply|answer|output|return|give|provide|write|print|say|end|produce)\b")
 _NUMBER = re.compile(
@@ -85,9 +85,10 @@ def _inline(source: Source) -> Iterator[Candidate]:
 
 def _words(source: Source) -> Iterator[Candidate]:
     for row, line in enumerate(source.lines):
-        for found in _WORDS.finditer(line):
+        asked = _ASKS.search(line) and (_ONLY.search(line) or len(line) < 80)
+        for found in _WORDS.finditer(line) if asked else ():
             words = (found.group(1), found.group(2))
-            if polarity(words) and _ASKS.search(line) and (_ONLY.search(line) or len(line) < 80):
+            if polarity(words):
                 yield Candidate("words", "{verdict}", (Place("verdict", "", row, "text", choices=words),), row)
 
 

@@ -14,7 +14,7 @@ SCORED = re.compile(r"scor|rating|grade|stars|level|verdict|result|label|pass|co
 
 _OPEN = re.compile(r"\{\s*[\"'`“][A-Za-z_][^\"'`”\n]{0,60}[\"'`”]\s*:")
 _KEY = re.compile(r"[\s,]*(?:[\"'`“]([^\"'`”\n]{1,60})[\"'`”])\s*:\s*")
-_COMMENT = re.compile(r"[ \t]*,?[ \t]*(?://|#)[ \t]*([^\n]*)")
+_COMMENT = re.compile(r"[ \t]*(?:,[ \t]*)?(?://|#)[ \t]*([^\n]*)")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?=\s*[,}\]\n/#])")
 _WORD = re.compile(r"(true|false|null|None|True|False)(?=\s*[,}\]\n/#])")
 _MARKED = re.compile(r"[<\[(].*[>\])]$|.*\.\.\.|.*…", re.DOTALL)

@@ -14,7 +14,10 @@ from pathway_local.prompty.turn import Syntax, Turn, jinja_turn, joined, labelle
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.yaml_places import Places
 
-ROLE = re.compile(r"^[ \t]*#?[ \t]*(system|user|assistant|developer)[ \t]*:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+# Nowhere do two patterns for blanks follow each other: on a line of blanks they would share them out in every way.
+ROLE = re.compile(
+    r"^[ \t]*(?:#[ \t]*)?(system|user|assistant|developer)[ \t]*:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE
+)
 UNSETTLED = re.compile(r"^[^\n]*#[ \t]*UNSETTLED\b:?[ \t]*([^\n]*)$", re.MULTILINE)
 KEYS = {
     *("name", "description", "version", "authors", "tags", "base", "model", "inputs", "outputs", "sample", "template"),

@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 
 from pathway_local.check import Check, checked
-from pathway_local.errors import EngineError
+from pathway_local.errors import EngineError, TemplateLimit
 from pathway_local.judges.default_template import default_template
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.rendering.tokenizer import JudgeTokenizer
@@ -94,9 +94,11 @@ def _edit(spec: JudgeSpec, key: str) -> str:
 
 
 def _refusal(tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switches: Switches) -> str:
-    """Return why the judge can't take these turns; empty if it can."""
+    """Return why the judge can't take these turns; empty if it can. Raises TemplateLimit."""
     try:
         text = tokenizer.chat(turns, switches)
+    except TemplateLimit:
+        raise
     except EngineError as error:
         return str(error)
     at = [text.find(words) for words in (SYSTEM, USER)]

@@ -8,12 +8,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pathway_local.errors import EngineError
+from pathway_local.errors import EngineError, TemplateLimit
 from pathway_local.rendering import template_process
 
 WAIT = 60
 """Seconds until a process that renders is killed. It ends itself after less processor time, unless it can't start."""
 
+AGAIN = "Fetch or copy the judge's folder again: a sound chat template needs a few milliseconds and megabytes."
 _BLANKS = " \n\t"
 _BETWEEN = "\n\n- 'x' \"y\" <z> & {{ v }} \\ " * 1000
 """A text that a template could change: it is long, and HTML, JSON and Jinja would escape its characters."""
@@ -77,7 +78,7 @@ def chat_frame(template: str, roles: Sequence[str], variables: Mapping[str, obje
 
 
 def _rendered(asked: Mapping[str, object]) -> list[str]:
-    """Return the texts that the process gives. Raises EngineError."""
+    """Return the texts that the process gives. Raises EngineError, and TemplateLimit."""
     hint = "`pathway-local judges check NAME` shows what it takes; system: fold in its entry may help."
     try:
         # With -P, Python does not look for modules in the file's own folder, which has a `tokenizer` and a `prompt`.
@@ -92,11 +93,13 @@ def _rendered(asked: Mapping[str, object]) -> list[str]:
     except subprocess.TimeoutExpired:
         raise EngineError(f"the chat template is not rendered after {WAIT} seconds", hint) from None
     if -done.returncode in (signal.SIGXCPU, signal.SIGKILL):
-        raise EngineError(f"the chat template takes over {template_process.SECONDS} seconds to render", hint)
+        raise TemplateLimit(f"the chat template takes over {template_process.SECONDS} seconds to render", AGAIN)
     try:
         said = json.loads(done.stdout)
     except ValueError:
         raise EngineError(f"the chat template's process fails (exit code {done.returncode})", hint) from None
+    if "limit" in said:
+        raise TemplateLimit(f"the chat template {said['limit']}", AGAIN)
     if "error" in said:
         reason = "".join(c if c.isprintable() else "?" for c in said["error"].splitlines()[0][:200])
         raise EngineError(f"the chat template fails: {reason}", hint)

@@ -2,7 +2,7 @@
 
 A chat template comes with a model and is a program: `{{ 'a' * 10**10 }}` or nested loops would hang whoever renders it.
 `chat_frame.py` starts this file by itself, so it imports Jinja and nothing of the package. It reads a JSON object from
-stdin (`template`, `conversations`, `variables`) and writes one to stdout (`texts`, or `error`).
+stdin (`template`, `conversations`, `variables`) and writes one to stdout (`texts`, `error` or `limit`).
 """
 
 import json
@@ -55,11 +55,11 @@ def _answer(asked: dict[str, Any]) -> dict[str, object]:
     try:
         texts = rendered(**asked)
     except MemoryError:
-        return {"error": f"it needs over {MEGABYTES} MB of memory"}
+        return {"limit": f"needs over {MEGABYTES} MB of memory"}
     except Exception as error:  # noqa: BLE001  a template is a program from elsewhere, and may raise anything
         return {"error": str(error).strip()[:1000] or type(error).__name__}
     if sum(map(len, texts)) > MOST_CHARACTERS:
-        return {"error": f"it writes over {MOST_CHARACTERS:,} characters"}
+        return {"limit": f"writes over {MOST_CHARACTERS:,} characters"}
     return {"texts": texts}
 
 
