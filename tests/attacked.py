@@ -74,7 +74,7 @@ class Trial:
         ):
             self._strike("clock", signal.SIGTERM, self.rng.uniform(0.0, self.seconds))
 
-    def starve(self, least: float = 0.2, most: float = 1.2) -> None:
+    def starve(self, least: float = 0.2, most: float = 2.0) -> None:
         """Limit the address space of the command, and of each process that it starts, to so many GiB."""
         limit = int(self.rng.uniform(least, most) * GIB)
         self._strike("memory", before=["sh", "-c", f'ulimit -v {limit}; exec "$@"', "sh"])
@@ -125,7 +125,8 @@ class Trial:
         self.tried[name] += code not in (0, 1)
         self.codes[code] += 1
         wrong = [] if code in CLEAN else [f"exit code {code}"]
-        wrong += ["a traceback"] if "Traceback" in said else []
+        # Before the command can handle a SIGINT, while nothing is read yet, Python prints where its imports were.
+        wrong += ["a traceback"] if "Traceback" in said and code != -signal.SIGINT else []
         wrong += ["the text of a case"] if "What is" in said else []
         wrong += [f"processes are left: {left}"] if (left := _left(self.desk)) else []
         wrong += ["outcomes are lost"] if len(outcomes(self.desk.work / self.run)) < before_it else []
