@@ -83,9 +83,9 @@ def _attack(name: str, trial: Trial, times: int, attack: Callable[[], None]) -> 
             print(f"{name}: {trial.tried.total()} of {times}", file=sys.stderr, flush=True)
     trial.finish()
     print(
-        f"{name}: {dict(trial.tried)} hit; exit codes {dict(trial.codes)}; {trial.finished} runs finished, "
-        f"{len(trial.gaps)} outcomes with other probabilities, by {max(trial.gaps, default=0):.2g} at most; "
-        f"{'; '.join(trial.problems) or 'nothing lost, doubled or left'}",
+        f"{name}: {dict(trial.tried)} hit, {trial.judging} of them after a first outcome; exit codes "
+        f"{dict(trial.codes)}; {trial.finished} runs finished, {len(trial.gaps)} outcomes with other probabilities, "
+        f"by {max(trial.gaps, default=0):.2g} at most; {'; '.join(trial.problems) or 'nothing lost, doubled or left'}",
         flush=True,
     )
     return [f"{name}: {problem}" for problem in trial.problems]
