@@ -28,6 +28,9 @@ PATIENCE = 10.0
 CLEAN = {0, 1, 4, 5, 130, -signal.SIGINT, -signal.SIGTERM}
 """Exit codes of a disturbed command. By a signal itself it ends only before it can handle one."""
 
+MOST_FREE = 500_000
+"""Bytes: more than a run of a few dozen cases takes at any time."""
+
 GIB = 1 << 20
 """In KiB, the unit of ulimit -v."""
 
@@ -53,6 +56,9 @@ class Trial:
 
     codes: Counter[int] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
+    judging: int = 0
+    """Disturbances that hit a command after it had stored an outcome."""
+
     finished: int = 0
     """Runs that were brought to their end and were right."""
 
@@ -61,7 +67,8 @@ class Trial:
 
     def start_over(self) -> None:
         """Forget what was counted."""
-        self.tried, self.codes, self.problems, self.finished, self.gaps = Counter(), Counter(), [], 0, []
+        self.tried, self.codes, self.problems, self.gaps = Counter(), Counter(), [], []
+        self.judging = self.finished = 0
 
     def interrupt(self, number: signal.Signals) -> None:
         """Send a signal at a random moment."""
@@ -69,12 +76,11 @@ class Trial:
 
     def jump(self) -> None:
         """Let the clock jump at every look, and interrupt the command."""
-        with _changed(
-            self.desk.environment, PYTHONPATH=f"{self.desk.environment['PYTHONPATH']}:{HERE / 'jumping_clock'}"
-        ):
+        path = f"{self.desk.environment['PYTHONPATH']}:{HERE / 'jumping_clock'}"
+        with _changed(self.desk.environment, PYTHONPATH=path):
             self._strike("clock", signal.SIGTERM, self.rng.uniform(0.0, self.seconds))
 
-    def starve(self, least: float = 0.2, most: float = 1.2) -> None:
+    def starve(self, least: float = 0.2, most: float = 2.0) -> None:
         """Limit the address space of the command, and of each process that it starts, to so many GiB."""
         limit = int(self.rng.uniform(least, most) * GIB)
         self._strike("memory", before=["sh", "-c", f'ulimit -v {limit}; exec "$@"', "sh"])
@@ -83,7 +89,7 @@ class Trial:
         """Leave a random number of bytes free on the disk of the run; in every other trial temporary files share it."""
         assert self.disk
         padding, free = self.disk / "padding", shutil.disk_usage(self.disk).free
-        padding.write_bytes(b"x" * max(0, free - self.rng.randrange(1, 120_000)))
+        padding.write_bytes(b"x" * max(0, free - self.rng.randrange(1, MOST_FREE)))
         shared = {"TMPDIR": str(self.disk)} if self.rng.random() < 0.5 else {}
         with _changed(self.desk.environment, **shared):
             self._strike("disk")
@@ -120,15 +126,18 @@ class Trial:
         before_it = len(outcomes(self.desk.work / self.run))
         began = time.monotonic()
         code, said = self._run(number, after, before)
-        if code in (0, 1):  # later ones would come too late as well
+        if code in (0, 1) and not before_it:  # whatever came later than this would come too late
             self.seconds = min(self.seconds, time.monotonic() - began)
-        self.tried[name] += code not in (0, 1)
+        stored = len(outcomes(self.desk.work / self.run))
+        self.tried[name] += (hit := code not in (0, 1))
+        self.judging += hit and stored > before_it
         self.codes[code] += 1
         wrong = [] if code in CLEAN else [f"exit code {code}"]
-        wrong += ["a traceback"] if "Traceback" in said else []
+        # Before the command can handle a SIGINT, while nothing is read yet, Python prints where its imports were.
+        wrong += ["a traceback"] if "Traceback" in said and code != -signal.SIGINT else []
         wrong += ["the text of a case"] if "What is" in said else []
         wrong += [f"processes are left: {left}"] if (left := _left(self.desk)) else []
-        wrong += ["outcomes are lost"] if len(outcomes(self.desk.work / self.run)) < before_it else []
+        wrong += ["outcomes are lost"] if stored < before_it else []
         if number and (files := sorted(path.name for path in self.desk.tmp.iterdir())):
             wrong.append(f"temporary files are left: {files}")
         if wrong:

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from attacked import Trial, scores_and_texts, small_disk
@@ -25,6 +26,8 @@ CASES = 60
 def main(signals: int, real: int) -> int:
     """Attack and continue; return the exit code."""
     problems: list[str] = []
+    # A shell has its background programs ignore SIGINT, and the commands that we start would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         judge = Path(folder) / "judge"
         judge.mkdir()
@@ -35,7 +38,7 @@ def main(signals: int, real: int) -> int:
             if share:
                 trial = _trial(Desk(Path(folder) / engine, judge), engine, 2)
                 problems += _attack(engine, trial, share, lambda trial=trial: trial.interrupt(_either(trial)))
-                problems += _attack(engine, trial, share // 10, lambda trial=trial: trial.starve(1.0, 20.0))
+                problems += _attack(engine, trial, share // 10, lambda trial=trial: trial.starve(1.5, 20.0))
     print("\n".join(problems) or "nothing lost, doubled or left")
     return 1 if problems else 0
 
@@ -72,16 +75,17 @@ def _either(trial: Trial) -> signal.Signals:
 def _attack(name: str, trial: Trial, times: int, attack: Callable[[], None]) -> list[str]:
     """Disturb a command so often that so many disturbances hit it; return what was wrong."""
     trial.start_over()
-    while trial.tried.total() < times and not trial.problems:
-        attack()
-        if trial.is_done:
-            trial.finish()
+    with suppress(KeyboardInterrupt):  # an interrupt ends these attacks early, not the count of them
+        while trial.tried.total() < times and not trial.problems:
+            attack()
+            if trial.is_done:
+                trial.finish()
             print(f"{name}: {trial.tried.total()} of {times}", file=sys.stderr, flush=True)
     trial.finish()
     print(
-        f"{name}: {dict(trial.tried)} hit; exit codes {dict(trial.codes)}; {trial.finished} runs finished, "
-        f"{len(trial.gaps)} outcomes with other probabilities, by {max(trial.gaps, default=0):.2g} at most; "
-        f"{'; '.join(trial.problems) or 'nothing lost, doubled or left'}",
+        f"{name}: {dict(trial.tried)} hit, {trial.judging} of them after a first outcome; exit codes "
+        f"{dict(trial.codes)}; {trial.finished} runs finished, {len(trial.gaps)} outcomes with other probabilities, "
+        f"by {max(trial.gaps, default=0):.2g} at most; {'; '.join(trial.problems) or 'nothing lost, doubled or left'}",
         flush=True,
     )
     return [f"{name}: {problem}" for problem in trial.problems]

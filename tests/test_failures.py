@@ -262,3 +262,5 @@ def test_a_process_that_was_killed_ran_out_of_memory_as_a_rule() -> None:
     assert isinstance(error, OutOfMemory)
     error = start_error(VLLM, Failed(), "what was said last\n\n", "exit status 3")
     assert str(error) == "the judge can't be loaded: what was said last"
+    error = start_error(VLLM, Failed(), "", "exit status 3")
+    assert str(error) == "the judge can't be loaded: its process ended with exit status 3"

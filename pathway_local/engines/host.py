@@ -14,6 +14,7 @@ from pathway_local.engines.wire import Died, Failed, FromEngine, Ready, Results
 from pathway_local.errors import EngineDied, EngineError, EngineUnexplained, Stopped
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult, enqueue
 from pathway_local.sealing.levels import UNFILTERED, Attempt, Wanted
+from pathway_local.system.private_process import SMALLEST_JUDGE, check_address_space
 
 START_LIMIT = 1800.0
 """Seconds that loading may take: the engine reads many gigabytes of weights and compiles kernels for a GPU."""
@@ -56,6 +57,7 @@ class Host:
     ) -> None:
         self._kind, self._config, self._log = engine_kind(engine), config, log
         self._kind.check_weights(config)
+        check_address_space(SMALLEST_JUDGE)
         self._seal: Attempt = seal
         self.notify, self.stopped = notify, stopped
         self._waiting: deque[Pass] = deque()

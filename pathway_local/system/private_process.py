@@ -15,8 +15,8 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that ask a program to end."""
 
 
-LEAST_ADDRESS_SPACE = 1 << 30
-"""Bytes of address space that a command takes without a judge: numpy, scipy and transformers need over 700 MB."""
+LIBRARIES, SMALLEST_JUDGE = 1 << 30, 3 << 29
+"""Bytes of address space: numpy, scipy and transformers need 0.7 GiB; the process of an engine up to 1.5 GiB."""
 
 
 def make_private() -> None:
@@ -30,15 +30,15 @@ def make_private() -> None:
         Path("/proc/self/coredump_filter").write_text("0")
 
 
-def check_address_space() -> None:
-    """Raise OutOfMemory if a limit (ulimit -v) leaves too little to import our libraries.
+def check_address_space(needed: int = LIBRARIES) -> None:
+    """Raise OutOfMemory if a limit (ulimit -v) leaves less address space.
 
     Without this OpenBLAS, on which numpy and scipy build, would try for ever to allocate, deaf to signals.
     """
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESS_SPACE:
-        said = f"this shell's limit on memory (ulimit -v) is {limit >> 20} MB: too little even without a judge"
-        raise OutOfMemory(said, f"Raise it to {LEAST_ADDRESS_SPACE >> 20} MB and what the judge needs, or lift it.")
+    if limit != resource.RLIM_INFINITY and limit < needed:
+        said = f"this shell's limit on memory (ulimit -v) is {limit >> 20} MB; at least {needed >> 20} MB are needed"
+        raise OutOfMemory(said, "Lift it: `ulimit -v unlimited`.")
 
 
 def heeded_of(signals: Iterable[signal.Signals]) -> list[signal.Signals]:
