@@ -97,14 +97,17 @@ def test_a_name_in_a_command_is_not_kept(tmp_path: Path, tiny_judge: Path) -> No
         said = [" ".join(job.command) for job in run.jobs.all()]
         assert ["--only student=[left out]" in said[0], "--only=student=[left out]" in said[1]] == [True, True]
         assert "--only 2" in said[2]
-    with RunFile.open(path) as run, run.database.writing():  # as an earlier release kept it
-        run.database.execute("UPDATE jobs SET command = ?", (f'["--only", "student={SECRET}"]',))
+    with RunFile.open(path) as run:  # as an earlier release kept it
+        job = run.jobs.begin(["judge"], {})
+        with run.database.writing():
+            run.database.execute("UPDATE jobs SET command = ?", (f'["--only", "student={SECRET}"]',))
+        run.jobs.end(job, "done", {})
     told = desk.typed("purge", "may.run", "--all", "--yes").stderr
     assert "names of raters and of files" in told
     assert "exported from this run: a.jsonl, b.jsonl, c.jsonl" in told
     assert SECRET.encode() not in path.read_bytes()
     with RunFile.read(path) as run:
-        assert [job.command for job in run.jobs.all()] == [()] * 3
+        assert [job.command for job in run.jobs.all()] == [()] * 4
     desk.typed("audit", "may.run")
 
 

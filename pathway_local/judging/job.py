@@ -98,11 +98,11 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         for each in raters:
             run.add_rubric(each.rubric.name, each.rubric.text)
         numbered = [(run.add_rater(each.rater), each) for each in raters]
+        sha256 = cases.sha256()
+        job_id = run.jobs.begin(command, _job_facts(plan, sha256, raters))
         remember(run, cases, plan.mapping)
         if not plan.texts:
             run.set_setting(TEXTS, False)
-        sha256 = cases.sha256()
-        job_id = run.jobs.begin(command, _job_facts(plan, sha256, raters))
         return _ScoringJob(run, job_id, plan, cases, sha256, watcher, loaded).judge(numbered)
 
 

@@ -66,8 +66,11 @@ class CasesGiven:
         if self._run is None:
             self._run = self._stack.enter_context(RunFile.create(self._given.run))
         self._run.add_rubric(self.rubric.name, self.rubric.text)
-        remember(self._run, self.file, self._given.mapping)
         return self._run
+
+    def remember(self, run: RunFile) -> None:
+        """Store in the run how the columns were matched; a job must have begun."""
+        remember(run, self.file, self._given.mapping)
 
     def _rubric(self) -> Rubric:
         name = self._given.rubric

@@ -83,6 +83,7 @@ class HostedRequests:
         # The file gets its name last: a file with ids that the run does not know would be useless.
         with output_file(self.plan.out, force=self._force) as file, run.together():
             job = run.jobs.begin(command, self._facts())
+            self._given.remember(run)
             handouts: list[Handout] = []
             written = hashlib.sha256()
             for case in filter(self._selects, self._given):

@@ -70,6 +70,7 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
         # The sheet gets its name last: a sheet with ids that the run does not know would be useless.
         with output_file(plan.out, force=force) as file, run.together():
             job = run.jobs.begin(command, _facts(plan, given))
+            given.remember(run)
             store_sample(run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), every)
             sheets = {rater: _rows(run, given, plan, rater, new, job) for rater in plan.raters or ("",)}
             with temporary_files_in(plan.out.parent):
