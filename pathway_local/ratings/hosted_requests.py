@@ -17,6 +17,7 @@ from pathway_local.ratings.handouts import Handout, hand_out, store_handouts
 from pathway_local.ratings.samples import draw
 from pathway_local.ratings.service_schema import Service, strict_schema
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import WRITTEN
 from pathway_local.sheets.cells import json_text
 from pathway_local.sheets.columns import no_column
@@ -82,7 +83,7 @@ class HostedRequests:
         run = self._given.begin()
         # The file gets its name last: a file with ids that the run does not know would be useless.
         with output_file(self.plan.out, force=self._force) as file, run.together():
-            job = run.jobs.begin(command, self._facts())
+            job = run.jobs.begin(command, self._facts(run.key))
             self._given.remember(run)
             handouts: list[Handout] = []
             written = hashlib.sha256()
@@ -97,7 +98,7 @@ class HostedRequests:
                 said = f"{self._given.file.path.name} changed while it was being read"
                 raise CasesError(said, "Run the command again.")
             store_handouts(run, job, handouts)
-            run.jobs.learn(job, {WRITTEN: {"file": self.plan.out.name, "sha256": written.hexdigest()}})
+            run.jobs.learn(job, {WRITTEN: file_facts(self.plan.out, run.key, written.hexdigest())})
             run.jobs.end(job, "done", {"cases": len(handouts), "characters": self.leaving.characters})
 
     def _selection(self) -> Callable[[Case], bool]:
@@ -154,11 +155,11 @@ class HostedRequests:
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         return {"custom_id": custom_id, "method": "POST", "url": CHAT_URL, "body": body}
 
-    def _facts(self) -> dict[str, Value]:
+    def _facts(self, key: bytes) -> dict[str, Value]:
         plan, leaving, file = self.plan, self.leaving, self._given.file
         said: dict[str, Value] = {"service": plan.service, "model": plan.model, "rubric": leaving.rubric}
         said |= {"cases": leaving.cases, "characters": leaving.characters, "temperature": leaving.temperature}
-        cases: dict[str, Value] = {"file": file.path.name, "sha256": file.sha256()}
+        cases = file_facts(file.path, key, file.sha256())
         return {"pathway_local": __version__, "hosted_export": said, "cases": cases}
 
 

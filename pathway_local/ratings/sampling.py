@@ -13,6 +13,7 @@ from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.ratings.rating_sheet import RatingRow, write_rating_sheet
 from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
+from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.columns import no_column
@@ -69,7 +70,7 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
         new = [case for case in chosen if case.id not in before]
         # The sheet gets its name last: a sheet with ids that the run does not know would be useless.
         with output_file(plan.out, force=force) as file, run.together():
-            job = run.jobs.begin(command, _facts(plan, given))
+            job = run.jobs.begin(command, _facts(plan, given, run.key))
             given.remember(run)
             store_sample(run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), every)
             sheets = {rater: _rows(run, given, plan, rater, new, job) for rater in plan.raters or ("",)}
@@ -77,7 +78,7 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
                 cut = write_rating_sheet(file, given.rubric, sheets)
             file.seek(0)
             sha256 = hashlib.sha256(file.read()).hexdigest()
-            run.jobs.learn(job, {WRITTEN: {"file": plan.out.name, "sha256": sha256}})
+            run.jobs.learn(job, {WRITTEN: file_facts(plan.out, run.key, sha256)})
             run.jobs.end(job, "done", {"cases": len(ids), "drawn": plan.size, "in_sheet": len(new)})
         return Drawn(len(ids), given.left_out, plan.size, len(before), len(new), len(set(strata)), cut)
 
@@ -147,7 +148,7 @@ def _rows(
     return [RatingRow(handout.custom_id, own) for handout, own in zip(handouts, texts, strict=True)]
 
 
-def _facts(plan: SamplePlan, given: CasesGiven) -> dict[str, Value]:
+def _facts(plan: SamplePlan, given: CasesGiven, key: bytes) -> dict[str, Value]:
     drawn: dict[str, Value] = {"size": plan.size, "seed": plan.seed, "strata": plan.strata, "raters": list(plan.raters)}
-    cases: dict[str, Value] = {"file": given.file.path.name, "sha256": given.file.sha256()}
+    cases = file_facts(given.file.path, key, given.file.sha256())
     return {"pathway_local": __version__, "sample": drawn, "cases": cases}
