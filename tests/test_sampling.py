@@ -206,7 +206,7 @@ def test_the_trail_has_the_hash_of_the_sheet(run: Path, sheet: Path, tmp_path: P
     drawn(run, sheet)
     with RunFile.read(run) as opened:
         [learned] = [entry.facts for entry in AuditTrail(opened.database).entries() if entry.event == "job goes on"]
-        assert learned["written"] == file_facts(tmp_path / "rate.xlsx")
+        assert learned["written"] == file_facts(tmp_path / "rate.xlsx", opened.key)
         assert exported(opened) == ["rate.xlsx"]
 
 

@@ -28,6 +28,7 @@ from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.rubric_check import check_room
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.audit import file_facts
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.levels import caution_about
@@ -82,11 +83,11 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         for each in raters:
             run.add_rubric(each.rubric.name, each.rubric.text)
         numbered = [(run.add_rater(each.rater), each) for each in raters]
+        sha256 = cases.sha256()
+        job_id = run.jobs.begin(command, _job_facts(plan, file_facts(plan.cases, run.key, sha256), raters))
         remember(run, cases, plan.mapping)
         if not plan.texts:
             run.set_setting(TEXTS, False)
-        sha256 = cases.sha256()
-        job_id = run.jobs.begin(command, _job_facts(plan, sha256, raters))
         return _ScoringJob(run, job_id, plan, cases, sha256, watcher, loaded).judge(numbered)
 
 
@@ -285,7 +286,7 @@ def _check_columns(cases: CasesFile, plan: Plan) -> None:
         )
 
 
-def _job_facts(plan: Plan, sha256: str, raters: Sequence[PlannedRater]) -> dict[str, Value]:
+def _job_facts(plan: Plan, cases: dict[str, Value], raters: Sequence[PlannedRater]) -> dict[str, Value]:
     """Return the manifest: raters, cases, and the versions and the machine, which can change a score."""
     judges: list[Value] = [
         {"rater": each.name, "rubric": each.rubric.name, "sha256": each.rubric.sha256, "weights": each.settings.weights}
@@ -294,7 +295,7 @@ def _job_facts(plan: Plan, sha256: str, raters: Sequence[PlannedRater]) -> dict[
     return {
         "seal": plan.seal,
         "raters": judges,
-        "cases": {"file": plan.cases.name, "sha256": sha256},
+        "cases": cases,
         "pathway_local": __version__,
         "python": platform.python_version(),
         "packages": {name: found for name in packages() if (found := version_of(name))},

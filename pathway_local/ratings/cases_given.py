@@ -11,6 +11,7 @@ from pathway_local import __version__
 from pathway_local.case import Case
 from pathway_local.errors import CaseError, CasesError, UsageError
 from pathway_local.rubrics.rubric import Rubric, load_rubric
+from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
@@ -74,7 +75,6 @@ class CasesGiven:
         if self._run is None:
             self._run = self._stack.enter_context(RunFile.create(self._given.run))
         self._run.add_rubric(self.rubric.name, self.rubric.text)
-        remember(self._run, self.file, self._given.mapping)
         return self._run
 
     @contextmanager
@@ -86,15 +86,16 @@ class CasesGiven:
         The file gets its name last: a file with ids that the run does not know would be useless.
         """
         with output_file(out, force=force) as file, run.together():
-            cases: dict[str, Value] = {"file": self.file.path.name, "sha256": self.file.sha256()}
+            cases = file_facts(self.file.path, run.key, self.file.sha256())
             job = run.jobs.begin(command, {"pathway_local": __version__, **facts, "cases": cases})
+            remember(run, self.file, self._given.mapping)
             counts: dict[str, int] = {}
             yield file, job, counts
             file.seek(0)
             written = hashlib.sha256()
             for part in iter(lambda: file.read(2**20), b""):
                 written.update(part)
-            run.jobs.learn(job, {WRITTEN: {"file": out.name, "sha256": written.hexdigest()}})
+            run.jobs.learn(job, {WRITTEN: file_facts(out, run.key, written.hexdigest())})
             run.jobs.end(job, "done", counts)
 
     def changed(self) -> CasesError:

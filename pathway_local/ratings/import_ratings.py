@@ -105,7 +105,7 @@ def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> I
     _refuse(file.path, reading.problems)
     counts = _count(raters, matched, new)
     with run.together():
-        job = run.jobs.begin(command, _facts(file, raters))
+        job = run.jobs.begin(command, _facts(file, raters, run.key))
         ids = {rater.name: run.add_rater(_with_model(run, rater, counts[rater.name])) for rater in raters}
         for item in new:
             rating, place = item.rating, item.place
@@ -222,7 +222,7 @@ def _with_model(run: RunFile, rater: Rater, counts: ImportedRater) -> Rater:
     return rater.completed(next(same, rater))
 
 
-def _facts(file: RatingsFile, raters: Sequence[Rater]) -> dict[str, Value]:
+def _facts(file: RatingsFile, raters: Sequence[Rater], key: bytes) -> dict[str, Value]:
     models = {str(rater.spec["model"]) for rater in raters if rater.spec.get("model")}
     said: dict[str, Value] = {"raters": [rater.name for rater in raters], "models": [*sorted(models)]}
-    return {"pathway_local": __version__, "import": {**file_facts(file.path), "kind": file.kind, **said}}
+    return {"pathway_local": __version__, "import": {**file_facts(file.path, key), "kind": file.kind, **said}}

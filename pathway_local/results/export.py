@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pathway_local.case import BAD_ROW, BadRow, Case, fingerprint
-from pathway_local.errors import CasesError, UsageError
+from pathway_local.errors import CasesError, RunFileError, UsageError
 from pathway_local.results.export_columns import (
     CASE_COLUMNS,
     END_COLUMNS,
@@ -98,22 +98,26 @@ def _remarks(cut: int) -> list[str]:
 
 def record_export(run: Path, target: Path, command: Sequence[str]) -> bool:
     """Record in a run's audit trail that `target` was exported from it; False if the run can't be written."""
-    facts: dict[str, Value] = {"file": "-"} if str(target) == "-" else file_facts(target)
+    try:
+        with RunFile.read(run) as read:
+            facts: dict[str, Value] = {"file": "-"} if str(target) == "-" else file_facts(target, read.key)
+    except RunFileError:
+        return False
     return note(run, EXPORT, {"command": recorded(command), **facts})
 
 
 def is_judges_own(run: Path, target: Path) -> bool:
     """Whether `judge` wrote this file from this run and it is unchanged since, by the run's audit trail."""
-    try:
-        facts = file_facts(target) if run.is_file() else {}
-    except OSError:
-        return False  # missing or unreadable: the command that writes it reports that
-    if not facts:
+    if not run.is_file():
         return False
     with RunFile.read(run) as read:
-        entries = AuditTrail(read.database).entries()
-    told = [entry.facts for entry in entries if entry.event == EXPORT and _of_judge(entry.facts)]
-    return any(facts.items() <= each.items() for each in told)
+        trail = AuditTrail(read.database)
+        try:
+            about = trail.entries_about(target, read.key)
+        except OSError:
+            return False  # missing or unreadable: the command that writes it reports that
+        told = [entry.facts for entry in trail.entries() if entry.number in about and entry.event == EXPORT]
+    return any(_of_judge(each) and each.get("file") == target.name for each in told)
 
 
 def _of_judge(facts: Mapping[str, Value]) -> bool:

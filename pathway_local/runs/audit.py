@@ -6,6 +6,7 @@ after further entries.
 """
 
 import hashlib
+import hmac
 import json
 import os
 import pwd
@@ -22,6 +23,7 @@ from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import Value
 
 BEFORE_ALL = "0" * 64
+KEYED = "keyed_sha256"
 SHORT = 12
 
 _LAST = "SELECT id, hash FROM audit ORDER BY id DESC LIMIT 1"
@@ -70,6 +72,12 @@ class AuditTrail:
             told = [(number, json.loads(text), stored) for number, text, stored in self._rows()]
             return [TrailEntry(n, e["at"], e["event"], e["who"], e["facts"], stored) for n, e, stored in told]
 
+    def entries_about(self, path: Path, key: bytes) -> list[int]:
+        """Return the numbers of the entries that record a file with the content that it has now."""
+        sha256 = sha256_of(path)  # entries of earlier releases have it without the key
+        hashes = str(file_facts(path, key, sha256)[KEYED]), sha256
+        return [number for number, text, _ in self._rows() if any(each in text for each in hashes)]
+
     def check(self, head: str = "") -> int:
         """Check every hash and find the entry whose hash is or begins with `head`; return how many entries follow it.
 
@@ -104,10 +112,18 @@ def note(path: Path, event: str, facts: Mapping[str, Value]) -> bool:
     return True
 
 
-def file_facts(path: Path) -> dict[str, Value]:
-    """Return a file's name and SHA-256, for an entry about it."""
+def file_facts(path: Path, key: bytes, sha256: str = "") -> dict[str, Value]:
+    """Return a file's name and keyed hash, for an entry about it; give its SHA-256 if you know it.
+
+    The run's `key` makes sure that nobody can tell what was judged by trying files, once a purge has replaced it.
+    """
+    return {"file": path.name, KEYED: hmac.new(key, (sha256 or sha256_of(path)).encode(), "sha256").hexdigest()}
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file in hex."""
     with path.open("rb") as file:
-        return {"file": path.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def now() -> str:

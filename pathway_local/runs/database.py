@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from pathway_local.errors import RunDamaged, RunFileError, RunLocked
 from pathway_local.runs.migrations import MIGRATIONS, migrate, schema_version
+from pathway_local.runs.row_sum import keep_sum
 from pathway_local.system.private_file import LOCKED_HINT, WriterLock
 
 COMMIT_SECONDS = 0.5
@@ -130,6 +131,7 @@ class Database:
             # Others may read while this one writes, and a commit returns only once it is on the disk.
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
+            keep_sum(connection)
             undo.pop_all()
         return cls(path, connection, lock)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.runs.audit import AuditTrail, now
-from pathway_local.runs.content import FOUND, LEFT, content_hash
+from pathway_local.runs.content import found_facts, left_facts
 from pathway_local.runs.database import Database, decoding
 from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import Value
@@ -46,10 +46,10 @@ class Jobs:
         """Record that a command starts to write, with facts for the manifest; return the job's id."""
         said = recorded(command)
         with self._db.writing(commit=True):
+            found = found_facts(self._db)
             row = (to_json(said), to_json(dict(facts)), now())
             job = self._db.execute("INSERT INTO jobs (command, facts, started) VALUES (?, ?, ?)", row)
-            found = content_hash(self._db)
-            self._trail.append_within("job begins", {"job": job, "command": said, **facts, FOUND: found})
+            self._trail.append_within("job begins", {"job": job, "command": said, **facts, **found})
         return job
 
     def learn(self, job: int, facts: Mapping[str, Value]) -> None:
@@ -64,8 +64,8 @@ class Jobs:
         with self._db.writing(commit=True):
             row = (now(), status, to_json(dict(counts)), job)
             self._db.execute("UPDATE jobs SET ended = ?, status = ?, counts = ? WHERE id = ?", row)
-            left = content_hash(self._db)
-            self._trail.append_within("job ends", {"job": job, "status": status, **counts, LEFT: left})
+            left = left_facts(self._db)
+            self._trail.append_within("job ends", {"job": job, "status": status, **counts, **left})
 
     def all(self) -> list[Job]:
         """Return every command that wrote to the run, oldest first."""

@@ -144,7 +144,10 @@ BAD_ROWS = (
     WHERE outcomes.id = told.id AND (told.file LIKE '% line ' OR told.file LIKE '% row ')""",
 )
 
-MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES, AUDIT, STRATA, BAD_ROWS)
+# The sum of `row_sum`. A later step that changes stored values must set it to NULL; the next job then starts it anew.
+ROW_SUM = ("ALTER TABLE run ADD COLUMN state TEXT",)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES, AUDIT, STRATA, BAD_ROWS, ROW_SUM)
 
 
 def schema_version(db: sqlite3.Connection) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.content import FOUND, LEFT, content_hash
+from pathway_local.runs.content import found_facts, left_facts
 from pathway_local.runs.database import Database
 from pathway_local.runs.jobs import WRITTEN, recorded
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
@@ -26,7 +26,7 @@ def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
     run open.
     """
     with RunFile.open(path) as run, run.database.shredding():
-        found = content_hash(run.database)
+        found = found_facts(run.database)
         if what == "text":
             counts = {"texts": _change(run.database, "UPDATE outcomes SET fields = '{}' WHERE fields <> '{}'")}
         else:
@@ -35,7 +35,7 @@ def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
             run.database.execute("UPDATE jobs SET command = '[]'", ())
             run.database.execute("UPDATE run SET key = ?", (secrets.token_bytes(KEY_BYTES),))
         told: dict[str, Value] = {"command": recorded(command), "removed": what, **counts}
-        AuditTrail(run.database).append_within("purge", told | {FOUND: found, LEFT: content_hash(run.database)})
+        AuditTrail(run.database).append_within("purge", told | left_facts(run.database) | found)
     return counts
 
 

@@ -108,7 +108,7 @@ class RunFile:
         with run_file_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
             db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             migrate(db)
-            db.execute("INSERT INTO run VALUES (?, ?)", (secrets.token_bytes(KEY_BYTES), now()))
+            db.execute("INSERT INTO run VALUES (?, ?, ?)", (secrets.token_bytes(KEY_BYTES), now(), "0" * 64))
             create(path, db.serialize())
         return cls.open(path)
 
