@@ -23,7 +23,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 # What is missing is told before what is damaged, and small files are checked first: hashing the rest takes a while.
 again="Copy the bundle again from the machine that made it."
-[ -f SHA256SUMS ] || fail "SHA256SUMS is missing in $PWD" "$again"
+[ -s SHA256SUMS ] || fail "SHA256SUMS is missing in $PWD" "$again"
 mapfile -t lines <SHA256SUMS
 small=() large=() missing=()
 for line in "${lines[@]}"; do
@@ -88,7 +88,8 @@ if [ -x "$environment/bin/python" ]; then
     hint="$environment has another: delete it, and the bundle makes a new one."
 elif [ -n "${PYTHON:-}" ]; then
     names=("$PYTHON")
-    hint="PYTHON names $PYTHON, which is ${PYTHON:+$(version "$PYTHON")}."
+    found=$(version "$PYTHON")
+    hint="PYTHON names $PYTHON, ${found:-which does not run}."
 else
     # shellcheck disable=SC2206  # split into words on purpose
     names=(${about[pythons]} 3)
@@ -118,6 +119,7 @@ existing() {
 check_room() {
     local at free
     at=$(existing "$1")
+    [ -d "$at" ] && [ -w "$at" ] || fail "$at can't be written" "Become its owner, or $3."
     free=$(df -k --output=avail "$at" | tail -n 1)
     [ "$free" -ge "$2" ] ||
         fail "$at has $((free / 1024)) MB free, and $(($2 / 1024)) MB are needed" "Free some, or $3."
@@ -138,7 +140,7 @@ fi
 check_room "$folder" "$needed" "name a folder on another disk: bash install.sh FOLDER"
 check_room "$models" "$for_judges" "set XDG_DATA_HOME, now and always, to a folder on another disk"
 
-say "checking ${#large[@]} files"
+say "checking ${#large[@]} files of bundle $this"
 check "${large[@]}"
 
 mkdir -p "$folder"
