@@ -219,7 +219,8 @@ for new in "$models"/.*.incoming; do
     mv -f "$new"/* "$models/$name"
     say "checking judge $name"
     check_judge "$models/$name" ||
-        fail "the files in $models/$name are not those of the bundle" "Delete it and run this again with a whole bundle."
+        fail "the files in $models/$name are not those of the bundle" \
+            "Delete the folder and run this again with a whole bundle."
     say "judge $name: check it with ${about[environment]}/bin/pathway-local judges check $name"
 done
 printf '%s\n' "$this" >>"$environment/.bundles"
