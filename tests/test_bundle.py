@@ -12,8 +12,10 @@ import pytest
 from tiny_bundle import PYTHON, Site, make_site, make_wheel, write_list
 
 from bundling import wheels
+from bundling.judge_files import put_judge
 from bundling.parts import SUMS, drop_unchanged, hash_files, put, read_size, read_sums, write_sums
-from pathway_local.errors import UsageError
+from pathway_local.errors import EngineError, UsageError
+from pathway_local.judges.fetch_record import file_hashes, read_record
 
 PART = 300_000
 
@@ -138,6 +140,7 @@ def test_what_the_list_does_not_name_is_not_installed(copied: Path, other: Site)
 
 def test_a_machine_that_does_not_suit_is_refused(copied: Path, other: Site) -> None:
     _refused(other, copied, f"needs Python {PYTHON}, and none was found", PYTHON="/no/python")
+    _refused(other, copied, "can't be written", XDG_DATA_HOME="/dev/null")
     _tool(other, "df", "echo Avail; echo 1000")
     _refused(other, copied, "has 0 MB free", "on another disk")
     _tool(other, "uname", "echo riscv64")
@@ -157,6 +160,48 @@ def test_a_folder_of_somebody_else_is_left_alone(made: Path, other: Site) -> Non
     done = other.install(made)
     assert (done.returncode, "no bundle was installed there" in done.stderr) == (1, True)
     assert kept.read_text() == "mine"
+
+
+def test_a_judge_of_the_hub_is_fetched_if_it_is_not_here(
+    tiny_judge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    here = tmp_path / "pathway-local/models/qwen3.8-27b-bf16"
+    asked = list[str]()
+
+    def fetched(command: list[str], **_: object) -> "subprocess.CompletedProcess[str]":
+        asked.extend(command[1:])
+        shutil.copytree(tiny_judge, here)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", fetched)
+    put_judge("qwen3.8-27b:bf16", tmp_path / "judges", None)
+    assert asked == ["judges", "fetch", "qwen3.8-27b:bf16"]
+    record = read_record(tmp_path / "judges/qwen3.8-27b-bf16")
+    assert record
+    assert (record.source, record.files) == ("Qwen/Qwen3.8-27B", file_hashes(here))
+    asked.clear()
+    (here / "fetched.json").write_bytes((tmp_path / "judges/qwen3.8-27b-bf16/fetched.json").read_bytes())
+    (here / "chat_template.jinja").write_text("{{ messages }}")
+    put_judge("qwen3.8-27b:bf16", tmp_path / "again", None)
+    assert (tmp_path / "again/qwen3.8-27b-bf16/chat_template.jinja").is_file(), "written after the fetch"
+    (here / "config.json").write_text("{}")
+    with pytest.raises(EngineError, match=r"config\.json in .* has changed since it was fetched"):
+        put_judge("qwen3.8-27b:bf16", tmp_path / "changed", None)
+    assert not asked
+
+
+def test_an_entry_that_the_bundle_does_not_bring_is_named(
+    tiny_judge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    own = tmp_path / "pathway-local" / "models.yaml"
+    own.parent.mkdir()
+    own.write_text(f"mine: {{source: {tiny_judge}}}\n")
+    put_judge("mine", tmp_path / "judges", None)
+    assert f"'mine' has an entry in {own}" in capsys.readouterr().err
+    record = read_record(tmp_path / "judges/mine")
+    assert record and record.source == "mine", "not a path of this machine"
 
 
 @pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 20, 31])

@@ -48,7 +48,7 @@ class Site:
         environment = {**os.environ, "PYTHON": sys.executable, "PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1"}
         environment |= {"PIP_FIND_LINKS": str(self.index), "PYTHONPATH": str(REPOSITORY)}
         words = [str(self.project / "scripts" / "bundle"), "--out", str(out), "--python", PYTHON, *map(str, options)]
-        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=240)
         assert done.returncode == 0, done.stderr
         return out
 
@@ -56,7 +56,7 @@ class Site:
         """Run a bundle's installer with nothing but shell tools and a Python; pip has no index to turn to."""
         given = {"PATH": str(self.root / "bin"), "HOME": str(self.home), **environment}
         command = ["bash", str(bundle / "install.sh")]
-        return subprocess.run(command, env=given, capture_output=True, text=True, check=False, timeout=120)
+        return subprocess.run(command, env=given, capture_output=True, text=True, check=False, timeout=240)
 
     def says(self) -> str:
         """Return what the installed program says."""

@@ -90,8 +90,7 @@ def _of_folder(name: str, known: Mapping[str, JudgeSpec]) -> JudgeSpec:
         folder = models_home() / name
         if not _NAME.fullmatch(name) or not _holds_model(folder):
             raise UnknownName("judge", name, known, "You can also name a folder with a model")
-    there = is_folder(folder)
-    if not there:
+    if not is_folder(folder):
         hint = "Name a judge of `pathway-local judges list`, or a folder with a model's config.json and safetensors."
         raise UsageError(f"there is no folder {name!r}, and no judge of that name", hint)
     short = re.sub(r"[^\w.-]", "-", folder.resolve().name).lstrip("._-")[:64] or "judge"

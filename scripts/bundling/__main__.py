@@ -43,7 +43,9 @@ def bundle(
         complain(error)
         sys.exit(error.exit_code)
     except OSError as error:
-        complain(UsageError(f"{error.filename or out} can't be written: {error.strerror}", "Is the disk full?"))
+        complain(
+            UsageError(f"{error.filename or out}: {error.strerror}", "Check the room on the disk and permissions.")
+        )
         sys.exit(UsageError.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

@@ -21,9 +21,9 @@ folder=$(realpath -m -- "${1:-$HOME/pathway_local}")
 models=${XDG_DATA_HOME:-$HOME/.local/share}/pathway-local/models
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-# What is missing is told before what is damaged, and small files are checked first: hashing the rest takes a while.
+# Report missing files before damaged ones, and check the small files first: hashing the others takes a while.
 again="Copy the bundle again from the machine that made it."
-[ -f SHA256SUMS ] || fail "SHA256SUMS is missing in $PWD" "$again"
+[ -s SHA256SUMS ] || fail "SHA256SUMS is missing in $PWD" "$again"
 mapfile -t lines <SHA256SUMS
 small=() large=() missing=()
 for line in "${lines[@]}"; do
@@ -57,7 +57,7 @@ if [ -d "$folder" ] && [ -n "$(ls -A "$folder")" ] && [ ! -e "$folder/.from-bund
     fail "$folder is not empty, and no bundle was installed there" "Name another folder: bash install.sh FOLDER"
 fi
 
-# An environment whose Python is gone, as after an update of the system, is made anew.
+# If the environment's Python is gone, as after an update of the system, make the environment again.
 [ -x "$environment/bin/python" ] || rm -f "$environment/.complete" "$environment/.bundles"
 installed=()
 [ ! -f "$environment/.bundles" ] || mapfile -t installed <"$environment/.bundles"
@@ -88,7 +88,8 @@ if [ -x "$environment/bin/python" ]; then
     hint="$environment has another: delete it, and the bundle makes a new one."
 elif [ -n "${PYTHON:-}" ]; then
     names=("$PYTHON")
-    hint="PYTHON names $PYTHON, which is ${PYTHON:+$(version "$PYTHON")}."
+    found=$(version "$PYTHON")
+    hint="PYTHON names $PYTHON, ${found:-which does not run}."
 else
     # shellcheck disable=SC2206  # split into words on purpose
     names=(${about[pythons]} 3)
@@ -118,6 +119,7 @@ existing() {
 check_room() {
     local at free
     at=$(existing "$1")
+    [ -d "$at" ] && [ -w "$at" ] || fail "$at can't be written" "Become its owner, or $3."
     free=$(df -k --output=avail "$at" | tail -n 1)
     [ "$free" -ge "$2" ] ||
         fail "$at has $((free / 1024)) MB free, and $(($2 / 1024)) MB are needed" "Free some, or $3."
@@ -138,7 +140,7 @@ fi
 check_room "$folder" "$needed" "name a folder on another disk: bash install.sh FOLDER"
 check_room "$models" "$for_judges" "set XDG_DATA_HOME, now and always, to a folder on another disk"
 
-say "checking ${#large[@]} files"
+say "checking ${#large[@]} files of bundle $this"
 check "${large[@]}"
 
 mkdir -p "$folder"
@@ -148,7 +150,7 @@ trap 'rm -rf "$work" "$models"/.*.incoming' EXIT
 rm -rf "$work" "$models"/.*.incoming
 mkdir -p "$work/wheels" "$work/project"
 
-# Only listed files are taken, so that a wheel that somebody added to the folder is not installed.
+# Take only listed files, so that nobody can add a wheel to the folder.
 for line in "${large[@]}"; do
     file=${line:66}
     case $file in
@@ -166,8 +168,8 @@ for line in "${large[@]}"; do
     cat "$file" >>"${target%.part-????}"
 done
 
-# What stood in the project's folder is kept until the next update, in case somebody has changed it. So a second try
-# leaves the folder as the first one made it.
+# Keep the project's old files until the next update, in case somebody has changed them. A second try must not move the
+# new files there, so it leaves them alone.
 if [ "$(cat "$folder/.from-bundle")" != "$this" ]; then
     "$python" -W ignore -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' \
         project.tar.gz "$work/project"
@@ -183,9 +185,8 @@ if [ "$(cat "$folder/.from-bundle")" != "$this" ]; then
     printf '%s\n' "$this" >"$folder/.from-bundle"
 fi
 
-# Settings of pip that name an index or constraints do not hold here. pip runs from its own wheel: Debian's Python, for
-# one, comes without the part that would put pip into a new environment.
-# shellcheck disable=SC2046
+# Ignore the user's settings of pip, which may name an index or constraints. Run pip from its own wheel: some Pythons,
+# such as Debian's, lack the part that puts pip into a new environment.
 unset PYTHONPATH PYTHONHOME "${!PIP_@}"
 export PIP_CONFIG_FILE=/dev/null PIP_NO_INDEX=1 PIP_NO_CACHE_DIR=1
 [ -x "$environment/bin/python" ] || "$python" -m venv --without-pip "$environment"
@@ -198,7 +199,7 @@ option=${about[environment]#.venv}
 (cd "$folder" && PIP_FIND_LINKS=.incoming/wheels bash scripts/setup ${option:+"-$option"}) ||
     fail "the packages could not be installed into $environment" "Delete it and run this again with a whole bundle."
 
-# Reads what lies on this disk now, with files that an update did not bring.
+# Checks the files on this disk against the record, also those that an update left out.
 check_judge() {
     "$python" - "$1" <<'PYTHON'
 import hashlib, json, pathlib, sys
@@ -218,7 +219,8 @@ for new in "$models"/.*.incoming; do
     mv -f "$new"/* "$models/$name"
     say "checking judge $name"
     check_judge "$models/$name" ||
-        fail "the files in $models/$name are not those of the bundle" "Delete it and run this again with a whole bundle."
+        fail "the files in $models/$name are not those of the bundle" \
+            "Delete the folder and run this again with a whole bundle."
     say "judge $name: check it with ${about[environment]}/bin/pathway-local judges check $name"
 done
 printf '%s\n' "$this" >>"$environment/.bundles"

@@ -1,4 +1,4 @@
-"""The wheels of a list of exact versions, for Pythons other than the one that runs this."""
+"""Downloads the wheels of a list of exact versions, also for Pythons that this machine lacks."""
 
 import platform
 import re
@@ -18,13 +18,13 @@ PYTHONS = ("3.11", "3.12", "3.13")
 """The Pythons that the lists in requirements/ were resolved for."""
 
 _GLIBC = range(5, 40)
-"""Minor versions of glibc 2 that wheels may ask for. pip takes the first that it finds, so the oldest come first."""
+"""Minor versions of glibc 2 that wheels may need. pip prefers the first, so the oldest come first."""
 
 _LEGACY = ("manylinux1", "manylinux2010", "manylinux2014", "linux")
 
 
 def collect_wheels(listed: Path, pythons: Sequence[str], folder: Path) -> None:
-    """Download every wheel of the list for each of these Pythons, and pip. Raises UsageError if one can't be had."""
+    """Download every wheel of the list for each of these Pythons, and pip. Raises UsageError if one is missing."""
     for python in pythons:
         wanted = wanted_by(listed, python)
         print(f"collecting {len(wanted)} wheels for Python {python}", file=sys.stderr, flush=True)
@@ -32,7 +32,7 @@ def collect_wheels(listed: Path, pythons: Sequence[str], folder: Path) -> None:
         if torch:
             wanted.remove(torch)
             _download_torch(torch, python, folder)
-        # pip itself: not every Python brings the part that makes an environment with pip in it.
+        # pip as well: not every Python can make an environment with pip in it.
         if said := _download([*wanted, "pip"], python, folder):
             hint = f"Check the network and pip's settings, or name the Pythons that you need (--python {pythons[0]})."
             raise UsageError(f"Python {python}: {said}", hint)
@@ -40,7 +40,7 @@ def collect_wheels(listed: Path, pythons: Sequence[str], folder: Path) -> None:
 
 def wanted_by(listed: Path, python: str) -> list[str]:
     """Return the lines of a list that hold for a Python on Linux, without their markers."""
-    # pip evaluates markers for the Python that runs it, also where --python-version names another.
+    # pip would evaluate markers for the Python that runs it, not for --python-version.
     there = {"python_version": python, "python_full_version": f"{python}.0", "sys_platform": "linux"}
     lines = (line.partition(" #")[0].strip() for line in listed.read_text("utf-8").splitlines())
     each = [Requirement(line) for line in lines if line and not line.startswith("#")]
@@ -76,7 +76,7 @@ def _download(wanted: Sequence[str], python: str, folder: Path) -> str:
     platforms = [word for tag in tags for word in ("--platform", tag)]
     done = _run("pip", "download", "--quiet", *options, *platforms, "--dest", str(folder), *wanted)
     errors = [line.removeprefix("ERROR: ") for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
-    # pip's last error is its shortest; those before it list every version that there is.
+    # pip's last error is its shortest: those before it may list every known version.
     return (errors[-1] if errors else f"pip ended with code {done.returncode}") if done.returncode else ""
 
 
