@@ -19,7 +19,14 @@ import pytest
 from forked import KILLED, Ended, Forks
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from typed import RUBRIC
 
 from pathway_local.runs.audit import AuditTrail
@@ -33,7 +40,22 @@ EMPTY = 3
 """The version of a case's texts that has no answer, so that it can't be judged."""
 
 BOT, NOTE, REPLIED = "bot-of-room-17", "a remark by ann", "a reply from afar"
-JUDGE = "judge cases.jsonl -r small.prompty -j scripted --engine scripted --run may.run --seal off --keep all".split()
+JUDGE = [
+    "judge",
+    "cases.jsonl",
+    "-r",
+    "small.prompty",
+    "-j",
+    "scripted",
+    "--engine",
+    "scripted",
+    "--run",
+    "may.run",
+    "--seal",
+    "off",
+    "--keep",
+    "all",
+]
 
 Key = tuple[str, str]
 """Rater and case."""
@@ -159,7 +181,9 @@ class History(RuleBasedStateMachine):
         world.outcomes = {key: each for key, each in world.outcomes.items() if not key[1].startswith("cases.jsonl ")}
         world.outcomes |= {key: found[key] for key in broken}
         if not world.texts:
-            assert all(not each.fields for key, each in found.items() if key[0] == "scripted" and isinstance(each, Verdict))
+            assert all(
+                not each.fields for key, each in found.items() if key[0] == "scripted" and isinstance(each, Verdict)
+            )
 
     @rule(scores=given_scores, with_texts=st.booleans(), kill=kills)
     def rate(self, scores: dict[str, int], with_texts: bool, kill: int) -> None:
@@ -214,11 +238,11 @@ class History(RuleBasedStateMachine):
         assert ended.code in (0, KILLED) or not sure, f"a rating that fits was refused: {ended.err}"
 
     def _fits(self, rater: str, case: str, score: int) -> bool:
-        """Whether a rating of the case's present texts is of texts that were judged, and contradicts no other rating."""
+        """Whether the case's present texts were judged, and a rating of them contradicts no other rating."""
         world, version = self.world, self.world.versions.get(case)
         judged = world.outcomes.get(("scripted", case))
         before = world.outcomes.get((rater, case))
-        unrated = before is None or world.seen.get((rater, case)) == version and _score(before) == score
+        unrated = before is None or (world.seen.get((rater, case)) == version and _score(before) == score)
         return isinstance(judged, Verdict) and world.seen.get(("scripted", case)) == version != EMPTY and unrated
 
     @rule(kill=kills)
@@ -261,7 +285,7 @@ class History(RuleBasedStateMachine):
     def panel(self, kill: int) -> None:
         world = self.world
         ended = self.typed(
-            *"panel may.run --name both --of scripted,ann --rule median".split(),
+            *["panel", "may.run", "--name", "both", "--of", "scripted,ann", "--rule", "median"],
             kill=kill,
             codes=(0, 2) if world.run.exists() else (4,),
         )
