@@ -13,8 +13,8 @@ from typing import Any
 import openpyxl
 import pytest
 from forked import Ended, Forks
-from fuzz import PIECES, edited, fuzz
-from hypothesis import given
+from fuzz import EXAMPLES, PIECES, edited, fuzz
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from typed import RUBRIC
 
@@ -47,6 +47,7 @@ HOSTILE = (
 )  # fmt: skip
 SECONDS, MEGABYTES = 30, 500
 
+few = settings(fuzz, max_examples=max(1, EXAMPLES // 4))
 seeds = st.integers(0, 2**32)
 
 
@@ -158,7 +159,7 @@ def _damaged(data: bytes, rng: random.Random) -> bytes:
     return bytes(found[: rng.randrange(len(found))] if rng.random() < 0.2 else found)
 
 
-@fuzz
+@few
 @given(seeds)
 def test_results_of_services(desk: Desk, seed: int) -> None:
     rng = random.Random(seed)
@@ -170,7 +171,7 @@ def test_results_of_services(desk: Desk, seed: int) -> None:
     desk.imports("results.jsonl", content, "hosted", "--rater", "far")
 
 
-@fuzz
+@few
 @given(seeds)
 def test_raw_replies_and_ratings_in_sheets(desk: Desk, seed: int) -> None:
     rng = random.Random(seed)

@@ -21,6 +21,9 @@ ONLY_SCORE = ("score", "rating")
 REPLIES = ("reply", "raw_reply", "completion", "raw_response")
 NOTES = ("notes", "note", "comment", "comments", "remark", "remarks", "reason", "reasons", "rationale")
 
+LONGEST_HEADER = 300
+"""A longer header names nobody, and the search for a name in it would take time by the square of its length."""
+
 _SEPARATOR = r"[\s._:/\-]+"
 
 
@@ -195,6 +198,8 @@ class _Header:
 
 def _owner(column: str, word: str) -> str:
     """The rest of a header beside a word: Ann for "Ann score", "Ann_score" or "score (Ann)"; empty if it lacks it."""
+    if len(column) > LONGEST_HEADER:
+        return ""
     w = r"[\s_\-]*".join(re.escape(part) for part in re.split(r"[\s_\-]+", word))
     found = re.fullmatch(rf"{w}\s*\((.+)\)|(.+?){_SEPARATOR}{w}|{w}{_SEPARATOR}(.+?)", column.strip(), re.IGNORECASE)
     return next((part.strip() for part in found.groups() if part), "") if found else ""
