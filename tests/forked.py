@@ -6,6 +6,7 @@ or removed.
 
 import io
 import os
+import resource
 import signal
 import sqlite3
 import sys
@@ -37,11 +38,13 @@ JUDGE = '{"scripted": {"source": "%s", "context": 8192, "engine": {"script": "re
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended; `code` is negative for a signal."""
+    """How a command ended, and what it took beside what the test's process held; `code` is negative for a signal."""
 
     code: int
     out: str
     err: str
+    seconds: float
+    megabytes: float
 
 
 class Forks:
@@ -60,21 +63,24 @@ class Forks:
     def typed(self, folder: Path, *arguments: object, kill: int = 0) -> Ended:
         """Run a command in this folder to its end, or until its step number `kill`, counted from 1."""
         said = [folder.parent / name for name in ("out", "err")]
+        held = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
         child = os.fork()
         if not child:
             code = 70
             with suppress(BaseException):
                 code = self._run(folder, [str(each) for each in arguments], kill, said)
             os._exit(code)
-        _, status = os.waitpid(child, 0)
+        _, status, used = os.wait4(child, 0)
         out, err = (path.read_text("utf-8", "replace") if path.exists() else "" for path in said)
-        return Ended(os.waitstatus_to_exitcode(status), out, err)
+        seconds = used.ru_utime + used.ru_stime
+        grown = used.ru_maxrss / 1024 - held
+        return Ended(os.waitstatus_to_exitcode(status), out, err, seconds, grown)
 
     def _run(self, folder: Path, arguments: list[str], kill: int, said: list[Path]) -> int:
         sys.stdout, sys.stderr = (io.TextIOWrapper(path.open("wb"), "utf-8", "replace") for path in said)
         os.chdir(folder)
         sys.argv = ["pathway-local", *arguments]
-        sys.stdin = open(os.devnull)  # noqa: SIM115
+        sys.stdin = Path(os.devnull).open()  # noqa: SIM115
         job.EngineCache = partial(_EngineHere, self.tokenizer)  # type: ignore[misc,assignment]
         job.load_registry = lambda _: self.registry  # reading ours takes longer than judging five cases
         if kill:
@@ -84,7 +90,7 @@ class Forks:
             main()
         except SystemExit as ended:
             code = int(ended.code or 0)
-        except BaseException:
+        except BaseException:  # noqa: BLE001  the child must end here, and say why
             traceback.print_exc()
             code = 70
         sys.stdout.flush()

@@ -370,7 +370,12 @@ def test_results_that_can_not_be_one_raters(run: RunFile, tmp_path: Path) -> Non
     mixed = write_lines(
         tmp_path / "mixed.jsonl", [message("s-1", "Score: 4"), message("s-2", "Score: 4", model="other")]
     )
-    assert "several models" in str(refused(run, mixed, "c", kind="hosted"))
+    several = str(refused(run, mixed, "c", kind="hosted"))
+    assert "several models: claude-x (anthropic), other (anthropic)" in several
+    text = write_lines(
+        tmp_path / "text.jsonl", [message("s-1", "Score: 4"), message("s-1", "", model="what they asked")]
+    )
+    assert "what they asked" not in str(refused(run, text, "c", kind="hosted"))
     assert "--kind hosted" in refused(run, mixed, "c").hint
     twice = write_lines(tmp_path / "twice.jsonl", [message("s-1", "Score: 4"), message("s-1", "Score: 4")])
     assert "line 1" in str(refused(run, twice, "c", kind="hosted"))

@@ -7,19 +7,14 @@ part that it would have changed anyway, a purge leaves nothing, and the audit ac
 import csv
 import json
 import os
+import random
 import shutil
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import openpyxl
-import pytest
 from forked import KILLED, Ended, Forks
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 from typed import RUBRIC
 
 from pathway_local.runs.audit import AuditTrail
@@ -27,23 +22,35 @@ from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Verdict
 
-SEQUENCES = int(os.environ.get("SEQUENCES", "12"))
+SEQUENCES, FIRST = int(os.environ.get("SEQUENCES", "8")), int(os.environ.get("FIRST_SEQUENCE", "0"))
+LENGTH = 12
 CASES = [f"pupil-{letter}" for letter in "abcde"]
 EMPTY = 3
 """The version of a case's texts that has no answer, so that it can't be judged."""
 
 BOT, NOTE, REPLIED = "bot-of-room-17", "a remark by ann", "a reply from afar"
-JUDGE = "judge cases.jsonl -r small.prompty -j scripted --engine scripted --run may.run --seal off --keep all".split()
+JUDGE = [
+    "judge",
+    "cases.jsonl",
+    "-r",
+    "small.prompty",
+    "-j",
+    "scripted",
+    "--engine",
+    "scripted",
+    "--run",
+    "may.run",
+    "--seal",
+    "off",
+    "--keep",
+    "all",
+]
 
 Key = tuple[str, str]
 """Rater and case."""
 
-undisturbed: dict[tuple[str, int, bool], Outcome] = {}
-"""The judge's outcome of each text in all sequences: it depends on nothing else."""
-
-ids = st.sampled_from(CASES)
-kills = st.just(0) | st.integers(1, 250)
-given_scores = st.dictionaries(ids, st.integers(1, 5), min_size=1)
+STEPS = {"judge": 240, "import": 75, "export": 50, "hosted": 90, "sample": 110, "panel": 85, "purge": 65}
+"""About how many steps a command has, so that kills are spread over all of it."""
 
 
 @dataclass
@@ -97,50 +104,69 @@ class World:
         return b"".join(path.read_bytes() for path in self.folder.glob("may.run*"))
 
 
-class History(RuleBasedStateMachine):
-    """The rules are commands; the invariants read the run after each."""
+class History:
+    """The methods are steps; `check` reads the run after each.
 
-    forks: Forks
+    `undisturbed` has the judge's outcome by case, version and whether texts are stored, from runs of one command.
+    """
 
-    @initialize(texts=st.booleans())
-    def start(self, texts: bool) -> None:
-        self.root = Path(tempfile.mkdtemp(prefix="history-"))
-        self.world = World(self.root / "work", texts)
-        self.world.folder.mkdir()
+    def __init__(
+        self, forks: Forks, undisturbed: Mapping[tuple[str, int, bool], Outcome], seed: int, root: Path
+    ) -> None:
+        self.forks, self.undisturbed, self.rng = forks, undisturbed, random.Random(seed)
+        self.world = World(root / "work", self.rng.random() < 0.5)
+        self.world.folder.mkdir(parents=True)
         (self.world.folder / "small.prompty").write_text(RUBRIC)
         self.world.write_cases()
+        self.typed_so_far: list[str] = []
 
-    def teardown(self) -> None:
-        with suppress(AttributeError):
-            shutil.rmtree(self.root)
+    def go_on(self) -> None:
+        """Take a random step, and check the run."""
+        rng, case = self.rng, self.rng.choice(CASES)
+        kill = rng.choice([0, rng.randint(1, 100)])
+        score = rng.randint(1, 5)
+        steps: dict[Callable[[], None], int] = {
+            lambda: self.judge(kill): 5 if self.world.run.exists() else 20,
+            lambda: self.edit(case, rng.randrange(EMPTY + 2)): 3,
+            lambda: self.remove(case): 1,
+            lambda: self.break_a_line(rng.random() < 0.5): 1,
+            lambda: self.rate(_some_scores(rng), rng.random() < 0.7, kill): 3,
+            lambda: self.hand_out(kill): 1,
+            lambda: self.import_results(score, kill): 2 if self.world.batches else 0,
+            lambda: self.sample(rng.randint(1, 4), rng.randrange(2), score, kill, fill=rng.random() < 0.5): 1,
+            lambda: self.panel(kill): 1,
+            lambda: self.purge(rng.choice(["text", "all"]), kill): 1,
+            lambda: self.export(kill, onto=rng.random() < 0.5): 1,
+            self.audit: 1 if self.world.run.exists() else 0,
+            self.summary: 1 if self.world.run.exists() else 0,
+        }
+        [step] = rng.choices(list(steps), list(steps.values()))
+        step()
+        self.check()
 
     # Files that change
 
-    @rule(case=ids, version=st.integers(0, 4))
     def edit(self, case: str, version: int) -> None:
         self.world.versions[case] = version
         self.world.write_cases()
 
-    @rule(case=ids)
     def remove(self, case: str) -> None:
         if len(self.world.versions) > 1:
             self.world.versions.pop(case, None)
             self.world.write_cases()
 
-    @rule(broken=st.booleans())
     def break_a_line(self, broken: bool) -> None:
         self.world.broken_line = broken
         self.world.write_cases()
 
     # Commands
 
-    @rule(kill=kills)
     def judge(self, kill: int) -> None:
         world = self.world
         ended = self.typed(*JUDGE, *([] if world.texts else ["--without-text"]), kill=kill, codes=(0, 1))
         found, before = world.found(), world.outcomes
         for case, version in world.versions.items():
-            key, text = ("scripted", case), (case, version, world.texts)
+            key = ("scripted", case)
             now = found.get(key)
             if isinstance(before.get(key), Verdict) and world.seen[key] == version:
                 assert now == before[key], f"the verdict on {case} was lost, or given again"
@@ -148,7 +174,7 @@ class History(RuleBasedStateMachine):
             if ended.code == KILLED and now == before.get(key):
                 continue
             assert now is not None, f"{case} has no outcome after a whole job"
-            assert now == undisturbed.setdefault(text, now), f"{case} has another outcome than undisturbed"
+            assert now == self.undisturbed[case, version, world.texts], f"{case} has another outcome than undisturbed"
             assert isinstance(now, Failure) == (version == EMPTY)
             world.outcomes[key], world.seen[key] = now, version
         broken = {key for key, outcome in found.items() if isinstance(outcome, Failure) and outcome.kind == "bad-row"}
@@ -159,9 +185,10 @@ class History(RuleBasedStateMachine):
         world.outcomes = {key: each for key, each in world.outcomes.items() if not key[1].startswith("cases.jsonl ")}
         world.outcomes |= {key: found[key] for key in broken}
         if not world.texts:
-            assert all(not each.fields for key, each in found.items() if key[0] == "scripted" and isinstance(each, Verdict))
+            assert all(
+                not each.fields for key, each in found.items() if key[0] == "scripted" and isinstance(each, Verdict)
+            )
 
-    @rule(scores=given_scores, with_texts=st.booleans(), kill=kills)
     def rate(self, scores: dict[str, int], with_texts: bool, kill: int) -> None:
         world = self.world
         scores = {case: score for case, score in scores.items() if case in world.versions} if with_texts else scores
@@ -179,11 +206,9 @@ class History(RuleBasedStateMachine):
         self._import(command, "ann", scores, kill, sure=sure)
         world.words.add(NOTE)
 
-    @precondition(lambda self: self.world.batches)
-    @rule(data=st.data(), score=st.integers(1, 5), kill=kills)
-    def import_results(self, data: st.DataObject, score: int, kill: int) -> None:
-        batch = data.draw(st.sampled_from(self.world.batches))
-        chosen = data.draw(st.lists(st.sampled_from(sorted(batch)), min_size=1, unique=True))
+    def import_results(self, score: int, kill: int) -> None:
+        batch = self.rng.choice(self.world.batches)
+        chosen = self.rng.sample(sorted(batch), self.rng.randint(1, len(batch)))
         reply = f"Reason: {REPLIED}\nScore: {score}"
         choice = {"message": {"role": "assistant", "content": reply}, "finish_reason": "stop"}
         body = {"model": "far", "choices": [choice]}
@@ -214,14 +239,13 @@ class History(RuleBasedStateMachine):
         assert ended.code in (0, KILLED) or not sure, f"a rating that fits was refused: {ended.err}"
 
     def _fits(self, rater: str, case: str, score: int) -> bool:
-        """Whether a rating of the case's present texts is of texts that were judged, and contradicts no other rating."""
+        """Whether the case's present texts were judged, and a rating of them contradicts no other rating."""
         world, version = self.world, self.world.versions.get(case)
         judged = world.outcomes.get(("scripted", case))
         before = world.outcomes.get((rater, case))
-        unrated = before is None or world.seen.get((rater, case)) == version and _score(before) == score
+        unrated = before is None or (world.seen.get((rater, case)) == version and _score(before) == score)
         return isinstance(judged, Verdict) and world.seen.get(("scripted", case)) == version != EMPTY and unrated
 
-    @rule(kill=kills)
     def hand_out(self, kill: int) -> None:
         world, out = self.world, self.world.folder / "requests.jsonl"
         out.unlink(missing_ok=True)
@@ -236,8 +260,7 @@ class History(RuleBasedStateMachine):
             assert sorted(batch.values()) == sorted(usable)
             world.batches.append(batch)
 
-    @rule(size=st.integers(1, 4), seed=st.integers(0, 1), score=st.integers(1, 5), kill=kills, fill=st.booleans())
-    def sample(self, size: int, seed: int, score: int, kill: int, fill: bool) -> None:
+    def sample(self, size: int, seed: int, score: int, kill: int, *, fill: bool) -> None:
         world, out = self.world, self.world.folder / "sheet.xlsx"
         out.unlink(missing_ok=True)
         command = f"sample may.run --cases cases.jsonl --n {size} --seed {seed} --out sheet.xlsx --rater bea"
@@ -257,11 +280,10 @@ class History(RuleBasedStateMachine):
         if scores:
             self._import(["import", "may.run", "sheet.xlsx", "--kind", "human"], "bea", scores, 0, sure=False)
 
-    @rule(kill=kills)
     def panel(self, kill: int) -> None:
         world = self.world
         ended = self.typed(
-            *"panel may.run --name both --of scripted,ann --rule median".split(),
+            *["panel", "may.run", "--name", "both", "--of", "scripted,ann", "--rule", "median"],
             kill=kill,
             codes=(0, 2) if world.run.exists() else (4,),
         )
@@ -272,7 +294,6 @@ class History(RuleBasedStateMachine):
         if ended.code == 0 or ended.code == KILLED:
             world.outcomes = {key: each for key, each in world.outcomes.items() if key[0] != "both"} | own
 
-    @rule(what=st.sampled_from(["text", "all"]), kill=kills)
     def purge(self, what: str, kill: int) -> None:
         world = self.world
         there = world.run.exists()
@@ -301,8 +322,7 @@ class History(RuleBasedStateMachine):
                 shutil.rmtree(world.folder / name)
         world.words = set()
 
-    @rule(kill=kills, onto=st.booleans())
-    def export(self, kill: int, onto: bool) -> None:
+    def export(self, kill: int, *, onto: bool) -> None:
         world, out = self.world, self.world.folder / "out.jsonl"
         out.unlink(missing_ok=True)
         command = ["export", "may.run", "--out", "out.jsonl", *(["--onto", "cases.jsonl"] if onto else [])]
@@ -319,47 +339,33 @@ class History(RuleBasedStateMachine):
         with RunFile.read(self.world.run) as run:
             return bool(run.raters())
 
-    @precondition(lambda self: self.world.run.exists())
-    @rule(data=st.data())
-    def audit(self, data: st.DataObject) -> None:
+    def audit(self) -> None:
         heads = self.world.heads
-        kept = ["--head", data.draw(st.sampled_from(heads))] if heads else []
+        kept = ["--head", self.rng.choice(heads)] if heads else []
         self.typed("audit", "may.run", *kept, codes=(0,))
 
-    @precondition(lambda self: self.world.run.exists())
-    @rule()
     def summary(self) -> None:
         self.typed("summary", "may.run", codes=(0,))
 
     def typed(self, *arguments: str, kill: int = 0, codes: Iterable[int]) -> Ended:
         """Run a command; it ends with one of these codes, or it was killed."""
-        ended = self.forks.typed(self.world.folder, *arguments, kill=kill)
+        self.typed_so_far.append(f"{' '.join(arguments)} (killed: {kill}%)")
+        step = kill and 1 + kill * STEPS[arguments[0]] // 100
+        ended = self.forks.typed(self.world.folder, *arguments, kill=step)
         assert ended.code in (*codes, *([KILLED] if kill else [])), f"{arguments} ended with {ended}"
         assert "Traceback" not in ended.err and "fault:" not in ended.err
         assert not any(world_text in ended.err for world_text in _texts(self.world))
         return ended
 
-    # After each
-
-    @invariant()
-    def nothing_is_lost_or_twice(self) -> None:
-        world = getattr(self, "world", None)
-        if world is None:
-            return
+    def check(self) -> None:
+        """Nothing is lost or twice, no text of a case is stored, and the audit accepts it."""
+        world = self.world
         found = world.found()
         assert found == world.outcomes
         world.words |= {word for word in _words(found.values()) if len(word) > 5}
-
-    @invariant()
-    def no_text_of_a_case_is_stored(self) -> None:
-        if hasattr(self, "world"):
-            whole = self.world.bytes()
-            assert not any(text.encode() in whole for text in _texts(self.world))
-
-    @invariant()
-    def the_audit_accepts_it(self) -> None:
-        world = getattr(self, "world", None)
-        if world is None or not world.run.exists():
+        whole = world.bytes()
+        assert not any(text.encode() in whole for text in _texts(world))
+        if not world.run.exists():
             return
         with RunFile.read(world.run) as run, run.database.snapshot():
             trail = AuditTrail(run.database)
@@ -369,6 +375,24 @@ class History(RuleBasedStateMachine):
             check_content(run.database)
             if trail.entries():
                 world.heads.append(trail.head())
+
+
+def _some_scores(rng: random.Random) -> dict[str, int]:
+    return {case: rng.randint(1, 5) for case in rng.sample(CASES, rng.randint(1, 3))}
+
+
+def _undisturbed(forks: Forks, folder: Path) -> dict[tuple[str, int, bool], Outcome]:
+    found = {}
+    for texts in (True, False):
+        for version in range(EMPTY + 2):
+            world = World(folder / f"{texts}{version}" / "work", texts, dict.fromkeys(CASES, version))
+            world.folder.mkdir(parents=True)
+            (world.folder / "small.prompty").write_text(RUBRIC)
+            world.write_cases()
+            ended = forks.typed(world.folder, *JUDGE, *([] if texts else ["--without-text"]))
+            assert ended.code == (version == EMPTY), ended
+            found |= {(case, version, texts): outcome for (_, case), outcome in world.found().items()}
+    return found
 
 
 def _texts(world: World) -> Iterator[str]:
@@ -396,16 +420,14 @@ def _without_words(outcome: Outcome) -> Outcome:
     return Verdict(outcome.scores, {}, outcome.marks) if isinstance(outcome, Verdict) else outcome
 
 
-@pytest.mark.timeout(0)
-def test_any_history_keeps_its_promises(tiny_judge: Path) -> None:
-    History.forks = Forks(tiny_judge)
-    run_state_machine_as_test(
-        History,
-        settings=settings(
-            max_examples=SEQUENCES,
-            stateful_step_count=12,
-            deadline=None,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+def test_any_history_keeps_its_promises(tiny_judge: Path, tmp_path: Path) -> None:
+    forks = Forks(tiny_judge)
+    undisturbed = _undisturbed(forks, tmp_path)
+    for seed in range(FIRST, FIRST + SEQUENCES):
+        history = History(forks, undisturbed, seed, tmp_path / f"history {seed}")
+        try:
+            for _ in range(LENGTH):
+                history.go_on()
+        except AssertionError as error:
+            raise AssertionError("\n".join([f"history {seed}: {error}", *history.typed_so_far])) from error
+        shutil.rmtree(tmp_path / f"history {seed}")

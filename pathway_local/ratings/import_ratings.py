@@ -154,7 +154,7 @@ def _raters(ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> lis
     found = []
     for name, models in judges.items():
         if len(models) > 1:
-            several = ", ".join(sorted(model for _, model in models))
+            several = ", ".join(sorted(f"{model} ({service})" for service, model in models))
             raise UsageError(f"{file.path.name} holds replies of several models: {several}", "Split the file by model.")
         service, model = next(iter(models), ("", ""))
         hosted: dict[str, Value] = {"service": service, "model": model} if file.kind == "hosted" else {}

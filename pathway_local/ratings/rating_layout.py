@@ -24,6 +24,9 @@ from pathway_local.sheets.columns import (
 from pathway_local.sheets.row import shown
 
 HANDOUT_IDS = ("rating_id", "custom_id")
+LONGEST_HEADER = 300
+"""A longer header names nobody, and the search for a name in it would take time by the square of its length."""
+
 _SEPARATOR = r"[\s._:/\-]+"
 
 
@@ -200,6 +203,8 @@ class _Header:
 
 def _owner(column: str, word: str) -> str:
     """The rest of a header beside a word: Ann for "Ann score", "Ann_score" or "score (Ann)"; empty if it lacks it."""
+    if len(column) > LONGEST_HEADER:
+        return ""
     w = r"[\s_\-]*".join(re.escape(part) for part in re.split(r"[\s_\-]+", word))
     column = unicodedata.normalize("NFC", column.strip())
     bare = "".join(unicodedata.normalize("NFD", letter)[0] for letter in column)  # as long as the column's own name
