@@ -15,6 +15,8 @@ from pathway_local.statistics.figure import Estimate, Interval, undefined_estima
 from pathway_local.statistics.intervals import mean
 from pathway_local.verdict import Failure
 
+SHOWN_FAILURES = 10
+
 Key = tuple[str, str, str]
 """Rater, rubric, group; the group is empty without `by`."""
 
@@ -64,9 +66,24 @@ class ScoreSummary:
         return Estimate(found.value, replace(found.interval, low=low, high=high))
 
 
+@dataclass(frozen=True, slots=True)
+class FailedCase:
+    """A case without a verdict: its id, its row in the cases file, and why."""
+
+    case: str
+    row: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.case} (row {self.row}): {self.reason}"
+
+
 @dataclass(slots=True)
 class Group:
-    """One rater under one rubric, or the part of its cases with one value in a metadata column."""
+    """One rater under one rubric, or the part of its cases with one value in a metadata column.
+
+    `failed` has its first failures.
+    """
 
     rater: str
     rubric: str
@@ -74,6 +91,7 @@ class Group:
     scores: dict[str, ScoreSummary]
     verdicts: int = 0
     failures: Counter[str] = field(default_factory=Counter)
+    failed: list[FailedCase] = field(default_factory=list)
     marks: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -86,13 +104,15 @@ class Group:
 class Summary:
     """All groups of a run, in the order of its raters; `by` is the metadata column that defines them.
 
-    `hidden` counts the values of that column that are left out for some rater, because they have too few cases.
+    `hidden` counts the values of that column that are left out for some rater, because they have too few cases. `path`
+    is the run's.
     """
 
     groups: list[Group]
     by: str
     labels: Mapping[str, str]
     hidden: int = 0
+    path: str = ""
 
     def as_json(self) -> list[dict[str, object]]:
         """The same as plain values."""
@@ -115,7 +135,7 @@ def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
     ordered = sorted(groups.values(), key=lambda group: (group.rater, group.rubric, group.group))
     shown = [group for group in ordered if not by or group.cases >= smallest]
     hidden = {group.group for group in ordered if by and group.cases < smallest}
-    return Summary(shown, by, dict(_labels(run)), len(hidden))
+    return Summary(shown, by, dict(_labels(run)), len(hidden), str(run.path))
 
 
 def _labels(run: RunFile) -> Iterator[tuple[str, str]]:
@@ -136,6 +156,9 @@ def _empty(rubric: Rubric) -> dict[str, ScoreSummary]:
 def _count(group: Group, record: Record) -> None:
     if isinstance(record.outcome, Failure):
         group.failures[record.outcome.kind] += 1
+        if len(group.failed) < SHOWN_FAILURES:
+            reason = record.outcome.reason or record.outcome.message
+            group.failed.append(FailedCase(record.case_id, record.outcome.row or record.row, reason))
         return
     group.verdicts += 1
     group.marks.update(record.outcome.marks)
@@ -159,6 +182,7 @@ def _group_json(group: Group, by: str) -> dict[str, object]:
         "cases": group.cases,
         "scores": {name: _score_json(score) for name, score in group.scores.items()},
         "failures": dict(group.failures),
+        "failed": [{"case": each.case, "row": each.row, "reason": each.reason} for each in group.failed],
         "marks": dict(group.marks),
     }
 

@@ -24,7 +24,7 @@ class JsonLinesSheet(Sheet):
     def __init__(self, path: Path, encoding: str = "") -> None:
         self.path = path
         self.encoding = find_encoding(path, header=False, chosen=encoding)
-        self.notes = self.encoding.notes
+        self.notes = self.encoding.notes(path)
         self.columns = column_names(path, self._keys())
 
     def rows(self) -> Iterator[Row]:
