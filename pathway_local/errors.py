@@ -28,7 +28,7 @@ class UnknownName(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
         names = list(known)
-        near = get_close_matches(name, names, n=len(names), cutoff=0.5)
+        near = get_close_matches(name, names, n=max(1, len(names)), cutoff=0.5)
         ordered = near + [other for other in names if other not in near]
         there = f"There are: {', '.join(ordered)}" if ordered else f"There is no {kind}"
         super().__init__(f"no {kind} is called {name!r}", f"{there}. {hint}".rstrip(". ") + ".")

@@ -3,6 +3,7 @@ import io
 import json
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,7 +74,7 @@ def test_workbook_keeps_numbers_and_booleans(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+@pytest.mark.parametrize("start", [*"=+-@\t\r\n＝＋－＠﹦", "\n=", "\v=", "\u200b=", "\ufeff="])
 def test_no_text_runs_as_a_formula(tmp_path: Path, start: str) -> None:
     text = f"{start}cmd|' /C calc'!A0"
     for suffix in (".csv", ".tsv", ".xlsx"):
@@ -83,6 +84,14 @@ def test_no_text_runs_as_a_formula(tmp_path: Path, start: str) -> None:
         assert list(reader) == [[f"'{text}", "n"], [f"'{text}", "-5"]]
     page = openpyxl.load_workbook(tmp_path / "t.xlsx").active
     assert page["A2"].value.startswith("'") and page["A2"].data_type == "s" and page["B2"].value == -5
+
+
+def test_a_terminal_is_shown_control_characters_instead_of_obeying_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    write_table(Path("-"), ["a", "b"], [{"a": "\x1b[2Jred", "b": "two\nlines"}])
+    assert capsys.readouterr().out == 'a,b\n\'\\x1b[2Jred,"two\nlines"\n'
 
 
 def test_workbook_texts_are_never_errors_or_illegal(tmp_path: Path) -> None:

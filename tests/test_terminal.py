@@ -7,7 +7,7 @@ from pathway_local.cli.terminal import Screen
 
 def _said(text: str, *, terminal: bool, indent: int = 0) -> str:
     screen = Screen(file=StringIO(), width=40, force_terminal=terminal, color_system=None)
-    screen.say(text, indent=indent)
+    screen.say(text, indent=indent, lines=True)
     assert isinstance(screen.file, StringIO)
     return screen.file.getvalue()
 

@@ -11,6 +11,7 @@ from pathway_local.results.divergence import divergence as find
 from pathway_local.results.views.divergence import divergence_view
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_named
+from pathway_local.system.visible import visible
 
 app = App()
 
@@ -42,6 +43,7 @@ def divergence(
 
 def _show_reasons(case: Divergence) -> None:
     if case.reasons:
-        data.say(f"\n{case.case}", "bold")
+        data.print()
+        data.say(case.case, "bold")
     for rater, words in case.reasons.items():
-        data.say(f"{rater} ({case.scores[rater]}): {words}")
+        data.say(words.replace("\n", "\n    "), label=f"{visible(rater)} ({case.scores[rater]}): ", lines=True)

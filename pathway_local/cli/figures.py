@@ -48,7 +48,8 @@ def draw(*views: View) -> None:
             data.say(line)
         readings |= view.remarks.readings
     if readings:
-        data.say("\nHow to read the figures:")
+        data.print()
+        data.say("How to read the figures:")
     for reading in readings.values():
         data.say(reading)
 

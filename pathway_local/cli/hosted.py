@@ -12,6 +12,7 @@ from pathway_local.cli.terminal import columns_by_input, need_consent, notice, t
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan
 from pathway_local.ratings.service_schema import Service
+from pathway_local.system.visible import visible
 
 NAMES = {"openai": "OpenAI", "anthropic": "Anthropic"}
 
@@ -82,4 +83,4 @@ def _warn(requests: HostedRequests, service: Service) -> None:
         lines.append(f"  {leaving.left_out} rows can't be judged and are left out.")
     cold = f"temperature {leaving.temperature:g}" if leaving.temperature is not None else "the model's own sampling"
     lines.append(f"  The judge: {plan.model}, {cold}.")
-    talk.say("\n".join(lines), "bold yellow", label="warning: ")
+    talk.say("\n".join(map(visible, lines)), "bold yellow", label="warning: ", lines=True)

@@ -183,7 +183,7 @@ def check(
                 data.say(f"{c.name}: {c.fix}")
         if report.prompt:
             data.say("The prompt of a sample case, as the judge gets it", "bold")
-            data.say(report.prompt)
+            data.say(report.prompt, lines=True)
     if not report.ready:
         raise typer.Exit(EngineError.exit_code)
 

@@ -21,6 +21,7 @@ from pathway_local.rubrics.criteria import is_criteria
 from pathway_local.rubrics.output_format import layout_text
 from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, read_prompt
 from pathway_local.system.output_file import output_file
+from pathway_local.system.visible import visible
 
 app = App(
     "List, show, adopt and check rubrics.", "pathway-local rubrics list", "pathway-local rubrics show pathway-answer"
@@ -110,7 +111,8 @@ def check(
     """Check a rubric: its inputs, output format, lengths, an example reply, and how much its prompts share."""
     rubric = load_rubric(name, references=references)
     if grammar:
-        data.print(rubric.format.reply(example_inputs(rubric)).form.grammar(), soft_wrap=True, end="")
+        written = rubric.format.reply(example_inputs(rubric)).form.grammar()
+        data.print(visible(written, lines=True), soft_wrap=True, end="")
         return
     if schema:
         print_json(rubric.format.schema())
@@ -135,7 +137,7 @@ def _judge(name: str, models: Path | None) -> JudgeUse | None:
 
 
 def _ask(question: str, proposed: str) -> str:
-    answer: str = typer.prompt(question, default=proposed, err=True)
+    answer: str = typer.prompt(visible(question), default=proposed, err=True)
     return answer
 
 
@@ -173,5 +175,6 @@ def _show_scores(rubric: Rubric) -> None:
 def print_text(title: str, text: str) -> None:
     """Print a heading, and a text as it is."""
     if text:
-        data.say(f"\n{title}", "bold")
-        data.say(text)
+        data.print()
+        data.say(title, "bold")
+        data.say(text, lines=True)

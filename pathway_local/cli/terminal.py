@@ -23,6 +23,7 @@ from rich.text import Text
 from pathway_local import __version__
 from pathway_local.errors import PathwayError, UsageError
 from pathway_local.system.output_file import check_output
+from pathway_local.system.visible import visible, visible_json
 
 PIPE_WIDTH = 120
 INTERRUPTED = 130
@@ -78,16 +79,16 @@ class _Stderr(TextIOBase):
 class Screen(Console):
     """Prints lines and tables to one of the two streams."""
 
-    def say(self, said: str, style: str = "", *, label: str = "", indent: int = 0) -> None:
-        """Print a text behind its label, which has the style if there is one.
+    def say(self, said: str, style: str = "", *, label: str = "", indent: int = 0, lines: bool = False) -> None:
+        """Print a line, or a text of several `lines`, behind its label, which has the style if there is one.
 
         On a terminal it is broken at blanks, but never inside a command: one that we broke could not be pasted, while
         one that the terminal breaks can. Elsewhere its lines stay as they are.
         """
-        lines, margin = (label + said).split("\n"), " " * indent
+        parts, margin = (label + visible(said, lines=lines)).split("\n"), " " * indent
         if self.is_terminal:
-            lines = [part for line in lines for part in self._broken(line, max(self.width - indent, 20))]
-        text = Text(margin + f"\n{margin}".join(lines))
+            parts = [part for line in parts for part in self._broken(line, max(self.width - indent, 20))]
+        text = Text(margin + f"\n{margin}".join(parts))
         text.stylize(style, indent, indent + len(label) if label else None)
         self.print(text, soft_wrap=True)
 
@@ -98,6 +99,8 @@ class Screen(Console):
         return [part.replace("\xa0", " ") for part in parts]
 
 
+# Started with a stream closed (`>&-`), Python has none.
+sys.stdout, sys.stderr = (each or Path(os.devnull).open("w") for each in (sys.stdout, sys.stderr))  # noqa: SIM115
 # No markup and no emoji: a file's name can look like either.
 talk = Screen(file=cast(TextIO, _Stderr()), markup=False, emoji=False, highlight=False, soft_wrap=True)
 data = Screen(markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
@@ -136,20 +139,21 @@ def _tell_of(given: "threading.ExceptHookArgs | sys.UnraisableHookArgs") -> None
 
 def print_json(value: object) -> None:
     """Print data for machines."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    text = json.dumps(value, ensure_ascii=not sys.stdout.encoding.lower().startswith("utf"), indent=2)
+    sys.stdout.write(visible_json(text) + "\n")
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> Table:
     """Return a table whose first `left` columns are words and whose others are numbers."""
-    heading = Text(title) if title else None
+    heading = Text(visible(title)) if title else None
     made = Table(
         title=heading, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False
     )
     for at, column in enumerate(columns):
         words = at < left
-        made.add_column(column, justify="left" if words else "right", overflow="fold", no_wrap=not words)
+        made.add_column(visible(column), justify="left" if words else "right", overflow="fold", no_wrap=not words)
     for row in rows:
-        made.add_row(*(Text(cell) for cell in row))
+        made.add_row(*(Text(visible(cell)) for cell in row))
     return made
 
 
@@ -166,7 +170,7 @@ def need_consent(question: str, refusal: str, hint: str) -> None:
     """Ask for a yes. Raises UsageError without one, with `hint` if nobody is there to ask."""
     if not sys.stdin.isatty():
         raise UsageError(f"{refusal} without a yes", hint)
-    if not typer.confirm(question, default=False, err=True):
+    if not typer.confirm(visible(question), default=False, err=True):
         raise UsageError(refusal)
 
 

@@ -1,4 +1,4 @@
-"""A scoring job: judges judge the cases of a file under rubrics; the run keeps the outcomes."""
+"""Runs a scoring job: judges judge the cases of a file under rubrics, and the run keeps the outcomes."""
 
 import os
 import platform
@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
-from typing import Protocol
 
 from pathway_local import __version__
 from pathway_local.case import BadRow, Case
@@ -17,6 +16,7 @@ from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.engine_list import engine_kind, packages
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
@@ -43,8 +43,8 @@ TEXTS = "texts"
 SHOW_SECONDS = 0.5
 
 
-class Watcher(Protocol):
-    """Shows how a job goes, and may end it early."""
+class Watcher:
+    """Shows how a job goes, and may end it early; this one shows nothing and never does."""
 
     def notice(self, message: str) -> None:
         """Tell the user something."""
@@ -60,30 +60,11 @@ class Watcher(Protocol):
 
     def stopped(self) -> bool:
         """Whether to end early."""
-
-
-class Silent:
-    """A watcher that shows nothing and never stops a job."""
-
-    def notice(self, message: str) -> None:
-        """Show nothing."""
-
-    def begin(self, rater: str, total: int | None) -> None:
-        """Show nothing."""
-
-    def ready(self) -> None:
-        """Show nothing."""
-
-    def watch(self, tally: Tally) -> None:
-        """Show nothing."""
-
-    def stopped(self) -> bool:
-        """Never."""
         return False
 
 
 def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: EngineCache | None = None) -> list[Tally]:
-    """Judge as planned; returns a tally for each engine. Raises PathwayError.
+    """Judge as planned; return a tally for each engine. Raises PathwayError.
 
     Jobs that follow each other share the engine and tokenizers in `loaded`; without it, the job frees its own.
     """
@@ -120,7 +101,7 @@ class _ScoringJob:
     loaded: EngineCache
 
     def judge(self, raters: Sequence[tuple[int, PlannedRater]]) -> list[Tally]:
-        """Judge under these raters, each with its id in the run; returns a tally for each engine."""
+        """Judge under these raters, each with its id in the run; return a tally for each engine."""
         tallies: list[Tally] = []
         status = "failed"
         try:
@@ -144,7 +125,8 @@ class _ScoringJob:
 
     def _judge_with_one_engine(self, own: Sequence[tuple[int, PlannedRater]]) -> Tally:
         judge, settings = own[0][1].judge, own[0][1].settings
-        whole = EngineConfig(str(weights_folder(judge)), settings.dtype, judge.context, settings.options)
+        folder = pinned_folder(weights_folder(judge), settings.weights)
+        whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
         tokenizer, engine = self.loaded.tokenizer(judge), engine_kind(settings.engine)
 
         def estimate() -> LoadPlan:
@@ -273,7 +255,7 @@ def _open_cases(plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], wa
     if cases.id_column is None:
         numbers = (shown(name) for name in cases.metadata if folded(name) in names_of("number"))
         watcher.notice(
-            f"cases are known by their row number: give --id {quote(next(numbers, 'COLUMN'))} if rows may move"
+            f"cases are identified by row number: give --id {quote(next(numbers, 'COLUMN'))} if rows may move"
         )
     elif cases.id_column != plan.id_column:
         watcher.notice(f"column {shown(cases.id_column)!r} is read as the case's id")
@@ -298,12 +280,12 @@ def _check_columns(cases: CasesFile, plan: Plan) -> None:
             )
     if plan.truncate and plan.truncate not in cases.inputs:
         raise UsageError(
-            f"--truncate names {plan.truncate!r}, which is no input", f"There are: {', '.join(cases.inputs)}."
+            f"--truncate names {plan.truncate!r}, which is not an input", f"There are: {', '.join(cases.inputs)}."
         )
 
 
 def _job_facts(plan: Plan, sha256: str, raters: Sequence[PlannedRater]) -> dict[str, Value]:
-    """The manifest: the raters and cases, and the versions and the machine, which can change a score."""
+    """Return the manifest: raters, cases, and the versions and the machine, which can change a score."""
     judges: list[Value] = [
         {"rater": each.name, "rubric": each.rubric.name, "sha256": each.rubric.sha256, "weights": each.settings.weights}
         for each in raters

@@ -98,7 +98,7 @@ class Pool:
         return str(self._passes)
 
     def _passes_of(self, request: Request) -> PassGenerator:
-        """The passes of a request: thinking, the reply, and any that the scores' probabilities still need."""
+        """Yield the passes of a request: thinking, the reply, and any that the scores' probabilities still need."""
         prompt, reply, thinking = request.prompt, request.prompt.reply, request.thinking
         thoughts, tokens, too_long = "", NO_TOKENS, False
         shared, own = prompt.shared, prompt.own + prompt.start
@@ -138,7 +138,7 @@ class Pool:
     def _probabilities(
         self, item: Pass, result: PassResult, replay: Replay, reading: Reading, form: Form
     ) -> Generator[Pass, PassResult, dict[str, Mapping[int, float]]]:
-        """The probabilities of each score's values, by the score's name. Raises RequestRefused."""
+        """Return the probabilities of each score's values, by the score's name. Raises RequestRefused."""
         noted = tuple(zip((*result.ids, self.tokenizer.eos_id), result.logprobs, strict=False))
         found: dict[str, Mapping[int, float]] = {}
         for slot in form.slots:

@@ -140,10 +140,10 @@ class PromptWriter:
         fence = secrets.token_hex(16)
         names = list(self.rubric.inputs)
         fenced = {name: f"{fence}{at}{fence}" if inputs[name] else "" for at, name in enumerate(names)}
-        messages = _messages(self.rubric.turns, inputs, fenced, self.chat.folds_system)
-        text = self.tokenizer.chat(messages, dict(self.chat.switches)) + self.chat.opening
-        # A template that trims, drops or doubles a turn would change which texts are judged, without a sound.
-        if text.count(fence) != sum(message["content"].count(fence) for message in messages):
+        turns = _conversation(self.rubric.turns, inputs, fenced, self.chat.folds_system)
+        text = self.tokenizer.chat(turns, dict(self.chat.switches)) + self.chat.opening
+        # A template that drops or doubles a turn would change which texts are judged, without a sound.
+        if text.count(fence) != sum(words.count(fence) for _, words in turns):
             raise EngineError("the judge's chat template does not put every turn in as it is")
         parts = text.split(fence)
         return [names[int(part)] if at % 2 else self.tokenizer.encode(part) for at, part in enumerate(parts) if part]
@@ -170,12 +170,12 @@ class _Draft(Struct, frozen=True):
     rules: tuple[CaseRule, ...]
 
 
-def _messages(
+def _conversation(
     turns: Sequence[Turn], values: Mapping[str, str], fenced: Mapping[str, str], folds_system: bool
-) -> list[dict[str, str]]:
-    """Return the conversation; for a judge without a system turn, the user turn begins with the system's text."""
-    messages = [{"role": turn.role, "content": turn.render(values, fenced)} for turn in turns]
-    if folds_system and len(messages) > 1 and messages[0]["role"] == "system":
-        system, user = messages[0], messages[1]
-        return [{"role": user["role"], "content": f"{system['content']}\n\n{user['content']}"}, *messages[2:]]
-    return messages
+) -> list[tuple[str, str]]:
+    """Return each turn's role and words. For a judge without a system turn, the user turn begins with its words."""
+    said = [(turn.role, turn.render(values, fenced)) for turn in turns]
+    if folds_system and len(said) > 1 and said[0][0] == "system":
+        (_, system), (role, words), *rest = said
+        return [(role, f"{system}\n\n{words}"), *rest]
+    return said

@@ -13,7 +13,9 @@ from tokenizers import Tokenizer
 
 from pathway_local.errors import EngineError
 from pathway_local.judges.default_template import default_template
+from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.weights import read_json
+from pathway_local.rendering.chat_frame import ChatFrame, chat_frame
 
 ENCODED_AT_ONCE = 50_000
 """Characters in each piece of a long text, when its tokens are counted piece by piece."""
@@ -34,10 +36,11 @@ class JudgeTokenizer:
             raise EngineError(f"{folder} holds no tokenizer.json", hint)
         from transformers import PreTrainedTokenizerFast  # slow to import, and not needed by help or summary
 
+        pinned = pinned_folder(folder)
         fix = _declared(folder / "config.json").get("model_type") in MISTRAL
         try:
             # Without this flag, transformers warns about every large tokenizer without a version in its config.
-            self.tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, fix_mistral_regex=fix)
+            self.tokenizer = PreTrainedTokenizerFast.from_pretrained(pinned, fix_mistral_regex=fix)
             self._ours: Tokenizer = self.tokenizer.backend_tokenizer
             self._theirs = _without_added_tokens(self._ours)
         except Exception as error:  # noqa: BLE001 (the tokenizer library raises bare Exception for a broken file)
@@ -48,25 +51,25 @@ class JudgeTokenizer:
                 f"the tokenizer in {folder} names no end token", "Set eos_token in tokenizer_config.json."
             )
         self.eos_id: int = self.tokenizer.eos_token_id
+        templates = self.tokenizer.chat_template or ""
+        self.template: str = templates if isinstance(templates, str) else templates.get("default", "")
+        self._frames: dict[tuple[tuple[str, ...], str, bool], ChatFrame] = {}
         self.end_ids = self._end_ids(folder, end_of_turn)
 
-    def chat(self, messages: Sequence[Mapping[str, str]], switches: Mapping[str, object], *, reply: bool = True) -> str:
-        """Return the text of a conversation; with `reply`, also the opening of the judge's turn. Raises EngineError."""
-        if not self.tokenizer.chat_template:
+    def chat(self, turns: Sequence[tuple[str, str]], switches: Mapping[str, object], *, reply: bool = True) -> str:
+        """Return the text of turns (role, words); with `reply`, also the opening of a reply. Raises EngineError."""
+        if not self.template:
             guess = default_template(self.tokenizer.get_vocab()).name
             raise EngineError(
                 f"the judge's tokenizer has no chat template; {guess!r} would be the default for its tokens",
                 f"If its maker describes that one, `pathway-local judges check NAME --template {guess}` puts it there.",
             )
-        try:
-            rendered = self.tokenizer.apply_chat_template(
-                list(messages), tokenize=False, add_generation_prompt=reply, **switches
-            )
-        except Exception as error:  # noqa: BLE001  a template is a program from elsewhere, and may raise anything
-            reason = (str(error).strip().splitlines() or [""])[0][:200] or type(error).__name__
-            hint = "`pathway-local judges check NAME` shows what it takes; system: fold in its entry may help."
-            raise EngineError(f"the chat template fails: {reason}", hint) from None
-        return str(rendered)
+        roles = tuple(role for role, _ in turns)
+        key = (roles, repr(switches), reply)
+        if key not in self._frames:
+            variables = {**self.tokenizer.special_tokens_map, **switches, "add_generation_prompt": reply}
+            self._frames[key] = chat_frame(self.template, roles, variables)
+        return self._frames[key].filled([words for _, words in turns])
 
     def id_of(self, token: str) -> int:
         """Return the id of a special or added token. Raises EngineError."""

@@ -6,7 +6,9 @@ import re
 
 from pathway_local.verdict import Value, storable
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# Spreadsheets skip control characters and marks without a width, and run a formula behind them; some read full-width
+# and small forms of its signs as the signs.
+_FORMULA = re.compile("[=+\\-@＝＋－＠﹦﹢﹣﹫\0-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 TEXT_LIMIT = 32_767
 """UTF-16 code units that a workbook's cell holds."""
 
@@ -33,9 +35,7 @@ def spreadsheet_cell(value: Value) -> bool | int | float | str | None:
             return value if math.isfinite(value) else None
         case str():
             text = storable(value)
-            # An apostrophe in front keeps it a text. Tabs and line breaks count too: spreadsheets skip them, and would
-            # run a formula behind them.
-            return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+            return f"'{text}" if _FORMULA.match(text) else text  # an apostrophe in front keeps it a text
     return json_text(value)
 
 

@@ -6,19 +6,22 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pathway_local.errors import CasesError
 from pathway_local.sheets.cells import finite, json_text
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
-from pathway_local.sheets.row import Row, column_names, plain_text
+from pathway_local.sheets.row import CELL_LIMIT, Row, column_names, plain_text
 from pathway_local.verdict import Value
 
 BATCH_SIZE = 8 * 2**20
 """Bytes of a batch of rows, at most; a batch has at least one row, however large."""
 
 BATCH_ROWS = 1_024
-TEXTS = {"string", "large_string", "string_view", "binary", "large_binary"}
+
+GROUP_SIZE, RATIO_LIMIT = 16 * 2**20, 200
+"""A group of rows may unpack to this many bytes however tightly it was packed, a larger one to this times its size."""
 
 
 class ParquetSheet(Sheet):
@@ -31,18 +34,23 @@ class ParquetSheet(Sheet):
         self._texts: list[str] = []
         with self._open() as file:
             self.columns = column_names(path, file.schema_arrow.names)
-            # Read as dictionaries, a long text that every row repeats is in memory once, not once for each row.
-            self._texts = [field.name for field in file.schema_arrow if str(field.type) in TEXTS]
+            _check_size(path, file)
+            # A text is stored once however many rows repeat it: a file of some kilobytes can say 15 MB of text a
+            # million times. Read as dictionaries, it is in memory once, too, even inside lists and structs.
+            leaves = [file.schema.column(place) for place in range(file.metadata.num_columns)]
+            self._texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
             self._schema: pa.Schema = file.schema_arrow
             self._count: int = file.metadata.num_rows
 
     def rows(self) -> Iterator[Row]:
         """Yield every row."""
         number = 0
-        for batch in self._batches():
-            for place in range(batch.num_rows):
-                number += 1
-                yield self._row(number, [column[place] for column in batch.columns])
+        with self._open() as file:
+            for batch in file.iter_batches(_batch_rows(file), use_threads=False):
+                heavy = [_weight(column) > CELL_LIMIT for column in batch.columns]
+                for place in range(batch.num_rows):
+                    number += 1
+                    yield self._row(number, batch, place, heavy)
 
     def count(self) -> int | None:
         """Return the number of rows that the file states."""
@@ -57,7 +65,7 @@ class ParquetSheet(Sheet):
             schema = schema.append(pa.field(column, values.type))
         start = 0
         with pq.ParquetWriter(file, schema) as writer:
-            for batch in self._batches():
+            for batch in self._pieces():
                 # Texts were read as dictionaries; the copy has the types of the file.
                 own = pa.Table.from_batches([batch]).cast(self._schema).columns
                 table = pa.table([*own, *(values.slice(start, batch.num_rows) for values in added)], schema=schema)
@@ -65,11 +73,6 @@ class ParquetSheet(Sheet):
                     writer.write_batch(piece)
                 start += batch.num_rows
         return 0
-
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield every row, with a few megabytes of them in memory at a time."""
-        with self._open() as file:
-            yield from file.iter_batches(_batch_rows(file), use_threads=False)
 
     @contextmanager
     def _open(self) -> Iterator[pq.ParquetFile]:
@@ -82,15 +85,55 @@ class ParquetSheet(Sheet):
                 f"{self.path.name} is not a Parquet file, or is damaged ({type(error).__name__})", "Write it again."
             ) from None
 
-    def _row(self, number: int, scalars: list[pa.Scalar]) -> Row:
+    def _pieces(self) -> Iterator[pa.RecordBatch]:
+        """Yield every row, in batches that stay small when their dictionaries are decoded."""
+        with self._open() as file:
+            for batch in file.iter_batches(_batch_rows(file), use_threads=False):
+                heavy = sum(map(_weight, batch.columns)) > BATCH_SIZE
+                for start in range(0, batch.num_rows, 1 if heavy else BATCH_ROWS):
+                    yield batch.slice(start, 1 if heavy else BATCH_ROWS)
+
+    def _row(self, number: int, batch: pa.RecordBatch, place: int, heavy: list[bool]) -> Row:
         cells: dict[str, str] = {}
         bad_cells: dict[str, str] = {}
-        for column, scalar in zip(self.columns, scalars, strict=True):
+        for column, array, weighed in zip(self.columns, batch.columns, heavy, strict=True):
+            limit = CELL_LIMIT if pa.types.is_nested(array.type) else 4 * CELL_LIMIT
+            if weighed and _weight(array.slice(place, 1)) > limit:
+                bad_cells[column] = f"more than {CELL_LIMIT:,} characters"
+                continue
             try:
-                cells[column] = _text(scalar)
+                cells[column] = _text(array[place])
             except (pa.ArrowException, ValueError, OverflowError, LookupError):
-                bad_cells[column] = f"a value of type {scalar.type} that can't be written as text"
+                bad_cells[column] = f"a value of type {array.type} that can't be written as text"
         return Row(number, number, cells, bad_cells=bad_cells)
+
+
+def _check_size(path: Path, file: pq.ParquetFile) -> None:
+    """Raise CasesError if a group of rows would unpack to far more than tables do."""
+    leaves = [file.schema.column(place) for place in range(file.metadata.num_columns)]
+    for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
+        packed = unpacked = 0
+        for place, leaf in enumerate(leaves):
+            chunk = group.column(place)
+            # One row may hold all values of a list, and a repeated value of fixed length is unpacked each time.
+            decoded = chunk.num_values * max(leaf.length, 8) if leaf.max_repetition_level or leaf.length > 8 else 0
+            packed += chunk.total_compressed_size
+            unpacked += max(chunk.total_uncompressed_size, decoded)
+        if unpacked > max(GROUP_SIZE, RATIO_LIMIT * packed):
+            raise CasesError(f"{path.name} would unpack to far too much data", "Save it as CSV.")
+
+
+def _weight(array: pa.Array) -> int:
+    """Return about how many bytes the array takes once its dictionaries are decoded."""
+    if pa.types.is_dictionary(array.type) and not pa.types.is_primitive(array.type.value_type):
+        return pc.sum(pc.binary_length(array.dictionary).take(array.indices)).as_py() or 0
+    if pa.types.is_map(array.type):
+        # Unlike those of other arrays, a map's parts ignore that it is a slice.
+        start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        return sum(_weight(part.slice(start, end - start)) for part in (array.keys, array.items))
+    if pa.types.is_struct(array.type):
+        return sum(map(_weight, array.flatten()))
+    return _weight(array.flatten()) if pa.types.is_nested(array.type) else int(array.nbytes)
 
 
 def _batch_rows(file: pq.ParquetFile) -> int:

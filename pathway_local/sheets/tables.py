@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 
 from pathway_local.case import BadRow, Case
@@ -11,6 +12,7 @@ from pathway_local.sheets.delimited import CSV
 from pathway_local.sheets.kinds import KINDS, Writer, kind_of
 from pathway_local.sheets.row import Row, refuse_columns
 from pathway_local.system.output_file import check_output, output_file, temporary_files_in
+from pathway_local.system.visible import visible
 from pathway_local.verdict import Value
 
 
@@ -23,6 +25,11 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, 
     written; then nothing of it is left.
     """
     write = _writer(path)
+    if str(path) == "-" and sys.stdout.isatty():
+        shown = BytesIO()
+        cut = write(shown, columns, rows)
+        sys.stdout.write(visible(shown.getvalue().decode().replace("\r\n", "\n"), lines=True))
+        return cut
     if str(path) == "-":
         cut = write(sys.stdout.buffer, columns, rows)
         sys.stdout.buffer.flush()

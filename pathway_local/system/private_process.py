@@ -9,8 +9,14 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from pathway_local.errors import OutOfMemory
+
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that ask a program to end."""
+
+
+LEAST_ADDRESS_SPACE = 1 << 30
+"""Bytes of address space that a command takes without a judge: numpy, scipy and transformers need over 700 MB."""
 
 
 def make_private() -> None:
@@ -22,6 +28,17 @@ def make_private() -> None:
     with suppress(OSError):  # a kernel that writes no dumps has no such file
         # If the limit has to stay 0, a piped dump then holds no memory (core(5)).
         Path("/proc/self/coredump_filter").write_text("0")
+
+
+def check_address_space() -> None:
+    """Raise OutOfMemory if a limit (ulimit -v) leaves too little to import our libraries.
+
+    Without this OpenBLAS, on which numpy and scipy build, would try for ever to allocate, deaf to signals.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESS_SPACE:
+        said = f"this shell's limit on memory (ulimit -v) is {limit >> 20} MB: too little even without a judge"
+        raise OutOfMemory(said, f"Raise it to {LEAST_ADDRESS_SPACE >> 20} MB and what the judge needs, or lift it.")
 
 
 def heeded_of(signals: Iterable[signal.Signals]) -> list[signal.Signals]:

@@ -1,0 +1,119 @@
+"""Parquet files of some kilobytes that say gigabytes: little memory, a clear answer, and a signal still ends them."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pathway_local.errors import CasesError
+from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.parquet import ParquetSheet
+from pathway_local.sheets.row import CELL_LIMIT
+from pathway_local.sheets.tables import add_columns
+
+NEEDED = {"r": ("question", "answer")}
+MOST_MB = 500
+READ = """
+import itertools, pathlib, resource, sys
+from pathway_local.errors import CasesError
+from pathway_local.sheets.cases_file import CasesFile
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+print("reading", flush=True)
+try:
+    for row in itertools.islice(CasesFile(pathlib.Path(sys.argv[1]), {"r": ("question", "answer")}), int(sys.argv[2])):
+        pass
+except CasesError as error:
+    print(error)
+[peak] = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")]
+print(int(peak) // 1024)
+"""
+
+
+def _repeated(text: str | bytes, times: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(times, "i4")), pa.array([text]))
+
+
+def _lists(values: pa.Array, rows: int) -> pa.ListArray:
+    return pa.ListArray.from_arrays(pa.array(np.linspace(0, len(values), rows + 1).astype("i4")), values)
+
+
+def _written(path: Path, question: pa.Array, **more: pa.Array) -> Path:
+    table = pa.table({"question": question, "answer": _repeated("a", len(question)), **more})
+    # Without the schema that Arrow adds, a reader can't see that the columns were dictionaries.
+    pq.write_table(table, path, compression="zstd", store_schema=False, dictionary_pagesize_limit=2**30)
+    return path
+
+
+LONG = "x" * 15_000_000
+
+BOMBS: dict[str, Callable[[], Sequence[pa.Array]]] = {
+    "texts": lambda: [_repeated(LONG, 300_000)],
+    "bytes": lambda: [_repeated(LONG.encode(), 300_000)],
+    "structs": lambda: [pa.StructArray.from_arrays([_repeated(LONG, 300_000)], ["x"])],
+    "lists": lambda: [_lists(_repeated(LONG, 300_000), 300)],
+    "numbers": lambda: [_lists(pa.array(np.zeros(30_000_000, "i8")), 3)],
+    "columns": lambda: [_repeated(LONG, 3_000)] * 40,
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_small_file_that_says_gigabytes_takes_little_memory(name: str, tmp_path: Path) -> None:
+    question, *more = BOMBS[name]()
+    path = _written(tmp_path / "bomb.parquet", question, **{f"c{n}": column for n, column in enumerate(more)})
+    assert path.stat().st_size < 400_000
+    reading = subprocess.run([sys.executable, "-c", READ, str(path), "40"], capture_output=True, text=True)
+    assert reading.returncode == 0, reading.stderr
+    assert int(reading.stdout.split()[-1]) < MOST_MB
+
+
+def test_an_interrupt_ends_the_reading(tmp_path: Path) -> None:
+    path = _written(tmp_path / "bomb.parquet", *BOMBS["structs"]())
+    reading = subprocess.Popen(
+        [sys.executable, "-c", READ, str(path), "300000"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert reading.stdout is not None
+    reading.stdout.readline()
+    time.sleep(1)
+    reading.send_signal(signal.SIGINT)
+    try:
+        assert reading.wait(10) != 0
+    finally:
+        reading.kill()
+        reading.stdout.close()
+
+
+def test_a_file_of_lists_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
+    path = _written(tmp_path / "bomb.parquet", *BOMBS["numbers"]())
+    with pytest.raises(CasesError, match="would unpack to far too much data"):
+        CasesFile(path, NEEDED)
+
+
+def test_a_row_with_too_long_a_cell_says_the_limit(tmp_path: Path) -> None:
+    texts = pa.array(["short", "y" * 2_000_000], pa.string()).dictionary_encode()
+    cells = pa.array([["short"], ["y" * 2_000_000] * 20], pa.list_(pa.string()))
+    path = tmp_path / "cells.parquet"
+    pq.write_table(pa.table({"question": cells, "answer": texts}), path)
+    good, bad = ParquetSheet(path).rows()
+    assert good.cells == {"question": '["short"]', "answer": "short"}
+    assert bad.bad_cells == {"question": f"more than {CELL_LIMIT:,} characters"}
+    assert len(bad.cells["answer"]) == 2_000_000
+
+
+def test_a_copy_of_repeated_texts_has_the_types_of_the_file(tmp_path: Path) -> None:
+    nested = [[{"a": "x"}], [], None, [{"a": "y"}, {"a": None}]]
+    maps = pa.array([[("k", "v")], [], None, [("k", "w")]], pa.map_(pa.string(), pa.string()))
+    table = pa.table(
+        {"question": ["q" * 3_000_000] * 4, "answer": [b"a"] * 4, "n": pa.array(nested), "m": maps, "i": [1, 2, 3, 4]}
+    )
+    source, target = tmp_path / "source.parquet", tmp_path / "target.parquet"
+    pq.write_table(table, source)
+    add_columns(CasesFile(source, NEEDED), target, ["new"], lambda case: {"new": case.row})
+    assert pq.read_table(target).drop_columns(["new"]).equals(table)
+    assert pq.read_table(target)["new"].to_pylist() == [1, 2, 3, 4]
