@@ -137,9 +137,8 @@ class _ScoringJob:
         for _, rater in own:
             self.run.set_setting(f"label:{rater.name}", judge.label)
         if judge.label:
-            self.watcher.notice(
-                f"{'' if self.plan.judges or not self.plan.rubrics else 'no --judge is named: '}{judge.name} is {judge.label}"
-            )
+            unnamed = "" if self.plan.judges or not self.plan.rubrics else "no --judge is named: "
+            self.watcher.notice(f"{unnamed}{judge.name} is {judge.label}")
         pool = Pool(lambda: self._load_engine(judge, settings.engine, config, planned), tokenizer, planned.context)
         try:
             raters = [_local_rater(number, rater, tokenizer, planned.context, self.plan) for number, rater in own]

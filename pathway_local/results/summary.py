@@ -1,7 +1,7 @@
 """A run's summary: distribution, mean and confidence for each rater, rubric and score; and the failures."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,9 +11,10 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.sheets.kinds import Page
 from pathway_local.statistics.figure import Estimate, Interval, undefined_estimate
 from pathway_local.statistics.intervals import mean
-from pathway_local.verdict import Failure
+from pathway_local.verdict import Failure, Value
 
 SHOWN_FAILURES = 10
 
@@ -135,15 +136,13 @@ def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
     ordered = sorted(groups.values(), key=lambda group: (group.rater, group.rubric, group.group))
     shown = [group for group in ordered if not by or group.cases >= smallest]
     hidden = {group.group for group in ordered if by and group.cases < smallest}
-    return Summary(shown, by, dict(_labels(run)), len(hidden), str(run.path))
+    return Summary(shown, by, labels_of(run), len(hidden), str(run.path))
 
 
-def _labels(run: RunFile) -> Iterator[tuple[str, str]]:
-    """The label of each judge that must stand wherever its scores are shown."""
-    for _, rater in run.raters():
-        label = run.get_setting(f"label:{rater.name}")
-        if isinstance(label, str) and label:
-            yield rater.name, label
+def labels_of(run: RunFile) -> dict[str, str]:
+    """The label of each judge that must stand wherever its scores are shown, by the rater's name."""
+    labels = {rater.name: run.get_setting(f"label:{rater.name}") for _, rater in run.raters()}
+    return {name: label for name, label in labels.items() if isinstance(label, str) and label}
 
 
 def _empty(rubric: Rubric) -> dict[str, ScoreSummary]:
@@ -198,3 +197,36 @@ def _score_json(score: ScoreSummary) -> dict[str, object]:
         "special_share": score.special_share,
         "mean_confidence": score.confidence,
     }
+
+
+def summary_page(run: RunFile) -> Page:
+    """The summary as a sheet of a workbook: a row for each score of each rater, with the judge and its label."""
+    found = summarize(run)
+    judges = {
+        (rater.name, rater.rubric): str(rater.spec.get("judge") or rater.spec.get("model") or rater.kind)
+        for _, rater in run.raters()
+    }
+    rows: list[dict[str, Value]] = []
+    for group in found.groups:
+        for name, score in group.scores.items():
+            mean, interval = score.mean.value, score.mean.interval
+            rows.append(
+                {
+                    "rater": group.rater,
+                    "judge": judges[group.rater, group.rubric],
+                    "rubric": group.rubric,
+                    "score": name,
+                    "n": score.n,
+                    "mean": mean if isinstance(mean, float) else None,
+                    **({"low": interval.low, "high": interval.high} if isinstance(interval, Interval) else {}),
+                    **{f"{value}s": count for value, count in score.counts.items()},
+                    "confidence": score.confidence,
+                    "failed": group.failures.total(),
+                    "caution": found.labels.get(group.rater, ""),
+                }
+            )
+    levels = sorted({value for group in found.groups for score in group.scores.values() for value in score.counts})
+    named = ["rater", "judge", "rubric", "score", "n", "mean", "low", "high"]
+    heads = [*named, *(f"{value}s" for value in levels), "confidence", "failed", "caution"]
+    filled = [head for head in heads if any(row.get(head) not in (None, "") for row in rows)]
+    return Page("summary", filled, rows)

@@ -61,17 +61,28 @@ S = TypeVar("S", bound=Sheet)
 
 
 @dataclass(frozen=True, slots=True)
+class Page:
+    """A further sheet of a workbook."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Iterable[Mapping[str, Value]]
+
+
+@dataclass(frozen=True, slots=True)
 class SheetKind(Generic[S]):
     """The functions of a kind of file. Only `read` is required; a kind without `write` or `copy` refuses that.
 
     `copy` writes the sheet to a file with columns added to its right, and returns how many texts were cut. A kind of
-    text file has `encodings`: its `read` takes the name of one as the argument `encoding`.
+    text file has `encodings`: its `read` takes the name of one as the argument `encoding`. A kind with several sheets
+    in a file has `write_pages`.
     """
 
     read: Callable[..., S]
     write: Writer | None = None
     copy: Callable[[S, BinaryIO, Sequence[str], NewCells], int] | None = None
     encodings: bool = False
+    write_pages: Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, Value]], Iterable[Page]], int] | None = None
 
 
 def kind_of(path: Path) -> SheetKind[Any] | None:
