@@ -494,3 +494,18 @@ def test_a_bad_row_keeps_its_metadata(make: Make) -> None:
     bad = [row for row in make("a.csv", text) if isinstance(row, BadRow)]
     assert [row.metadata for row in bad] == [{"bot": "y", "note": "n"}, {"bot": "z"}, {}]
     assert bad[0].ref.metadata == {"bot": "y", "note": "n"}
+
+
+def test_a_json_list_is_rows(make: Make) -> None:
+    listed = (
+        '\ufeff[\n {"question": "q, ]", "answer": "a"},\n {"question": 2,\n  "answer": null}, 5, {"question": "x"}\n]\n'
+    )
+    found = inputs(make("a.json", listed))
+    assert found[:2] == [("q, ]", "a"), ("2", "")] and "not a JSON object" in found[2] and "missing" in found[3]
+    for damaged, said in (
+        ('{"data": []}', "not a list"),
+        ('[{"question": 1} {"a": 2}]', "line 1"),
+        ("[1,\n", "line 2"),
+    ):
+        with pytest.raises(CasesError, match=said):
+            list(make("a.json", damaged))

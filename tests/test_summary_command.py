@@ -42,12 +42,15 @@ def test_small_groups_are_shown_with_a_mark(run: Run, tmp_path: Path) -> None:
 
 
 def test_failed_cases_are_named_once_and_the_rest_is_found(run: Run, tmp_path: Path) -> None:
-    failed = {f"f-{n}": Failure("bad-row", f"x.csv line {n}: no", "x.csv", n, f"it has no {n}") for n in range(1, 13)}
+    failed = {
+        f"f-{n}": Failure("bad-row", f"x.csv line {n}: it has no {n}", "x.csv", n, f"it has no {n}")
+        for n in range(1, 13)
+    }
     rows = [*cases(), *(Case(name, {}, row=n) for n, name in enumerate(failed, 1))]
     with judged_run(tmp_path / "may.run", rows=rows[:4]) as made:
         add(made, "demo", failed, rows=rows[4:])
     found = run("summary", "may.run")
-    assert found.words.count("it has no") == 10 and "f-3 (row 3): it has no 3" in found.out
+    assert found.words.count("it has no") == 10 and "f-3 (x.csv line 3): it has no 3" in found.out
     assert "all of them: `pathway-local export may.run --out verdicts.xlsx`" in found.words
     (group,) = json.loads(run("summary", "may.run", "--json").out)
     assert group["failed"][0] == {"case": "f-1", "row": 1, "reason": "it has no 1"}

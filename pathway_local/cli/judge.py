@@ -61,7 +61,7 @@ def _with_budget(arguments: Sequence[str]) -> Iterator[str]:
 )
 def judge(
     ctx: typer.Context,
-    cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .parquet or .xlsx.")],
+    cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .json, .parquet or .xlsx.")],
     id_column: IdColumn = None,
     encoding: Encoding = "",
     mapping: Map = [],  # noqa: B006

@@ -69,4 +69,4 @@ def sample(
     for name in rater or ("",):
         sheet = out.with_stem(f"{out.stem}-{name}") if len(rater) > 1 else out
         who = ("--rater", GROUP) if len(rater) > 1 else () if rater else ("--rater", "NAME")
-        talk.say("  " + shlex.join(["pathway-local", "import", str(run), str(sheet), "--kind", "human", *who]))
+        talk.say(shlex.join(["pathway-local", "import", str(run), str(sheet), "--kind", "human", *who]), indent=2)

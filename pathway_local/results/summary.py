@@ -69,14 +69,24 @@ class ScoreSummary:
 
 @dataclass(frozen=True, slots=True)
 class FailedCase:
-    """A case without a verdict: its id, its row in the cases file, and why."""
+    """A case without a verdict: its id, its row below the header of the file, why, and where a person finds it."""
 
     case: str
     row: int
     reason: str
+    place: str
+
+    @classmethod
+    def of(cls, record: Record, failure: Failure) -> "FailedCase":
+        """The failed case of a record."""
+        place, sign, _ = failure.message.rpartition(f": {failure.reason}") if failure.reason else ("", "", "")
+        place = place if sign else f"row {record.row} below the header"
+        return cls(record.case_id, failure.row or record.row, failure.reason or failure.message, place)
 
     def __str__(self) -> str:
-        return f"{self.case} (row {self.row}): {self.reason}"
+        # A row without an id got its place as one.
+        named = self.place if self.case.startswith(self.place) else f"{self.case} ({self.place})"
+        return f"{named}: {self.reason}"
 
 
 @dataclass(slots=True)
@@ -156,8 +166,7 @@ def _count(group: Group, record: Record) -> None:
     if isinstance(record.outcome, Failure):
         group.failures[record.outcome.kind] += 1
         if len(group.failed) < SHOWN_FAILURES:
-            reason = record.outcome.reason or record.outcome.message
-            group.failed.append(FailedCase(record.case_id, record.outcome.row or record.row, reason))
+            group.failed.append(FailedCase.of(record, record.outcome))
         return
     group.verdicts += 1
     group.marks.update(record.outcome.marks)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from shlex import quote
 from typing import Any, BinaryIO, ClassVar, Generic, TypeVar
 
 from pathway_local.errors import CasesError, UsageError
@@ -18,6 +17,7 @@ KINDS = {
     ".txt": "pathway_local.sheets.delimited.TEXT",
     ".jsonl": "pathway_local.sheets.json_lines.JSON_LINES",
     ".ndjson": "pathway_local.sheets.json_lines.JSON_LINES",
+    ".json": "pathway_local.sheets.json_lines.JSON_LIST",
     ".parquet": "pathway_local.sheets.parquet.PARQUET",
     ".xlsx": "pathway_local.sheets.workbook.WORKBOOK",
 }
@@ -100,9 +100,6 @@ def open_sheet(path: Path, encoding: str = "") -> Sheet:
     kind = kind_of(path)
     if kind is None:
         hint = f"Name a file that ends in one of these: {', '.join(KINDS)}."
-        if path.suffix.lower() == ".json":
-            lines = path.with_suffix(".jsonl")
-            hint = f"Write each of its objects on its own line: jq -c '.[]' {quote(str(path))} > {quote(str(lines))}"
         raise CasesError(f"{path.name} is not a kind of file that can be read", hint)
     try:
         if not path.exists():

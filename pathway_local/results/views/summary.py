@@ -50,7 +50,8 @@ def group_remarks(group: Group, found: Summary) -> Remarks:
 
 def _failed_cases(found: Summary) -> Iterator[str]:
     """The first failed cases, each reason once, and where all of them are."""
-    lines = dict.fromkeys(f"  {each}" for group in found.groups for each in group.failed)
+    failed = sorted((each for group in found.groups for each in group.failed), key=lambda each: each.row)
+    lines = dict.fromkeys(f"  {each}" for each in failed)
     yield from list(lines)[:SHOWN_FAILURES]
     if (
         max((group.failures.total() for group in found.groups), default=0) > SHOWN_FAILURES
