@@ -82,7 +82,7 @@ def test_a_context_that_an_error_names_loads_and_the_log_has_all_of_it_but_no_ca
     judging = desk.judging(desk.cases(2), "--detail", "score", "--engine-log", log.name, engine="vllm", judge="fitting")
     desk.typed(*judging)
     with RunFile.read(desk.work / "may.run") as run:
-        engine: Any = run.jobs()[0].facts["engine"]
+        engine: Any = run.jobs.all()[0].facts["engine"]
     assert engine["max_model_len"] == fits
     [load] = _loads(log)
     assert re.search(r"pid=\d+\) INFO .* Initializing a V1 LLM engine", load)

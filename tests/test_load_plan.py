@@ -19,7 +19,7 @@ from pathway_local.engines.vllm import GRAPH_STEPS, VLLM
 from pathway_local.errors import EngineMissing
 from pathway_local.judges import placement
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judging.job import Silent, run_job
+from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import load_rubric
@@ -31,7 +31,7 @@ CARD = Machine((Device("card", 24 * GB, 24 * GB),), 64 * GB)
 SAID = "\nRight.\n\n**Score:** 4\n\n**Justification:**\nGood."
 
 
-class _Listening(Silent):
+class _Listening(Watcher):
     def __init__(self) -> None:
         self.heard: list[str] = []
 
