@@ -82,7 +82,7 @@ class SheetKind(Generic[S]):
     write: Writer | None = None
     copy: Callable[[S, BinaryIO, Sequence[str], NewCells], int] | None = None
     encodings: bool = False
-    write_pages: Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, Value]], Iterable[Page]], int] | None = None
+    write_pages: Callable[[BinaryIO, Iterable[Page]], int] | None = None
 
 
 def kind_of(path: Path) -> SheetKind[Any] | None:

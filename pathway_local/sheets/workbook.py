@@ -194,13 +194,14 @@ def fill_cell(cell: Cell, value: Value) -> bool:
     return cut
 
 
-def _write(
-    file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]], further: Iterable[Page] = ()
-) -> int:
+def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+    return _write_pages(file, [Page("verdicts", columns, rows)])
+
+
+def _write_pages(file: BinaryIO, pages: Iterable[Page]) -> int:
     book = openpyxl.Workbook(write_only=True)
     try:
-        cut = _fill(book, "verdicts", columns, rows)
-        cut += sum(_fill(book, page.title, page.columns, page.rows) for page in further)
+        cut = sum(_fill(book, page.title, page.columns, page.rows) for page in pages)
     except BaseException:
         for sheet in book.worksheets:
             sheet.close()  # left open, it would write a warning to stderr when it is collected
@@ -253,4 +254,4 @@ def _seen(value: Value) -> str:
     return f"{value:.2f}" if isinstance(value, float) else "" if value is None else str(value)
 
 
-WORKBOOK = SheetKind(WorkbookSheet, _write, WorkbookSheet.copy, write_pages=_write)
+WORKBOOK = SheetKind(WorkbookSheet, _write, WorkbookSheet.copy, write_pages=_write_pages)

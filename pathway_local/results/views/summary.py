@@ -14,8 +14,10 @@ def summary_view(found: Summary) -> View:
         return View((), Remarks())
     values = sorted({value for group in found.groups for score in group.scores.values() for value in score.counts})
     raters = {group.rater for group in found.groups}
-    named = ["rubric", *(["rater"] if len(raters) > 1 else []), *([found.by] if found.by else [])]
     scores = [(group, score) for group in found.groups for score in group.scores.values()]
+    # Beside a column of groups, the rubric's name would not fit into 80 characters.
+    one = found.by and len({(group.rubric, score.name) for group, score in scores}) == 1
+    named = [*([] if one else ["rubric"]), *(["rater"] if len(raters) > 1 else []), *([found.by] if found.by else [])]
     width = max((len(cell) for _, score in scores for cell in (*map(str, values), *_starred(score, values))), default=0)
     some_failed = any(group.failures for group in found.groups)
     heads = (*named, "n", "mean", "95% interval", _side_by_side(map(str, values), width), "conf.")
@@ -28,12 +30,13 @@ def summary_view(found: Summary) -> View:
         )
         for group, score in scores
     )
-    title = f"rater: {next(iter(raters))}" if len(raters) == 1 else ""
+    told = [f"rater: {next(iter(raters))}"] if len(raters) == 1 else []
+    title = ", ".join([*told, *([f"rubric: {found.groups[0].rubric}"] if one else [])])
     table = TableView(title, heads, rows, len(named))
     special = [line for group in found.groups for line in _special_levels(group)]
     failed = []
     for group in found.groups:
-        name = f"{group.rubric} by {group.rater}" + (f", {found.by} {group.group}" if found.by else "")
+        name = f"{group.rubric} by {group.rater}" + (f", {found.by} {group.group or '(empty)'}" if found.by else "")
         failed += [f"{name}: {line}" for line in _counts(group)]
     labels = [f"{rater}: {label}" for rater, label in found.labels.items()]
     marked = found.by and any(group.cases < MIN_GROUP for group in found.groups)
