@@ -52,7 +52,7 @@ def test_every_case_has_a_verdict_under_every_rubric(judged: Path, folder: Path)
     assert [row["case"] for row in rows if row["rubric"] == "pathway-answer"] == ids
     assert [row["case"] for row in rows if row["rubric"] == "gold-answer"] == ids
     for row in rows:
-        assert not row["failure"]
+        assert not row.get("failure")
         score = "score" if row["rubric"] == "pathway-answer" else "completeness_score"
         shares = [float(row[f"{score}_p{value}"]) for value in range(1, 6)]
         assert sum(shares) == pytest.approx(1, abs=1e-5)
