@@ -46,7 +46,8 @@ class BadRow(Struct, frozen=True):
     """A row of a cases file that can't be read as a case; `reason` holds no case text.
 
     `source` is the file's name, `place` the row's place in it for a person, such as "line 7". The `id` of a row
-    without a usable one is made up from both.
+    without a usable one is made up from both. `metadata` has the cells that could be read, so that the row still
+    counts in its group.
     """
 
     id: str
@@ -55,6 +56,7 @@ class BadRow(Struct, frozen=True):
     place: str
     reason: str
     numbered: bool = False
+    metadata: Mapping[str, str] = {}
 
     @property
     def where(self) -> str:
@@ -64,7 +66,7 @@ class BadRow(Struct, frozen=True):
     @property
     def ref(self) -> CaseRef:
         """The case that the run stores for the row."""
-        return CaseRef(self.id, self.row, self.numbered)
+        return CaseRef(self.id, self.row, self.numbered, self.metadata)
 
     @property
     def failure(self) -> Failure:

@@ -1,6 +1,6 @@
 """Every way a command can fail: each class of errors, below the one whose exit code it shares."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from shlex import quote
 
@@ -68,7 +68,14 @@ class CasesError(PathwayError):
 
 
 class ColumnsError(CasesError):
-    """The columns of a cases file don't match what the rubrics need."""
+    """The columns of a cases file don't match what the rubrics need.
+
+    `missing` has the inputs without a column, each with the columns that it may be.
+    """
+
+    def __init__(self, message: str, hint: str = "", missing: Mapping[str, Sequence[str]] | None = None) -> None:
+        super().__init__(message, hint)
+        self.missing = missing or {}
 
 
 class RatingsError(PathwayError):

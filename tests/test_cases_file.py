@@ -134,7 +134,7 @@ def test_other_encodings_of_spreadsheets_are_found_and_told(make: Make, codec: s
         text = text.replace(mark, plain)
     cases = make(f"a.{suffix}", text.encode(codec))
     assert inputs(cases) == [tuple(line.split(",")) for line in text.splitlines()[1:]]
-    assert cases.notes[0].startswith(f"it is read as {name};") and "--encoding NAME" in cases.notes[0]
+    assert cases.notes[0].startswith(f"a.{suffix} is read as {name};") and "--encoding NAME" in cases.notes[0]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
@@ -487,3 +487,25 @@ def test_no_text_of_a_case_is_in_a_reason(make: Make) -> None:
 def test_sha256_is_of_the_whole_file(make: Make) -> None:
     cases = make("a.csv", "question,answer\nq,a\n")
     assert cases.sha256() == hashlib.sha256(b"question,answer\nq,a\n").hexdigest()
+
+
+def test_a_bad_row_keeps_its_metadata(make: Make) -> None:
+    text = "id,question,answer,bot,note\nk,q,a,x,n\nk,r,b,y,n\n,s,c,z,\0\nl,t\n"
+    bad = [row for row in make("a.csv", text) if isinstance(row, BadRow)]
+    assert [row.metadata for row in bad] == [{"bot": "y", "note": "n"}, {"bot": "z"}, {}]
+    assert bad[0].ref.metadata == {"bot": "y", "note": "n"}
+
+
+def test_a_json_list_is_rows(make: Make) -> None:
+    listed = (
+        '\ufeff[\n {"question": "q, ]", "answer": "a"},\n {"question": 2,\n  "answer": null}, 5, {"question": "x"}\n]\n'
+    )
+    found = inputs(make("a.json", listed))
+    assert found[:2] == [("q, ]", "a"), ("2", "")] and "not a JSON object" in found[2] and "missing" in found[3]
+    for damaged, said in (
+        ('{"data": []}', "not a list"),
+        ('[{"question": 1} {"a": 2}]', "line 1"),
+        ("[1,\n", "line 2"),
+    ):
+        with pytest.raises(CasesError, match=said):
+            list(make("a.json", damaged))

@@ -14,6 +14,8 @@ from pathway_local.errors import PathwayError, RaterChanged, RatingsError, RunFi
 from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.ratings.import_ratings import Imported, import_ratings
 from pathway_local.ratings.ratings_file import RatingsFile
+from pathway_local.results.against_people import AgreementPlan
+from pathway_local.results.agreement import agreement
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
@@ -377,8 +379,10 @@ def test_results_that_can_not_be_one_raters(run: RunFile, tmp_path: Path) -> Non
     )
     assert "what they asked" not in str(refused(run, text, "c", kind="hosted"))
     assert "--kind hosted" in refused(run, mixed, "c").hint
-    twice = write_lines(tmp_path / "twice.jsonl", [message("s-1", "Score: 4"), message("s-1", "Score: 4")])
-    assert "line 1" in str(refused(run, twice, "c", kind="hosted"))
+    twice = write_lines(tmp_path / "twice.jsonl", [message("s-1", "Score: 4"), message("s-1", "Score: 2")])
+    found = load(run, twice, "c", "hosted")
+    assert found.raters[0].verdicts == 1 and scores_of(run, "c") == {"s-1": 4}
+    assert "left out: line 2: c rated the same case in line 1" in found.notices
     several = chat("s-1", "Score: 4")
     several["response"]["body"]["choices"] *= 2  # type: ignore[index]
     odd = write_lines(tmp_path / "odd.jsonl", [several, {"custom_id": "", "response": {}}])
@@ -409,3 +413,20 @@ def test_handed_out_ids_bring_rubric_texts_and_echoes(two: RunFile, tmp_path: Pa
     assert outcome(two, "gpt", "s-1").marks == ()
     assert outcome(two, "gpt", "s-2").marks == ("format:echo:fq_id",)
     assert "under two" in str(refused(two, tmp_path / "out.jsonl", "x", kind="hosted", rubric="tiny"))
+
+
+def test_one_sheet_under_two_names_is_noticed(tmp_path: Path) -> None:
+    ids = [f"c-{number}" for number in range(10)]
+    scores = [["id", "score"], *([name, (1, 4, 5)[at % 3]] for at, name in enumerate(ids))]
+    with judged_run(tmp_path / "may.run", rows=cases(ids=ids)) as run:
+        first = table(tmp_path, scores)
+        assert not any("before" in said or "same scores" in said for said in load(run, first, "Ann").notices)
+        assert not any("before" in said for said in load(run, first, "Ann").notices)
+        again = load(run, first, "Bob").notices
+        assert any(said.startswith("people.csv was imported before, as Ann: under the name of Bob") for said in again)
+        assert "Bob and Ann gave the same scores to all their 10 cases: is it one sheet twice?" in again
+        other = table(tmp_path, [*scores[:-1], [ids[-1], 2]], "other.csv")
+        assert not any("same scores" in said for said in load(run, other, "Cy").notices)
+        (found,) = agreement(run, TINY, AgreementPlan())
+        (warned,) = found.warnings
+        assert warned.startswith("Ann and Bob gave the same scores to all 10 cases of both")

@@ -11,6 +11,7 @@ from pathway_local.errors import TrailChanged, UsageError
 from pathway_local.runs.audit import SHORT, AuditTrail, TrailEntry
 from pathway_local.runs.content import HASHES, check_content
 from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Value
 
 LONGEST = 60
 
@@ -77,5 +78,12 @@ def _what(entry: TrailEntry) -> str:
             f"{engine.get('engine')} {engine.get('version')} with {engine.get('judge')}, sealed: {engine.get('seal')}"
         )
     else:
-        said = ", ".join(f"{name} {value}" for name, value in facts.items() if name not in (*HASHES, "job"))
+        said = ", ".join(f"{name} {_worded(value)}" for name, value in facts.items() if name not in (*HASHES, "job"))
     return said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
+
+
+def _worded(value: Value) -> str:
+    """Return a fact as people write it, without hashes."""
+    if isinstance(value, dict):
+        return " ".join(_worded(each) for name, each in value.items() if name != "sha256")
+    return ", ".join(map(_worded, value)) if isinstance(value, list) else str(value)

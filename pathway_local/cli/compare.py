@@ -5,11 +5,12 @@ from typing import Annotated
 from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.figures import kept_columns, rubrics_with, write_and_show
 from pathway_local.cli.options import AsJson, Figures, Force, RubricOfRun, Run
-from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new, talk
+from pathway_local.cli.terminal import check_finite, check_new, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import ComparisonPlan
 from pathway_local.results.comparison import compare as find
 from pathway_local.results.views.comparison import WordedComparison, comparison_remarks, comparison_view
+from pathway_local.results.views.view import MIN_GROUP
 from pathway_local.runs.run_file import RunFile
 
 app = App()

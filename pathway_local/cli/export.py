@@ -30,6 +30,9 @@ def export(
     id_column: Annotated[str | None, option("COLUMN", "With --onto: column with the cases' ids.", "", "--id")] = None,
     encoding: Encoding = "",
     pseudonyms: Annotated[Path | None, option("KEYFILE", "With --onto: key of the run's pseudonyms.")] = None,
+    columns: Annotated[
+        str, option("NAMES", "Only these columns, such as case,score,label,reason.", "", "--columns")
+    ] = "",
     force: Force = False,
 ) -> None:
     """Write a run's verdicts to a file, or into a copy of the cases file."""
@@ -38,15 +41,16 @@ def export(
     else:
         check_new(out, force=force)
         read_privately(onto, run)
+    only = [name.strip() for name in columns.split(",") if name.strip()]
     with RunFile.read(run) as read:
         if onto is None:
-            remarks = write(read, out, force=force)
+            remarks = write(read, out, force=force, only=only)
         else:
             key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
             sheet = cases_of(onto, rubrics_of(read).values(), read, id_column, pseudonyms=key, encoding=encoding)
             for note in sheet.notes:
                 notice(note)
-            remarks = export_onto(read, sheet, out, force=force)
+            remarks = export_onto(read, sheet, out, force=force, only=only)
     for remark in remarks:
         notice(remark)
     note_export(run, out)

@@ -4,11 +4,13 @@ import shlex
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from pathway_local.cli.column_question import ask_columns
 from pathway_local.cli.command_help import CASES, JUDGE, MACHINE, OUTPUT, PRIVACY, REPLY, App, Command, option
 from pathway_local.cli.figures import note_export
 from pathway_local.cli.options import Encoding, IdColumn, Map, Models
@@ -19,7 +21,7 @@ from pathway_local.cli.terminal import INTERRUPTED, columns_by_input, notice, pr
 from pathway_local.engines.engine_list import engine_names
 from pathway_local.engines.engine_log import make_log
 from pathway_local.engines.replicas import Engines
-from pathway_local.errors import UsageError
+from pathway_local.errors import ColumnsError, UsageError
 from pathway_local.judging.job import run_job
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan, default_run
@@ -62,7 +64,7 @@ def _with_budget(arguments: Sequence[str]) -> Iterator[str]:
 )
 def judge(
     ctx: typer.Context,
-    cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .parquet or .xlsx.")],
+    cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .json, .parquet or .xlsx.")],
     id_column: IdColumn = None,
     encoding: Encoding = "",
     mapping: Map = [],  # noqa: B006
@@ -195,6 +197,15 @@ def _check(ctx: typer.Context, plan: Plan, out: Path | None, *, force: bool) -> 
 
 
 def _judged(plan: Plan) -> list[Tally]:
+    """Run the job, after asking at a terminal for columns that no name tells. Raises PathwayError."""
+    try:
+        return _run(plan)
+    except ColumnsError as error:
+        chosen = ask_columns(plan.cases, plan.encoding, error)
+    return _run(replace(plan, mapping={**plan.mapping, **chosen}))
+
+
+def _run(plan: Plan) -> list[Tally]:
     """Run the job and show its progress; exit if a signal stopped it. Raises PathwayError."""
     progress, tallies = JobProgress(), list[Tally]()
     with listening(progress):

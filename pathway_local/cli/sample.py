@@ -13,6 +13,9 @@ from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.sampling import SamplePlan
 from pathway_local.ratings.sampling import sample as draw_sample
 
+GROUP = "committee"
+"""The name of the evaluators together, as the documentation has it."""
+
 app = App()
 
 
@@ -60,6 +63,10 @@ def sample(
     talk.say(f"written: {out}, {found.in_sheet} of {found.cases} cases drawn at random{within}")
     if len(rater) > 1:
         talk.say("Give each evaluator a separate copy: ratings are independent only if nobody sees another's scores.")
-    talk.print(
-        f"To import the filled sheet: {shlex.join(['pathway-local', 'import', str(run), str(out)])} --kind human"
-    )
+        talk.say("To import the copies when they come back, each under the name that it has here:")
+    else:
+        talk.say("To import the filled sheet" + ("" if rater else ", for each person who filled in a copy") + ":")
+    for name in rater or ("",):
+        sheet = out.with_stem(f"{out.stem}-{name}") if len(rater) > 1 else out
+        who = ("--rater", GROUP) if len(rater) > 1 else () if rater else ("--rater", "NAME")
+        talk.say(shlex.join(["pathway-local", "import", str(run), str(sheet), "--kind", "human", *who]), indent=2)

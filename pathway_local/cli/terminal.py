@@ -36,9 +36,6 @@ _FRAMES = 3
 # Commands in messages: in backquotes, or at the end after a colon.
 _COMMAND = re.compile(r"`[^`\n]*`|(?:^|(?<=[:→] ))(?:pathway-local|chmod|jq|nvidia-modprobe|rm|unset|--map) .*$")
 
-MIN_GROUP = 10
-"""Tables leave out groups of fewer cases: the figures of a few may reveal what one of them got."""
-
 
 class _Stderr(TextIOBase):
     """Writes to stderr while someone reads it: a job must not end because its terminal or pipe is gone."""

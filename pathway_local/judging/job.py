@@ -140,6 +140,9 @@ class _ScoringJob:
         config = replace(whole, max_model_len=planned.context, settings={**settings.options, **planned.settings})
         for _, rater in own:
             self.run.set_setting(f"label:{rater.name}", judge.label)
+        if judge.label:
+            unnamed = "" if self.plan.judges or not self.plan.rubrics else "no --judge is named: "
+            self.watcher.notice(f"{unnamed}{judge.name} is {judge.label}")
         pool = Pool(lambda: self._load_engine(judge, settings.engine, config, planned), tokenizer, planned.context)
         try:
             raters = [_local_rater(number, rater, tokenizer, planned.context, self.plan) for number, rater in own]

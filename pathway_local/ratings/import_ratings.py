@@ -1,7 +1,7 @@
 """Imports ratings of people or of a hosted judge into a run: the whole file or nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import assert_never
@@ -22,6 +22,9 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Value, Verdict
 
 SHOWN_PROBLEMS = 5
+SHOWN_LEFT_OUT = 10
+LEAST_ALIKE = 8
+"""Cases on which two people's scores must all be the same before we suspect that a sheet was imported twice."""
 
 
 @dataclass(slots=True)
@@ -91,8 +94,8 @@ def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> I
     """Match the file's ratings with the run's cases and store them.
 
     Nothing is stored if an error is raised. RatingsError names each line with an unknown case, a score off the
-    scale, or a rater's second rating of a case; UsageError: columns or raters are ambiguous; CasesError: the file
-    can't be read.
+    scale, or a rater's second rating of a case; of a hosted judge's file, such lines are left out if others are valid.
+    UsageError: columns or raters are ambiguous; CasesError: the file can't be read.
     """
     reading = RatingsReading(run, file)
     ratings = reading.ratings()
@@ -101,8 +104,14 @@ def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> I
         raise UsageError(f"{run.path.name} has no cases yet", "Judge or sample them first.")
     matched = _match(ratings, known, reading.handouts, reading.problems)
     raters = _raters(ratings, file, reading.rubric)
+    unclear = len(reading.problems)
     new = _new_ones(matched, _stored(run, raters), reading.problems)
-    _refuse(file.path, reading.problems)
+    if file.kind == "hosted" and len(matched) > len(reading.problems) - unclear:
+        # A service's bad line costs its own case; a person's sheet with one has probably moved rows.
+        reading.notices += _left_out(reading.problems)
+    else:
+        _refuse(file.path, reading.problems)
+    reading.notices += _imported_before(run, file, raters)
     counts = _count(raters, matched, new)
     with run.together():
         job = run.jobs.begin(command, _facts(file, raters, run.key))
@@ -111,6 +120,7 @@ def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> I
             rating, place = item.rating, item.place
             run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens)
         run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
+    reading.notices += _alike(run, raters)
     notices = tuple(dict.fromkeys(reading.notices))
     return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices)
 
@@ -130,7 +140,8 @@ def _match(
         before = first.setdefault(item.key, rating.where)
         if before != rating.where:
             problems.append(Problem(rating.where, f"{rating.rater} rated the same case in {before}"))
-        matched.append(item)
+        else:
+            matched.append(item)
     return matched
 
 
@@ -188,6 +199,49 @@ def _new_ones(
             reason = f"{rating.rater} gave this case another rating in the run (import corrections under a new --rater)"
             problems.append(Problem(rating.where, reason))
     return new
+
+
+def _left_out(problems: Sequence[Problem]) -> Iterator[str]:
+    said = list(dict.fromkeys(map(str, sorted(problems, key=lambda problem: problem.place))))
+    yield from (f"left out: {problem}" for problem in said[:SHOWN_LEFT_OUT])
+    if len(said) > SHOWN_LEFT_OUT:
+        yield f"left out: {len(said) - SHOWN_LEFT_OUT} further lines"
+
+
+def _imported_before(run: RunFile, file: RatingsFile, raters: Sequence[Rater]) -> Iterator[str]:
+    """A note for each earlier import of the very same file under other raters' names."""
+    names = [rater.name for rater in raters]
+    for job in run.jobs.all():
+        facts = job.facts.get("import")
+        if isinstance(facts, dict) and job.status and facts.get("sha256") == file_facts(file.path)["sha256"]:
+            known = facts.get("raters")
+            others = [str(name) for name in known] if isinstance(known, list) else []
+            if others and not set(others) & set(names):
+                yield (
+                    f"{file.path.name} was imported before, as {', '.join(others)}: under the name of "
+                    f"{', '.join(names)} as well, one person's ratings count twice"
+                )
+
+
+def _alike(run: RunFile, raters: Sequence[Rater]) -> Iterator[str]:
+    """A note for each person who gave exactly the scores that one of these people gave."""
+    people = [rater for _, rater in run.raters() if rater.kind == "human" and rater.rubric == raters[0].rubric]
+    new = [rater.name for rater in raters if rater.kind == "human"]
+    given = {
+        rater.name: {
+            record.case_id: {name: score.value for name, score in record.outcome.scores.items()}
+            for record in run.records(rater.name, rater.rubric)
+            if isinstance(record.outcome, Verdict)
+        }
+        for rater in (people if new else ())
+    }
+    for name in new:
+        for other in given:
+            pairs = [(scores, given[other][case]) for case, scores in given[name].items() if case in given[other]]
+            several = len({str(scores) for scores, _ in pairs}) > 1
+            known = other in new[: new.index(name) + 1]
+            if several and not known and len(pairs) >= LEAST_ALIKE and all(one == two for one, two in pairs):
+                yield f"{name} and {other} gave the same scores to all their {len(pairs)} cases: is it one sheet twice?"
 
 
 def _refuse(path: Path, problems: Sequence[Problem]) -> None:

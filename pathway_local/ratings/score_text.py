@@ -6,7 +6,9 @@ from pathway_local.errors import ReplyError
 from pathway_local.rubrics.fields import ScoreField
 
 _DECORATION = "*_`()[]\"'“”‘’ \t\r\n"
-_NUMBER = re.compile(r"(-?\d{1,6})(?:\.0+)?(?!\d)(?:\s*(?:/|out of)\s*(\d{1,6})(?![\d.,]))?(.*)", re.DOTALL)
+_NUMBER = re.compile(
+    r"(-?\d{1,6})(?:[.,]0+)?(?!\d)(?:\s*(?:/|\b(?:out of|of|von|sur|de)\b)\s*(\d{1,6})(?!\d|[.,]\d))?(.*)", re.DOTALL
+)
 _JOINTS = " \t\r\n*_`\"'().,;:–—-"
 
 

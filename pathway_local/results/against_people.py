@@ -24,7 +24,7 @@ class AgreementPlan:
 
     Judges are compared with the raters called `against` (empty: all people) by `figure` (empty: quadratic kappa, for
     nominal scores plain kappa); `margin` is the largest shortfall that still counts as "not worse". `by` is a column
-    of subgroups; those under `smallest` cases are left out.
+    of subgroups; those under `smallest` cases get no figures, and are left out if it `hides` them.
     """
 
     raters: Sequence[str] = ()
@@ -34,6 +34,7 @@ class AgreementPlan:
     margin: float = 0.05
     by: str = ""
     smallest: int = 10
+    hides: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +220,6 @@ def _groups(
     own = None if clusters is None else clusters[known]
     for judge in judges:
         found = group_errors(scores[known, judge], target[known], codes[known], clusters=own, smallest=plan.smallest)
-        shown = [each for each in found if each.cases >= plan.smallest]
+        shown = [each for each in found if each.cases >= (plan.smallest if plan.hides else 1)]
         named = tuple((names[each.group] or "(empty)", each) for each in shown)
         yield Groups(matrix.raters[judge].name, named, len(found) - len(shown))

@@ -1,12 +1,13 @@
 """Agreement of a run's raters: in pairs, in sets, and of judges with people."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from pathway_local.rater import Kind
+from pathway_local.ratings.import_ratings import LEAST_ALIKE
 from pathway_local.results.against_people import AgainstPeople, AgreementPlan, against_people
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, ratings_matrices, why_no_levels
@@ -56,6 +57,7 @@ class ScoreAgreement:
     sets: tuple[Set, ...]
     people: AgainstPeople
     notices: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     def coverage(self, rater: MatrixRater) -> float:
         """The share of the cases that the rater scored."""
@@ -137,6 +139,7 @@ def _score(matrix: RatingsMatrix, members: Mapping[str, set[str]], plan: Agreeme
         sets=tuple(_sets(matrix, compared, pairs, clusters)),
         people=against_people(matrix, compared, members, clusters, plan),
         notices=tuple(_notices(matrix, compared, members)),
+        warnings=tuple(_warnings(pairs)),
     )
 
 
@@ -160,6 +163,19 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
         rater = matrix.raters[place]
         if rater.other_texts:
             yield f"{rater.name}: {rater.other_texts} verdicts are left out, because their cases had other texts"
+
+
+def _warnings(pairs: Iterable[Pair]) -> Iterator[str]:
+    """A warning for each two people whose scores are all the same, as if a sheet had been imported under two names."""
+    for pair in pairs:
+        table = pair.agreement.table
+        if pair.first.kind == pair.second.kind == "human" and not isinstance(table, Undefined):
+            same = np.diag(np.asarray(table))
+            if same.sum() == np.sum(table) >= LEAST_ALIKE and np.count_nonzero(same) > 1:
+                yield (
+                    f"{pair.first.name} and {pair.second.name} gave the same scores to all {same.sum()} cases of both: "
+                    "if one sheet was imported under two names, the figures count it twice"
+                )
 
 
 def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> Pair:

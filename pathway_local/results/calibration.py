@@ -25,7 +25,8 @@ class CalibrationPlan:
     """Corrects `judges` (empty: all) by the labels of `against`, for the file or the population behind it.
 
     `assume_random` takes all labels as a random sample of all cases. `by` is a column of groups; groups under
-    `smallest` cases are left out. Cases with the same value of the column `cluster` depend on each other.
+    `smallest` cases are left out if it `hides` them. Cases with the same value of the column `cluster` depend on each
+    other.
     """
 
     against: str
@@ -35,6 +36,7 @@ class CalibrationPlan:
     cluster: str = ""
     by: str = ""
     smallest: int = 10
+    hides: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +215,9 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: Calib
         scale = (float(matrix.levels[0]), float(matrix.levels[-1]))
         groups = [(name or "(empty)", labels.groups == code) for code, name in enumerate(labels.names)]
         sizes = [int(np.sum(group)) for _, group in groups]
-        hidden = sum(1 for size in sizes if 0 < size < plan.smallest)
-        shown = [group for group, size in zip(groups, sizes, strict=True) if size >= plan.smallest]
+        least = plan.smallest if plan.hides else 1
+        hidden = sum(1 for size in sizes if 0 < size < least)
+        shown = [group for group, size in zip(groups, sizes, strict=True) if size >= least]
         for name, group in [("", None), *shown]:
             found = labels.correct(expected, special, scale, group)
             size = len(expected) if group is None else int(np.sum(group))

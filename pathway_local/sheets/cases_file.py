@@ -135,12 +135,14 @@ class CasesFile:
             seen.add(name)
             if usable and not duplicate and self.pseudonyms:
                 name = self.pseudonyms.of(name)
-        if reason:
-            return BadRow(name, row.number, self.path.name, place, reason, numbered=self.id_column is None)
-        inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items() if column in row.cells}
+        numbered = self.id_column is None
         own = {column: text for column, text in row.cells.items() if column not in self._used}
+        if reason:
+            readable = {column: text for column, text in own.items() if not flaw(text)}
+            return BadRow(name, row.number, self.path.name, place, reason, numbered, readable)
+        inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items() if column in row.cells}
         metadata = dict.fromkeys(self.metadata, "") | own
-        return Case(name, inputs, metadata, row.number, numbered=self.id_column is None)
+        return Case(name, inputs, metadata, row.number, numbered)
 
     def _flaw(self, row: Row) -> str:
         """Return why the row can't be a case, apart from its id; "" if it can."""

@@ -110,7 +110,9 @@ class _Matching:
         missing = [name for name in self.inputs if name not in self.columns]
         if missing:
             lacks, maps = "; ".join(map(self._lack, missing)), self._map_options(missing)
-            raise ColumnsError(f"{source}: {lacks}", f"For example: {maps}. {self._both_sides()}")
+            free = [column for column in self.found if column not in self.columns.values()]
+            may_be = {name: self.choices.get(name, free) for name in missing}
+            raise ColumnsError(f"{source}: {lacks}", f"For example: {maps}. {self._both_sides()}", may_be)
 
     def _rivals(self, name: str) -> list[str]:
         """Return the other inputs of the rubrics that need this one."""

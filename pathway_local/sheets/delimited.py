@@ -42,7 +42,7 @@ class DelimitedSheet(Sheet):
     def __init__(self, path: Path, delimiter: str = "", encoding: str = "") -> None:
         self.path = path
         self.encoding = find_encoding(path, header=True, chosen=encoding)
-        self.notes = self.encoding.notes
+        self.notes = self.encoding.notes(path)
         self.delimiter = delimiter or self._sniff()
         above = ""
         for header in self._records():

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from shlex import quote
 from typing import Any, BinaryIO, ClassVar, Generic, TypeVar
 
 from pathway_local.errors import CasesError, UsageError
@@ -18,6 +17,7 @@ KINDS = {
     ".txt": "pathway_local.sheets.delimited.TEXT",
     ".jsonl": "pathway_local.sheets.json_lines.JSON_LINES",
     ".ndjson": "pathway_local.sheets.json_lines.JSON_LINES",
+    ".json": "pathway_local.sheets.json_lines.JSON_LIST",
     ".parquet": "pathway_local.sheets.parquet.PARQUET",
     ".xlsx": "pathway_local.sheets.workbook.WORKBOOK",
 }
@@ -61,17 +61,28 @@ S = TypeVar("S", bound=Sheet)
 
 
 @dataclass(frozen=True, slots=True)
+class Page:
+    """A further sheet of a workbook."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Iterable[Mapping[str, Value]]
+
+
+@dataclass(frozen=True, slots=True)
 class SheetKind(Generic[S]):
     """The functions of a kind of file. Only `read` is required; a kind without `write` or `copy` refuses that.
 
     `copy` writes the sheet to a file with columns added to its right, and returns how many texts were cut. A kind of
-    text file has `encodings`: its `read` takes the name of one as the argument `encoding`.
+    text file has `encodings`: its `read` takes the name of one as the argument `encoding`. A kind with several sheets
+    in a file has `write_pages`.
     """
 
     read: Callable[..., S]
     write: Writer | None = None
     copy: Callable[[S, BinaryIO, Sequence[str], NewCells], int] | None = None
     encodings: bool = False
+    write_pages: Callable[[BinaryIO, Iterable[Page]], int] | None = None
 
 
 def kind_of(path: Path) -> SheetKind[Any] | None:
@@ -89,9 +100,6 @@ def open_sheet(path: Path, encoding: str = "") -> Sheet:
     kind = kind_of(path)
     if kind is None:
         hint = f"Name a file that ends in one of these: {', '.join(KINDS)}."
-        if path.suffix.lower() == ".json":
-            lines = path.with_suffix(".jsonl")
-            hint = f"Write each of its objects on its own line: jq -c '.[]' {quote(str(path))} > {quote(str(lines))}"
         raise CasesError(f"{path.name} is not a kind of file that can be read", hint)
     try:
         if not path.exists():

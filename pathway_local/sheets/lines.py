@@ -53,12 +53,11 @@ class Encoding:
         """The encoding as people write it."""
         return "UTF-16" if self.codec.startswith("utf-16") else OLDER.get(self.codec, self.codec.upper())
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What people should know if it is not UTF-8."""
+    def notes(self, path: Path) -> tuple[str, ...]:
+        """What people should know about a file that is not UTF-8."""
         if self.codec == "utf-8":
             return ()
-        return (f"it is read as {self.name}; if its letters look wrong, name its encoding: --encoding NAME",)
+        return (f"{path.name} is read as {self.name}; if letters look wrong, name its encoding: --encoding NAME",)
 
     @property
     def of_copies(self) -> "Encoding":
@@ -217,12 +216,13 @@ def count_lines(path: Path, encoding: Encoding, *, quotes: bool) -> int | None:
     """Count the lines that hold anything; with `quotes`, only those that end outside quotes. None for a large file."""
     if path.stat().st_size > COUNT_LIMIT:
         return None
-    quoted, count = False, 0
+    quoted, count, lines = False, 0, 0
     with path.open(encoding=encoding.codec, errors=encoding.errors) as file:
         for line in file:
             quoted ^= quotes and line.count('"') % 2 == 1
+            lines += not line.isspace()
             count += not quoted and not line.isspace()
-    return count
+    return lines if quoted else count  # a stray quote seems to enclose all that follows
 
 
 def own_text(path: Path, row: Row) -> str:

@@ -41,7 +41,7 @@ def agreement_view(found: ScoreAgreement) -> View:
     notes = [f"{notice}." for notice in (*found.people.missing, *found.notices)]
     if hidden := max((each.hidden for each in found.people.groups), default=0):
         notes.append(f"{hidden_groups(hidden, found.plan.by, found.plan.smallest)}.")
-    return View(tables, Remarks(tuple(sentences), tuple(notes), readings=_readings(found)), cells.footnotes())
+    return View(tables, Remarks(tuple(sentences), tuple(notes), found.warnings, _readings(found)), cells.footnotes())
 
 
 def _raters(found: ScoreAgreement) -> TableView:
