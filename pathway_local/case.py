@@ -25,7 +25,7 @@ class Case(Struct, frozen=True):
     numbered: bool = False
 
     def ref(self, hash: str) -> "CaseRef":
-        """The case without its texts; `hash` is their fingerprint."""
+        """Return the case without its texts; `hash` is their fingerprint."""
         return CaseRef(self.id, self.row, self.numbered, self.metadata, hash)
 
 
@@ -73,7 +73,7 @@ class BadRow(Struct, frozen=True):
 
 
 def fingerprint(key: bytes, inputs: Mapping[str, str]) -> str:
-    """A keyed hash of input texts, 32 hex digits: tells whether a case is the same without keeping its text.
+    """Return a keyed hash of input texts, 32 hex digits. It shows whether a case is the same without keeping its text.
 
     Keyed BLAKE2b (RFC 7693) over the inputs sorted by name, each name and text with its length in front.
     """

@@ -1,37 +1,4 @@
-"""Every way a command can fail, drawn as a tree.
-
-PathwayError                 a line says what is wrong, a hint says what to do
-├── UsageError               exit 2: the command asks for something that can't be done
-│   ├── UnknownName          no rubric, judge, column or field of that name
-│   ├── NotKept              the run does not keep the metadata column that the command needs
-│   └── OutputExists         the command would overwrite a file
-├── RubricError              exit 2: a rubric file is wrong; names file and line
-│   └── FormatError          its output format can't be written as a grammar
-├── RegistryError            exit 2: a judge registry is wrong; names file and key
-├── CasesError               exit 3: a cases file can't be read as cases
-│   └── ColumnsError         its columns don't match what the rubrics need
-├── RatingsError             exit 3: a file of ratings does not fit the run; names the lines
-├── RunFileError             exit 4: a run file can't be used
-│   ├── RunLocked            another process writes to it
-│   ├── RunDamaged           it is damaged, or not a run file
-│   ├── TrailChanged         somebody changed its audit trail
-│   ├── ContentChanged       somebody changed its outcomes
-│   └── RaterChanged         it holds verdicts of another rater with this name
-├── EngineError              exit 5: the judge can't be run
-│   ├── WeightsMissing       its weights are not on this machine
-│   ├── EngineMissing        this machine lacks the engine, or hardware that it needs
-│   ├── OutOfMemory          the judge does not fit into memory
-│   ├── SealError            this machine can't make the seal that the user requires
-│   ├── EngineUnexplained    the engine did not start, and we know no remedy
-│   └── EngineDied           the engine stopped answering
-├── Stopped                  never leaves the loop: the user stopped the job while it waited for an engine
-└── CaseError                never leaves the loop: becomes the failure of one case
-    ├── MissingInput         the case lacks an input, or an input is empty that may not be
-    ├── PromptTooLong        its prompt does not fit the judge's context
-    ├── ReplyError           a reply does not have the rubric's format
-    ├── ReplyUnfinished      a reply reached the end of the judge's context
-    └── RequestRefused       the engine failed on this case alone
-"""
+"""Every way a command can fail: each class of errors, below the one whose exit code it shares."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -40,7 +7,8 @@ from difflib import get_close_matches
 class PathwayError(Exception):
     """A failure that a user can act on: `str(error)` says what is wrong, `hint` says what to do.
 
-    Neither ever holds the text of a case.
+    Neither ever holds the text of a case. `exit_code` is that of the command; 2 stands for a wrong command, rubric or
+    registry.
     """
 
     exit_code = 2
@@ -169,11 +137,11 @@ class EngineDied(EngineError):
 
 
 class Stopped(PathwayError):
-    """The user stopped the job while it waited for an engine."""
+    """The user stopped the job while it waited for an engine; never leaves the loop."""
 
 
 class CaseError(PathwayError):
-    """One case gets no verdict; `kind` is the kind of its failure in the run."""
+    """One case gets no verdict; never leaves the loop, which stores a failure of this `kind`."""
 
     kind = "case"
 

@@ -20,7 +20,7 @@ class Sampling:
     seed: int = 0
 
     def seeded(self, seed: int) -> "Sampling":
-        """The same with another seed; at temperature 0 GREEDY, since neither seed nor top-p nor top-k matters."""
+        """Return the same with another seed, or GREEDY at temperature 0: seed, top-p and top-k change nothing there."""
         return replace(self, seed=seed) if self.temperature > 0 else GREEDY
 
 
@@ -55,7 +55,7 @@ class Pass(Struct, frozen=True):
         return self.shared + self.own
 
     def excess(self, context: int) -> str:
-        """Why the prompt does not fit into a context of this many tokens; empty if it fits."""
+        """Return why the prompt does not fit into a context of this many tokens; empty if it fits."""
         length = len(self.shared) + len(self.own)
         return f"the prompt has {length} tokens, and the judge's context holds {context}" if length >= context else ""
 

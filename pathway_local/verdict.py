@@ -26,7 +26,7 @@ class Score(Struct, frozen=True):
         return max(self.probabilities.values(), default=None)
 
     def expected(self, special: Collection[int] = ()) -> float | None:
-        """The mean of the values that are not special, weighted by probability.
+        """Return the mean of the values that are not special, weighted by probability.
 
         None without probabilities, and if the score itself is special, since it is then not on the scale.
         """
@@ -80,7 +80,7 @@ NO_TOKENS = Tokens()
 
 
 def is_nested_deep(value: Value) -> bool:
-    """Whether lists and objects in a value are nested deeper than MOST_NESTED."""
+    """Return whether lists and objects in a value are nested deeper than MOST_NESTED."""
     level: list[Value] = [value]
     for _ in range(MOST_NESTED + 1):
         level = [inner for each in level for inner in _inner(each)]
@@ -94,5 +94,5 @@ def _inner(value: Value) -> Iterable[Value]:
 
 
 def storable(text: str) -> str:
-    """The text with U+FFFD in place of each lone surrogate, which no file can hold."""
+    """Return the text with U+FFFD in place of each lone surrogate, which no file can hold."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

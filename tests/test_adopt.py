@@ -218,7 +218,7 @@ def test_json_skeletons(name: str) -> None:
 
 def test_a_verdict_that_is_true_or_false_is_written_without_quotes() -> None:
     _, rubric = adopted(JSON_CASES["a verdict that is true or false"][0])
-    assert rubric.format.reply({}).write({"reason": "r", "correct": 1}).endswith('"correct": true}')
+    assert rubric.format.reply({}).form.write({"reason": "r", "correct": 1}).endswith('"correct": true}')
 
 
 TEXT_CASES = {
@@ -260,7 +260,7 @@ def test_text_layouts(name: str) -> None:
 
 def test_words_become_a_score_with_the_good_one_on_top() -> None:
     _, rubric = adopted(TEXT_CASES["Pass or Fail"][0])
-    assert rubric.format.reply({}).read("Pass").values == {"verdict": 1}
+    assert rubric.format.reply({}).form.read("Pass").values == {"verdict": 1}
     assert rubric.format.scores["verdict"].levels == {0: "Fail", 1: "Pass"}
 
 

@@ -298,7 +298,7 @@ def test_labels_that_are_no_sample_are_refused_or_told(run: Run, tmp_path: Path)
         assert refused.code == 2
         assert "the run does not record how the cases that ann labelled were chosen" in refused.err
         assumed = run("calibrate", path, "--against", "ann", "--assume-random")
-        assert "by your word, the labels are a random sample of all cases" in assumed.words
+        assert "you state that the labels are a random sample of all cases" in assumed.words
         drawn = [
             Inclusion(case.id, fingerprint(made.key, TINY.texts_of(case)), case.row, False, 0, 0.5, place < 20)
             for place, case in enumerate(rows[:36])

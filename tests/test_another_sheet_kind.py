@@ -13,8 +13,7 @@ from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.kinds import KINDS, NewCells, Sheet, SheetKind, kind_of, open_sheet
 from pathway_local.sheets.row import Row, column_names
-from pathway_local.sheets.sheet_copy import add_columns
-from pathway_local.sheets.tables import check_table, write_table
+from pathway_local.sheets.tables import add_columns, check_table, write_table
 from pathway_local.verdict import Value
 
 NEEDED = {"r": ("question", "answer")}

@@ -13,7 +13,7 @@ from benchmark.own import measure_own
 from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.vllm import VLLM
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Silent, run_job
+from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
@@ -41,7 +41,7 @@ def _judge(folder: Path, registry: Path, judge: str, seed: int, loaded: EngineCa
     rubric = load_rubric("pathway-answer")
     cases = write_cases(folder / f"{seed}.csv", rubric, 5, seed)
     plan = Plan(cases, folder / f"{seed}.run", [rubric.name], [judge], registry=registry, engine=INSTANT.name)
-    [tally] = run_job(plan, Silent(), ["test"], loaded)
+    [tally] = run_job(plan, Watcher(), ["test"], loaded)
     return tally.judged
 
 

@@ -18,7 +18,7 @@ from engine_scripts import FOREVER, HEAVY, MARK, ONCE, POISON
 
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.failures import start_error
-from pathway_local.engines.host import CULPRITS, Host, start
+from pathway_local.engines.host import CULPRITS, Host
 from pathway_local.engines.vllm import VLLM, Vllm
 from pathway_local.engines.wire import Failed
 from pathway_local.errors import (
@@ -49,7 +49,7 @@ def begin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, notices: list[str]) -
 
     def host(script: str = "answer", hang_limit: float = 60.0, **settings: object) -> Host:
         config = EngineConfig("", settings={"script": f"engine_scripts:{script}", **settings})
-        begun.append(start("scripted", config, hang_limit=hang_limit, notify=notices.append))
+        begun.append(Host("scripted", config, hang_limit=hang_limit, notify=notices.append))
         return begun[-1]
 
     yield host
@@ -305,7 +305,7 @@ def unfiltered(monkeypatch: pytest.MonkeyPatch) -> EngineConfig:
 
 
 def test_an_engine_that_a_filter_stops_starts_without_one_and_says_so(unfiltered: EngineConfig) -> None:
-    with closing(start("scripted", unfiltered)) as host:
+    with closing(Host("scripted", unfiltered)) as host:
         assert host.facts.seal == "namespace"
         assert "does not start under a filter" in host.facts.seal_limit
         assert "a system call was refused" in host.facts.seal_limit
@@ -333,7 +333,7 @@ def test_an_engine_that_ran_under_a_filter_is_never_restarted_without(
 
 def test_where_the_seal_is_required_it_does_not_start(unfiltered: EngineConfig) -> None:
     with pytest.raises(EngineUnexplained, match="a system call was refused"):
-        start("scripted", unfiltered, seal="required")
+        Host("scripted", unfiltered, seal="required")
 
 
 def test_closing_ends_the_child_and_its_watcher(begin: Begin) -> None:
@@ -358,10 +358,10 @@ def test_the_child_goes_when_its_parent_is_killed(begin: Begin) -> None:
     code = """
 import sys, time
 from scripted_engine import register
-from pathway_local.engines.host import start
+from pathway_local.engines.host import Host
 from pathway_local.passes import EngineConfig
 register()
-host = start("scripted", EngineConfig("", settings={"delay": 3600}))
+host = Host("scripted", EngineConfig("", settings={"delay": 3600}))
 from pathway_local.passes import Pass
 host.submit(Pass("a", (1,), None, 1))
 print(host.pid, flush=True)
@@ -387,7 +387,7 @@ def test_auto_is_vllm_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> 
 def test_weights_that_are_not_there_are_said_before_anything_is_loaded(tmp_path: Path) -> None:
     begun = time.monotonic()
     with pytest.raises(WeightsMissing):
-        start("vllm", EngineConfig(str(tmp_path)))
+        Host("vllm", EngineConfig(str(tmp_path)))
     assert time.monotonic() - begun < 1
 
 
@@ -413,7 +413,7 @@ def test_a_machine_that_starts_no_process_is_told_and_nothing_is_left(
     held = len(list(Path("/proc/self/fd").iterdir()))
     with monkeypatch.context() as broken:
         broken.setattr(fails, _no_room)
-        with pytest.raises(EngineError, match="no process can be started"):
+        with pytest.raises(EngineError, match="can't start a process"):
             begin()
     assert len(list(Path("/proc/self/fd").iterdir())) == held
     assert list(tmp_path.iterdir()) == []
@@ -438,7 +438,7 @@ def test_a_process_that_a_driver_holds_is_told_and_not_waited_for(
 @pytest.mark.parametrize("config", [EngineConfig("folder\udcff"), EngineConfig("folder", settings={"a": [10**30]})])
 def test_a_configuration_that_can_not_be_passed_on_is_a_start_error(config: EngineConfig) -> None:
     with pytest.raises(EngineError, match="can't be passed on"):
-        start("scripted", config)
+        Host("scripted", config)
 
 
 def test_a_script_that_does_not_exist_is_a_start_error(begin: Begin) -> None:

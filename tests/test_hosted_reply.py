@@ -234,7 +234,7 @@ def test_a_json_field_holds_no_number_that_can_not_be_kept() -> None:
         text = f'{{"score": 4, "free": {{"share": {number}}}}}'
         assert breaks(text, made) == {"unreadable:free"}
         with pytest.raises(ReplyError, match="JSON value"):
-            made.reply({}).read(text.removeprefix('{"score":'))
+            made.reply({}).form.read(text.removeprefix('{"score":'))
     assert verdict('{"score": 4, "free": {"share": 1e-3}}', made) == Verdict(
         {"score": Score(4)}, {"free": {"share": 1e-3}}
     )

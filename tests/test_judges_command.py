@@ -2,11 +2,11 @@ import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from stored_judge import BY_NAME, store_judge
 from typed_here import Run, Said, typing_in
 
 from pathway_local.cli import judges
+from pathway_local.cli.terminal import Screen
 from pathway_local.judges import placement
 from pathway_local.system.machine import Device, Machine
 
@@ -18,7 +18,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """The command line, in homes of its own, on a wide terminal and a machine without a GPU."""
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "HF_HUB_CACHE"):
         monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setattr(judges, "data", Console(markup=False, emoji=False, highlight=False, width=300))
+    monkeypatch.setattr(judges, "data", Screen(markup=False, emoji=False, highlight=False, width=300))
     monkeypatch.setattr(judges, "this_machine", lambda: Machine((), 16 * GB))
 
     typed = typing_in(tmp_path, monkeypatch, capsys)

@@ -77,7 +77,7 @@ def _value(slot: Slot, reply: Reply) -> st.SearchStrategy[Value]:
 def test_what_is_written_is_read_back(data: st.DataObject, as_json: bool) -> None:
     reply = data.draw(formats(as_json=as_json)).reply({})
     values = values_for(data.draw, reply)
-    assert dict(reply.read(reply.write(values)).values) == values
+    assert dict(reply.form.read(reply.form.write(values)).values) == values
 
 
 @settings(max_examples=60, deadline=None)
@@ -86,7 +86,7 @@ def test_json_layouts_write_json_that_keeps_the_schema(data: st.DataObject, as_j
     output_format = data.draw(formats(as_json=True))
     reply = output_format.reply({})
     values = values_for(data.draw, reply)
-    written = json.loads("".join(text for text, _ in reply.start) + reply.write(values))
+    written = json.loads("".join(text for text, _ in reply.start) + reply.form.write(values))
     shown = {
         name: "Pass" if value == 1 else "Fail"
         for name, value in values.items()
@@ -106,10 +106,10 @@ def test_any_walk_ends_and_is_read(
 
 
 def assert_readable(walker: Walker, reply: Reply, seed: int, *, awkward: bool) -> None:
-    grammar = reply.grammar()
-    text, ids, ended = walker.walk(grammar, seed, awkward=awkward, limit=reply.limit)
+    grammar = reply.form.grammar()
+    text, ids, ended = walker.walk(grammar, seed, awkward=awkward, limit=reply.form.limit)
     assert ended, f"no end after {len(ids)} tokens: {text[-80:]!r}"
-    reading = reply.read(text.decode("utf-8", "surrogateescape"))
+    reading = reply.form.read(text.decode("utf-8", "surrogateescape"))
     assert set(reading.values) == {slot.name for slot in reply.form.slots}
     assert walker.accepts(grammar, ids)
 
@@ -156,9 +156,9 @@ NATURAL = {
 def test_natural_text_is_accepted_and_may_end_early(walker: Walker, name: str, values: dict[str, Value]) -> None:
     rubric = load_rubric(name)
     reply = rubric.format.reply(dict.fromkeys(rubric.inputs, "x"))
-    text = reply.write(values)
-    assert walker.accepts(reply.grammar(), walker.tokenizer.tokenize_str(text))
-    assert dict(reply.read(text).values) == values
+    text = reply.form.write(values)
+    assert walker.accepts(reply.form.grammar(), walker.tokenizer.tokenize_str(text))
+    assert dict(reply.form.read(text).values) == values
 
 
 def test_the_start_ends_before_a_blank_and_holds_the_echoes() -> None:
@@ -174,7 +174,7 @@ def test_details_leave_out_what_they_say() -> None:
     through = rubric.format.reply({}, "through-score")
     assert [slot.name for slot in through.form.slots][-1] == "correctness_score"
     alone = rubric.format.reply({}, "score")
-    assert alone.write({"completeness_score": 2, "correctness_score": 3}) == ' 2, "correctness_score": 3'
+    assert alone.form.write({"completeness_score": 2, "correctness_score": 3}) == ' 2, "correctness_score": 3'
     assert load_rubric("pathway-answer").format.reply({}, "score").start == (("**Score:**", False),)
     assert load_rubric("groundedness").format.reply({}, "score").start == (("<S2>", False),)
 
@@ -189,7 +189,7 @@ def test_details_leave_out_what_they_say() -> None:
 )
 def test_text_without_the_format_is_refused(text: str, missing: str) -> None:
     with pytest.raises(ReplyError, match=missing):
-        load_rubric("pathway-answer").format.reply({}).read(text)
+        load_rubric("pathway-answer").format.reply({}).form.read(text)
 
 
 @pytest.mark.parametrize(
@@ -234,5 +234,5 @@ def test_every_letter_may_begin_a_text(walker: Walker) -> None:
         {}
     )
     for letter in string.ascii_letters + string.digits + "*-#>_`|\"'(":
-        text = reply.write({"t": f"{letter} x\n{letter} y\n\n{letter} z", "s": 1})
-        assert walker.accepts(reply.grammar(), walker.tokenizer.tokenize_str(text)), letter
+        text = reply.form.write({"t": f"{letter} x\n{letter} y\n\n{letter} z", "s": 1})
+        assert walker.accepts(reply.form.grammar(), walker.tokenizer.tokenize_str(text)), letter

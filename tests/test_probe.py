@@ -118,7 +118,7 @@ def test_a_pass_for_probabilities_that_fails_fails_the_case(tokenizer: JudgeToke
     """So that it is tried again when the run goes on: a verdict without its probabilities would stay."""
     fields = {**FIVE["fields"], "why": {"type": "text", "tokens": 40}}  # type: ignore[dict-item]
     reply = OutputFormat.load({"layout": "{why}\n\nScore: {s}", "fields": fields}).reply({})
-    ids = tokenizer.encode(reply.write({"why": "So.", "s": 3}))
+    ids = tokenizer.encode(reply.form.write({"why": "So.", "s": 3}))
 
     def script(item: Pass) -> PassResult:
         if item.max_tokens == 1:

@@ -277,5 +277,5 @@ def test_shipped_files_are_found_in_a_checkout_and_in_an_installation(
     (package.parent / "models.yaml").write_text("not ours: a stranger's file beside the package")
     monkeypatch.setattr("pathway_local.system.shipped._PACKAGE", package)
     assert shipped("models.yaml") == package / "_shipped" / "models.yaml"
-    with pytest.raises(UsageError, match="lacks its own prompts"):
+    with pytest.raises(UsageError, match="lacks prompts"):
         shipped("prompts")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from families import FAMILIES, write_tokenizer
-from rich.console import Console
 from typed_here import Run, typing_in
 
 from pathway_local.cli import rubrics
+from pathway_local.cli.terminal import Screen
 from pathway_local.errors import EngineError
 from pathway_local.rendering.rubric_check import LITTLE_ROOM, Inspection, JudgeUse, inspect
 from pathway_local.rubrics.rubric import builtin_names, load_rubric, parse_rubric
@@ -24,7 +24,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """The command line in a folder of its own, on a wide terminal, with nobody there to ask."""
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "HF_HUB_CACHE"):
         monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setattr(rubrics, "data", Console(markup=False, emoji=False, highlight=False, width=300))
+    monkeypatch.setattr(rubrics, "data", Screen(markup=False, emoji=False, highlight=False, width=300))
     return typing_in(tmp_path, monkeypatch, capsys)
 
 
@@ -109,7 +109,7 @@ def test_check_refuses_what_does_not_fit_the_context(judge_folder: Path) -> None
     rubric = load_rubric("groundedness")
     lengths = inspect(rubric, spec).lengths
     assert lengths is not None
-    needed = lengths.own + rubric.format.reply({}).reserve
+    needed = lengths.own + rubric.format.reply({}).form.reserve
     tight = JudgeUse(spec.tokenizer, spec.chat, needed + LITTLE_ROOM - 1)
     assert any(f"only {LITTLE_ROOM - 1} of" in said for said in inspect(rubric, tight).advice)
     with pytest.raises(EngineError, match=f"context of {needed:,} tokens is too short for the rubric groundedness"):
@@ -140,7 +140,7 @@ def test_check_without_the_judges_weights_says_so(run: Run) -> None:
 
 def test_check_prints_grammar_and_schema_alone(run: Run) -> None:
     grammar = run("rubrics", "check", "pathway-answer", "--grammar").out
-    assert grammar == load_rubric("pathway-answer").format.reply({}).grammar()
+    assert grammar == load_rubric("pathway-answer").format.reply({}).form.grammar()
     schema = json.loads(run("rubrics", "check", "pathway-answer", "--schema").out)
     assert list(schema["properties"]) == ["analysis", "score", "justification"]
 

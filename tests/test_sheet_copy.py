@@ -11,7 +11,7 @@ from openpyxl.styles import Font
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, OutputExists, UsageError
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.sheet_copy import add_columns
+from pathway_local.sheets.tables import add_columns
 from pathway_local.verdict import Value
 
 NEEDED = {"r": ("question", "answer")}

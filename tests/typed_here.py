@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from pathway_local.cli import divergence, figures, imports, main, panel
+from pathway_local.cli.terminal import Screen
 
 
 @dataclass
@@ -32,7 +32,7 @@ def typing_in(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False)
     for module in TABLES:
-        monkeypatch.setattr(module, "data", Console(markup=False, emoji=False, highlight=False, width=300))
+        monkeypatch.setattr(module, "data", Screen(markup=False, emoji=False, highlight=False, width=300))
 
     def run(*arguments: object) -> Said:
         monkeypatch.setattr(sys, "argv", ["pathway-local", *map(str, arguments)])

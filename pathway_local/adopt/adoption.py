@@ -1,20 +1,24 @@
 """Turns a prompt into a rubric: writes front matter from what it finds, and keeps the prompt byte for byte."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+from pathway_local.adopt.declaration import Declared
 from pathway_local.adopt.finding import Finding, Source
 from pathway_local.adopt.formats import FoundFormat, closing, find_format, score_line
 from pathway_local.adopt.front_matter import MARK, FrontMatterEntry, write_front
 from pathway_local.adopt.inputs import FoundInput, find_inputs, findings
 from pathway_local.adopt.placeholders import Placeholders, find_placeholders, shown
-from pathway_local.adopt.questions import Ask, asked_format, asked_inputs
+from pathway_local.adopt.scales import range_in
 from pathway_local.adopt.schemas import schema_candidates
 from pathway_local.errors import RubricError, UsageError
 from pathway_local.prompty.prompty_file import MOST_INPUTS, ROLE, SYNTAXES, split_front_matter, text_of
 from pathway_local.system.safe_yaml import load_yaml
+
+Ask = Callable[[str, str], str]
+"""Asks the user a question, proposes an answer, and returns the user's answer."""
 
 INPUT_KEYS = {"inputs", "inputSchema", "sample"}
 OUTPUT_KEYS = {"outputs", "outputSchema"}
@@ -46,10 +50,10 @@ def adopt(data: bytes, where: str, *, layout: str = "", ask: Ask | None = None) 
     prompt = _read(data, where)
     inputs = prompt.inputs()
     if ask:
-        inputs = asked_inputs(inputs, ask)
+        inputs = _asked_inputs(inputs, ask)
     format_ = _format(prompt, [found.name for found in inputs], layout, where)
     if ask and format_:
-        format_ = asked_format(format_, ask)
+        format_ = _asked_format(format_, ask)
     written = write_front(_entries(prompt, inputs, format_, layout, where))
     table = (
         Finding("places", PLACES[prompt.placeholders.syntax]),
@@ -144,7 +148,7 @@ def _entries(
     if found and not OUTPUT_KEYS & prompt.front.keys():
         fields = {name: declared.field for name, declared in found.fields.items()}
         doubts = {name: declared.doubt for name, declared in found.fields.items() if declared.doubt}
-        yield FrontMatterEntry("outputs", fields, doubts, layout=found.layout, layout_doubt="; ".join(found.doubts))
+        yield FrontMatterEntry("outputs", fields, doubts, found.candidate.layout, "; ".join(found.doubts))
         if found.rules and "rules" not in prompt.front:
             yield FrontMatterEntry("rules", found.rules)
 
@@ -160,3 +164,44 @@ def _template(prompt: _Prompt) -> dict[str, object]:
 def _declared(found: FoundInput) -> dict[str, object]:
     said = {"description": found.said} if found.said else {}
     return {"type": "string", **said, "empty": "judge" if found.empty else "fail"}
+
+
+def _asked_inputs(inputs: Sequence[FoundInput], ask: Ask) -> list[FoundInput]:
+    """Return the inputs after the user's answers: asks for all names if none was found, else about each doubt."""
+    if all(found.doubt and found.row < 0 for found in inputs):
+        proposed = ", ".join(found.name for found in inputs)
+        answer = ask("Which inputs is the judge given? Separate names with commas", proposed)
+        names = [name for name in re.split(r"[\s,]+", answer) if name]
+        if names and all(re.fullmatch(r"[A-Za-z_]\w*", name) for name in names):
+            return [FoundInput(name, "", -1, False) for name in dict.fromkeys(names)]
+        return list(inputs)
+    return [_asked_input(found, ask) for found in inputs]
+
+
+def _asked_format(found: FoundFormat, ask: Ask) -> FoundFormat:
+    """Return the format after the user's answers: asks for a scale, and for anything else whether to keep it."""
+    fields = {name: _asked_field(name, declared, ask) for name, declared in found.fields.items()}
+    doubts = tuple(said for said in found.doubts if not _agrees(f"{said}. Keep the format that was found?", ask))
+    return replace(found, fields=fields, doubts=doubts)
+
+
+def _asked_input(found: FoundInput, ask: Ask) -> FoundInput:
+    settled = found.doubt and _agrees(f"{found.doubt}. Is {found.name} an input?", ask)
+    return replace(found, doubt="") if settled else found
+
+
+def _asked_field(name: str, declared: Declared, ask: Ask) -> Declared:
+    if not declared.doubt:
+        return declared
+    field = declared.field
+    if field["type"] == "score" and "min" in field:
+        scale = range_in(ask(f"What is the scale of {name}?", f"{field['min']}-{field['max']}"))
+        if not scale:
+            return declared
+        settled = {**field, "min": scale[0], "max": scale[1]}
+        return replace(declared, field=settled, said=f"{scale[0]} to {scale[1]}", doubt="")
+    return replace(declared, doubt="") if _agrees(f"{name}: {declared.doubt}. Keep {declared.said}?", ask) else declared
+
+
+def _agrees(question: str, ask: Ask) -> bool:
+    return ask(f"{question} y or n", "y").strip().lower() in ("y", "yes")

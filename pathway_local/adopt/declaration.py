@@ -15,7 +15,9 @@ VERDICTS = re.compile(r"verdict|result|label|grade|pass|decision|outcome|judg|co
 GUESS: Range = (1, 5)
 
 _ECHO = re.compile(r"(?i)provided|given|as is|unchanged|evaluated|same|copy|copied|repeat|original|from the input")
-_COUNT = re.compile(r"\b(?:number|count|total|how many)\b", re.IGNORECASE)
+_COUNT = re.compile(
+    r"\b(?:number|count|total|how many)\b|^<?(?:an?\s+)?(?:integer|int|number|float|percentage)\b", re.IGNORECASE
+)
 _SHARE = re.compile(r"between 0(?:\.0)? and 1(?:\.0)?\b|0\.0\s*[-–]\s*1\.0|\bprobability\b", re.IGNORECASE)
 _NULLABLE = re.compile(r"\bor null\b|\bnull (?:if|when)\b|\bnull\b.*\bif\b", re.IGNORECASE)
 _WORDS = re.compile(r"(?:(\d{1,3})\s*[-–]\s*)?(\d{1,3})[- ]words?", re.IGNORECASE)
@@ -54,14 +56,15 @@ def declare(place: Place, scales: Scales, inputs: Collection[str], *, in_json: b
         return _structured(place)
     if place.kind == "list":
         return Declared({"type": "list", "items": 5, "tokens": 40}, "up to 5 texts")
-    if place.kind in ("", "number") and (_SHARE.search(place.said) or _COUNT.search(place.said) or _is_count(place)):
-        return _number(place)
-    tokens = text_tokens(f"{place.name} {place.said}")
-    doubt = "" if place.kind != "number" else "the prompt shows a number but no scale"
-    return Declared({"type": "text", "tokens": tokens}, f"text of up to {tokens} tokens", doubt)
+    if place.kind in ("", "number") and _SHARE.search(place.said):
+        return Declared({"type": "number", "min": 0, "max": 1, "decimals": 2}, "0 to 1 with two decimals")
+    if place.kind == "number" or (not place.kind and _COUNT.search(place.said)):
+        return Declared({"type": "number", "min": 0, "max": 1000}, "a whole number up to 1000")
+    tokens = _text_tokens(f"{place.name} {place.said}")
+    return Declared({"type": "text", "tokens": tokens}, f"text of up to {tokens} tokens")
 
 
-def text_tokens(said: str) -> int:
+def _text_tokens(said: str) -> int:
     """Return the budget of a text in tokens, from the length that its description asks for."""
     words = _WORDS.search(said)
     if words:
@@ -75,7 +78,8 @@ def promoted(places: Sequence[Place], declared: Mapping[str, Declared]) -> tuple
     """Return the choice or boolean that serves as the score if nothing else does: Pass is 1, Fail is 0."""
     for place in places:
         field = declared[place.name].field
-        words = _words_of(field)
+        choices = ["false", "true"] if field["type"] == "boolean" else field.get("choices")
+        words = tuple(map(str, choices)) if isinstance(choices, list) else ()
         if len(words) == 2 and (VERDICTS.search(place.name) or len(places) == 1):
             written = polarity(words)
             guess = f"the prompt does not say which is better; {words[0]} counts as 0 and {words[1]} as 1"
@@ -86,13 +90,6 @@ def promoted(places: Sequence[Place], declared: Mapping[str, Declared]) -> tuple
                 score, " / ".join(f"{text} = {value}" for value, text in written.items()), doubt
             )
     return None
-
-
-def _words_of(field: Field) -> tuple[str, ...]:
-    if field["type"] == "boolean":
-        return ("false", "true")
-    choices = field.get("choices", ())
-    return tuple(map(str, choices)) if isinstance(choices, list) else ()
 
 
 def _is_score(place: Place) -> bool:
@@ -133,44 +130,26 @@ def _choices(place: Place) -> list[str]:
     return words if begins and 2 <= len(words) <= 6 else []
 
 
-def _is_count(place: Place) -> bool:
-    return place.kind == "number" or bool(
-        re.match(r"<?(?:an?\s+)?(?:integer|int|number|float|percentage)\b", place.said)
-    )
-
-
-def _number(place: Place) -> Declared:
-    if _SHARE.search(place.said):
-        return Declared({"type": "number", "min": 0, "max": 1, "decimals": 2}, "0 to 1 with two decimals")
-    return Declared({"type": "number", "min": 0, "max": 1000}, "a whole number up to 1000")
-
-
 def _structured(place: Place) -> Declared:
     if place.kind == "objects":
-        schema = {"type": "array", "maxItems": 5, "items": _object_schema(place.inner)}
-        return Declared({"type": "json", "schema": schema, "tokens": 1200}, "up to 5 objects")
+        return Declared({"type": "json", "schema": _schema(place), "tokens": 1200}, "up to 5 objects")
     schema = {"type": ["string", "null"], "maxLength": 400}
     doubt = "" if place.said else "the prompt shows only null; a text or null is a guess"
     return Declared({"type": "json", "schema": schema, "tokens": 500}, "a text or null", doubt)
 
 
-def _object_schema(places: Sequence[Place]) -> dict[str, object]:
-    properties = {place.name: _schema(place) for place in places}
-    return {"type": "object", "properties": properties, "required": list(properties)}
-
-
 def _schema(place: Place) -> dict[str, object]:
-    words = _choices(place) or re.findall(r"'(\w+)' or '(\w+)'", place.said)
-    if words and isinstance(words[0], str):
-        return {"enum": list(words)}
-    if words:
-        return {"enum": list(words[0])}
+    if place.kind == "objects":
+        properties = {inner.name: _schema(inner) for inner in place.inner}
+        item = {"type": "object", "properties": properties, "required": list(properties)}
+        return {"type": "array", "maxItems": 5, "items": item}
+    told = re.search(r"'(\w+)' or '(\w+)'", place.said)
+    if words := _choices(place) or (list(told.groups()) if told else []):
+        return {"enum": words}
     if place.kind == "boolean":
         return {"type": "boolean"}
     if place.kind == "list":
         return {"type": "array", "maxItems": 5, "items": {"type": "string", "maxLength": 200}}
-    if place.kind == "objects":
-        return {"type": "array", "maxItems": 5, "items": _object_schema(place.inner)}
     if _SHARE.search(place.said):
         return {"type": "number", "minimum": 0, "maximum": 1}
     if place.kind == "number" or _COUNT.search(place.said):

@@ -73,3 +73,8 @@ class Candidate:
     row: int
     doubts: tuple[str, ...] = field(default=())
     note: str = ""
+
+
+def in_layout(text: str) -> str:
+    """Return the text as a layout writes it, where single braces hold the name of a field."""
+    return text.replace("{", "{{").replace("}", "}}")

@@ -43,7 +43,9 @@ def find_inputs(source: Source, placeholders: Placeholders, declared: Iterable[s
     if names:
         return [_described(source, name, placeholders.rows.get(name, -1)) for name in names]
     if placeholders.rows:
-        return [_described(source, name, row, _doubt(name)) for name, row in placeholders.rows.items()]
+        unsure = "{} may be an input, or a blank for the judge to fill in"
+        doubts = {name: unsure.format(name) for name in placeholders.rows if OUTPUT_WORDS.fullmatch(name)}
+        return [_described(source, name, row, doubts.get(name, "")) for name, row in placeholders.rows.items()]
     found = _under_heading(source) or _enumerated(source)
     if found:
         return [_described(source, name, row) for name, row in found]
@@ -61,10 +63,6 @@ def findings(inputs: Iterable[FoundInput], source: Source) -> Iterator[Finding]:
 def identifier(text: str) -> str:
     """Return a name made of the words of a phrase, such as ai_answer for "AI answer"."""
     return re.sub(r"\W+", "_", re.sub(r"['’]s?\b", "", text.strip().lower())).strip("_")
-
-
-def _doubt(name: str) -> str:
-    return f"{name} may be an input, or a blank for the judge to fill in" if OUTPUT_WORDS.fullmatch(name) else ""
 
 
 def _described(source: Source, name: str, row: int, doubt: str = "") -> FoundInput:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pathway_local.adopt.finding import Candidate, Place, Source
+from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
 from pathway_local.adopt.inputs import identifier
 from pathway_local.adopt.scales import SCORE_WORDS, range_in
 
@@ -81,7 +81,6 @@ def _layout(text: str, block: Sequence[_Part], names: Sequence[str]) -> str:
     for part, name in zip(block, names, strict=True):
         start, end = part.slot
         doubled = text[start:end].startswith("[[")
-        before = text[at:start].replace("{", "{{").replace("}", "}}")
-        layout += f"{before}{'[[' * doubled}{{{name}}}{']]' * doubled}"
+        layout += f"{in_layout(text[at:start])}{'[[' * doubled}{{{name}}}{']]' * doubled}"
         at = end
     return layout.strip(" \t")

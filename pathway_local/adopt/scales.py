@@ -105,7 +105,7 @@ class Scales:
         for row, line in enumerate(self.source.lines) if topic else ():
             if topic in line.lower() and (found := range_in(line)):
                 return found, row
-        about = [found for found in self.sets if topic and topic in found.heading.lower()]
+        about = self._about(name)
         if not about and self.ranges:
             # One "1-2" among several "1-5" is some other number. Of equally frequent ranges, the first counts.
             counts = [found for found, _ in self.ranges]
@@ -115,13 +115,12 @@ class Scales:
 
     def levels_of(self, name: str, scale: Range) -> LevelSet | None:
         """Return the levels of a score, if all have names. The last list counts: examples come earlier."""
-        fitting = [found for found in self._own_sets(name) if found.range == scale and all(found.labels.values())]
-        return fitting[-1] if fitting else None
+        sets = self._about(name) or self.sets
+        return next((found for found in sets[::-1] if found.range == scale and all(found.labels.values())), None)
 
-    def _own_sets(self, name: str) -> list[LevelSet]:
+    def _about(self, name: str) -> list[LevelSet]:
         topic = stem(name)
-        own = [found for found in self.sets if topic and topic in found.heading.lower()]
-        return own or self.sets
+        return [found for found in self.sets if topic and topic in found.heading.lower()]
 
 
 def _ranges(source: Source, words: re.Pattern[str]) -> list[tuple[Range, int]]:
@@ -132,7 +131,7 @@ def _ranges(source: Source, words: re.Pattern[str]) -> list[tuple[Range, int]]:
 
 def _level_sets(source: Source) -> Iterator[LevelSet]:
     for pattern in (_EXPLICIT, _BARE):
-        # Levels may have paragraphs between them; a number that does not go on by one begins another list.
+        # Levels may have paragraphs between them; a number that breaks the steps of one begins another list.
         current: list[tuple[int, str, int]] = []
         for row, line in enumerate(source.lines):
             found = pattern.match(line)
@@ -158,7 +157,7 @@ def _whole(source: Source, found: list[tuple[int, str, int]], *, explicit: bool)
 
 
 def _heading(source: Source, row: int) -> str:
-    """Return the nearest heading in the eleven lines above; empty if there is none."""
+    """Return the nearest heading in the eleven lines above; empty if none is near."""
     for above in range(row - 1, max(-1, row - 12), -1):
         line = source.lines[above].strip()
         # A line of === or --- underlines the heading above it.

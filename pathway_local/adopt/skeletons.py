@@ -28,11 +28,10 @@ class _Broken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """A JSON object in a prompt: its members, where it stands, and whether a value is a placeholder (`open`)."""
+    """A JSON object in a prompt: its members, where it begins, and whether a value is a placeholder (`open`)."""
 
     places: tuple[Place, ...]
     start: int
-    end: int
     open: bool
 
 
@@ -57,7 +56,7 @@ def _rank(source: Source, skeleton: Skeleton) -> tuple[bool, bool, bool, int]:
 
 
 def _scorable(place: Place) -> bool:
-    """Whether this can be a score. Null can't: it stands in an example of a skipped case."""
+    """Return whether this can be a score. Null can't: it stands in an example of a skipped case."""
     told = SCORED.search(place.name) or range_in(place.said) is not None
     return bool(told) and place.kind not in ("null", "objects", "list")
 
@@ -78,15 +77,16 @@ def _with_alternatives(place: Place, found: Sequence[Skeleton]) -> Place:
 
 def _skeletons(text: str, source: Source) -> Iterator[Skeleton]:
     end = 0
+    # From each brace the text is parsed anew: without a bound, thousands of open braces would take quadratic time.
     for found in list(_OPEN.finditer(text))[-MOST:]:
         if found.start() < end:
-            continue
+            continue  # inside of the object before
         try:
             members, end = _object(text, found.start(), "", source, 0)
         except (_Broken, IndexError):
             continue
         flat = tuple(members)
-        yield Skeleton(flat, found.start(), end, any(_is_open(place) for place in flat))
+        yield Skeleton(flat, found.start(), any(_is_open(place) for place in flat))
 
 
 def _is_open(place: Place) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from pathway_local.adopt.finding import Candidate, Place, Source
+from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
 from pathway_local.adopt.inputs import identifier
 from pathway_local.prompty.turn import MARKS
 
@@ -29,7 +29,9 @@ class _Pair:
 
 def tag_candidates(source: Source) -> Iterator[Candidate]:
     """Yield the format that the prompt's tags make, if one of them holds a score."""
-    pairs = [pair for pair in _pairs(source.text) if not _holds_input(pair.said)]
+    # A tag around {{input}} or {input} marks an input, not a part of the reply.
+    marks = MARKS["double-braces"].search, MARKS["single-braces"].fullmatch
+    pairs = [pair for pair in _pairs(source.text) if not any(mark(pair.said.strip()) for mark in marks)]
     names = list(dict.fromkeys(pair.name for pair in pairs))
     said = {name: _said(source, pairs, name) for name in names}
     scores = [name for name in names if _SCORE.search(name) or any(_SCORE.search(text) for text in said[name])]
@@ -41,7 +43,7 @@ def tag_candidates(source: Source) -> Iterator[Candidate]:
     starts = _starts(source, run)
     layout = ""
     for before, pair in zip([None, *run], run, strict=False):
-        begins = _braced(starts.get(pair.name, ""))
+        begins = in_layout(starts.get(pair.name, ""))
         layout += f"{_gap(source.text, before, pair)}<{pair.name}>{begins}{{{fields[pair.name]}}}</{pair.name}>"
     places = tuple(Place(fields[pair.name], " / ".join(said[pair.name]), source.row(pair.start)) for pair in run)
     if any(name in scores for name in names):
@@ -61,10 +63,6 @@ def _pairs(text: str) -> list[_Pair]:
     return found[-MOST:]
 
 
-def _holds_input(said: str) -> bool:
-    return bool(MARKS["double-braces"].search(said) or MARKS["single-braces"].fullmatch(said.strip()))
-
-
 def _said(source: Source, pairs: Sequence[_Pair], name: str) -> list[str]:
     """Return the prompt's descriptions of a tag's content, shortest first."""
     found = []
@@ -79,6 +77,8 @@ def _said(source: Source, pairs: Sequence[_Pair], name: str) -> list[str]:
 
 def _run(source: Source, pairs: Sequence[_Pair], names: Sequence[str]) -> list[_Pair]:
     """Return the longest row of different tags: preferably one with each tag on its own line, else the last one."""
+    # Prompts often name their tags in a sentence and show the form elsewhere: only the form has a tag to a line, and
+    # text in each. The later of two equal rows wins, since examples and explanations come before the form.
     best: list[_Pair] = []
     rank = (0, False, 0)
     for first in range(len(pairs)):
@@ -140,7 +140,3 @@ def _starts(source: Source, run: Sequence[_Pair]) -> dict[str, str]:
             found[pair.name] = told.group(1)
     told = _STARTS.search(source.text)
     return found or ({run[0].name: told.group(1)} if told else {})
-
-
-def _braced(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")

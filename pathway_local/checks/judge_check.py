@@ -31,8 +31,6 @@ from pathway_local.system.machine import Machine
 class JudgeReport:
     """The checks of a judge, and the prompt of a sample case as the judge would get it."""
 
-    judge: str
-    folder: Path
     checks: tuple[Check, ...]
     prompt: str = ""
 
@@ -48,17 +46,17 @@ def check_judge(spec: JudgeSpec, folder: Path, machine: Machine) -> JudgeReport:
     tokenizer, found = _tokenizer(spec, folder)
     checks += found
     if tokenizer is None:
-        return JudgeReport(spec.name, folder, tuple(checks))
+        return JudgeReport(tuple(checks))
     talk = list(chat_checks(spec, folder, tokenizer))
     prompts: list[str] = []
     # If the judge takes no conversation at all, each rubric would only repeat that.
     if any(check.name == SYSTEM_TURN and check.status != "problem" for check in talk):
         talk += [checked(f"rubric {w.rubric.name}", partial(_rubric, w, prompts)) for w in _writers(spec, tokenizer)]
-    return JudgeReport(spec.name, folder, (*checks, *talk), prompts[0] if prompts else "")
+    return JudgeReport((*checks, *talk), prompts[0] if prompts else "")
 
 
 def _tokenizer(spec: JudgeSpec, folder: Path) -> tuple[JudgeTokenizer | None, list[Check]]:
-    """Return the tokenizer (None if it can't be loaded) and its checks; if only its end of turn is wrong, check on."""
+    """Return the tokenizer, None if it can't be loaded, and its checks; ignore an end of turn that is wrong."""
     found: list[Check] = []
     try:
         tokenizer = JudgeTokenizer(folder, spec.end_of_turn)

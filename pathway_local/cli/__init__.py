@@ -10,8 +10,7 @@ from typer.core import TyperCommand
 
 from pathway_local import __version__
 from pathway_local.cli.command_help import Group
-from pathway_local.cli.faults import FAULT, keep_texts_out_of_tracebacks, tell_fault
-from pathway_local.cli.terminal import INTERRUPTED, complain
+from pathway_local.cli.terminal import FAULT, INTERRUPTED, complain, keep_texts_out_of_tracebacks, tell_fault
 from pathway_local.errors import PathwayError
 from pathway_local.system.private_process import end_like_an_interrupt, make_private
 
@@ -40,7 +39,7 @@ MODULES = {"import": "imports"}
 
 
 class _Commands(Group):
-    """Imports a command's module only when it runs, so that help appears at once."""
+    """Imports a command's module only when the command runs, so that help appears at once."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)

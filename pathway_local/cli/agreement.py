@@ -2,29 +2,25 @@
 
 from typing import Annotated
 
-import typer
-
-from pathway_local.cli.command_help import CASES, RATERS, Command, option
+from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.figures import rubrics_with, tell_empty, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, RubricOfRun, Run
 from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new
 from pathway_local.errors import UnknownName
+from pathway_local.results.against_people import AgreementPlan
 from pathway_local.results.agreement import agreement as find
-from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.views.agreement import agreement_view
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import comparable
 
 PAIR = "Comparing two judges"
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-EXAMPLES = """\
-pathway-local agreement my.run
-pathway-local agreement my.run --against author --by chatbot --min-group 5"""
+app = App()
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
+@app.with_examples(
+    "pathway-local agreement my.run", "pathway-local agreement my.run --against author --by chatbot --min-group 5"
+)
 def agreement(
     run: Run,
     rubric: RubricOfRun = None,
@@ -57,5 +53,5 @@ def agreement(
         rubrics = rubrics_with(read, rubric, [*rater, *([against] if against else [])])
         tell_empty(read, cluster, by)
         found = [score for each in rubrics for score in find(read, each, plan)]
-    views = [agreement_view(each, min_group) for each in found]
+    views = [agreement_view(each) for each in found]
     write_and_show(run, found, (view.remarks for view in views), views, out, force=force, as_json=as_json)

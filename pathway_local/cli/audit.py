@@ -3,9 +3,7 @@
 from dataclasses import asdict
 from typing import Annotated
 
-import typer
-
-from pathway_local.cli.command_help import Command, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import Run
 from pathway_local.cli.terminal import data, print_json, table, talk
 from pathway_local.runs.audit import SHORT, AuditTrail, TrailEntry
@@ -14,14 +12,10 @@ from pathway_local.runs.run_file import RunFile
 
 LONGEST = 60
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-EXAMPLES = """\
-pathway-local audit my.run
-pathway-local audit my.run --json"""
+app = App()
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
+@app.with_examples("pathway-local audit my.run", "pathway-local audit my.run --json")
 def audit(
     run: Run,
     head: Annotated[str, option("HASH", "A hash that you stored: check that the trail still has it.")] = "",
@@ -42,11 +36,11 @@ def audit(
             data.print(table("", ["#", "UTC", "who", "event", "what", "hash"], rows, left=6))
         since = trail.check(head)
         if not entries:
-            talk.print("the trail is empty: an earlier release made this run, and no command has written to it since")
+            talk.say("the trail is empty: an earlier release made this run, and no command has written to it since")
         if head:
-            talk.print(f"the trail is intact and holds {head[:SHORT]}…; {since} entries came after it")
-        talk.print(f"{len(entries)} entries, each as it was recorded; audit hash {trail.head()}")
-        talk.print(check_content(read.database) or "the outcomes match the trail")
+            talk.say(f"the trail is intact and holds {head[:SHORT]}…; {since} entries came after it")
+        talk.say(f"{len(entries)} entries, each as it was recorded; audit hash {trail.head()}")
+        talk.say(check_content(read.database) or "the outcomes match the trail")
 
 
 def _row(entry: TrailEntry) -> list[str]:
@@ -56,7 +50,7 @@ def _row(entry: TrailEntry) -> list[str]:
 
 
 def _what(entry: TrailEntry) -> str:
-    """The most important facts in a few words; --json prints all."""
+    """Return the most important facts in a few words; --json prints all."""
     facts = entry.facts
     command = facts.get("command")
     if isinstance(command, list):

@@ -2,9 +2,7 @@
 
 from typing import Annotated
 
-import typer
-
-from pathway_local.cli.command_help import CASES, RATERS, Command, option
+from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.figures import rubrics_with, tell_empty, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, Run
 from pathway_local.cli.terminal import MIN_GROUP, check_new
@@ -14,14 +12,13 @@ from pathway_local.results.views.calibration import calibration_view
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.prediction_powered import Target
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-EXAMPLES = """\
-pathway-local calibrate my.run --against author --assume-random
-pathway-local calibrate my.run --against author --assume-random --by chatbot"""
+app = App()
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
+@app.with_examples(
+    "pathway-local calibrate my.run --against author --assume-random",
+    "pathway-local calibrate my.run --against author --assume-random --by chatbot",
+)
 def calibrate(
     run: Run,
     against: Annotated[str, option("NAME", "The rater or group of people whose labels count.", RATERS)],
@@ -61,5 +58,5 @@ def calibrate(
         rubrics = rubrics_with(read, rubric, [against, *judge])
         tell_empty(read, cluster, by)
         found = [each for one in rubrics for each in correct(read, one, plan)]
-    views = [calibration_view(each, min_group) for each in found]
+    views = [calibration_view(each) for each in found]
     write_and_show(run, found, (view.remarks for view in views), views, out, force=force, as_json=as_json)

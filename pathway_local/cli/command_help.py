@@ -1,10 +1,13 @@
-"""Help in plain text: usage, what the command does, its options in named groups, and examples to paste."""
+"""Help in plain text: usage, description, options in named groups, and examples to paste."""
 
 from collections import defaultdict
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 # Groups of options that several commands have, in the words of their headings.
 CASES = "Cases"
@@ -15,16 +18,16 @@ OUTPUT = "Output"
 PRIVACY = "Privacy"
 
 FEW = 6
-"""Up to so many options are listed under one heading."""
+"""Up to this many options stand under one heading."""
 
 LONG = 200
-"""Characters of what a list says of a command: more than any first sentence has."""
+"""Characters of a command's description in a list: more than any first sentence has."""
 
 
 def option(value: str, says: str, group: str = "", *names: str, **limits: Any) -> Any:
-    """Declare an option: what help calls its value (empty for a switch), what help says of it, and under which heading.
+    """Declare an option: the name of its value (empty for a switch), its help, and the heading above it.
 
-    Without `names` it is called like its parameter.
+    Without `names` it has the name of its parameter.
     """
     return typer.Option(*names, metavar=value or None, help=says, rich_help_panel=group or None, **limits)
 
@@ -41,7 +44,7 @@ def _write_page(command: Any, ctx: Any, formatter: Any) -> None:
 
 
 class Command(TyperCommand):
-    """A command with this help. Its epilog holds the examples, a line each; a long one goes on after a backslash.
+    """A command with this help. Its epilog holds the examples, a line each; a backslash continues a long one.
 
     Typer's own help draws boxes: importing them takes half a second, they leave a third of 80 columns for words, and
     they show types such as <bool>.
@@ -50,7 +53,7 @@ class Command(TyperCommand):
     format_help = _write_page
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """The words of the usage line, without Typer's braces around arguments."""
+        """Return the words of the usage line, without Typer's braces around arguments."""
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
@@ -60,8 +63,25 @@ class Group(TyperGroup):
     format_help = _write_page
 
 
+class App(typer.Typer):
+    """One command or, with a description, a group of commands. Each example is a line of help."""
+
+    def __init__(self, says: str = "", *examples: str) -> None:
+        group: dict[str, Any] = {}
+        if says:
+            # Without a callback, Typer would turn a group of a single command into that command.
+            group = {"cls": Group, "no_args_is_help": True, "callback": lambda: None}
+        super().__init__(
+            add_completion=False, pretty_exceptions_enable=False, help=says, epilog="\n".join(examples), **group
+        )
+
+    def with_examples(self, *examples: str, name: str | None = None, cls: type[Command] = Command) -> Callable[[F], F]:
+        """Return a decorator that makes a function a command."""
+        return self.command(name=name, cls=cls, epilog="\n".join(examples))
+
+
 def _sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
-    """Arguments, options and commands under their headings, in the order in which they are declared."""
+    """Return arguments, options and commands under their headings, in the order of their declaration."""
     sections = defaultdict(list)
     params = command.get_params(ctx)
     few = sum(param.param_type_name == "option" for param in params) <= FEW
@@ -76,7 +96,7 @@ def _sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
 
 
 def _row(param: Any) -> tuple[str, str]:
-    """What help shows of an argument or an option: its names with their value, and what it is for."""
+    """Return the names of an argument or option with its value, and its description."""
     if param.param_type_name == "argument":
         return param.metavar, param.help
     names = ", ".join(sorted(param.opts, key=len))

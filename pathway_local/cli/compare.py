@@ -2,9 +2,7 @@
 
 from typing import Annotated
 
-import typer
-
-from pathway_local.cli.command_help import CASES, RATERS, Command, option
+from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.figures import rubrics_with, tell_empty, write_and_show
 from pathway_local.cli.options import AsJson, Figures, Force, RubricOfRun, Run
 from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new, talk
@@ -14,15 +12,14 @@ from pathway_local.results.comparison import compare as find
 from pathway_local.results.views.comparison import WordedComparison, comparison_remarks, comparison_view
 from pathway_local.runs.run_file import RunFile
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-EXAMPLES = """\
-pathway-local compare my.run --between chatbot=v1,v2 --pair-by question_id
-pathway-local compare my.run --between chatbot=v1,v2 --pair-by question_id \\
-    --margin 0.2 --out compared.csv"""
+app = App()
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
+@app.with_examples(
+    "pathway-local compare my.run --between chatbot=v1,v2 --pair-by question_id",
+    "pathway-local compare my.run --between chatbot=v1,v2 --pair-by question_id \\",
+    "    --margin 0.2 --out compared.csv",
+)
 def compare(
     run: Run,
     between: Annotated[str, option("COLUMN=A,B", "The two values to compare, e.g. chatbot=v1,v2.", CASES)],
@@ -51,13 +48,13 @@ def compare(
         found = [each for one in rubrics for each in find(read, one, plan)]
     views = [comparison_view(found)] if found else []
     if not found:
-        talk.print("the run holds no scores yet")
+        talk.say("the run holds no scores yet")
     worded, remarks = [*map(WordedComparison, found)], map(comparison_remarks, found)
     write_and_show(run, worded, remarks, views, out, force=force, as_json=as_json)
 
 
 def _sides(between: str) -> tuple[str, str, str]:
-    """Column and both values. Raises UsageError."""
+    """Return the column and both values. Raises UsageError."""
     column, _, values = between.partition("=")
     names = [name.strip() for name in values.split(",")]
     if not column or len(names) != 2 or not all(names) or names[0] == names[1]:

@@ -2,10 +2,7 @@
 
 from typing import Annotated
 
-import typer
-from rich.text import Text
-
-from pathway_local.cli.command_help import Command, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.figures import draw
 from pathway_local.cli.options import AsJson, RubricOfRun, Run
 from pathway_local.cli.terminal import data, print_json
@@ -15,14 +12,10 @@ from pathway_local.results.views.divergence import divergence_view
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_named
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-EXAMPLES = """\
-pathway-local divergence my.run
-pathway-local divergence my.run --top 5 --json"""
+app = App()
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
+@app.with_examples("pathway-local divergence my.run", "pathway-local divergence my.run --top 5 --json")
 def divergence(
     run: Run,
     rubric: RubricOfRun = None,
@@ -49,6 +42,6 @@ def divergence(
 
 def _show_reasons(case: Divergence) -> None:
     if case.reasons:
-        data.print(Text(f"\n{case.case}", style="bold"))
+        data.say(f"\n{case.case}", "bold")
     for rater, words in case.reasons.items():
-        data.print(Text(f"{rater} ({case.scores[rater]}): {words}"))
+        data.say(f"{rater} ({case.scores[rater]}): {words}")

@@ -5,25 +5,20 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from pathway_local.check import Check
 from pathway_local.checks.doctor.examine import examine
-from pathway_local.cli.command_help import Command, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import AsJson, Models
 from pathway_local.cli.terminal import data, print_json, talk
 from pathway_local.errors import EngineError
 
 MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("PROBLEM", "bold red")}
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-EXAMPLES = """\
-pathway-local doctor
-pathway-local doctor my.run --judge qwen3-8b"""
+app = App()
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
+@app.with_examples("pathway-local doctor", "pathway-local doctor my.run --judge qwen3-8b")
 def doctor(
     target: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="A run file or a cases file.", show_default=False)
@@ -48,13 +43,13 @@ def doctor(
         print_json([asdict(check) for check in found])
     else:
         counted = "1 problem" if problems == 1 else f"{problems} problems"
-        talk.print(counted if problems else "no problem was found")
+        talk.say(counted if problems else "no problem was found")
     if problems:
         raise typer.Exit(EngineError.exit_code)
 
 
 def _show(check: Check) -> None:
     word, style = MARKS[check.status]
-    data.print(Text.assemble((f"{word:8}", style), f"{check.name}: {check.found}"), soft_wrap=True)
+    data.say(f"{check.name}: {check.found}", style, label=f"{word:8}")
     if check.fix:
-        data.print(Text(f"{'':8}→ {check.fix}"), soft_wrap=True)
+        data.say(f"→ {check.fix}", indent=8)

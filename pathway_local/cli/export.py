@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from pathway_local.cli.command_help import Command, option
-from pathway_local.cli.export_note import note_export
+from pathway_local.cli.command_help import App, option
+from pathway_local.cli.figures import note_export
 from pathway_local.cli.options import Force, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import check_new, notice, talk
@@ -18,14 +16,13 @@ from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.tables import check_table
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-EXAMPLES = """\
-pathway-local export my.run --out verdicts.csv
-pathway-local export my.run --onto examples/pathway-answer.csv --out new.csv"""
+app = App()
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
+@app.with_examples(
+    "pathway-local export my.run --out verdicts.csv",
+    "pathway-local export my.run --onto examples/pathway-answer.csv --out new.csv",
+)
 def export(
     run: Run,
     out: Annotated[Path, option("FILE", ".csv, .tsv, .jsonl, .xlsx or .parquet; - prints CSV.")],
@@ -51,4 +48,4 @@ def export(
         notice(remark)
     note_export(run, out)
     if str(out) != "-":
-        talk.print(f"written: {out}")
+        talk.say(f"written: {out}")

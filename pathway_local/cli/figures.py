@@ -1,12 +1,13 @@
-"""Shows results: found figures as a file, as JSON or on the terminal, and notes about what they leave out."""
+"""Shows results as a file, as JSON or on the terminal, with notes about what they leave out."""
 
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pathway_local.cli.export_note import note_export
 from pathway_local.cli.terminal import data, notice, print_json, table, talk
+from pathway_local.results.export import record_export
 from pathway_local.results.figure_row import Figured, write_figures
-from pathway_local.results.kept_column import cases_without
+from pathway_local.results.ratings_matrix import cases_without
 from pathway_local.results.views.view import Remarks, View
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
@@ -27,7 +28,7 @@ def write_and_show(
     if out:
         write_figures(out, found, force=force)
         note_export(run, out)
-        talk.print(f"written: {out}")
+        talk.say(f"written: {out}")
     if as_json:
         print_json([{**each.as_json(), **said.as_json()} for each, said in zip(found, remarks, strict=True)])
     else:
@@ -35,7 +36,7 @@ def write_and_show(
 
 
 def draw(*views: View) -> None:
-    """Print the tables of each view and what to say below them; how to read the figures comes once, at the end."""
+    """Print the tables and remarks of each view; how to read the figures comes once, at the end."""
     readings: dict[str, str] = {}
     for place, view in enumerate(views):
         if place:
@@ -43,16 +44,22 @@ def draw(*views: View) -> None:
         for each in view.tables:
             data.print(table(each.title, each.heads, each.rows, left=each.words))
         for line in (*view.footnotes, *view.remarks.lines()):
-            data.print(line, soft_wrap=True)
+            data.say(line)
         readings |= view.remarks.readings
     if readings:
-        data.print("\nHow to read the figures:")
+        data.say("\nHow to read the figures:")
     for reading in readings.values():
-        data.print(reading, soft_wrap=True)
+        data.say(reading)
+
+
+def note_export(run: Path, out: Path) -> None:
+    """Record in the run's audit trail that this command wrote `out`, or tell the user that it can't be recorded."""
+    if not record_export(run, out, sys.argv):
+        notice(f"{run} is read-only, so its audit trail does not record this export")
 
 
 def tell_empty(run: RunFile, *columns: str) -> None:
-    """Tell how many cases lack one of these columns, which counts as empty there. UsageError if all lack it."""
+    """Print how many cases lack one of these columns, which counts as empty there. UsageError if all lack it."""
     for column in filter(None, dict.fromkeys(columns)):
         if count := cases_without(run, column):
             lacking = "one case has" if count == 1 else f"{count:,} cases have"
@@ -61,7 +68,7 @@ def tell_empty(run: RunFile, *columns: str) -> None:
 
 
 def rubrics_with(run: RunFile, rubric: str | None, raters: Sequence[str]) -> list[Rubric]:
-    """The rubrics, or the named one, under which all these raters have rated; a note says which are left out."""
+    """Return the rubrics, or the named one, under which all these raters have rated; notes name those left out."""
     rated, others = rubrics_rated_by(run, rubric, raters)
     for name, missing in others.items():
         notice(f"{name} is left out: {missing} has not rated under it")

@@ -5,34 +5,29 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from rich.text import Text
-
-from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, Command, Group, option
+from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, App, option
 from pathway_local.cli.options import CasesOption, Force, IdColumn, KeyFile, Map, RubricIfSeveral, RunToBe
 from pathway_local.cli.private_reading import read_privately
-from pathway_local.cli.terminal import need_consent, pairs, talk
+from pathway_local.cli.terminal import columns_by_input, need_consent, talk
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan
 from pathway_local.ratings.service_schema import Service
 
 NAMES = {"openai": "OpenAI", "anthropic": "Anthropic"}
 
-EXAMPLES = """\
-pathway-local hosted export my.run --cases examples/pathway-answer.csv \\
-    --service openai --model their-model --out requests.jsonl
-pathway-local hosted export my.run --cases examples/pathway-answer.csv \\
-    --service anthropic --model their-model --out ten.jsonl --only 10 --yes"""
+EXAMPLES = (
+    "pathway-local hosted export my.run --cases examples/pathway-answer.csv \\",
+    "    --service openai --model their-model --out requests.jsonl",
+    "pathway-local hosted export my.run --cases examples/pathway-answer.csv \\",
+    "    --service anthropic --model their-model --out ten.jsonl --only 10 --yes",
+)
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
-
-
-@app.callback(cls=Group, epilog=EXAMPLES)
-def hosted() -> None:
-    """Write a run's prompts as a batch file for a hosted judge. The program itself never connects to one."""
+app = App(
+    "Write a run's prompts as a batch file for a hosted judge. The program itself never connects to one.", *EXAMPLES
+)
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
+@app.with_examples(*EXAMPLES)
 def export(
     run: RunToBe,
     cases: CasesOption,
@@ -56,15 +51,15 @@ def export(
     Cases get random ids. The run stores which case each one is, so that `import` can read the results.
     """
     read_privately(cases, run)
-    given = Given(run, cases, rubric, id_column, pairs(mapping, "--map"), pseudonyms)
+    given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms)
     with HostedRequests.open(RequestPlan(given, service, model, out, only), force=force) as requests:
         _warn(requests, service)
         if not yes:
             question = "Write these texts to a file that is meant to leave your institution?"
             need_consent(question, "nothing was written", "Give --yes if these texts may leave.")
         requests.write(sys.argv)
-    talk.print(f"written: {out}")
-    talk.print(f"To import the results: pathway-local import {shlex.quote(str(run))} FILE --kind hosted --rater NAME")
+    talk.say(f"written: {out}")
+    talk.say(f"To import the results: pathway-local import {shlex.quote(str(run))} FILE --kind hosted --rater NAME")
 
 
 def _warn(requests: HostedRequests, service: Service) -> None:
@@ -84,4 +79,4 @@ def _warn(requests: HostedRequests, service: Service) -> None:
         lines.append(f"  {leaving.left_out} rows can't be judged and are left out.")
     cold = f"temperature {leaving.temperature:g}" if leaving.temperature is not None else "the model's own sampling"
     lines.append(f"  The judge: {plan.model}, {cold}.")
-    talk.print(Text("warning: ", style="bold yellow") + Text("\n".join(lines)))
+    talk.say("\n".join(lines), "bold yellow", label="warning: ")

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.text import Text
 
-from pathway_local.cli.command_help import CASES, RATERS, Command, option
+from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.options import IdColumn, KeyFile, RubricIfSeveral, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import data, notice, table, talk
@@ -20,15 +19,15 @@ from pathway_local.sheets.pseudonyms import Pseudonyms
 
 SHOWN_PROBLEMS = 200
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-EXAMPLES = """\
-pathway-local import my.run examples/pathway-answer.csv --kind human \\
-    --rater author --score expected_score
-pathway-local import my.run results.jsonl --kind hosted --rater their-judge"""
+app = App()
 
 
-@app.command(name="import", cls=Command, epilog=EXAMPLES)
+@app.with_examples(
+    "pathway-local import my.run examples/pathway-answer.csv --kind human \\",
+    "    --rater author --score expected_score",
+    "pathway-local import my.run results.jsonl --kind hosted --rater their-judge",
+    name="import",
+)
 def import_(
     run: Run,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Ratings, or a batch service's results.")],
@@ -59,7 +58,7 @@ def import_(
             found = import_ratings(opened, wanted, sys.argv)
         except RatingsError as error:
             for problem in tuple(dict.fromkeys(error.problems))[:SHOWN_PROBLEMS]:
-                talk.print(Text(problem))
+                talk.say(problem)
             raise
     show(found)
 
@@ -72,7 +71,7 @@ def show(found: Imported) -> None:
     ]
     data.print(table(f"imported under {found.rubric}", ["rater", "verdicts", "failed", "already imported"], rows))
     for line in _remarks(found):
-        data.print(line)
+        data.say(line)
     for said in found.notices:
         notice(said)
 

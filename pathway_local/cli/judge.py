@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, REPLY, Command, option
-from pathway_local.cli.export_note import note_export
+from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, REPLY, App, Command, option
+from pathway_local.cli.figures import note_export
 from pathway_local.cli.options import IdColumn, Map, Models
 from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
-from pathway_local.cli.terminal import INTERRUPTED, notice, pairs, print_json, talk
+from pathway_local.cli.terminal import INTERRUPTED, columns_by_input, notice, print_json, talk
 from pathway_local.engines.engine_list import engine_names
 from pathway_local.engines.engine_log import make_log
 from pathway_local.errors import UsageError
@@ -31,17 +31,13 @@ from pathway_local.sealing.levels import Wanted, require
 from pathway_local.sealing.trial import try_seal
 from pathway_local.sheets.tables import check_table
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = App()
 
 SOME_FAILED = 1
 THINK = "--think"
 
 OF_RATERS = ("judges", "rater", "detail", "samples", "temperature", "seed", "think", "engine", "deterministic")
 """Options that define a rater: a run that continues has its own raters."""
-
-EXAMPLES = """\
-pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run
-pathway-local judge examples/pathway-answer.csv --run my.run --keep chatbot"""
 
 
 class _Judge(Command):
@@ -58,7 +54,11 @@ def _with_budget(arguments: Sequence[str]) -> Iterator[str]:
             yield "auto"
 
 
-@app.command(cls=_Judge, epilog=EXAMPLES)
+@app.with_examples(
+    "pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run",
+    "pathway-local judge examples/pathway-answer.csv --run my.run --keep chatbot",
+    cls=_Judge,
+)
 def judge(
     ctx: typer.Context,
     cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .parquet or .xlsx.")],
@@ -143,7 +143,7 @@ def judge(
         rater=rater,
         registry=models,
         id_column=id_column,
-        mapping=pairs(mapping, "--map"),
+        mapping=columns_by_input(mapping),
         keep=None if "all" in keep else keep,
         detail=detail,
         samples=samples,
@@ -169,7 +169,7 @@ def judge(
 
 
 def _check(ctx: typer.Context, plan: Plan, out: Path | None, *, force: bool) -> None:
-    """Refuse what can't go well, before any work. Raises UsageError, OutputExists."""
+    """Raise UsageError or OutputExists for a plan that can't succeed, before any work."""
     if out is not None:
         # The same command must be able to continue, so it may replace what it wrote itself.
         check_table(out, force=force or is_judges_own(plan.run, out))
@@ -187,7 +187,7 @@ def _judged(plan: Plan) -> list[Tally]:
             progress.signal = progress.signal or signal.SIGINT
     if progress.stopped():
         _print_head(plan.run)
-        talk.print(f"stopped. To continue: {shlex.join(['pathway-local', *sys.argv[1:]])}")
+        talk.say(f"stopped. To continue: {shlex.join(['pathway-local', *sys.argv[1:]])}")
         raise typer.Exit(INTERRUPTED)
     return tallies
 
@@ -217,7 +217,7 @@ def _close_off(wanted: Wanted) -> None:
 def _print_head(run: Path) -> None:
     if run.exists():
         with RunFile.read(run) as read:
-            talk.print(f"audit hash {AuditTrail(read.database).head()} (store it elsewhere to detect tampering later)")
+            talk.say(f"audit hash {AuditTrail(read.database).head()} (store it elsewhere to detect tampering later)")
 
 
 def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: bool, as_json: bool) -> None:
@@ -233,6 +233,6 @@ def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: b
     if str(out) != "-":
         print_json(found.as_json()) if as_json else show(found)
     _print_head(where)
-    talk.print(f"run: {where}" + (f"   verdicts: {out}" if out and str(out) != "-" else ""))
+    talk.say(f"run: {where}" + (f"   verdicts: {out}" if out and str(out) != "-" else ""))
     if any(tally.failures for tally in tallies):
         raise typer.Exit(SOME_FAILED)

@@ -7,45 +7,22 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cli.command_help import Command, Group, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import AsJson, Models
 from pathway_local.cli.terminal import INTERRUPTED, data, notice, print_json, table, talk
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_card import JudgeCard, facts, judge_card, judge_cards
-from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.judge_spec import JudgeSpec, Variant
 from pathway_local.judges.memory import Fit, Gpu, advice, case_formula, fits
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.system.machine import GB, this_machine
 
-LIST = """\
-pathway-local judges list
-pathway-local judges list --json"""
-SHOW = """\
-pathway-local judges show qwen3-8b
-pathway-local judges show /models/my-judge"""
-FIT = """\
-pathway-local judges fit qwen3-8b --gpu 24
-pathway-local judges fit llama-3.3-70b --gpu 80 --prompt 2000 --reply 500"""
-CHECK = """\
-pathway-local judges check demo
-pathway-local judges check /models/my-judge --template chatml"""
-FETCH = """\
-pathway-local judges fetch qwen3-8b
-pathway-local judges fetch my-judge --models my-models.yaml"""
-
-app = typer.Typer(
-    cls=Group,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-    help="List, show, fit, check and fetch judges.",
-    epilog="pathway-local judges list\npathway-local judges show qwen3-8b",
-)
+app = App("List, show, fit, check and fetch judges.", "pathway-local judges list", "pathway-local judges show qwen3-8b")
 
 Name = Annotated[str, typer.Argument(metavar="JUDGE", help="A judge's name, NAME:VARIANT, or a folder with a model.")]
 
 
-@app.command(name="list", cls=Command, epilog=LIST)
+@app.with_examples("pathway-local judges list", "pathway-local judges list --json", name="list")
 def list_judges(models: Models = None, as_json: AsJson = False) -> None:
     """List the known judges, and say which of them are on this disk and fit this machine."""
     machine = this_machine()
@@ -55,7 +32,7 @@ def list_judges(models: Models = None, as_json: AsJson = False) -> None:
         return
     columns = ["judge", "licence", "thinking", "here", "fits this machine", "billions", "context", "GB"]
     data.print(table("", columns, [_row(card) for card in cards], left=5))
-    talk.print(f"This machine: {machine.described()}. GB: memory that the weights take.")
+    talk.say(f"This machine: {machine.described()}. GB: memory that the weights take.")
 
 
 def _row(card: JudgeCard) -> list[str]:
@@ -70,11 +47,15 @@ def _row(card: JudgeCard) -> list[str]:
         card.fits,
         f"{size.total:g}{active}" if size else "–",
         f"{spec.context:,}" if spec.context else "–",
-        f"{spec.weights_gb:.1f}" if spec.weights_gb else "–",
+        _gigabytes(spec),
     ]
 
 
-@app.command(cls=Command, epilog=SHOW)
+def _gigabytes(weighed: JudgeSpec | Variant) -> str:
+    return f"{weighed.weights_gb:.1f}" if weighed.weights_gb else "–"
+
+
+@app.with_examples("pathway-local judges show qwen3-8b", "pathway-local judges show /models/my-judge")
 def show(name: Name, models: Models = None, as_json: AsJson = False) -> None:
     """Show a judge's entry and what its folder adds."""
     card = judge_card(load_registry(models).get(name), this_machine())
@@ -83,17 +64,14 @@ def show(name: Name, models: Models = None, as_json: AsJson = False) -> None:
         return
     spec = card.spec
     data.print(table(spec.name, ["key", "value"], [[key, text] for key, text in facts(spec).items()], left=2))
-    rows = [[f"{spec.name}:{name}", *_variant(spec, name)] for name in spec.variants]
+    rows = [
+        [f"{spec.name}:{name}", each.source, each.precision, _gigabytes(each), each.notes]
+        for name, each in spec.variants.items()
+    ]
     if rows:
         data.print(table("Variants", ["judge", "source", "precision", "GB", "notes"], rows, left=5))
     for line in _remarks(card):
-        data.print(line, soft_wrap=True)
-
-
-def _variant(spec: JudgeSpec, name: str) -> list[str]:
-    variant = spec.variants[name]
-    size = f"{variant.weights_gb:.1f}" if variant.weights_gb else "–"
-    return [variant.source, variant.precision, size, variant.notes]
+        data.say(line)
 
 
 def _remarks(card: JudgeCard) -> list[str]:
@@ -109,7 +87,10 @@ def _remarks(card: JudgeCard) -> list[str]:
     ]
 
 
-@app.command(cls=Command, epilog=FIT)
+@app.with_examples(
+    "pathway-local judges fit qwen3-8b --gpu 24",
+    "pathway-local judges fit llama-3.3-70b --gpu 80 --prompt 2000 --reply 500",
+)
 def fit(
     name: Name,
     gpu: Annotated[float | None, option("GB", "Memory of the GPU; default: this machine's.", min=1)] = None,
@@ -130,10 +111,10 @@ def fit(
     data.print(table(title, columns, [_fit_row(one) for one in found], left=2))
     if spec.architecture:
         formula = case_formula(spec.architecture, prompt + reply)
-        data.print(f"What a case keeps: {formula}.", soft_wrap=True)
-    data.print(said, soft_wrap=True)
+        data.say(f"What a case keeps: {formula}.")
+    data.say(said)
     if any(one.checkpoint.estimated for one in found):
-        data.print("~ estimated from the number of parameters: the registry lists no such weights")
+        data.say("~ estimated from the number of parameters: the registry lists no such weights")
 
 
 def _own_gpu() -> float:
@@ -170,7 +151,7 @@ def _fit_json(one: Fit) -> dict[str, object]:
     }
 
 
-@app.command(cls=Command, epilog=CHECK)
+@app.with_examples("pathway-local judges check demo", "pathway-local judges check /models/my-judge --template chatml")
 def check(
     name: Name,
     template: Annotated[
@@ -187,8 +168,8 @@ def check(
     spec = load_registry(models).get(name)
     folder = weights_folder(spec)
     if template is not None:
-        talk.print(f"written: {write_template(folder, template)}")
-    talk.print(f"checking {folder}")
+        talk.say(f"written: {write_template(folder, template)}")
+    talk.say(f"checking {folder}")
     report = check_judge(spec, folder, this_machine())
     if as_json:
         checks = [{"check": c.name, "status": c.status, "found": c.found, "fix": c.fix} for c in report.checks]
@@ -199,15 +180,15 @@ def check(
         # Below the table, not in it: a command broken over lines can't be pasted.
         for c in report.checks:
             if c.fix:
-                data.print(f"{c.name}: {c.fix}", soft_wrap=True)
+                data.say(f"{c.name}: {c.fix}")
         if report.prompt:
-            data.print("The prompt of a sample case, as the judge gets it", style="bold")
-            data.print(report.prompt, soft_wrap=True)
+            data.say("The prompt of a sample case, as the judge gets it", "bold")
+            data.say(report.prompt)
     if not report.ready:
         raise typer.Exit(EngineError.exit_code)
 
 
-@app.command(cls=Command, epilog=FETCH)
+@app.with_examples("pathway-local judges fetch qwen3-8b", "pathway-local judges fetch my-judge --models my-models.yaml")
 def fetch(name: Name, models: Models = None) -> None:
     """Fetch a judge's weights from the model hub. This is the only command that uses the network.
 
@@ -223,12 +204,12 @@ def fetch(name: Name, models: Models = None) -> None:
     check_source(spec)
     if spec.revision is None:
         notice(f"the entry of {spec.name} names no revision: fetching the newest")
-    talk.print(f"fetching {spec.source}; licence: {spec.licence}")
+    talk.say(f"fetching {spec.source}; licence: {spec.licence}")
     try:
         folder, record = take(spec)
     except KeyboardInterrupt:
-        talk.print(f"stopped. To continue: {shlex.join(['pathway-local', *sys.argv[1:]])}")
+        talk.say(f"stopped. To continue: {shlex.join(['pathway-local', *sys.argv[1:]])}")
         raise typer.Exit(INTERRUPTED) from None
-    talk.print(f"fetched: {folder}")
-    talk.print("To accept only these exact files, put this into your models.yaml:")
-    data.print(registry_line(spec, record), soft_wrap=True)
+    talk.say(f"fetched: {folder}")
+    talk.say("To accept only these exact files, put this into your models.yaml:")
+    data.say(registry_line(spec, record))

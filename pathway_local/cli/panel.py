@@ -3,22 +3,19 @@
 import sys
 from typing import Annotated
 
-import typer
-
-from pathway_local.cli.command_help import Command, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import Run
 from pathway_local.cli.terminal import data, table
 from pathway_local.results.panel import Rule, make_panel
 from pathway_local.runs.run_file import RunFile
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-EXAMPLES = """\
-pathway-local panel my.run --name both --of demo,author
-pathway-local panel my.run --name middle --of demo,author --rule median"""
+app = App()
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
+@app.with_examples(
+    "pathway-local panel my.run --name both --of demo,author",
+    "pathway-local panel my.run --name middle --of demo,author --rule median",
+)
 def panel(
     run: Run,
     name: Annotated[str, option("NAME", "Name of the new rater.")],
@@ -38,6 +35,6 @@ def panel(
     data.print(table(f"{name}: the {rule} of {', '.join(members)}", ["rubric", "verdicts", "partial", "failed"], rows))
     for each in found:
         for kind, count in sorted(each.failures.items()):
-            data.print(f"{each.rubric}: {count} failed ({kind})")
+            data.say(f"{each.rubric}: {count} failed ({kind})")
         if each.partial:
-            data.print(f"{each.rubric}: {each.partial} verdicts lack a member or a vote")
+            data.say(f"{each.rubric}: {each.partial} verdicts lack a member or a vote")

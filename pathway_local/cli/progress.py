@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from types import FrameType
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.text import Text
 
 from pathway_local.cli.terminal import notice, talk
+from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import Tally
 from pathway_local.system.private_process import STOPPING, heeded_of
 
@@ -17,7 +17,7 @@ PLAIN_SECONDS = 10.0
 """Seconds between two lines of progress without a terminal."""
 
 
-class JobProgress:
+class JobProgress(Watcher):
     """Shows a job's progress: a bar on a terminal, elsewhere a plain line now and then."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class JobProgress:
     def _tell(self, tally: Tally, now: float) -> None:
         self._shown, self._untold = now, None
         of = f" of {self._total}" if self._total is not None else ""
-        talk.print(f"{self._rater}: {tally.done}{of} done, {self._figures(tally, now)}")
+        talk.say(f"{self._rater}: {tally.done}{of} done, {self._figures(tally, now)}")
 
     def _figures(self, tally: Tally, now: float) -> str:
         seconds = max(now - self._began, 1e-6)
@@ -92,13 +92,13 @@ class JobProgress:
 
 @contextmanager
 def listening(progress: JobProgress) -> Iterator[None]:
-    """The first SIGINT, SIGTERM or SIGHUP asks the job to end; the second ends it at once."""
+    """End the job in the block cleanly at the first SIGINT, SIGTERM or SIGHUP, and at once at the second."""
 
     def heard(number: int, _: FrameType | None) -> None:
         if progress.signal:
             raise KeyboardInterrupt
         progress.signal = number
-        talk.print(Text("stopping: verdicts so far are kept; interrupt again to stop at once"))
+        talk.say("stopping: verdicts so far are kept; interrupt again to stop at once")
 
     before = {number: signal.signal(number, heard) for number in heeded_of(STOPPING)}
     try:

@@ -3,9 +3,7 @@
 import sys
 from typing import Annotated
 
-import typer
-
-from pathway_local.cli.command_help import Command, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import Run
 from pathway_local.cli.terminal import need_consent, talk
 from pathway_local.errors import UsageError
@@ -25,14 +23,10 @@ OUT_OF_REACH = (
     "what the disk keeps of blocks that it has freed: only an encrypted disk protects that",
 )
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-EXAMPLES = """\
-pathway-local purge my.run --text
-pathway-local purge my.run --all --yes"""
+app = App()
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
+@app.with_examples("pathway-local purge my.run --text", "pathway-local purge my.run --all --yes")
 def purge(
     run: Run,
     text: Annotated[bool, option("", "Remove what raters wrote; scores stay.", "", "--text")] = False,
@@ -52,15 +46,15 @@ def purge(
         question = f"Remove {named} from {run}? This can't be undone."
         need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
     for name, count in remove(run, what, sys.argv).items():
-        talk.print(f"removed: {count} {name}")
+        talk.say(f"removed: {count} {name}")
     if everything:
-        talk.print("the run keeps:")
+        talk.say("the run keeps:")
         for kept in STAYS:
-            talk.print(f"  {kept}")
-    talk.print("remove these yourself, they are out of reach:")
+            talk.say(f"  {kept}")
+    talk.say("remove these yourself, they are out of reach:")
     for place in OUT_OF_REACH:
-        talk.print(f"  {place}")
+        talk.say(f"  {place}")
     if files:
-        talk.print(f"  exported from this run: {', '.join(files)}")
+        talk.say(f"  exported from this run: {', '.join(files)}")
     for part in left_parts(run.absolute().parent):
-        talk.print(f"  half-written by a command that was killed or is still writing: {part}")
+        talk.say(f"  half-written by a command that was killed or is still writing: {part}")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pathway_local.adopt.adoption import adopt as adopt_prompt
-from pathway_local.cli.command_help import Command, Group, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import Force, Models
 from pathway_local.cli.terminal import check_new, data, notice, print_json, table
 from pathway_local.errors import RubricError, UsageError, WeightsMissing
@@ -22,26 +22,8 @@ from pathway_local.rubrics.output_format import layout_text
 from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, read_prompt
 from pathway_local.system.output_file import output_file
 
-LIST = """\
-pathway-local rubrics list
-pathway-local rubrics list | grep follow-up"""
-SHOW = """\
-pathway-local rubrics show pathway-answer
-pathway-local rubrics show groundedness --schema"""
-ADOPT = """\
-pathway-local rubrics adopt my-prompt.txt
-pathway-local rubrics adopt my-prompt.txt -o my-rubric.prompty"""
-CHECK = """\
-pathway-local rubrics check pathway-answer --judge demo
-pathway-local rubrics check ./my-rubric.prompty --grammar"""
-
-app = typer.Typer(
-    cls=Group,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-    help="List, show, adopt and check rubrics.",
-    epilog="pathway-local rubrics list\npathway-local rubrics show pathway-answer",
+app = App(
+    "List, show, adopt and check rubrics.", "pathway-local rubrics list", "pathway-local rubrics show pathway-answer"
 )
 
 Name = Annotated[str, typer.Argument(metavar="RUBRIC", help="A rubric's name, or a rubric file.")]
@@ -51,7 +33,7 @@ References = Annotated[
 Schema = Annotated[bool, option("", "Print only the JSON Schema of its output.", "", "--schema")]
 
 
-@app.command(name="list", cls=Command, epilog=LIST)
+@app.with_examples("pathway-local rubrics list", "pathway-local rubrics list | grep follow-up", name="list")
 def list_rubrics() -> None:
     """List the built-in rubrics."""
     rubrics = [load_rubric(name) for name in builtin_names()]
@@ -59,14 +41,14 @@ def list_rubrics() -> None:
     data.print(table("", ["rubric", "inputs", "scores", "what it judges"], rows, left=4))
 
 
-@app.command(cls=Command, epilog=SHOW)
+@app.with_examples("pathway-local rubrics show pathway-answer", "pathway-local rubrics show groundedness --schema")
 def show(name: Name, as_schema: Schema = False, references: References = False) -> None:
     """Show a rubric's inputs, scores, output format and text."""
     rubric = load_rubric(name, references=references)
     if as_schema:
         print_json(rubric.format.schema())
         return
-    data.print(f"{rubric.name}: {rubric.description}", style="bold")
+    data.say(f"{rubric.name}: {rubric.description}", "bold")
     _show_inputs(rubric)
     _show_scores(rubric)
     print_text("Output", layout_text(rubric.format.outputs))
@@ -76,7 +58,9 @@ def show(name: Name, as_schema: Schema = False, references: References = False) 
         print_text(f"{turn.role} turn", turn.template)
 
 
-@app.command(cls=Command, epilog=ADOPT)
+@app.with_examples(
+    "pathway-local rubrics adopt my-prompt.txt", "pathway-local rubrics adopt my-prompt.txt -o my-rubric.prompty"
+)
 def adopt(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A prompt: .prompty, .txt, .md or any other text.")],
     out: Annotated[Path | None, option("FILE", "The rubric file to write.", "", "--output", "-o")] = None,
@@ -111,7 +95,10 @@ def adopt(
         notice(f"the file's own declarations make it an invalid rubric: {error}. {error.hint}")
 
 
-@app.command(cls=Command, epilog=CHECK)
+@app.with_examples(
+    "pathway-local rubrics check pathway-answer --judge demo",
+    "pathway-local rubrics check ./my-rubric.prompty --grammar",
+)
 def check(
     name: Name,
     judge: Annotated[str, option("NAME", "Count tokens with this judge's tokenizer.")] = "",
@@ -123,7 +110,7 @@ def check(
     """Check a rubric: its inputs, output format, lengths, an example reply, and how much its prompts share."""
     rubric = load_rubric(name, references=references)
     if grammar:
-        data.print(rubric.format.reply(example_inputs(rubric)).grammar(), soft_wrap=True, end="")
+        data.print(rubric.format.reply(example_inputs(rubric)).form.grammar(), soft_wrap=True, end="")
         return
     if schema:
         print_json(rubric.format.schema())
@@ -162,7 +149,7 @@ def _show_lengths(found: Inspection, judge: str) -> None:
     data.print(table("Output", ["field", "type", "tokens kept free"], rows, left=2))
     lengths = found.lengths
     if lengths is None:
-        data.print(f"reply: up to {found.plan:,} tokens. Give --judge NAME to count the prompt's.")
+        data.say(f"reply: up to {found.plan:,} tokens. Give --judge NAME to count the prompt's.")
         return
     rows = [
         ["the rubric's own text", f"{lengths.own:,}"],
@@ -186,5 +173,5 @@ def _show_scores(rubric: Rubric) -> None:
 def print_text(title: str, text: str) -> None:
     """Print a heading, and a text as it is."""
     if text:
-        data.print(f"\n{title}", style="bold")
-        data.print(text, soft_wrap=True)
+        data.say(f"\n{title}", "bold")
+        data.say(text)

@@ -5,26 +5,23 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, Command, option
+from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, App, option
 from pathway_local.cli.options import CasesOption, Force, IdColumn, KeyFile, Map, RubricIfSeveral, RunToBe
 from pathway_local.cli.private_reading import read_privately
-from pathway_local.cli.terminal import notice, pairs, talk
+from pathway_local.cli.terminal import columns_by_input, notice, talk
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.sampling import SamplePlan
 from pathway_local.ratings.sampling import sample as draw_sample
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-EXAMPLES = """\
-pathway-local sample my.run --cases examples/pathway-answer.csv \\
-    --n 8 --seed 7 --out rate.xlsx
-pathway-local sample new.run --rubric pathway-answer --rater Ann --rater Ben \\
-    --cases examples/pathway-answer.csv --n 8 --seed 7 --out rate-two.xlsx"""
+app = App()
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
+@app.with_examples(
+    "pathway-local sample my.run --cases examples/pathway-answer.csv \\",
+    "    --n 8 --seed 7 --out rate.xlsx",
+    "pathway-local sample new.run --rubric pathway-answer --rater Ann --rater Ben \\",
+    "    --cases examples/pathway-answer.csv --n 8 --seed 7 --out rate-two.xlsx",
+)
 def sample(
     run: RunToBe,
     cases: CasesOption,
@@ -33,7 +30,7 @@ def sample(
     seed: Annotated[int, option("N", "The same seed draws the same cases; a larger --n adds to them.", CASES, min=0)],
     strata: Annotated[str, option("COLUMN", "Draw from each value of this column by its share.", CASES)] = "",
     rater: Annotated[
-        list[str], option("NAME", "Evaluator who gets a sheet in an order of their own; repeat for more.", RATERS)
+        list[str], option("NAME", "Evaluator who gets a separate sheet, shuffled anew; repeat for more.", RATERS)
     ] = [],  # noqa: B006
     rubric: RubricIfSeveral = None,
     id_column: IdColumn = None,
@@ -46,7 +43,7 @@ def sample(
     The run stores each case's chance of being drawn, so that the labels can represent all cases.
     """
     read_privately(cases, run)
-    given = Given(run, cases, rubric, id_column, pairs(mapping, "--map"), pseudonyms)
+    given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms)
     found = draw_sample(SamplePlan(given, n, seed, out, strata, rater), sys.argv, force=force)
     if found.left_out:
         notice(f"{found.left_out} rows can't be judged, so they were not drawn")
@@ -57,9 +54,9 @@ def sample(
     if found.cut:
         notice(f"{found.cut} texts are longer than a cell can hold and end with [cut]")
     within = f" within {found.strata} values of {strata}" if strata else ""
-    talk.print(f"written: {out}, {found.in_sheet} of {found.cases} cases drawn at random{within}")
+    talk.say(f"written: {out}, {found.in_sheet} of {found.cases} cases drawn at random{within}")
     if len(rater) > 1:
-        talk.print("Give each evaluator a separate copy: ratings are independent only if nobody sees another's scores.")
+        talk.say("Give each evaluator a separate copy: ratings are independent only if nobody sees another's scores.")
     talk.print(
         f"To import the filled sheet: {shlex.join(['pathway-local', 'import', str(run), str(out)])} --kind human"
     )

@@ -2,9 +2,7 @@
 
 from typing import Annotated
 
-import typer
-
-from pathway_local.cli.command_help import Command, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.figures import draw, tell_empty
 from pathway_local.cli.options import AsJson, MinGroup, Run
 from pathway_local.cli.terminal import MIN_GROUP, notice, print_json, talk
@@ -13,14 +11,10 @@ from pathway_local.results.views.summary import group_remarks, summary_view
 from pathway_local.results.views.view import hidden_groups
 from pathway_local.runs.run_file import RunFile
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-EXAMPLES = """\
-pathway-local summary my.run
-pathway-local summary my.run --by chatbot --min-group 5"""
+app = App()
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
+@app.with_examples("pathway-local summary my.run", "pathway-local summary my.run --by chatbot --min-group 5")
 def summary(
     run: Run,
     by: Annotated[str, option("COLUMN", "One row for each value of this column of the run.")] = "",
@@ -42,8 +36,8 @@ def summary(
 
 
 def show(found: Summary) -> None:
-    """Print a table of the scores, the levels' names, and what there is to be careful about."""
+    """Print a table of the scores, the levels' names, and warnings."""
     if found.groups:
         draw(summary_view(found))
     elif not found.hidden:
-        talk.print("the run holds no outcomes yet")
+        talk.say("the run holds no outcomes yet")

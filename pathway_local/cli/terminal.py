@@ -1,13 +1,17 @@
-"""What commands print: errors and notices on stderr, data on stdout."""
+"""Prints what commands have to say: errors and notes on stderr, data on stdout."""
 
 import json
 import math
 import os
+import re
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from io import TextIOBase
 from pathlib import Path
+from textwrap import wrap
 from typing import TextIO, cast
 
 import typer
@@ -16,12 +20,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pathway_local import __version__
 from pathway_local.errors import PathwayError, UsageError
 from pathway_local.system.output_file import check_output
 
 PIPE_WIDTH = 120
 INTERRUPTED = 130
 """Exit code of a command that a signal ended."""
+
+FAULT = 70
+"""Exit code of a bug, EX_SOFTWARE of sysexits.h."""
+
+_FRAMES = 3
+# Commands in messages: in backquotes, or at the end after a colon.
+_COMMAND = re.compile(r"`[^`\n]*`|(?:^|(?<=[:→] ))(?:pathway-local|chmod|jq|nvidia-modprobe|rm|unset|--map) .*$")
 
 MIN_GROUP = 10
 """Tables leave out groups of fewer cases: the figures of a few may reveal what one of them got."""
@@ -66,21 +78,63 @@ class _Stderr(TextIOBase):
             self._stream.flush()
 
 
+class Screen(Console):
+    """Prints lines and tables to one of the two streams."""
+
+    def say(self, said: str, style: str = "", *, label: str = "", indent: int = 0) -> None:
+        """Print a text behind its label, which has the style if there is one.
+
+        On a terminal it is broken at blanks, but never inside a command: one that we broke could not be pasted, while
+        one that the terminal breaks can. Elsewhere its lines stay as they are.
+        """
+        lines, margin = (label + said).split("\n"), " " * indent
+        if self.is_terminal:
+            lines = [part for line in lines for part in self._broken(line, max(self.width - indent, 20))]
+        text = Text(margin + f"\n{margin}".join(lines))
+        text.stylize(style, indent, indent + len(label) if label else None)
+        self.print(text, soft_wrap=True)
+
+    def _broken(self, line: str, width: int) -> list[str]:
+        # A blank inside a command becomes one at which `wrap` does not break.
+        line = _COMMAND.sub(lambda found: found[0].replace(" ", "\xa0"), line)
+        parts = wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
+        return [part.replace("\xa0", " ") for part in parts]
+
+
 # No markup and no emoji: a file's name can look like either.
-talk = Console(file=cast(TextIO, _Stderr()), markup=False, emoji=False, highlight=False, soft_wrap=True)
-data = Console(markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+talk = Screen(file=cast(TextIO, _Stderr()), markup=False, emoji=False, highlight=False, soft_wrap=True)
+data = Screen(markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def complain(error: PathwayError) -> None:
     """Print what is wrong in one line, and what to do in another."""
-    talk.print(Text.assemble(("error: ", "bold red"), str(error)))
+    talk.say(str(error), "bold red", label="error: ")
     if error.hint:
-        talk.print(Text(f"       {error.hint}"))
+        talk.say(error.hint, indent=7)
 
 
 def notice(message: str) -> None:
     """Print one line that the user should see."""
-    talk.print(Text(f"note: {message}"))
+    talk.say(f"note: {message}")
+
+
+def tell_fault(error: BaseException) -> None:
+    """Print one line for the user, and the innermost places in the code for the developer."""
+    talk.say(f"fault: pathway-local {__version__} failed ({type(error).__name__})", "bold red")
+    for frame in traceback.extract_tb(error.__traceback__)[-_FRAMES:]:
+        talk.say(f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}", indent=7)
+    talk.say("What was judged is stored. Please report these lines: they hold no case text.", indent=7)
+
+
+def keep_texts_out_of_tracebacks() -> None:
+    """Report uncaught exceptions, in threads too, without their messages."""
+    sys.excepthook = lambda kind, error, trace: tell_fault(error)
+    threading.excepthook = sys.unraisablehook = _tell_of
+
+
+def _tell_of(given: "threading.ExceptHookArgs | sys.UnraisableHookArgs") -> None:
+    if given.exc_value:
+        tell_fault(given.exc_value)
 
 
 def print_json(value: object) -> None:
@@ -88,8 +142,8 @@ def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> Table:
-    """A table whose first `left` columns are words and whose others are numbers."""
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> Table:
+    """Return a table whose first `left` columns are words and whose others are numbers."""
     heading = Text(title) if title else None
     made = Table(
         title=heading, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False
@@ -102,12 +156,12 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
     return made
 
 
-def pairs(given: Sequence[str], option: str) -> Mapping[str, str]:
-    """NAME=VALUE options as a mapping. Raises UsageError."""
+def columns_by_input(given: Sequence[str]) -> Mapping[str, str]:
+    """Read what the user gave for --map. Raises UsageError."""
     split = [item.partition("=") for item in given]
     for name, sign, value in split:
         if not (name and sign and value):
-            raise UsageError(f"{option} {name}{sign}{value} is not INPUT=COLUMN", f"Such as {option} question=Query.")
+            raise UsageError(f"--map {name}{sign}{value} is not INPUT=COLUMN", "Such as --map question=Query.")
     return {name: value for name, _, value in split}
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from pydantic import JsonValue
 
+from pathway_local.engines.remedies import Remedies
 from pathway_local.errors import EngineMissing
 from pathway_local.judges.engine_settings import GPU_HINT
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -42,17 +43,21 @@ class LoadPlan:
 class EngineKind:
     """One engine; each has a subclass that overrides the methods in which it differs, and one object of it.
 
-    `loader` names, as "module:function", what the engine's own process calls with the configuration and a function
-    that sends a sign of life; it returns a `child.Stepper`. `libraries` are modules without which the engine cannot
-    start, its own first; `install_hint` says how to get them. `packages` are the distributions whose versions a run's
-    manifest records.
+    `loader` names, as "module:name", the class or function that the engine's own process calls with the configuration
+    and a function that sends a sign of life; it returns a `child.Stepper`. `libraries` are modules without which the
+    engine cannot start, its own first; `install_hint` says how to get them. `packages` are the distributions whose
+    versions a run's manifest records; the engine itself is any one of its `builds`, and versions that we tested begin
+    as in `tested`. `remedies` know the words with which the engine fails to load.
     """
 
     name: ClassVar[str]
     loader: ClassVar[str]
     libraries: ClassVar[tuple[str, ...]]
     packages: ClassVar[tuple[str, ...]] = ()
+    builds: ClassVar[tuple[str, ...]] = ()
+    tested: ClassVar[tuple[str, ...]] = ()
     install_hint: ClassVar[str] = ""
+    remedies: ClassVar[Remedies] = {}
 
     def is_installed(self) -> bool:
         """Whether `--engine auto` may choose this engine."""

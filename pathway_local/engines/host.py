@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from pathway_local.engines.engine import EngineKind
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.failures import look_there, start_error
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
@@ -25,29 +24,13 @@ it. Without this limit a broken engine would be restarted twice for each of a mi
 _LEAVE_OUT = "Verdicts so far are stored, those cases as failures: leave them out if this happens again."
 
 
-def start(
-    engine: str,
-    config: EngineConfig,
-    *,
-    seal: Wanted = "auto",
-    hang_limit: float | None = None,
-    notify: Callable[[str], None] = lambda notice: None,
-    stopped: Callable[[], bool] = lambda: False,
-    log: Path | None = None,
-) -> "Host":
-    """Load an engine in a process of its own and return once it is ready. Raises EngineError by cause, Stopped.
-
-    `hang_limit` is in seconds; the default is the engine's own. `notify` gets a line without case text when the engine
-    has died and is restarted. While we wait for the engine, here or for results, we call `stopped` about once a second
-    and raise Stopped if it returns True. `log` receives everything that the engine prints while it loads.
-    """
-    kind = engine_kind(engine)
-    kind.check_weights(config)
-    return Host(kind, config, seal=seal, hang_limit=hang_limit, notify=notify, stopped=stopped, log=log)
-
-
 class Host:
     """An Engine that runs in a child process and outlives the child's death.
+
+    Making one loads the engine. Raises EngineError by cause, Stopped. `hang_limit` is in seconds; the default is the
+    engine's own. `notify` gets a line without case text when the engine has died and is restarted. While we wait for
+    the engine, we call `stopped` about once a second and raise Stopped if it returns True. `log` receives everything
+    that the engine prints while it loads.
 
     If the child dies or hangs, it is restarted and gets back the passes in flight. The child can't say which pass
     killed it, so each death is a strike for every pass in flight then. Passes with two strikes run alone. A pass that
@@ -61,16 +44,17 @@ class Host:
 
     def __init__(
         self,
-        kind: EngineKind,
+        engine: str,
         config: EngineConfig,
         *,
-        seal: Wanted,
-        hang_limit: float | None,
-        notify: Callable[[str], None],
-        stopped: Callable[[], bool],
-        log: Path | None,
+        seal: Wanted = "auto",
+        hang_limit: float | None = None,
+        notify: Callable[[str], None] = lambda notice: None,
+        stopped: Callable[[], bool] = lambda: False,
+        log: Path | None = None,
     ) -> None:
-        self._kind, self._config, self._log = kind, config, log
+        self._kind, self._config, self._log = engine_kind(engine), config, log
+        self._kind.check_weights(config)
         self._seal: Attempt = seal
         self.notify, self.stopped = notify, stopped
         self._waiting: deque[Pass] = deque()
@@ -88,11 +72,11 @@ class Host:
         except EngineUnexplained as error:
             # Only before the first pass: an engine that has run under a filter must not hold cases without one.
             self._start_unfiltered(error)
-        self.hang_limit = hang_limit or kind.hang_limit(self.facts.device)
+        self.hang_limit = hang_limit or self._kind.hang_limit(self.facts.device)
 
     @property
     def pid(self) -> int | None:
-        """The child's process id; None between a death and the next start."""
+        """Return the child's process id; None between a death and the next start."""
         return self._process.pid if self._process else None
 
     def submit(self, item: Pass) -> None:

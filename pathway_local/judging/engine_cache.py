@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from pathway_local.engines.engine import LoadPlan
-from pathway_local.engines.host import Host, start
+from pathway_local.engines.host import Host
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import weights_folder
 from pathway_local.passes import EngineConfig
@@ -28,9 +27,7 @@ class EngineCache:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.free()
 
     @property
@@ -74,7 +71,7 @@ class EngineCache:
         if self._engine and self._engine[0] != wanted:
             self.free()
         if self._engine is None:
-            self._engine = wanted, start(kind, config, seal=seal, notify=notify, stopped=stopped, log=log)
+            self._engine = wanted, Host(kind, config, seal=seal, notify=notify, stopped=stopped, log=log)
         host = self._engine[1]
         host.notify, host.stopped = notify, stopped
         return host

@@ -1,4 +1,4 @@
-"""A scoring job: judges judge the cases of a file under rubrics; the run keeps the outcomes."""
+"""Runs a scoring job: judges judge the cases of a file under rubrics, and the run keeps the outcomes."""
 
 import os
 import platform
@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from pathway_local import __version__
 from pathway_local.case import BadRow, Case
@@ -42,8 +41,8 @@ TEXTS = "texts"
 SHOW_SECONDS = 0.5
 
 
-class Watcher(Protocol):
-    """Shows how a job goes, and may end it early."""
+class Watcher:
+    """Shows how a job goes, and may end it early; this one shows nothing and never does."""
 
     def notice(self, message: str) -> None:
         """Tell the user something."""
@@ -59,30 +58,11 @@ class Watcher(Protocol):
 
     def stopped(self) -> bool:
         """Whether to end early."""
-
-
-class Silent:
-    """A watcher that shows nothing and never stops a job."""
-
-    def notice(self, message: str) -> None:
-        """Show nothing."""
-
-    def begin(self, rater: str, total: int | None) -> None:
-        """Show nothing."""
-
-    def ready(self) -> None:
-        """Show nothing."""
-
-    def watch(self, tally: Tally) -> None:
-        """Show nothing."""
-
-    def stopped(self) -> bool:
-        """Never."""
         return False
 
 
 def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: EngineCache | None = None) -> list[Tally]:
-    """Judge as planned; returns a tally for each engine. Raises PathwayError.
+    """Judge as planned; return a tally for each engine. Raises PathwayError.
 
     Jobs that follow each other share the engine and tokenizers in `loaded`; without it, the job frees its own.
     """
@@ -119,7 +99,7 @@ class _ScoringJob:
     loaded: EngineCache
 
     def judge(self, raters: Sequence[tuple[int, PlannedRater]]) -> list[Tally]:
-        """Judge under these raters, each with its id in the run; returns a tally for each engine."""
+        """Judge under these raters, each with its id in the run; return a tally for each engine."""
         tallies: list[Tally] = []
         status = "failed"
         try:
@@ -241,7 +221,7 @@ def _written(rater: PlannedRater) -> float:
     """Estimate the tokens that the judge writes for a case: a third of its limit, as real judges write."""
     settings, rubric = rater.settings, rater.rubric
     reply = rubric.format.reply(dict.fromkeys(rubric.inputs, ""), settings.detail)
-    return (reply.limit + settings.think) / 3
+    return (reply.form.limit + settings.think) / 3
 
 
 def _refusing_bad_rows(cases: CasesFile) -> Iterator[Case | BadRow]:
@@ -265,7 +245,7 @@ def _open_cases(plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], wa
     for name, column in cases.aliases_used.items():
         watcher.notice(f"column {shown(column)!r} is read as {name}")
     if cases.id_column is None:
-        watcher.notice("cases are known by their row number: give --id COLUMN if rows may move")
+        watcher.notice("cases are identified by row number: give --id COLUMN if rows may move")
     elif cases.id_column != plan.id_column:
         watcher.notice(f"column {shown(cases.id_column)!r} is read as the case's id")
     return cases
@@ -291,12 +271,12 @@ def _check_columns(cases: CasesFile, plan: Plan) -> None:
             )
     if plan.truncate and plan.truncate not in cases.inputs:
         raise UsageError(
-            f"--truncate names {plan.truncate!r}, which is no input", f"There are: {', '.join(cases.inputs)}."
+            f"--truncate names {plan.truncate!r}, which is not an input", f"There are: {', '.join(cases.inputs)}."
         )
 
 
 def _job_facts(plan: Plan, sha256: str, raters: Sequence[PlannedRater]) -> dict[str, Value]:
-    """The manifest: the raters and cases, and the versions and the machine, which can change a score."""
+    """Return the manifest: raters, cases, and the versions and the machine, which can change a score."""
     judges: list[Value] = [
         {"rater": each.name, "rubric": each.rubric.name, "sha256": each.rubric.sha256, "weights": each.settings.weights}
         for each in raters

@@ -98,7 +98,7 @@ class Pool:
         return str(self._passes)
 
     def _passes_of(self, request: Request) -> PassGenerator:
-        """The passes of a request: thinking, the reply, and any that the scores' probabilities still need."""
+        """Yield the passes of a request: thinking, the reply, and any that the scores' probabilities still need."""
         prompt, reply, thinking = request.prompt, request.prompt.reply, request.thinking
         thoughts, tokens, too_long = "", NO_TOKENS, False
         shared, own = prompt.shared, prompt.own + prompt.start
@@ -116,7 +116,7 @@ class Pool:
             if result.finish != "stop":
                 raise ReplyUnfinished("the reply reached the end of the judge's context")
             replay = Replay(self.tokenizer, result.ids)
-            reading = reply.read(replay.text)
+            reading = reply.form.read(replay.text)
             probabilities = yield from self._probabilities(item, result, replay, reading, reply.form)
         except CaseError as error:
             return Completion(request.id, problem=(error.kind, str(error)), tokens=tokens)
@@ -130,15 +130,15 @@ class Pool:
 
     def _reply_pass(self, request: Request, own: tuple[int, ...]) -> Pass:
         reply, stops, shared = request.prompt.reply, self.tokenizer.end_ids, request.prompt.shared
-        room = max(1, min(reply.limit, self.context - len(shared) - len(own)))
+        room = max(1, min(reply.form.limit, self.context - len(shared) - len(own)))
         watched, continues = self._probe.watched(reply.form), request.thinking is not None
-        grammar = reply.grammar(stops)
+        grammar = reply.form.grammar(stops)
         return Pass(self._next_id(), own, grammar, room, request.sampling, stops, watched, shared, continues)
 
     def _probabilities(
         self, item: Pass, result: PassResult, replay: Replay, reading: Reading, form: Form
     ) -> Generator[Pass, PassResult, dict[str, Mapping[int, float]]]:
-        """The probabilities of each score's values, by the score's name. Raises RequestRefused."""
+        """Return the probabilities of each score's values, by the score's name. Raises RequestRefused."""
         noted = tuple(zip((*result.ids, self.tokenizer.eos_id), result.logprobs, strict=False))
         found: dict[str, Mapping[int, float]] = {}
         for slot in form.slots:

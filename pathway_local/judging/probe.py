@@ -1,4 +1,4 @@
-"""The probability of each value of a score, at the score's place in a reply.
+"""Finds the probability of each value of a score, at the score's place in a reply.
 
 While an engine writes a short reply, it also notes these probabilities. After a longer one, a further pass asks for
 one more token at that place.
@@ -65,7 +65,7 @@ class Probe:
         self.watched = lru_cache(FORMS)(self._watched)
 
     def _watched(self, form: Form) -> tuple[int, ...]:
-        """The ids to note while the engine writes a reply; none if it has other fields, since noting takes time."""
+        """Return the ids to note while the engine writes a reply; none if it has other fields, as noting takes time."""
         if not all(isinstance(slot.field, ScoreField) for slot in form.slots):
             return ()
         befores = [(slot, form.before(slot.name)) for slot in form.slots]
@@ -78,7 +78,7 @@ class Probe:
         return tuple(sorted(found)) if len(found) <= MOST_WATCHED else ()
 
     def passes(self, shared: Ids, own: Ids, texts: Texts, next_id: Callable[[], str], noted: Noted = ()) -> Probing:
-        """The distribution over the values of `texts`; each text would follow the ids `shared` and `own`.
+        """Return the distribution over the values of `texts`; each text would follow the ids `shared` and `own`.
 
         Log-probabilities that the reply `noted` there need no pass. Raises RequestRefused.
         """
@@ -106,7 +106,7 @@ class Probe:
     def _asked(
         self, shared: Ids, own: Ids, legal: Ids, next_id: Callable[[], str]
     ) -> Generator[Pass, PassResult, dict[int, float]]:
-        """The log-probabilities of `legal` as the next token. Raises RequestRefused.
+        """Return the log-probabilities of `legal` as the next token. Raises RequestRefused.
 
         These passes have no grammar: a mask changes the probabilities of all legal ids by one factor, so their shares
         in each other's sum are the same without it, for less work.
@@ -132,7 +132,7 @@ class Probe:
         return self._forks[key]
 
     def _left(self, rests: Mapping[int, bytes], token: int) -> dict[int, bytes]:
-        """The values that `token` still allows, each with the rest of its text."""
+        """Return the values that `token` still allows, each with the rest of its text."""
         if token in (self.tokenizer.eos_id, *self.tokenizer.end_ids):
             return {value: rest for value, rest in rests.items() if not rest}
         said = self.tokenizer.bytes_of(token)
@@ -144,14 +144,14 @@ def _rests(texts: Texts) -> dict[int, bytes]:
 
 
 def _noted_at(noted: Noted, path: tuple[int, ...]) -> Mapping[int, float]:
-    """The log-probabilities behind `path`, if the reply took that path."""
+    """Return the log-probabilities noted after `path`, if the reply took that path."""
     if len(noted) <= len(path) or any(token != own for token, (own, _) in zip(path, noted, strict=False)):
         return {}
     return noted[len(path)][1]
 
 
 def _shares(legal: tuple[int, ...], logprobs: Mapping[int, float]) -> dict[int, float]:
-    """The share of each legal id in the sum of their probabilities; 0 for all if that sum is 0."""
+    """Return the share of each legal id in the sum of their probabilities; 0 for all if that sum is 0."""
     known = [logprobs.get(token, -math.inf) for token in legal]
     most = max(known)
     if most == -math.inf:
@@ -163,7 +163,7 @@ def _shares(legal: tuple[int, ...], logprobs: Mapping[int, float]) -> dict[int, 
 
 
 def _either(rests: Mapping[int, bytes], end_ids: Sequence[int]) -> str:
-    """A grammar of exactly these texts; if one is empty, any of the judge's end tokens may end the reply."""
+    """Return a grammar of exactly these texts; if one is empty, any of the judge's end tokens may end the reply."""
     texts = sorted({rest.decode() for rest in rests.values()})
     choices = [literal(text) for text in texts if text]
     if "" not in texts:

@@ -9,7 +9,7 @@ from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict, stora
 
 
 def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, marks: Sequence[str]) -> Outcome:
-    """The verdict of one case from its completions.
+    """Return the verdict of one case from its completions.
 
     With several samples, each score's distribution is the mean of the samples', and its value the likeliest one. The
     other fields come from the first sample with these values. A failed sample fails the case.
@@ -54,7 +54,7 @@ def _agrees(completion: Completion, scores: Mapping[str, Score]) -> bool:
 
 
 def _clean(value: Value, cut: bool) -> Value:
-    """The text without blanks around it, and without the half of a character that a budget may leave at its end."""
+    """Strip blanks, and the half of a character that a budget may leave at the end of a text."""
     if isinstance(value, list):
         return [_clean(item, cut) for item in value]
     if not isinstance(value, str):

@@ -10,7 +10,7 @@ from jinja2 import TemplateSyntaxError
 
 from pathway_local.errors import RubricError
 from pathway_local.prompty.model_block import ModelBlock, read_model
-from pathway_local.prompty.turn import Syntax, Turn, joined, labelled, placed_turn
+from pathway_local.prompty.turn import Syntax, Turn, jinja_turn, joined, labelled, placed_turn
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.yaml_places import Places
 
@@ -175,19 +175,12 @@ def _turns(body: str, where: str, first_line: int, template: Template, names: Se
 
 
 def _jinja_turn(role: str, text: str, where: str, line: int) -> Turn:
-    turn = Turn(role, text.strip())
     line += text[: len(text) - len(text.lstrip())].count("\n")
     try:
-        flaw, at = turn.flaw()
+        return jinja_turn(role, text)
     except TemplateSyntaxError as error:
-        raise RubricError(
-            f"{where} line {line + error.lineno - 1}: {error.message}",
-            "Fix the Jinja syntax, or let `pathway-local rubrics adopt` find out how the prompt marks its inputs.",
-        ) from None
-    if flaw:
-        hint = "Insert inputs as {{ name }}, and choose with {% if name %}."
-        raise RubricError(f"{where} line {line + at - 1}: {flaw}", hint)
-    return turn
+        hint = "Insert inputs as {{ name }}, choose with {% if name %}; docs/rubrics.md shows other marks of inputs."
+        raise RubricError(f"{where} line {line + error.lineno - 1}: {error.message}", hint) from None
 
 
 def _check_front(front: Mapping[str, object], matter: str, places: Places) -> None:

@@ -1,19 +1,24 @@
 """The run, rubric and cases file of a command that hands out cases to people or to a hosted judge."""
 
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Self
 
+from pathway_local import __version__
 from pathway_local.case import Case
-from pathway_local.errors import CaseError, UsageError
+from pathway_local.errors import CaseError, CasesError, UsageError
 from pathway_local.rubrics.rubric import Rubric, load_rubric
+from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
+from pathway_local.system.output_file import output_file
+from pathway_local.verdict import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,30 @@ class CasesGiven:
         self._run.add_rubric(self.rubric.name, self.rubric.text)
         remember(self._run, self.file, self._given.mapping)
         return self._run
+
+    @contextmanager
+    def handing_out(
+        self, run: RunFile, out: Path, command: Sequence[str], facts: Mapping[str, Value], *, force: bool
+    ) -> Iterator[tuple[BinaryIO, int, dict[str, int]]]:
+        """Yield the file `out` to write to, a new job's id, and the counts with which the block ends the job.
+
+        The file gets its name last: a file with ids that the run does not know would be useless.
+        """
+        with output_file(out, force=force) as file, run.together():
+            cases: dict[str, Value] = {"file": self.file.path.name, "sha256": self.file.sha256()}
+            job = run.jobs.begin(command, {"pathway_local": __version__, **facts, "cases": cases})
+            counts: dict[str, int] = {}
+            yield file, job, counts
+            file.seek(0)
+            written = hashlib.sha256()
+            for part in iter(lambda: file.read(2**20), b""):
+                written.update(part)
+            run.jobs.learn(job, {WRITTEN: {"file": out.name, "sha256": written.hexdigest()}})
+            run.jobs.end(job, "done", counts)
+
+    def changed(self) -> CasesError:
+        """The error for a file that differs between two readings."""
+        return CasesError(f"{self.file.path.name} changed while it was being read", "Run the command again.")
 
     def _rubric(self) -> Rubric:
         name = self._given.rubric

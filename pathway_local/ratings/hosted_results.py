@@ -49,9 +49,8 @@ def _openai(row: Row, custom_id: str, response: dict[str, Any]) -> HostedResult:
     if error or status not in (200, None) or not body:
         details = _object(error, "error") or error
         code = _word(details, "code") or _word(details, "type") or "no reply"
-        return HostedResult(
-            custom_id, service, model, failure=Failure("hosted-error", f"status {_status(status)}: {code}")
-        )
+        shown = status if isinstance(status, int) else 0
+        return HostedResult(custom_id, service, model, failure=Failure("hosted-error", f"status {shown}: {code}"))
     text, ending, refusal = _response_text(body) if "output" in body else _chat_text(body)
     if refusal or ending in REFUSED:
         return HostedResult(custom_id, service, model, failure=Failure("refused", "the hosted judge refused"))
@@ -136,10 +135,6 @@ def _word(value: dict[str, Any], key: str) -> str:
 def _count(value: dict[str, Any], key: str) -> int:
     found = value.get(key)
     return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**53 else 0
-
-
-def _status(value: object) -> int:
-    return value if isinstance(value, int) else 0
 
 
 def _joined(content: object, kind: str) -> str:

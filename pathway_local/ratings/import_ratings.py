@@ -98,7 +98,7 @@ def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> I
     ratings = reading.ratings()
     known = KnownCases(run, reading.rubric.name, file.pseudonyms)
     if not known and not reading.handouts:
-        raise UsageError(f"{run.path.name} has no cases yet", "Judge them, or draw a sample of them, first.")
+        raise UsageError(f"{run.path.name} has no cases yet", "Judge or sample them first.")
     matched = _match(ratings, known, reading.handouts, reading.problems)
     raters = _raters(ratings, file, reading.rubric)
     new = _new_ones(matched, _stored(run, raters), reading.problems)
@@ -149,20 +149,17 @@ def _case_of(rating: Rating, known: KnownCases, handouts: Mapping[str, Handout])
 def _raters(ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> list[Rater]:
     judges: dict[str, set[tuple[str, str]]] = {}
     for rating in ratings:
-        judges.setdefault(rating.rater, set()).add(rating.judge)
-    return [_rater(name, file, rubric, seen) for name, seen in judges.items()]
-
-
-def _rater(name: str, file: RatingsFile, rubric: Rubric, judges: Iterable[tuple[str, str]]) -> Rater:
-    models = {judge for judge in judges if judge[1]}
-    if len(models) > 1:
-        shown_models = ", ".join(sorted(model for _, model in models))
-        raise UsageError(
-            f"{file.path.name} holds replies of several models: {shown_models}", "Split the file by model."
-        )
-    service, model = next(iter(models), ("", ""))
-    hosted: dict[str, Value] = {"service": service, "model": model} if file.kind == "hosted" else {}
-    return Rater(name, file.kind, rubric.name, {"rubric": rubric.sha256, **hosted})
+        own = judges.setdefault(rating.rater, set())
+        own |= {rating.judge} if rating.judge[1] else set()
+    found = []
+    for name, models in judges.items():
+        if len(models) > 1:
+            several = ", ".join(sorted(model for _, model in models))
+            raise UsageError(f"{file.path.name} holds replies of several models: {several}", "Split the file by model.")
+        service, model = next(iter(models), ("", ""))
+        hosted: dict[str, Value] = {"service": service, "model": model} if file.kind == "hosted" else {}
+        found.append(Rater(name, file.kind, rubric.name, {"rubric": rubric.sha256, **hosted}))
+    return found
 
 
 def _stored(run: RunFile, raters: Sequence[Rater]) -> dict[tuple[str, str], tuple[str, Outcome]]:

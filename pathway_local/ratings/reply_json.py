@@ -158,7 +158,7 @@ def _value(field: AnyField, value: Any) -> tuple[Value, str]:
 def _kept(value: Value) -> Value:
     """The value if a run can store it. Raises ReplyError."""
     if is_nested_deep(value):
-        raise ReplyError("it is nested too deep")
+        raise ReplyError("it is nested too deeply")
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:
@@ -193,11 +193,11 @@ def _salvage(text: str, slots: list[Slot], reading: LooseReading, unfinished: bo
         # "score": 1 at a cut may be the start of 10: a number that ends a cut-off reply does not count.
         cut = unfinished and len(found) == 1 and not text[found[0].end() :].strip()
         if isinstance(slot.field, ScoreField) and len(found) == 1 and not cut:
-            reading.take(slot, partial(_salvaged, slot.field, found[0].group(2)))
+            reading.take(slot, partial(_score_alone, slot.field, found[0].group(2)))
         else:
             reading.mark(f"missing:{slot.name}")
     reading.rest.append(text)
 
 
-def _salvaged(field: ScoreField, number: str) -> tuple[Value, str]:
+def _score_alone(field: ScoreField, number: str) -> tuple[Value, str]:
     return read_score(number, field)[0], ""

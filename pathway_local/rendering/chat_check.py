@@ -36,14 +36,14 @@ def chat_checks(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Ite
 
 
 def off_switches(spec: JudgeSpec) -> Switches:
-    """The chat template's switches that keep the judge from thinking."""
+    """Return the chat template's switches that keep the judge from thinking."""
     return spec.thinking.off_by if spec.thinking else {}
 
 
 def rendered(
     tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switches: Switches, *, reply: bool = True
 ) -> str:
-    """The text of these turns (role, words); with `reply`, also the opening of a reply. Raises EngineError."""
+    """Return the text of these turns (role, words); with `reply`, also the opening of a reply. Raises EngineError."""
     return tokenizer.chat([{"role": role, "content": words} for role, words in turns], switches, reply=reply)
 
 
@@ -102,7 +102,7 @@ def _edit(spec: JudgeSpec, key: str) -> str:
 
 
 def _refusal(tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switches: Switches) -> str:
-    """Why the judge can't take these turns; empty if it can."""
+    """Return why the judge can't take these turns; empty if it can."""
     try:
         text = rendered(tokenizer, turns, switches)
     except EngineError as error:
@@ -134,7 +134,7 @@ def _thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
 
 
 def _thinking_problem(spec: JudgeSpec, tokenizer: JudgeTokenizer, off: str, on: str) -> tuple[str, str] | None:
-    """The switch's problem and its fix; `off` and `on` are the text behind the user's words with each setting."""
+    """Return the switch's problem and its fix; `off` and `on` follow the user's words with each setting."""
     how = spec.thinking
     assert how is not None
     opening = how.start.strip() or _opening(how.end)
@@ -153,7 +153,7 @@ def _thinking_problem(spec: JudgeSpec, tokenizer: JudgeTokenizer, off: str, on: 
 
 
 def _opening(end: str) -> str:
-    """The tag that opens a span that `end` closes; empty if `end` is no closing tag."""
+    """Return the tag that opens a span that `end` closes; empty if `end` is no closing tag."""
     for closing, opening in (("</", "<"), ("[/", "[")):
         if end.startswith(closing):
             return opening + end.removeprefix(closing)
@@ -165,7 +165,7 @@ def _open(tail: str, opening: str, end: str) -> bool:
 
 
 def _tail(spec: JudgeSpec, tokenizer: JudgeTokenizer, switches: Switches) -> str:
-    """The text between the user's words and the reply."""
+    """Return the text between the user's words and the reply."""
     return rendered(tokenizer, _turns(spec), switches).rpartition(USER)[2]
 
 
@@ -186,7 +186,7 @@ def _end_of_turn(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
 
 
 def _behind_an_answer(tokenizer: JudgeTokenizer) -> Iterator[tuple[int, ...]]:
-    """The ids behind a reply at the end of a conversation, and behind a reply before another user turn."""
+    """Yield the ids behind a reply at the end of a conversation, and behind a reply before another user turn."""
     said = [("user", USER), ("assistant", ANSWER)]
     for turns in (said, [*said, ("user", NEXT)]):
         try:

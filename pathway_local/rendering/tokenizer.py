@@ -51,7 +51,7 @@ class JudgeTokenizer:
         self.end_ids = self._end_ids(folder, end_of_turn)
 
     def chat(self, messages: Sequence[Mapping[str, str]], switches: Mapping[str, object], *, reply: bool = True) -> str:
-        """The prompt text of a conversation; with `reply`, also the opening of the judge's turn. Raises EngineError."""
+        """Return the text of a conversation; with `reply`, also the opening of the judge's turn. Raises EngineError."""
         if not self.tokenizer.chat_template:
             guess = default_template(self.tokenizer.get_vocab()).name
             raise EngineError(
@@ -69,7 +69,7 @@ class JudgeTokenizer:
         return str(rendered)
 
     def id_of(self, token: str) -> int:
-        """The id of a special or added token. Raises EngineError."""
+        """Return the id of a special or added token. Raises EngineError."""
         found = self.tokenizer.convert_tokens_to_ids(token)
         if not isinstance(found, int) or found == self.tokenizer.unk_token_id:
             raise EngineError(
@@ -78,17 +78,17 @@ class JudgeTokenizer:
         return found
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """The ids of our own text, in which special tokens count."""
+        """Return the ids of our own text, in which special tokens count."""
         return tuple(self._ours.encode(text, add_special_tokens=False).ids)
 
     def encode_cases(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """The ids of texts of cases: nothing in them becomes a special or added token."""
+        """Return the ids of texts of cases: nothing in them becomes a special or added token."""
         # Tokenizers refuse lone surrogates. All texts go in one batch, which the library spreads over the cores.
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         return [tuple(encoded.ids) for encoded in self._theirs.encode_batch_fast(clean, add_special_tokens=False)]
 
     def beginning(self, text: str, tokens: int) -> str:
-        """A beginning of a case's text with more than this many tokens; the whole text if it may have fewer.
+        """Return a beginning of a case's text with more than this many tokens; the whole text if it may have fewer.
 
         Encoding ten million characters would take a gigabyte, and no judge has the context for them. So the tokens of a
         text that can hardly fit are counted piece by piece. Cutting a text can add a few tokens, so it counts as too
@@ -117,20 +117,20 @@ class JudgeTokenizer:
         return cache(lambda token: bytes(self.grammar_tokenizer.decode_bytes([token])))
 
     def pieces(self, ids: Sequence[int]) -> list[bytes]:
-        """The bytes of each of these tokens."""
+        """Return the bytes of each of these tokens."""
         return list(map(self.bytes_of, ids))
 
     def matcher(self, grammar: str) -> llguidance.LLMatcher:
-        """A matcher that follows ids through a Lark grammar; if it does not compile, `get_error` says why."""
+        """Return a matcher that follows ids through a Lark grammar; if it does not compile, `get_error` says why."""
         return llguidance.LLMatcher(self.grammar_tokenizer, llguidance.grammar_from("lark", grammar))
 
     def legal_ids(self, matcher: llguidance.LLMatcher) -> tuple[int, ...]:
-        """The ids that a grammar allows next."""
+        """Return the ids that a grammar allows next."""
         bits = np.unpackbits(self._mask(matcher).view(np.uint8), bitorder="little")
         return tuple(np.flatnonzero(bits[: self.grammar_tokenizer.vocab_size]).tolist())
 
     def lets_through(self, matcher: llguidance.LLMatcher, token: int) -> bool:
-        """Whether a grammar allows this id next."""
+        """Return whether a grammar allows this id next."""
         return bool(self._mask(matcher).view(np.uint8)[0, token // 8] >> token % 8 & 1)
 
     def _mask(self, matcher: llguidance.LLMatcher) -> NDArray[np.int32]:
@@ -154,12 +154,12 @@ class JudgeTokenizer:
 
 
 def _declared(path: Path) -> Mapping[str, object]:
-    """The content of a JSON file of the judge; empty if the file is missing."""
+    """Return the content of a JSON file of the judge; empty if the file is missing."""
     return read_json(path) if path.is_file() else {}
 
 
 def _without_added_tokens(tokenizer: Tokenizer) -> Tokenizer:
-    """A twin of the tokenizer without added tokens, for texts of cases; plain text gets the same ids from both.
+    """Return a twin of the tokenizer without added tokens, for texts of cases. Plain text gets the same ids from both.
 
     The library's own `encode_special_tokens` is not enough: an added token such as </think> that is not marked as
     special would still become its id, and a case could end a judge's thinking.

@@ -1,4 +1,4 @@
-"""How far a run's raters agree: each pair of them, sets of them, and judges held against people."""
+"""Agreement of a run's raters: in pairs, in sets, and of judges with people."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,8 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from pathway_local.rater import Kind
-from pathway_local.results.against_people import AgainstPeople, against_people
-from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.against_people import AgainstPeople, AgreementPlan, against_people
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, ratings_matrices, why_no_levels
 from pathway_local.rubrics.rubric import Rubric
@@ -51,7 +50,7 @@ class ScoreAgreement:
     levels: tuple[int, ...]
     special: tuple[int, ...]
     cases: int
-    cluster: str
+    plan: AgreementPlan
     raters: tuple[MatrixRater, ...]
     pairs: tuple[Pair, ...]
     sets: tuple[Set, ...]
@@ -71,7 +70,7 @@ class ScoreAgreement:
             for name, estimate in pair.agreement.figures.items():
                 yield FigureRow("pairs", name, estimate, *names, facts=facts)
             if pair.special:
-                for name, estimate in (("exact", pair.special.exact), ("kappa", pair.special.kappa)):
+                for name, estimate in pair.special.figures.items():
                     yield FigureRow("special", name, estimate, *names, facts=facts)
         for each in self.sets:
             facts = {"cases": each.found.shared, "raters": each.found.raters, "complete": each.found.complete}
@@ -88,8 +87,18 @@ class ScoreAgreement:
             "levels": list(self.levels),
             "special": list(self.special),
             "cases": self.cases,
-            "cluster_by": self.cluster or None,
-            "raters": [_rater_json(rater, self.coverage(rater)) for rater in self.raters],
+            "cluster_by": self.plan.cluster or None,
+            "raters": [
+                {
+                    "name": rater.name,
+                    "kind": rater.kind,
+                    "scored": rater.verdicts,
+                    "coverage": self.coverage(rater),
+                    "failures": rater.failures,
+                    "other_texts": rater.other_texts,
+                }
+                for rater in self.raters
+            ],
             "figures": [row.as_json() for row in self.rows()],
             "confusion": [_table_json(pair) for pair in self.pairs],
             "notices": list(self.notices),
@@ -122,7 +131,7 @@ def _score(matrix: RatingsMatrix, members: Mapping[str, set[str]], plan: Agreeme
         levels=matrix.levels,
         special=matrix.special,
         cases=len(matrix.case_ids),
-        cluster=plan.cluster,
+        plan=plan,
         raters=tuple(matrix.raters[place] for place in chosen),
         pairs=tuple(pairs),
         sets=tuple(_sets(matrix, compared, pairs, clusters)),
@@ -199,17 +208,6 @@ def _without_levels(figures: Mapping[str, Estimate], why: str) -> dict[str, Esti
     }
 
 
-def _rater_json(rater: MatrixRater, coverage: float) -> dict[str, Value]:
-    return {
-        "name": rater.name,
-        "kind": rater.kind,
-        "scored": rater.verdicts,
-        "coverage": coverage,
-        "failures": rater.failures,
-        "other_texts": rater.other_texts,
-    }
-
-
 def _table_json(pair: Pair) -> dict[str, Value]:
     table = pair.agreement.table
     names: dict[str, Value] = {"first": pair.first.name, "second": pair.second.name}
@@ -217,6 +215,5 @@ def _table_json(pair: Pair) -> dict[str, Value]:
         return names | {"counts": None, "reason": str(table)}
     counts: dict[str, Value] = {"counts": np.asarray(table).tolist()}
     if pair.special:
-        four = ("both", "first_only", "second_only", "neither")
-        counts["special"] = {name: getattr(pair.special, name) for name in four}
+        counts["special"] = dict(pair.special.counts)
     return names | counts

@@ -1,4 +1,4 @@
-"""Where raters disagree: each case's scores side by side, the pattern they make, and the cases to look at first."""
+"""Disagreement of raters: each case's scores side by side, their pattern, and the cases to look at first."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -6,12 +6,13 @@ from pathlib import Path
 from pathway_local.case import BAD_ROW, BadRow, Case, fingerprint
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.results.export_columns import (
+    CASE_COLUMNS,
+    END_COLUMNS,
     RubricColumns,
-    case_cells,
-    case_columns,
+    cells_in,
     columns_by_rubric,
-    end_columns,
     metadata_columns,
+    names,
 )
 from pathway_local.runs.audit import AuditTrail, file_facts, note
 from pathway_local.runs.jobs import recorded
@@ -19,8 +20,7 @@ from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.sheet_copy import add_columns
-from pathway_local.sheets.tables import write_table
+from pathway_local.sheets.tables import add_columns, write_table
 from pathway_local.verdict import Failure, Value
 
 EXPORT = "export"
@@ -37,9 +37,9 @@ def export(run: RunFile, target: Path, *, force: bool) -> list[str]:
 
     def row(record: Record) -> dict[str, Value]:
         kept: dict[str, Value] = {column: record.metadata.get(name, "") for name, column in metadata.items()}
-        return case_cells(record) | kept | columns[record.rubric].cells(record)
+        return cells_in(CASE_COLUMNS, record) | kept | columns[record.rubric].cells(record)
 
-    every = [*case_columns(), *metadata.values(), *fields, *end_columns()]
+    every = [*names(CASE_COLUMNS), *metadata.values(), *fields, *names(END_COLUMNS)]
     return _remarks(write_table(target, every, map(row, run.records()), force=force))
 
 
@@ -55,7 +55,7 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
     added = [
         f"{_prefix(rater.name, rater.rubric, several)}{column}"
         for _, rater in run.raters()
-        for column in (*columns[rater.rubric].of(rater), *end_columns())
+        for column in (*columns[rater.rubric].of(rater), *names(END_COLUMNS))
     ]
     found: dict[str, list[Record]] = {}
     without_id: dict[int, list[Record]] = {}
@@ -93,7 +93,7 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
 
 
 def _remarks(cut: int) -> list[str]:
-    return [f"{cut} cells were cut: a workbook's cell ends there"] if cut else []
+    return [f"{cut} cells were cut at the length limit of a workbook's cells"] if cut else []
 
 
 def record_export(run: Path, target: Path, command: Sequence[str]) -> bool:

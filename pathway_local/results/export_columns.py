@@ -77,23 +77,18 @@ _FIELDS = """
 
 def metadata_columns(run: RunFile, fields: Iterable[str]) -> dict[str, str]:
     """The column of each metadata name of the run, unlike those of `fields`."""
-    names = [name for name, *_ in run.database.stream(_METADATA)]
-    return _apart(names, {*case_columns(), *end_columns(), *fields}, "case")
+    found = [name for name, *_ in run.database.stream(_METADATA)]
+    return _apart(found, {*names(CASE_COLUMNS), *names(END_COLUMNS), *fields}, "case")
 
 
-def case_columns() -> list[str]:
-    """The names of the columns about the case."""
-    return [column.name for column in CASE_COLUMNS]
+def names(columns: Iterable[Column]) -> list[str]:
+    """The names of these columns."""
+    return [column.name for column in columns]
 
 
-def end_columns() -> list[str]:
-    """The names of the columns behind a rubric's fields."""
-    return [column.name for column in END_COLUMNS]
-
-
-def case_cells(record: Record) -> dict[str, Value]:
-    """The record's cells about the case."""
-    return _filled(CASE_COLUMNS, record)
+def cells_in(columns: Iterable[Column], record: Record) -> dict[str, Value]:
+    """The record's cells in these columns, without empty ones."""
+    return {column.name: value for column in columns if (value := column.value(record)) is not None}
 
 
 class RubricColumns:
@@ -121,7 +116,7 @@ class RubricColumns:
 
     def cells(self, record: Record) -> dict[str, Value]:
         """The record's cells by column, without those about the case."""
-        cells = _filled(END_COLUMNS, record)
+        cells = cells_in(END_COLUMNS, record)
         if isinstance(record.outcome, Verdict):
             for name, score in record.outcome.scores.items():
                 declared = self.rubric.format.scores[name]
@@ -140,17 +135,9 @@ def columns_by_rubric(run: RunFile, rubrics: Mapping[str, Rubric]) -> dict[str, 
         rater = raters[rater_id]
         held[rater.rubric].setdefault(rater.name, []).append(field)
     scores = [item for rubric in rubrics.values() for item in rubric.format.scores.items()]
-    others = {
-        *case_columns(),
-        *end_columns(),
-        *(column for name, score in scores for column in _beside(name, score)),
-    }
+    beside = (column for name, score in scores for column in _beside(name, score))
+    others = {*names(CASE_COLUMNS), *names(END_COLUMNS), *beside}
     return {name: RubricColumns(rubric, held[name], others) for name, rubric in rubrics.items()}
-
-
-def _filled(columns: Sequence[Column], record: Record) -> dict[str, Value]:
-    """The record's cells in these columns."""
-    return {column.name: value for column in columns if (value := column.value(record)) is not None}
 
 
 def _beside(name: str, score: ScoreField) -> list[str]:
@@ -158,9 +145,9 @@ def _beside(name: str, score: ScoreField) -> list[str]:
     return [*(f"{name}{each.suffix}" for each in SCORE_COLUMNS), *(f"{name}_p{value}" for value in score.values)]
 
 
-def _apart(names: Iterable[str], others: Collection[str], prefix: str) -> dict[str, str]:
+def _apart(found: Iterable[str], others: Collection[str], prefix: str) -> dict[str, str]:
     """A column for each name: the name, behind as many prefixes as it takes to differ from every other column."""
-    columns = {name: name for name in names}
+    columns = {name: name for name in found}
     for name in [each for each in columns if each in others]:
         column = name
         while column in others or column in columns.values():

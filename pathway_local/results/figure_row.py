@@ -73,7 +73,7 @@ def estimate_values(estimate: Estimate, first: str = "", second: str = "") -> di
 
 
 def why_missing(estimate: Estimate) -> str:
-    """Why the value, or else its interval, is missing; empty where both are there."""
+    """Say why the value, or else its interval, is missing; empty if both exist."""
     if isinstance(estimate.value, Undefined):
         return str(estimate.value)
     return f"no interval, because {estimate.interval.reason}" if isinstance(estimate.interval, Undefined) else ""

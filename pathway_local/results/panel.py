@@ -81,7 +81,7 @@ def _rubrics(run: RunFile, name: str, members: Sequence[str], rule: Rule) -> lis
         if member not in known:
             raise UnknownName("rater", member, known)
     if len(set(members)) != len(members) or len(members) < LEAST:
-        raise UsageError("a panel needs two raters or more, each named once", "Such as --of ann,bob,cara.")
+        raise UsageError("a panel needs two raters or more, each named once", "For example --of ann,bob,cara.")
     if name in members or any(rater.kind == "panel" and rater.name in members for rater in raters):
         raise UsageError("a panel can't have panels as members", "Name the raters in those panels.")
     of = {member: {rater.rubric for rater in raters if rater.name == member} for member in members}

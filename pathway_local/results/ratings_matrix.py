@@ -29,6 +29,22 @@ _OUTCOMES = """
     FROM outcomes CROSS JOIN cases ON key = case_key WHERE superseded = 0 AND rater_id IN ({}) ORDER BY outcomes.id DESC
 """
 
+# A row that is no case has no metadata to keep.
+_METADATA = """
+    SELECT metadata FROM cases WHERE EXISTS (
+        SELECT 1 FROM outcomes WHERE case_key = key AND superseded = 0 AND failure_kind IS NOT 'bad-row'
+    )
+"""
+
+
+def cases_without(run: RunFile, column: str) -> int:
+    """The number of the run's cases without the column; figures treat it as empty there. NotKept if all lack it."""
+    with decoding(run.path):
+        kept = [column in json.loads(metadata) for (metadata,) in run.database.stream(_METADATA)]
+    if kept and not any(kept):
+        raise NotKept(column)
+    return kept.count(False)
+
 
 @dataclass(frozen=True, slots=True)
 class MatrixRater:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pathway_local.results.panel import mean_of
-from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
@@ -128,10 +127,10 @@ def _labels(run: RunFile) -> Iterator[tuple[str, str]]:
 
 
 def _empty(rubric: Rubric) -> dict[str, ScoreSummary]:
-    def empty(name: str, scored: ScoreField) -> ScoreSummary:
-        return ScoreSummary(name, scored.levels, scored.scale, scored.special, dict.fromkeys(scored.values, 0))
-
-    return {name: empty(name, scored) for name, scored in rubric.format.scores.items()}
+    return {
+        name: ScoreSummary(name, each.levels, each.scale, each.special, dict.fromkeys(each.values, 0))
+        for name, each in rubric.format.scores.items()
+    }
 
 
 def _count(group: Group, record: Record) -> None:

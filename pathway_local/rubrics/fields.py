@@ -56,7 +56,7 @@ class _Field(BaseModel):
         raise NotImplementedError
 
     def as_schema(self) -> dict[str, JsonValue]:
-        """JSON Schema of the value."""
+        """Return the JSON Schema of the value."""
         raise NotImplementedError
 
 
@@ -259,11 +259,11 @@ class TextField(_Field):
 
             start: S0 ("<" S1 | "</" S2 | "</b" S3)*
             S0: /[^<]+/             text without the first character of "</b>"
-            S1: /[^<\\/][^<]*/      after "<", anything that does not go on with "/"
-            S2: /[^<b][^<]*/        after "</", anything that does not go on with "b"
+            S1: /[^<\\/][^<]*/      after "<", anything that does not continue with "/"
+            S2: /[^<b][^<]*/        after "</", anything that does not continue with "b"
             S3: /[^<>][^<]*/
 
-        Each proper prefix of `after` is a separator of its own. Behind it, either a segment shows that it was text,
+        Each proper prefix of `after` is a separator. Behind it, either a segment shows that it was text,
         or the rest of `after` comes and the text has ended.
         """
         # If the literal stood earlier in "prefix + literal" than behind the prefix, the reader would end the text too

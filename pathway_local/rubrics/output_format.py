@@ -155,28 +155,6 @@ class Reply(Struct, frozen=True):
     start: tuple[tuple[str, bool], ...]
     form: Form
 
-    @property
-    def reserve(self) -> int:
-        """The tokens to keep free for the reply."""
-        return self.form.reserve
-
-    @property
-    def limit(self) -> int:
-        """The most tokens that the reply can take, including its end token."""
-        return self.form.limit
-
-    def grammar(self, end_ids: Sequence[int] = ()) -> str:
-        """Return the Lark grammar of the form; see `Form.grammar`."""
-        return self.form.grammar(end_ids)
-
-    def read(self, text: str) -> Reading:
-        """Return the values in `text`, which the judge generated behind the start. Raises ReplyError."""
-        return self.form.read(text)
-
-    def write(self, values: Mapping[str, Value]) -> str:
-        """Return the text that a judge would generate for these values."""
-        return self.form.write(values)
-
 
 class Outputs(BaseModel):
     """The `outputs:` block of a rubric. `layout` is "json", or a text with each field's name in braces.
@@ -200,7 +178,7 @@ class OutputFormat:
         self._cuts: dict[Detail, tuple[tuple[Part, ...], Form]] = {}
         self._check()
         # Fields that don't fit the layout (a list in a text) fail when their grammar is written: do it once here.
-        self.reply(dict.fromkeys(self.echoes.values(), "x")).grammar()
+        self.reply(dict.fromkeys(self.echoes.values(), "x")).form.grammar()
 
     @classmethod
     def load(cls, block: object) -> "OutputFormat":
@@ -250,7 +228,7 @@ class OutputFormat:
         return Reply(start, form)
 
     def schema(self) -> dict[str, JsonValue]:
-        """JSON Schema of the whole output; for a text layout, of its fields as an object."""
+        """Return the JSON Schema of the whole output; for a text layout, of its fields as an object."""
         return _object_schema([(slot.name.split("."), slot.field) for slot in self._slots()])
 
     def _slots(self) -> list[Slot]:

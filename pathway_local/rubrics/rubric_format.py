@@ -17,7 +17,8 @@ LEAST_TOKENS = 32
 def read_format(prompty: Prompty, source: Source) -> tuple[OutputFormat, object, tuple[str, ...]]:
     """Return the format, the `rules:` block that goes with it, and notes for the user. Raises RubricError."""
     limit = prompty.model.max_tokens
-    if _is_declared(prompty.outputs):
+    # Our own form has a layout or fields; a schema has neither.
+    if isinstance(prompty.outputs, Mapping) and not {"layout", "fields"}.isdisjoint(prompty.outputs):
         declared = _load_format(prompty.outputs, prompty)
         return declared, prompty.rules, tuple(_length_notices(declared, limit))
     found = _found_format(prompty, source)
@@ -27,17 +28,12 @@ def read_format(prompty: Prompty, source: Source) -> tuple[OutputFormat, object,
     return output_format, rules, (notice, *_length_notices(output_format, limit))
 
 
-def _is_declared(outputs: object) -> bool:
-    """Whether the block is in our form: a schema has neither a layout nor fields."""
-    return isinstance(outputs, Mapping) and not {"layout", "fields"}.isdisjoint(outputs)
-
-
 def _found_format(prompty: Prompty, source: Source) -> FoundFormat:
     where = prompty.places.where
     adopt = f"`pathway-local rubrics adopt {where} -o NEW.prompty`"
     declared = prompty.outputs if prompty.outputs is not None else prompty.model.schema
     found = find_format(source, list(prompty.inputs), list(schema_candidates(declared)))
-    if prompty.outputs is not None and (found is None or found.kind != "schema"):
+    if prompty.outputs is not None and (found is None or found.candidate.kind != "schema"):
         said = f"{prompty.places.of('outputs')}: outputs has neither a layout with fields nor properties with a score"
         raise FormatError(said, 'See "Write your own front matter" in docs/rubrics.md.')
     if found is None:
@@ -71,11 +67,11 @@ def _fitted(output_format: OutputFormat, found: FoundFormat, limit: int) -> Outp
         name: declared.field | ({"tokens": max(LEAST_TOKENS, int(texts[name] * share))} if name in texts else {})
         for name, declared in found.fields.items()
     }
-    return OutputFormat.load({"layout": found.layout, "fields": fields})
+    return OutputFormat.load({"layout": found.candidate.layout, "fields": fields})
 
 
 def _plan(output_format: OutputFormat) -> int:
-    return output_format.reply(dict.fromkeys(output_format.echoes.values(), "x")).reserve
+    return output_format.reply(dict.fromkeys(output_format.echoes.values(), "x")).form.reserve
 
 
 def _length_notices(output_format: OutputFormat, limit: int) -> Iterator[str]:

@@ -61,14 +61,14 @@ class CasesFile:
         self.metadata = tuple(column for column in self.columns if column not in self._used)
 
     def __iter__(self) -> Iterator[Case | BadRow]:
-        """Every row as a case, or as a bad row with its reason; blank rows are skipped.
+        """Yield every row as a case, or as a bad row with its reason; skip blank rows.
 
         Raises CasesError if the file has no rows, or is damaged so that no further row can be read.
         """
         return (item for _, item in self.rows() if item is not None)
 
     def rows(self) -> Iterator[tuple[Row, Case | BadRow | None]]:
-        """Every row of the sheet with its case or bad row; None for a blank row."""
+        """Yield every row of the sheet with its case or bad row; None for a blank row."""
         seen: set[str] = set()
         number = 0
         try:
@@ -81,11 +81,11 @@ class CasesFile:
             raise CasesError(f"{self.path.name} has no rows below its header")
 
     def count(self) -> int | None:
-        """About how many rows there are, for showing progress; None if counting them would take long."""
+        """Return the approximate number of rows, for showing progress; None if counting them would take long."""
         return self.sheet.count()
 
     def sha256(self) -> str:
-        """The hash of the whole file, 64 hex digits."""
+        """Return the hash of the whole file, 64 hex digits."""
         try:
             with self.path.open("rb") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
@@ -93,7 +93,7 @@ class CasesFile:
             raise CasesError(f"{self.path} can't be read: {error.strerror}") from None
 
     def _match(self, wanted: Mapping[str, Sequence[str]], mapping: Mapping[str, str]) -> ColumnMatch:
-        """The column of each input. If the columns alone don't match, the keys inside their cells count, too."""
+        """Return the column of each input. If the columns alone don't match, also look at keys inside cells."""
         self._nested: dict[str, tuple[str, ...]] = {}
         try:
             return match_columns(wanted, self.columns, mapping, self.path.name)
@@ -106,7 +106,7 @@ class CasesFile:
         return match
 
     def _with_nested(self, row: Row) -> Row:
-        """The row with a cell for each nested key that is an input."""
+        """Return the row with a cell for each nested key that is an input."""
         return replace(row, cells={**row.cells, **nested_cells(row, self._nested)}) if self._nested else row
 
     def _find_id_column(self) -> str | None:
@@ -137,7 +137,7 @@ class CasesFile:
         return Case(name, inputs, metadata, row.number, numbered=self.id_column is None)
 
     def _flaw(self, row: Row) -> str:
-        """Why the row can't be a case, apart from its id; "" if it can."""
+        """Return why the row can't be a case, apart from its id; "" if it can."""
         if row.problem:
             return row.problem
         for column, text in row.cells.items():

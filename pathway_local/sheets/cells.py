@@ -18,12 +18,12 @@ _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def json_text(value: Value) -> str:
-    """The value as JSON; NaN and infinity become null."""
+    """Return the value as JSON; NaN and infinity become null."""
     return json.dumps(finite(value), ensure_ascii=False, allow_nan=False)
 
 
 def spreadsheet_cell(value: Value) -> bool | int | float | str | None:
-    """The value as a spreadsheet's cell: lists and objects as JSON, and no text that would run as a formula."""
+    """Return the value as a spreadsheet's cell: lists and objects as JSON, and no text that would run as a formula."""
     match value:
         case None | bool():
             return value
@@ -40,7 +40,7 @@ def spreadsheet_cell(value: Value) -> bool | int | float | str | None:
 
 
 def delimited_cell(value: Value) -> int | float | str:
-    """The value as a field of a CSV or TSV file."""
+    """Return the value as a field of a CSV or TSV file."""
     cell = spreadsheet_cell(value)
     if isinstance(cell, bool):
         return "true" if cell else "false"
@@ -48,7 +48,7 @@ def delimited_cell(value: Value) -> int | float | str:
 
 
 def workbook_cell(value: Value) -> tuple[bool | int | float | str | None, bool]:
-    """The value as a cell of an XLSX workbook, and whether its text was cut."""
+    """Return the value as a cell of an XLSX workbook, and whether its text was cut."""
     cell = spreadsheet_cell(value)
     if not isinstance(cell, str):
         return cell, False
@@ -62,7 +62,7 @@ def workbook_cell(value: Value) -> tuple[bool | int | float | str | None, bool]:
 
 
 def finite(value: Value) -> Value:
-    """The value without anything that JSON can't hold."""
+    """Return the value without anything that JSON can't hold."""
     match value:
         case str():
             return storable(value)

@@ -64,7 +64,7 @@ def match_columns(
 
 
 class _Matching:
-    """Inputs claim columns in rounds, from exact names to loose ones.
+    """Lets inputs claim columns in rounds, from exact names to loose ones.
 
     In a round each input looks at the columns that its rivals, the other inputs of its rubrics, had before that
     round: so the result does not depend on the order of the inputs. An input that finds several columns in one round
@@ -113,7 +113,7 @@ class _Matching:
             )
 
     def _rivals(self, name: str) -> list[str]:
-        """The other inputs of the rubrics that need this one."""
+        """Return the other inputs of the rubrics that need this one."""
         return [other for names in self.needed.values() if name in names for other in names if other != name]
 
     def _lack(self, name: str) -> str:
@@ -133,12 +133,12 @@ class _Matching:
 
 
 def no_column(name: str, columns: Sequence[str], source: str) -> UnknownName:
-    """The error for a column `name` that the file `source` lacks; its hint lists the columns, nearest names first."""
+    """Return the error for a column that the file `source` lacks; its hint lists the columns, nearest names first."""
     return UnknownName("column", name, listed(columns, near=name), f"These are the columns of {source}")
 
 
 def listed(columns: Sequence[str], *, near: str = "", known: Sequence[str] = ()) -> list[str]:
-    """The columns' names for a message, nearest to `near` first; names that look like texts are only counted."""
+    """Return the columns' names for a message, nearest to `near` first; names that look like texts are only counted."""
     names = names_among(columns, known)
     first = get_close_matches(near, names, n=SHOWN_COLUMNS, cutoff=0.5)
     ordered = [*first, *(name for name in names if name not in first)]
@@ -152,7 +152,7 @@ def listed(columns: Sequence[str], *, near: str = "", known: Sequence[str] = ())
 
 
 def names_among(columns: Sequence[str], known: Sequence[str] = ()) -> list[str]:
-    """The names that a message may show: those that don't look like a case's text.
+    """Return the names that a message may show: those that don't look like a case's text.
 
     If some do and no name is a known one, the header is probably missing and all names are a case's texts: then none.
     """
@@ -180,5 +180,5 @@ def _aliases(name: str) -> tuple[str, ...]:
 
 
 def folded(name: str) -> str:
-    """The name without case, blanks, dashes and underscores: names that differ only in these are the same."""
+    """Return the name without case, blanks, dashes and underscores: names that differ only in these are the same."""
     return "".join(name.casefold().split()).replace("-", "").replace("_", "")

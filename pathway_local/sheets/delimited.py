@@ -21,7 +21,7 @@ TOO_LONG = f"it has more than {ROW_LIMIT:,} characters or {LINE_LIMIT:,} lines, 
 
 @dataclass(frozen=True, slots=True)
 class RawRow:
-    """The header or a row as it stands in the file: its first line, its fields or the problem with them, its text."""
+    """The header or a row as it is in the file: its first line, its fields or the problem with them, its text."""
 
     line: int
     fields: list[str]
@@ -35,7 +35,7 @@ class RawRow:
 
 
 class DelimitedSheet(Sheet):
-    """A file of records with fields separated by `delimiter`; if that is empty, by the mark that its header shows."""
+    """A file of records with fields separated by `delimiter`; if that is empty, as in the header."""
 
     unit = "line"
 
@@ -55,11 +55,11 @@ class DelimitedSheet(Sheet):
             raise CasesError(f"{path.name} line {header.line}: the header can't be read: {problem}")
         self.columns = column_names(path, header.fields)
         self._header = above
-        """The header's text as it stands in the file, with the blank lines above it."""
+        """The header's text as it is in the file, with the blank lines above it."""
         self._header_line = header.line
 
     def rows(self) -> Iterator[Row]:
-        """Every row below the header."""
+        """Yield every row below the header."""
         number = 0
         for record in self._records():
             if record.line > self._header_line:
@@ -67,12 +67,12 @@ class DelimitedSheet(Sheet):
                 yield self._row(record, 0 if record.blank else number)
 
     def count(self) -> int | None:
-        """The lines that end outside quotes, without the header; None for a large file."""
+        """Return the number of lines that end outside quotes, without the header; None for a large file."""
         lines = count_lines(self.path, self.encoding, quotes=True)
         return None if lines is None else max(lines - 1, 0)
 
     def _records(self) -> Iterator[RawRow]:
-        """Every record of the file, including the header and blank ones."""
+        """Yield every record of the file, including the header and blank ones."""
         with Lines(self.path, self.encoding, newline="") as lines:
             # Without strict=True the reader would accept a quote left open at the end of the file.
             reader = _reader(lines, self.delimiter, strict=True)
@@ -91,12 +91,12 @@ class DelimitedSheet(Sheet):
                 yield RawRow(start, fields, problem, lines.row)
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
-        """Write every record as it stands, with the new fields before its line break."""
+        """Write every record as it is, with the new fields before its line break."""
         file.write(self.encoding.mark + self._extended(self._header, columns))
         for row, cells in rows:
             text = own_text(self.path, row)
             # A record with too many fields, or with fields that can't be told apart, gets no new ones: they would
-            # stand below wrong columns.
+            # end up below wrong columns.
             if cells is None or row.width is None or row.width > len(self.columns):
                 file.write(self.encoding.encode(text))
             else:
@@ -120,7 +120,7 @@ class DelimitedSheet(Sheet):
         return f"it has bytes that are not {self.encoding.name}" if damaged else ""
 
     def _sniff(self) -> str:
-        """The mark that splits the first line into the most fields."""
+        """Return the delimiter that splits the first line into the most fields."""
         with Lines(self.path, self.encoding, newline="") as lines:
             try:
                 line = next((line for line in lines if line.strip()), "")
@@ -136,7 +136,7 @@ def _reader(lines: Iterable[str], delimiter: str, *, strict: bool) -> Iterator[l
 
 
 def _line(values: Iterable[Value], delimiter: str) -> str:
-    """The values as fields of a record, without its line break."""
+    """Return the values as fields of a record, without its line break."""
     line = io.StringIO()
     # The writer quotes a line break in a field only if its own line end has that character, so it needs both here.
     csv.writer(line, delimiter=delimiter, lineterminator="\r\n").writerow([delimited_cell(value) for value in values])

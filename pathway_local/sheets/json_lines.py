@@ -27,7 +27,7 @@ class JsonLinesSheet(Sheet):
         self.columns = column_names(path, self._keys())
 
     def rows(self) -> Iterator[Row]:
-        """Every line; blank ones are blank rows."""
+        """Yield every line; blank ones are blank rows."""
         number = 0
         # Lines end at line feeds alone: a carriage return may stand between the parts of one JSON object.
         with Lines(self.path, self.encoding, newline="\n") as lines:
@@ -45,17 +45,19 @@ class JsonLinesSheet(Sheet):
                 yield self._row(line, 0 if blank else number, start, problem, lines.row)
 
     def count(self) -> int | None:
-        """The lines that are not blank; None for a large file."""
+        """Return the number of lines that are not blank; None for a large file."""
         return count_lines(self.path, self.encoding, quotes=False)
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
-        """Write every line as it stands, with the new keys before its closing brace."""
+        """Write every line as it is, with the new keys before its closing brace."""
         file.write(self.encoding.mark)
         for row, cells in rows:
             text = own_text(self.path, row)
             if cells is not None and not row.problem:
                 # The columns are the keys of the first lines, so a later line may still have one of the new names.
                 refuse_columns(self.path, columns, row.cells)
+                # The line holds one JSON object, so its last character is the closing brace: the new keys go before it,
+                # without the braces of their own object, and the user's part keeps every byte.
                 body = text.rstrip()
                 added = json_text(dict(zip(columns, cells, strict=True)))[1:-1]
                 text = f"{body[:-1]}{', ' if row.cells and added else ''}{added}}}{text[len(body) :]}"
@@ -89,7 +91,7 @@ class JsonLinesSheet(Sheet):
 
 
 class _NotCells(Exception):
-    """Why a line can't be read as cells; the message never quotes the line."""
+    """A line can't be read as cells; the message says why and never quotes the line."""
 
 
 def _cells(line: str) -> dict[str, str]:

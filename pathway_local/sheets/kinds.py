@@ -20,8 +20,8 @@ KINDS = {
     ".parquet": "pathway_local.sheets.parquet.PARQUET",
     ".xlsx": "pathway_local.sheets.workbook.WORKBOOK",
 }
-"""Where the SheetKind of each ending lies. Names, not objects: a module that loads a large library is imported only
-when a file of its kind is opened or written."""
+"""The module and name of the SheetKind of each ending. Names, not objects: a module that loads a large library is
+imported only when a file of its kind is opened or written."""
 
 Writer = Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, Value]]], int]
 """Writes rows below the named columns to a file; returns how many texts were cut to fit their cells."""
@@ -33,7 +33,7 @@ NewCells = Iterable[tuple[Row, Sequence[Value] | None]]
 class Sheet(ABC):
     """A file of rows below named columns, read as a stream; each kind of file has its own subclass.
 
-    `notes` tell people which choices were made in reading it; `unit` is the unit of `Row.line`, "line" or "row";
+    `notes` say which choices were made in reading it; `unit` is the unit of `Row.line`, "line" or "row";
     `title` names it among the sheets of its file.
     """
 
@@ -45,14 +45,14 @@ class Sheet(ABC):
 
     @abstractmethod
     def rows(self) -> Iterator[Row]:
-        """Every row below the header, blank ones too, from the start at each call. CasesError if it is damaged."""
+        """Yield every row below the header, even blank ones, from the start at each call. CasesError if damaged."""
 
     def count(self) -> int | None:
-        """About how many rows there are; None if counting them would take long."""
+        """Return the approximate number of rows; None if counting them would take long."""
         return None
 
     def others(self) -> Iterator["Sheet"]:
-        """The other sheets of the same file."""
+        """Return the other sheets of the same file."""
         return iter(())
 
 
@@ -72,7 +72,7 @@ class SheetKind(Generic[S]):
 
 
 def kind_of(path: Path) -> SheetKind[Any] | None:
-    """The kind of a file by its ending; None if no kind has that ending."""
+    """Return the kind of a file by its ending; None if no kind has that ending."""
     module, _, name = KINDS.get(path.suffix.lower(), "").rpartition(".")
     kind: SheetKind[Any] | None = getattr(import_module(module), name) if module else None
     return kind

@@ -1,4 +1,4 @@
-"""Text files: their encoding, found from the first bytes, and their lines, numbered and limited in size."""
+"""Reads text files: finds their encoding from the first bytes; numbers their lines and limits their size."""
 
 import codecs
 from collections import deque
@@ -26,7 +26,7 @@ class RowTooLong(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How bytes become text and text the same bytes again.
+    """Turns bytes into text, and the text into the same bytes again.
 
     Damaged bytes become lone surrogates, which no undamaged file holds: so a row with one is known to be damaged, and
     can still be written with the bytes that it had.
@@ -47,12 +47,12 @@ class Encoding:
         return self.encode("\ufeff") if self.bom else b""
 
     def encode(self, text: str) -> bytes:
-        """The bytes that were read as this text, also where they were not text."""
+        """Return the bytes that were read as this text, even those that were damaged."""
         return text.encode(self.codec, self.errors)
 
 
 def find_encoding(path: Path, *, header: bool) -> Encoding:
-    """Tell UTF-8 from UTF-16 with a byte order mark. CasesError if it is neither, or its `header` is damaged."""
+    """Return UTF-8, or UTF-16 with a byte order mark. CasesError if it is neither, or its `header` is damaged."""
     with path.open("rb") as file:
         sample = file.read(SAMPLE)
     if sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
@@ -121,7 +121,7 @@ class Lines:
         return line
 
     def begin(self) -> int:
-        """Start a row; returns the number of its first line."""
+        """Start a row; return the number of its first line."""
         self._row, self._size = [], 0
         return self.number + 1
 
@@ -139,7 +139,7 @@ class Lines:
         del self._row[1:]
 
     def _read(self) -> str | None:
-        """The next line; "" at the end, None for a line that is too long."""
+        """Return the next line; "" at the end, None for a line that is too long."""
         line = self._file.readline(ROW_LIMIT + 1)
         if self.number == 0 and self._encoding.bom:
             line = line.removeprefix("\ufeff")
@@ -152,7 +152,7 @@ class Lines:
 
 
 def count_lines(path: Path, encoding: Encoding, *, quotes: bool) -> int | None:
-    """How many lines hold anything; with `quotes`, only those that end outside quotes. None for a large file."""
+    """Count the lines that hold anything; with `quotes`, only those that end outside quotes. None for a large file."""
     if path.stat().st_size > COUNT_LIMIT:
         return None
     quoted, count = False, 0
@@ -164,7 +164,7 @@ def count_lines(path: Path, encoding: Encoding, *, quotes: bool) -> int | None:
 
 
 def own_text(path: Path, row: Row) -> str:
-    """The row's text as it stands in the file. Raises CasesError if it was too long to keep."""
+    """Return the row's text as it is in the file. Raises CasesError if it was too long to keep."""
     if row.raw is None:
         raise CasesError(f"{path.name} line {row.line} is too long to be copied", "Shorten or remove that row.")
     return row.raw

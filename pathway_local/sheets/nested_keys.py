@@ -1,4 +1,4 @@
-"""Keys inside cells that hold a JSON object, named with dots: `score_rubric.criteria`."""
+"""Finds keys inside cells that hold a JSON object, and names them with dots: `score_rubric.criteria`."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ Path = tuple[str, ...]
 
 
 def nested_keys(sheet: Sheet) -> dict[str, Path]:
-    """The keys in the cells of the first 100 rows by their dotted names, without those that are also columns."""
+    """Return the keys in the cells of the first 100 rows by their dotted names, without those that are also columns."""
     found: dict[str, Path] = {}
     filled = (row for row in sheet.rows() if not row.blank)
     for row in islice(filled, SAMPLE_ROWS):
@@ -28,7 +28,7 @@ def nested_keys(sheet: Sheet) -> dict[str, Path]:
 
 
 def nested_cells(row: Row, wanted: Mapping[str, Path]) -> dict[str, str]:
-    """The row's texts at these paths, by name; a path that the row lacks is left out."""
+    """Return the row's texts at these paths, by name; a path that the row lacks is left out."""
     objects = {path[0]: _object(row.cells.get(path[0], "")) for path in wanted.values()}
     found: dict[str, str] = {}
     for name, (column, *keys) in wanted.items():
@@ -44,7 +44,7 @@ _NOTHING = object()
 
 
 def _object(text: str) -> Mapping[str, object]:
-    """The JSON object in a cell; an empty one if the cell holds anything else."""
+    """Return the JSON object in a cell; an empty one if the cell holds anything else."""
     if not text.lstrip().startswith("{"):
         return {}
     try:

@@ -37,7 +37,7 @@ class ParquetSheet(Sheet):
             self._count: int = file.metadata.num_rows
 
     def rows(self) -> Iterator[Row]:
-        """Every row."""
+        """Yield every row."""
         number = 0
         for batch in self._batches():
             for place in range(batch.num_rows):
@@ -45,7 +45,7 @@ class ParquetSheet(Sheet):
                 yield self._row(number, [column[place] for column in batch.columns])
 
     def count(self) -> int | None:
-        """The number of rows that the file states."""
+        """Return the number of rows that the file states."""
         return self._count
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
@@ -67,7 +67,7 @@ class ParquetSheet(Sheet):
         return 0
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        """Every row, a few megabytes of them in memory at a time."""
+        """Yield every row, with a few megabytes of them in memory at a time."""
         with self._open() as file:
             yield from file.iter_batches(_batch_rows(file), use_threads=False)
 
@@ -94,7 +94,7 @@ class ParquetSheet(Sheet):
 
 
 def _batch_rows(file: pq.ParquetFile) -> int:
-    """How many rows of the file make a batch of about BATCH_SIZE bytes."""
+    """Return how many rows of the file make a batch of about BATCH_SIZE bytes."""
     groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
     widest = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1.0)
     return int(min(max(BATCH_SIZE / max(widest, 1.0), 1), BATCH_ROWS))
@@ -120,7 +120,7 @@ def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, V
 
 
 def _arrow_column(values: Sequence[Value]) -> pa.Array | pa.ChunkedArray:
-    """The values as a column of booleans, integers, numbers, texts or lists of texts; of mixed values as JSON."""
+    """Return the values as a column of booleans, integers, numbers, texts or lists of texts; mixed values as JSON."""
     present = [value for value in values if value is not None]
     if not present:
         kind = pa.string()

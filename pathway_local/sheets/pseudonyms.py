@@ -60,7 +60,7 @@ class Pseudonyms:
         return self._hash("pathway-local: which key").hex()[:32]
 
     def of(self, case_id: str) -> str:
-        """The pseudonym of a case id: letters and digits."""
+        """Return the pseudonym of a case id: letters and digits."""
         return base64.b32encode(self._hash(f"case {case_id}")).decode().lower()[:_CHARACTERS]
 
     def _hash(self, text: str) -> bytes:

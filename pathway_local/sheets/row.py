@@ -31,7 +31,7 @@ class Row(Struct, frozen=True):
     `number` counts rows that hold anything, from 1 (0 if `blank`); `line` is where a person finds the row: the line of
     a text file, the row of a workbook or a Parquet file. `cells` has every cell that could be read, by column; a cell
     that is missing differs from an empty one. `problem` says why the whole row can't be read, `bad_cells` why one cell
-    can't. `raw` is the row's text as it stands in a text file (None if it is too long to keep), and `width` its number
+    can't. `raw` is the row's text as it is in a text file (None if it is too long to keep), and `width` its number
     of fields (None if they can't be told apart).
     """
 
@@ -50,7 +50,7 @@ class Row(Struct, frozen=True):
 
 
 def column_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
-    """The columns of a header; an unnamed one becomes "column 3". CasesError if they can't be used as names."""
+    """Return the columns of a header; an unnamed one becomes "column 3". CasesError if they can't be used as names."""
     if not any(name.strip() for name in names):
         raise CasesError(f"{path.name} has no header", "Name the columns in the first row.")
     if len(names) > COLUMN_LIMIT:
@@ -76,7 +76,7 @@ def refuse_columns(source: Path, new: Sequence[str], present: Collection[str]) -
 
 
 def shown(name: str) -> str:
-    """A column's name for a message. One that looks like a text is hidden: without a header, it is a case's text."""
+    """Return a column's name for a message. Hide one that looks like a text: without a header, it is a case's text."""
     if not is_like_a_name(name):
         return f"(a name of {len(name):,} characters)"
     return name if name == name.strip() else repr(name)
@@ -94,7 +94,7 @@ def is_like_a_name(name: str) -> bool:
 
 
 def flaw(text: str) -> str:
-    """Why a text can't be a cell; "" if it can."""
+    """Return why a text can't be a cell; "" if it can."""
     if len(text) > CELL_LIMIT:
         return f"more than {CELL_LIMIT:,} characters"
     if "\0" in text:
@@ -114,7 +114,7 @@ def has_surrogates(text: str) -> bool:
 
 
 def plain_text(value: object) -> str:
-    """A typed cell as text: 5 for 5.0, ISO dates, compact JSON for lists. ValueError for bytes that are not text.
+    """Return a typed cell as text: 5 for 5.0, ISO dates, compact JSON for lists. ValueError for bytes that aren't text.
 
     NaN becomes an empty text: data frames write it for an empty cell.
     """

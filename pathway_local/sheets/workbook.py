@@ -45,12 +45,12 @@ class WorkbookSheet(Sheet):
         self.columns = column_names(path, header)
 
     def rows(self) -> Iterator[Row]:
-        """Every row below the header."""
+        """Yield every row below the header."""
         number = 0
         with ExitStack() as stack:
             values = _rows(stack.enter_context(_open(self.path, self.title)))
             # When values are read, a formula without a stored result looks like an empty cell. Only a second reading,
-            # of the formulas themselves, tells them apart; it doubles the time, so sheets without formulas skip it.
+            # of the formulas themselves, tells them apart. It doubles the time, so sheets without formulas skip it.
             written: Iterator[Cells] = repeat(())
             if self._formulas:
                 written = _rows(stack.enter_context(_open(self.path, self.title, formulas=True)))
@@ -61,11 +61,11 @@ class WorkbookSheet(Sheet):
                     yield row
 
     def count(self) -> int | None:
-        """The rows below the header, if the workbook states its size."""
+        """Return the number of rows below the header, if the workbook states its size."""
         return max(self._last_row - self._header_row, 0) if self._last_row else None
 
     def others(self) -> Iterator[Sheet]:
-        """The other visible sheets of the workbook that have a header."""
+        """Yield the other visible sheets of the workbook that have a header."""
         for title in self._titles:
             if title != self.title:
                 try:
@@ -152,14 +152,14 @@ def _open(path: Path, title: str = "", *, formulas: bool = False) -> Iterator[An
 
 
 def _rows(sheet: Any) -> Iterator[Cells]:
-    """All rows of cells; the size that the sheet states is ignored, since one that is too small would hide rows."""
+    """Yield all rows of cells; ignore the size that the sheet states, since one that is too small would hide rows."""
     sheet.reset_dimensions()
     rows: Iterator[Cells] = sheet.iter_rows(max_row=LAST_ROW)
     return rows
 
 
 def _header(sheet: Any) -> tuple[int, list[str]]:
-    """The number of the first row that holds anything, and its texts up to the last that is not empty."""
+    """Return the number of the first row that holds anything, and its texts up to the last that is not empty."""
     for line, cells in enumerate(_rows(sheet), 1):
         names = [plain_text(cell.value) for cell in cells]
         if any(name.strip() for name in names):
@@ -175,7 +175,7 @@ def _is_uncalculated(cell: Any, source: Cells) -> bool:
 
 
 def fill_cell(cell: Cell, value: Value) -> bool:
-    """Put a value into a workbook's cell, a text always as a text. Returns whether it was cut."""
+    """Put a value into a workbook's cell, a text always as a text. Return whether it was cut."""
     cell.value, cut = workbook_cell(value)
     # The library takes "#REF!" for an error and "=1" for a formula.
     if isinstance(cell.value, str):

@@ -64,7 +64,7 @@ def has_formulas(path: Path) -> bool:
 
 
 def damaged(path: Path, error: Exception) -> CasesError:
-    """The error for a workbook that can't be read."""
+    """Return the error for a workbook that can't be read."""
     return CasesError(
         f"{path.name} is not an XLSX workbook, or is damaged ({type(error).__name__})",
         "Open it in a spreadsheet and save it again.",

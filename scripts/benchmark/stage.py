@@ -21,7 +21,7 @@ from pathway_local.errors import EngineError
 from pathway_local.judges.engine_settings import DETERMINISTIC, computed_in
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Silent, run_job
+from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.probe import Probe
@@ -113,7 +113,7 @@ class Stage:
             seal="auto",
             deterministic=self._deterministic,
         )
-        [tally] = run_job(plan, Silent(), ["bench"], self._loaded)
+        [tally] = run_job(plan, Watcher(), ["bench"], self._loaded)
         return tally
 
     def _measure_raw(self, variant: str, detail: Detail, count: int, seed: int) -> Measured:

@@ -57,7 +57,7 @@ def _read(
     readings: list[Reading | None] = []
     for case, text in zip(cases, texts, strict=True):
         try:
-            readings.append(output_format.reply(case.inputs).read(text))
+            readings.append(output_format.reply(case.inputs).form.read(text))
         except ReplyError:
             readings.append(None)
     return readings, texts

