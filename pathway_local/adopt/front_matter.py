@@ -45,7 +45,9 @@ def _lines(entry: FrontMatterEntry) -> Iterator[str]:
             yield from _text(name, value, "  ")
     elif isinstance(entry.value, list):
         yield f"{entry.key}:"
-        yield from (f"  - {_flow(item)}" for item in entry.value)
+        for item in entry.value:
+            yield from _marks(entry.doubts.get(str(item), ""), "  ")
+            yield f"  - {_flow(item)}"
     else:
         yield f"{entry.key}: {_flow(entry.value)}"
 

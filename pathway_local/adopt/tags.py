@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
 from pathway_local.adopt.inputs import identifier
+from pathway_local.adopt.values import scale_in, word_runs
 from pathway_local.prompty.turn import MARKS
 
 MOST = 400
@@ -16,6 +17,7 @@ _TAG = re.compile(r"<(/?)([A-Za-z][\w-]{0,40})>")
 _NUMBERED = re.compile(r"[A-Za-z]?\d+")
 _SCORE = re.compile(r"scor|rating|grade", re.IGNORECASE)
 _STARTS = re.compile(r"\b(?:start|begin)s?\b[^.\n]{0,60}?\bwith:?\s+[\"“'`]([^\"”\n`]{2,80})[\"”'`]", re.IGNORECASE)
+_NAMED = re.compile(r"<([A-Za-z][\w-]{0,40})>(?:\s*(?:and|,|…|\.\.\.)?\s*</\1>)?\s*(?:XML\s+)?tags?\b", re.IGNORECASE)
 _FILLER = re.compile(r"^(?:your|the|a|an|brief|very|short|final|overall|detailed)\s+", re.IGNORECASE)
 
 
@@ -45,9 +47,28 @@ def tag_candidates(source: Source) -> Iterator[Candidate]:
     for before, pair in zip([None, *run], run, strict=False):
         begins = in_layout(starts.get(pair.name, ""))
         layout += f"{_gap(source.text, before, pair)}<{pair.name}>{begins}{{{fields[pair.name]}}}</{pair.name}>"
-    places = tuple(Place(fields[pair.name], " / ".join(said[pair.name]), source.row(pair.start)) for pair in run)
+    places = tuple(Place(fields[pair.name], "; ".join(said[pair.name]), source.row(pair.start)) for pair in run)
     if any(name in scores for name in names):
         yield Candidate("tags", _wrapped(source.text, run, layout), places, source.row(run[0].start))
+
+
+def named_tag_candidates(source: Source) -> Iterator[Candidate]:
+    """Yield the format that a sentence describes, such as "your reasons in <why> tags, then 1 to 5 in <score> tags"."""
+    places: dict[str, Place] = {}
+    at = 0
+    for found in _NAMED.finditer(source.text):
+        # What is said of a tag stands before its name, behind the tag before and in the same sentence.
+        said = re.split(r"[.!?;]\s|\n", source.text[at : found.start()])[-1].strip(" ,")
+        at, name = found.end(), found.group(1)
+        if name in places:
+            continue
+        runs = [] if scale_in(said) else [run.words for run in word_runs([said], 0) if run.plain]
+        kind, choices = ("text", runs[-1]) if runs else ("", ())
+        places[name] = Place(identifier(name), said, source.row(found.start()), kind, choices=choices)
+    scored = [name for name, place in places.items() if _SCORE.search(name) or scale_in(place.said) or place.choices]
+    if scored:
+        layout = "\n".join(f"<{name}>{{{place.name}}}</{name}>" for name, place in places.items())
+        yield Candidate("named-tags", layout, tuple(places.values()), min(place.row for place in places.values()))
 
 
 def _pairs(text: str) -> list[_Pair]:

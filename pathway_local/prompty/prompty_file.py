@@ -19,7 +19,7 @@ UNSETTLED = re.compile(r"^[^\n]*#[ \t]*UNSETTLED\b:?[ \t]*([^\n]*)$", re.MULTILI
 KEYS = {
     *("name", "description", "version", "authors", "tags", "base", "model", "inputs", "outputs", "sample", "template"),
     *("$schema", "id", "kind", "displayName", "metadata", "inputSchema", "outputSchema", "tools"),
-    *("notes", "rules"),
+    *("notes", "rules", "settled"),
 }
 """The keys of Prompty's version 1, of version 2, and our own."""
 
@@ -31,6 +31,7 @@ SYNTAXES: Mapping[str, Syntax] = {
     "single-braces": "single-braces",
     "braces": "braces",
     "f-string": "braces",
+    "dollars": "dollars",
     "none": "none",
 }
 LIMIT = 400_000

@@ -20,7 +20,7 @@ from pathway_local.runs.database import decoding, placeholders
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_outcome import to_verdict
 from pathway_local.statistics.figure import FloatArray, IntArray
-from pathway_local.verdict import Verdict
+from pathway_local.verdict import Number, Verdict
 
 # The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are
 # decoded only where a score is among them.
@@ -93,8 +93,8 @@ class RatingsMatrix:
     rubric: str
     score: str
     nominal: bool
-    levels: tuple[int, ...]
-    special: tuple[int, ...]
+    levels: tuple[Number, ...]
+    special: tuple[Number, ...]
     raters: tuple[MatrixRater, ...]
     case_ids: tuple[str, ...]
     given: FloatArray

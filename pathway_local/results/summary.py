@@ -13,7 +13,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.statistics.figure import Estimate, Interval, undefined_estimate
 from pathway_local.statistics.intervals import mean
-from pathway_local.verdict import Failure
+from pathway_local.verdict import Failure, Number
 
 Key = tuple[str, str, str]
 """Rater, rubric, group; the group is empty without `by`."""
@@ -27,10 +27,10 @@ class ScoreSummary:
     """
 
     name: str
-    levels: Mapping[int, str]
+    levels: Mapping[Number, str]
     scale: str
-    special: tuple[int, ...]
-    counts: dict[int, int]
+    special: tuple[Number, ...]
+    counts: dict[Number, int]
     means: Counter[float] = field(default_factory=Counter)
     confidence_sum: float = 0.0
     confidences: int = 0
