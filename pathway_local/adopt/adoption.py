@@ -189,13 +189,18 @@ def _entries(
         yield FrontMatterEntry("outputs", fields, doubts, found.candidate.layout, "; ".join(found.doubts))
         if found.rules and "rules" not in prompt.front:
             yield FrontMatterEntry("rules", found.rules)
-        if found.unmet and not replaced:
-            open_points = {
-                demand.phrase: f"line {found.source.line(demand.row)} demands {demand.phrase!r}, and the format does not "
-                "write it. Correct outputs, or leave this entry to do without it"
-                for demand in found.unmet
-            }
-            yield FrontMatterEntry("settled", list(open_points), open_points)
+        if found.unmet:
+            # Whoever asked for the standard format has settled what the prompt demands instead.
+            open_points = (
+                {}
+                if replaced
+                else {
+                    demand.phrase: f"line {found.source.line(demand.row)} demands {demand.phrase!r}, and the format does not "
+                    "write it. Correct outputs, or leave this entry to do without it"
+                    for demand in found.unmet
+                }
+            )
+            yield FrontMatterEntry("settled", [demand.phrase for demand in found.unmet], open_points)
 
 
 def _name(where: str) -> str:

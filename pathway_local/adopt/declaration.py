@@ -13,6 +13,7 @@ from pathway_local.adopt.values import (
     listed_words,
     names_in,
     number,
+    numbers_beyond,
     ordered,
     points,
     scale_in,
@@ -52,10 +53,10 @@ class Declared:
 
 def declare(place: Place, scales: Scales, inputs: Collection[str], *, in_json: bool) -> Declared:
     """Return the field for this value; `in_json` says whether the format is JSON."""
-    if place.name in inputs and place.kind in ("text", ""):
+    words = _choices(place)
+    if place.name in inputs and place.kind in ("text", "") and not words:
         doubt = "" if _ECHO.search(place.said) else "the prompt does not say whether to repeat this input"
         return Declared({"type": "echo", "input": place.name}, "the input, repeated", doubt)
-    words = _choices(place)
     if place.kind == "boolean" and specials_in(place.said):
         words = ["true", "false", *specials_in(place.said)]
     if not words and _is_score(place):
@@ -122,7 +123,7 @@ def word_score(words: Sequence[str], text: str) -> Declared:
 
     Words such as Unsure have no place on the scale.
     """
-    special = [word for word in words if is_special(word)]
+    special = [] if points(words, text) else [word for word in words if is_special(word)]
     on_scale = [word for word in words if word not in special]
     if len(on_scale) < 2:
         on_scale, special = list(words), []
@@ -207,7 +208,11 @@ def _score(place: Place, scales: Scales) -> Declared:
         field |= scale.field
     named = f", {', '.join(labels.values())}" if labels else ""
     declared = Declared(field, f"{scale.said}{named}", doubt, levels.row if levels else row)
-    for word in specials_in(place.said):
+    # A skeleton's 0 is a placeholder.
+    beyond = [] if place.said == "0" else numbers_beyond(place.said, scale)
+    if beyond and not doubt and not re.search(rf"\bor {beyond[0]}\b|{beyond[0]}\s+(?:if|when|for)\b", place.said):
+        return replace(declared, doubt=f"the prompt also says {beyond[0]}, which is not on the scale")
+    for word in (*specials_in(place.said), *beyond):
         declared = with_special(declared, word)
     return declared
 

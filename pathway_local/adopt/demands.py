@@ -8,6 +8,8 @@ cases, further keys. Each must be in the format. What is not there is a differen
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
 
 from pathway_local.adopt.finding import Source
 from pathway_local.adopt.scales import SCORE_WORDS
@@ -82,12 +84,41 @@ def special_values(source: Source, values: Sequence[str]) -> list[str]:
     """
     known = {value.lower() for value in values}
     found = []
+    scale = all(re.fullmatch(r"-?[\d.]+|null", value) for value in values)
     for demand in demands(source):
         token = "null" if demand.phrase == "None" else demand.phrase
-        numeric = re.fullmatch(r"-?\d+", token) and all(re.fullmatch(r"-?[\d.]+|null", value) for value in values)
-        if demand.kind == "value" and token.lower() not in known and (numeric or is_special(token)):
+        # A word such as SKIP beside numbers may replace the whole reply, and only the user knows.
+        fits = re.fullmatch(r"(?i)-?\d+|null|n/?a", token) if scale else is_special(token)
+        if demand.kind == "value" and token.lower() not in known and fits:
             found.append(token)
     return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """A demand of the prompt, its line, and its state: met by the format, settled by the user, or open."""
+
+    demand: str
+    line: int
+    state: Literal["met", "settled", "open"]
+
+
+def reconcile(
+    source: Source, outputs: Mapping[str, object], inputs: Sequence[str], settled: Sequence[str]
+) -> list[Reconciled]:
+    """Return every demand of the prompt, each phrase once, with how an `outputs:` block meets it."""
+    missing = {demand.phrase.lower() for demand in unmet(source, outputs, inputs)}
+    accepted = {phrase.lower() for phrase in settled}
+    found = {}
+    for demand in demands(source):
+        phrase = demand.phrase.lower()
+        state: Literal["met", "settled", "open"] = (
+            "met" if phrase not in missing else "settled" if phrase in accepted else "open"
+        )
+        # Words that a sentence lists are demands only where they differ: most lists are about something else.
+        if demand.kind != "words" or state != "met":
+            found.setdefault(phrase, Reconciled(demand.phrase, source.line(demand.row), state))
+    return list(found.values())
 
 
 def unmet(source: Source, outputs: Mapping[str, object], inputs: Sequence[str]) -> list[Demand]:
@@ -164,7 +195,7 @@ def _is_listed(score: Mapping[str, object]) -> bool:
     """Return whether the score has levels of its own that are not whole numbers in a row."""
     levels = score.get("levels")
     values = sorted(levels) if isinstance(levels, Mapping) else []
-    return any(second - first != 1 for first, second in zip(values, values[1:], strict=False))
+    return any(second - first != 1 for first, second in pairwise(values))
 
 
 def _ends(score: Mapping[str, object]) -> Iterator[tuple[object, object]]:

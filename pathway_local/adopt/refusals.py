@@ -11,15 +11,17 @@ _CHAT = re.compile(
     r"<\|(?:im_start|im_end|start_header_id|eot_id|begin_of_text|user|assistant|system|end)\|>|\[/?INST\]|<</?SYS>>|"
     r"<(?:start|end)_of_turn>"
 )
-_TWO = re.compile(
-    r"(?i)\b(?:two|both|pair of) (?:\w+ ){0,2}(?:responses|answers|replies|outputs|assistants|completions|summaries|candidates)\b"
+_KIND = (
+    "(?:responses?|answers?|repl(?:y|ies)|outputs?|assistants?|completions?|summar(?:y|ies)|candidates?|ones?|models?)"
 )
-_CHOOSES = re.compile(r"(?i)\b(?:better|best|prefer\w*|winner|wins?|tie|superior|worse)\b|\bmore \w+(?:\?| than)")
-_RANKS = re.compile(
-    r"(?i)\brank (?:the|these|all|each of)?\s*(?:following |given )?(?:\w+ )?(?:responses|answers|candidates|outputs|systems)"
+_TWO = re.compile(rf"(?i)\b(?:two|both|pair of) (?:\w+ ){{0,2}}{_KIND}\b")
+_WHICH = re.compile(
+    rf"(?i)\bwhich (?:of the two |of them )?{_KIND}?[^.?\n]{{0,40}}\b(?:better|best|more|prefer\w*|superior|wins?)\b|\bwinner\b"
 )
+_RANKS = re.compile(rf"(?i)\brank (?:the|these|all|each of)?\s*(?:following |given )?(?:\w+ )?{_KIND}\b")
 _EACH = re.compile(
-    r"(?i)\b(?:for )?(?:each|every) (?:\w+ )?(?:claim|sentence|statement|fact|item|point|response|answer|line|step|turn)s?\b"
+    r"(?i)\b(?:for )?(?:each|every) (?:\w+ )?"
+    r"(?:claim|sentence|statement|fact|item|point|response|answer|line|step|turn)s?\b"
 )
 _VERDICT = re.compile(r"(?i)\b(?:scores?|verdicts?|labels?|rate|rating|output|yes|classif\w+|grade)\b")
 _LISTS = re.compile(
@@ -46,8 +48,8 @@ def _reasons(source: Source, inputs: Collection[str]) -> Iterator[tuple[str, int
     ranks = _RANKS.search(source.text)
     if ranks:
         yield "the prompt ranks several responses", source.row(ranks.start()), one
-    choice, two = _CHOOSES.search(source.text), _TWO.search(source.text)
-    if choice and (two or _are_pair(inputs)):
+    choice = _WHICH.search(source.text)
+    if choice and (_TWO.search(source.text) or _are_pair(inputs)):
         yield "the prompt compares two responses (a pairwise comparison)", source.row(choice.start()), one
     for skeleton in skeletons(source):
         own = [place for place in skeleton.places if place.kind not in ("objects", "list")]

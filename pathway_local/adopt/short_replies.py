@@ -114,9 +114,10 @@ def _final_place(source: Source, found: re.Match[str], name: str, row: int) -> P
 def _words(source: Source) -> Iterator[Candidate]:
     """Yield one word out of several, alone or behind the reasons that the prompt asks for first."""
     for row, line in enumerate(source.lines):
-        if not _ASKS.search(line) or ("{" in line.replace("{{", "").replace("}}", "") and '":' in line):
-            continue
-        runs = [run for run in word_runs(source.lines, row) if _is_answer(run, line)]
+        # A JSON object in the line shows another format.
+        bare = re.sub(r"\{[^{}]*\{[^{}]*\}[^{}]*\}|\{[^{}]*\"[^{}]*\}", " ", line)
+        runs = [run for run in word_runs([bare, *source.lines[row + 1 :]], 0) if _is_answer(run, bare)]
+        runs = runs if _ASKS.search(bare) else []
         if not runs:
             continue
         words = max((run.words for run in runs), key=len)
@@ -152,4 +153,5 @@ def _last_label(source: Source) -> Iterator[Candidate]:
     found = _LAST.match(source.lines[last])
     if found and (SCORE_WORDS.search(found.group(1)) or scale_in(source.text)):
         name = identifier(unquoted(found.group(1)))
-        yield Candidate("last", f"{{{name}}}", (Place(name, "", last, "number"),), last)
+        about = [line for line in source.lines if found.group(1).lower() in line.lower() and scale_in(line)]
+        yield Candidate("last", f"{{{name}}}", (Place(name, next(iter(about), ""), last, "number"),), last)

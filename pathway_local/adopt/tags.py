@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
 from pathway_local.adopt.inputs import identifier
-from pathway_local.adopt.values import scale_in, word_runs
+from pathway_local.adopt.values import listed_words, scale_in, word_runs
 from pathway_local.prompty.turn import MARKS
 
 MOST = 400
@@ -36,7 +36,7 @@ def tag_candidates(source: Source) -> Iterator[Candidate]:
     pairs = [pair for pair in _pairs(source.text) if not any(mark(pair.said.strip()) for mark in marks)]
     names = list(dict.fromkeys(pair.name for pair in pairs))
     said = {name: _said(source, pairs, name) for name in names}
-    scores = [name for name in names if _SCORE.search(name) or any(_SCORE.search(text) for text in said[name])]
+    scores = [name for name in names if _SCORE.search(name) or any(map(_may_score, said[name]))]
     if not scores:
         return
     run = _run(source, pairs, names)
@@ -69,6 +69,10 @@ def named_tag_candidates(source: Source) -> Iterator[Candidate]:
     if scored:
         layout = "\n".join(f"<{name}>{{{place.name}}}</{name}>" for name, place in places.items())
         yield Candidate("named-tags", layout, tuple(places.values()), min(place.row for place in places.values()))
+
+
+def _may_score(said: str) -> bool:
+    return bool(_SCORE.search(said) or scale_in(said) or listed_words(said))
 
 
 def _pairs(text: str) -> list[_Pair]:

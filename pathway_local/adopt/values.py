@@ -125,7 +125,8 @@ def scale_in(said: str) -> Scale | None:
     step = step_in(bare)
     fraction = bool(_FRACTION.search(bare))
     for found in _DASHED.finditer(bare):
-        low, high = number(found.group(1)), number(found.group(3))
+        # "from 5 (best) to 1" is the same scale: the numbers are what the judge writes.
+        low, high = sorted((number(found.group(1)), number(found.group(3))))
         # "2 and 5" is a scale only behind "between".
         between = found.group(2) != "and" or "between" in bare[: found.start()].lower()
         if between and _plausible(low, high):
@@ -157,6 +158,16 @@ def _plausible(low: Number, high: Number) -> bool:
 
 def _decimals(text: str) -> int:
     return len(text.partition(".")[2])
+
+
+def numbers_beyond(said: str, scale: Scale) -> list[str]:
+    """Return the numbers in a phrase that lie outside of the scale, other than steps and lengths of texts."""
+    bare = _STEP.sub(" ", _DASHED.sub(" ", said))
+    told = re.findall(
+        rf"(?<![\w.$/-]){_N}(?![\w%/]|\.\d|[ -](?:\w+ )?(?:words?|sentences?|characters?|tokens?|points?|decimals?)\b)",
+        bare,
+    )
+    return [text for text in dict.fromkeys(told) if not scale.low <= number(text) <= scale.high]
 
 
 def is_fraction(said: str) -> bool:
@@ -313,7 +324,9 @@ def glosses(words: Sequence[str], text: str) -> dict[str, str]:
     found = {}
     for word in words:
         means = r"\s*(?::|=|-|–|\)|\(|\bfor\b|\bmeans\b|\bif it is\b)\s*[\"'“(`]?"
-        said = re.search(rf"(?<![\w$]){re.escape(word)}[\"'”`*]{{0,2}}{means}([A-Za-z][\w-]+(?: (?!and\b|or\b)[\w-]+){{0,3}})", text)
+        said = re.search(
+            rf"(?<![\w$]){re.escape(word)}[\"'”`*]{{0,2}}{means}([A-Za-z][\w-]+(?: (?!and\b|or\b)[\w-]+){{0,3}})", text
+        )
         if said:
             found[word] = said.group(1).strip()
     return found if len(found) == len(words) else {}
