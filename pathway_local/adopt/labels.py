@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
 from pathway_local.adopt.inputs import identifier
 from pathway_local.adopt.scales import SCORE_WORDS
-from pathway_local.adopt.short_replies import follows_reasons
+from pathway_local.adopt.short_replies import REASONING, follows_reasons
 from pathway_local.adopt.values import listed_words, scale_in
 
 _SLOT = r"\[{1,2}[^\[\]\n]{1,400}\]{1,2}|<(?!/)[^<>\n]{1,400}>|\([^()\n]{3,400}\)|_{3,}|\.{3}|…|\d+\s*[-–]\s*\d+"
@@ -34,14 +34,21 @@ def label_candidates(source: Source) -> Iterator[Candidate]:
         scored = [bool(SCORE_WORDS.search(part.label)) for part in block]
         if not any(scored) and not any(scale_in(text) or listed_words(text) for text in said):
             continue
-        if len(block) == 1 and follows_reasons(source, block[0].rows[0]):
-            continue  # a final line: the reasons before it are a part of the reply, too
         names = _names(block)
         places = tuple(
             Place(name, f"{text.strip('[]<>()')}", part.rows[1])
             for name, text, part in zip(names, said, block, strict=True)
         )
-        yield Candidate("labels", _layout(source.text, block, names), places, block[0].rows[0])
+        layout = _layout(source.text, block, names)
+        if "reasoning" not in names and all(map(_is_value, said)) and follows_reasons(source, block[0].rows[0]):
+            # Lines that end a reply: the reasons before them are a part of it, too.
+            places = (Place("reasoning", REASONING, block[0].rows[0], "text"), *places)
+            layout = f"{{reasoning}}\n{layout}"
+        yield Candidate("labels", layout, places, block[0].rows[0])
+
+
+def _is_value(said: str) -> bool:
+    return bool(scale_in(said) or listed_words(said) or len(said.strip("[]<>()").split()) == 1)
 
 
 def _parts(source: Source) -> Iterator[_Part]:

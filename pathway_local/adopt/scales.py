@@ -18,6 +18,7 @@ LABEL_LENGTH = 80
 """Characters of a level's name at most: what is longer is a description without a name."""
 
 _NUMBERS = re.compile(r"\b(?:integer|whole number|number|digit)\b", re.IGNORECASE)
+_JUDGES = re.compile(r"\b(?:judge|evaluate|assess)\b", re.IGNORECASE)
 
 # A level that names itself: "Score 3 - Good", "[Clarity: 3] Good".
 _EXPLICIT = re.compile(
@@ -26,7 +27,7 @@ _EXPLICIT = re.compile(
     re.IGNORECASE,
 )
 # A level that needs a heading to be one: "3 - Good", "**3**: Good".
-_BARE = re.compile(r"^[\s>*#_•-]*(?P<n>\d{1,2})[*_]*\s*(?P<rest>[-–—.:=)|(].*)$")
+_BARE = re.compile(r"^[\s>*#_•|-]*(?P<n>\d{1,2})[*_]*\s*(?P<rest>[-–—.:=)|(].*)$")
 _HEADING = re.compile(r"^(?:#+\s.*|\*\*[^*]+\*\*:?|__[^_]+__:?|[A-Z][A-Z /_()-]{3,}|.{1,60}:)\s*$")
 
 
@@ -58,7 +59,7 @@ class Scales:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.sets = list(_level_sets(source))
-        self.ranges = _ranges(source, SCORE_WORDS) or _ranges(source, _NUMBERS)
+        self.ranges = _ranges(source, SCORE_WORDS) or _ranges(source, _NUMBERS) or _ranges(source, _JUDGES)
         steps = ((step_in(line), row) for row, line in enumerate(source.lines))
         self.steps = [(step, row) for step, row in steps if step]
 
@@ -130,7 +131,7 @@ def _heading(source: Source, row: int) -> str:
         # A line of === or --- underlines the heading above it.
         if line and set(line) <= {"=", "-"} and above:
             return source.lines[above - 1]
-        if _HEADING.match(line):
+        if _HEADING.match(line) or re.match(r"\|\s*[A-Za-z]", line):
             return line
     return ""
 
@@ -144,5 +145,5 @@ def _label(rest: str) -> str | None:
         return text[1 : text.index(")")].strip()
     bold = re.match(r"[*_]{2}?([^*_:]+)[*_]{2}", text) or re.match(r"([^*_]+?):?[*_]{2}", text)
     name = bold.group(1) if bold else text.split(":")[0]
-    name = name.strip(" *_#:.")
+    name = name.strip(" *_#:.|")
     return name if len(name) <= LABEL_LENGTH else ""

@@ -1,4 +1,4 @@
-"""Formats asked for in a sentence: a bare number, one of several words, a final line, [[rating]], or Feedback … [RESULT]."""
+"""Formats asked for in a sentence: a bare number, one of several words, a final line, [[rating]], [RESULT]."""
 
 import re
 from collections.abc import Iterator
@@ -25,12 +25,12 @@ _NUMBER = re.compile(
 _LAST = re.compile(r"^[-•#*_\s]*([A-Za-z][\w ]{0,30}?)(?:\s*\([^()\n]{1,40}\))?[*_]*\s*:[*_]*\s*$")
 # The X in "GRADE: X" is a slot, and so are [1-5], $LETTER, PASS in "Verdict: PASS", and X/5.
 _FINAL = re.compile(
-    r"[\"“'`]?(?P<label>(?:\*\*)?(?:(?:final|overall)\s)?(?:score|rating|grade|verdict|result|answer|judge?ment|decision|label)"
-    r"(?:\*\*)?:(?:\*\*)?) ?(?P<slot>[XN#](?:/\d{1,3})?(?!\w)|\$[A-Z]\w*|\[[^\]\n]{1,60}\]|<[^>\n]{1,60}>|"
+    r"[\"“'`]?(?P<label>#{3,4}(?=\s)|(?:\*\*)?(?:(?:final|overall)\s)?"
+    r"(?:score|rating|grade|verdict|result|answer|judge?ment|decision|label)(?:\*\*)?:(?:\*\*)?) ?(?P<slot>[XN#](?:/\d{1,3})?(?!\w)|\$[A-Z]\w*|\[[^\]\n]{1,60}\]|<[^>\n]{1,60}>|"
     r"\d\s*[-–]\s*\d{1,3}(?!\w)|[A-Z]{2,20}(?=[\"”'`]))",
     re.IGNORECASE,
 )
-_REASONS = re.compile(r"explain|explanation|reason|step[- ]by[- ]step|justif|analy[sz]", re.IGNORECASE)
+_REASONS = re.compile(r"explain|explanation|reason|step[- ]by[- ]step|justif|analy[sz]|\bthink\b", re.IGNORECASE)
 _LATER = re.compile(
     r"(?i)\b(?:then|after|finally|at the end|end (?:with|your|by)|finish|conclude|last line|followed by)\b"
 )
@@ -72,7 +72,7 @@ def _final_line(source: Source) -> Iterator[Candidate]:
     for found in _FINAL.finditer(source.text):
         row = source.row(found.start())
         label, line = found.group("label"), source.lines[row]
-        name = identifier(label)
+        name = identifier(label) or "score"
         place = _final_place(source, found, name, row)
         if _alone(line) or not _REASONS.search(source.text):
             yield Candidate("inline", f"{label} {{{name}}}", (place,), row)

@@ -20,10 +20,10 @@ _DASHED = re.compile(
 )
 # "1, 2 or 3", "1|2|3", "0, 0.5, 1"; but not "1, 2, …", which has no end.
 _LISTED = re.compile(
-    rf"(?<![\w.]){_N}(?:\s*(?:,\s*(?:or|and)\b|,|\bor\b|\||/)\s*{_N}(?![\w.]\d))+(?!\s*,?\s*(?:\.\.|…))"
+    rf"(?<![\w.]){_N}(?:\s*(?:,\s*(?:or|and)\b|,|\bor\b|\band\b|\||/)\s*{_N}(?![\w.]\d))+(?!\s*,?\s*(?:\.\.|…))"
 )
 # "1 if it is right, 0 if it is not", "1 = matches, 0.5 = in part, 0 = not"
-_ANCHOR = re.compile(r"(?<![\w.])([01]|0?\.\d+)\s*(?:for\b|if\b|=|means\b|when\b)")
+_ANCHOR = re.compile(rf"(?<![\w.])(?:([01])\s*(?:for|if|when)\b|({_N})\s*(?:=|means\b))")
 
 _STEP = re.compile(
     r"(?P<half>\bhalf[- ]?(?:points?|marks?|steps?|scores?|grades?|stars?)\b|\bnearest half\b|\bhalves\b)"
@@ -123,7 +123,7 @@ def scale_in(said: str) -> Scale | None:
     """Return the scale in a phrase, such as "1-5", "0 or 1", "0, 2, 4", "1 if …, 0 if …"; None if it has none."""
     bare = re.sub(r"[`\"'“”]", "", said)
     step = step_in(bare)
-    fraction = bool(_FRACTION.search(bare))
+    fraction = is_fraction(bare)
     for found in _DASHED.finditer(bare):
         # "from 5 (best) to 1" is the same scale: the numbers are what the judge writes.
         low, high = sorted((number(found.group(1)), number(found.group(3))))
@@ -135,10 +135,12 @@ def scale_in(said: str) -> Scale | None:
             return Scale(low, high).stepped(fine) if fine else Scale(low, high, None)
     for listed in _LISTED.finditer(bare):
         numbers = [number(text) for text in re.findall(_N, listed.group())]
+        if " and " in listed.group() and len(numbers) < 3:
+            continue
         if (found_list := _list_scale(numbers)) is not None:
             return found_list
-    anchors = {number(found.group(1)) for found in _ANCHOR.finditer(bare)}
-    return _list_scale(sorted(anchors)) if {0, 1} <= anchors else None
+    anchors = {number(found.group(1) or found.group(2)) for found in _ANCHOR.finditer(bare)}
+    return _list_scale(sorted(anchors)) if {0, 1} <= anchors or len(anchors) > 2 else None
 
 
 def _list_scale(numbers: Sequence[Number]) -> Scale | None:
@@ -172,7 +174,7 @@ def numbers_beyond(said: str, scale: Scale) -> list[str]:
 
 def is_fraction(said: str) -> bool:
     """Whether the phrase asks for a number with digits behind the point."""
-    return bool(_FRACTION.search(said))
+    return any(not _NOT.search(said[: found.start()]) for found in _FRACTION.finditer(said))
 
 
 def step_in(said: str) -> Number | None:
