@@ -97,7 +97,6 @@ if __name__ == "__main__":
     table = {name: outcome(entry) for name, entry in CORPUS.items()}
     for name, (became, said) in table.items():
         if became not in ("right", "refused truly", "asked"):
-            print(
-                f"{became:<22} {name}\n    {said}\n    wanted: { ({k: v for k, v in CORPUS[name].items() if k not in ('name', 'prompt')}) }"
-            )
+            wanted = {key: value for key, value in CORPUS[name].items() if key not in ("name", "prompt")}
+            print(f"{became}: {name}\n    {said}\n    wanted: {wanted}")
     print(len(table), dict(Counter(became for became, _ in table.values())))

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from jinja2 import TemplateSyntaxError
 
 from pathway_local.adopt.declaration import Declared
+from pathway_local.adopt.demands import Demand
 from pathway_local.adopt.finding import Finding, Source
 from pathway_local.adopt.formats import FoundFormat, closing, find_format, score_line
 from pathway_local.adopt.front_matter import MARK, FrontMatterEntry, write_front
@@ -53,8 +54,8 @@ class Adoption:
 def adopt(data: bytes, where: str, *, layout: str = "", ask: Ask | None = None) -> Adoption:
     """Make a rubric of the prompt in `data`; `where` is its path. Raises RubricError.
 
-    `layout` is `score-line` for the standard format, also in place of one that the prompt asks for. `ask` puts uncertain points to the user. A point that
-    nobody settles gets a marked line in the rubric.
+    `layout` is `score-line` for the standard format, also in place of one that the prompt asks for. `ask` puts
+    uncertain points to the user. A point that nobody settles gets a marked line in the rubric.
     """
     prompt = _read(data, where)
     inputs = prompt.inputs()
@@ -131,7 +132,7 @@ def _read(data: bytes, where: str) -> _Prompt:
 def _format(
     prompt: _Prompt, names: Sequence[str], layout: str, where: str
 ) -> tuple[FoundFormat | None, FoundFormat | None]:
-    """Return the format, None if the front matter declares one already; and the prompt's own that `layout` replaces."""
+    """Return the format, None if the front matter declares one; and the prompt's own, if `layout` replaces it."""
     declared = next((prompt.front[key] for key in OUTPUT_KEYS if key in prompt.front), None)
     if isinstance(declared, Mapping) and "layout" in declared:
         return None, None
@@ -148,7 +149,7 @@ def _format(
 
 
 def _refuse_template(source: Source, where: str) -> None:
-    """Raise RubricError for a Jinja template with more than inputs and tests: as plain text it would reach the judge."""
+    """Raise RubricError for a Jinja template with more than inputs and tests: its marks would reach the judge as text."""
     try:
         jinja_turn("user", source.text)
     except TemplateSyntaxError as error:
@@ -191,16 +192,13 @@ def _entries(
             yield FrontMatterEntry("rules", found.rules)
         if found.unmet:
             # Whoever asked for the standard format has settled what the prompt demands instead.
-            open_points = (
-                {}
-                if replaced
-                else {
-                    demand.phrase: f"line {found.source.line(demand.row)} demands {demand.phrase!r}, and the format does not "
-                    "write it. Correct outputs, or leave this entry to do without it"
-                    for demand in found.unmet
-                }
-            )
+            open_points = {} if replaced else {demand.phrase: _unsettled(demand, found) for demand in found.unmet}
             yield FrontMatterEntry("settled", [demand.phrase for demand in found.unmet], open_points)
+
+
+def _unsettled(demand: Demand, found: FoundFormat) -> str:
+    said = f"line {found.source.line(demand.row)} demands {demand.phrase!r}, and the format does not write it"
+    return f"{said}. Correct outputs and delete the line below, or keep it to do without"
 
 
 def _name(where: str) -> str:

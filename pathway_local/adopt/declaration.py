@@ -119,9 +119,10 @@ def promoted(places: Sequence[Place], declared: Mapping[str, Declared], text: st
 
 
 def word_score(words: Sequence[str], text: str) -> Declared:
-    """Return the score whose values are these words: by the numbers that the prompt gives them, by their order, or nominal.
+    """Return the score whose values are these words.
 
-    Words such as Unsure have no place on the scale.
+    Their numbers come from the prompt, or from the words' own order; without either, the scale is nominal. Words such
+    as Unsure have no place on the scale.
     """
     special = [] if points(words, text) else [word for word in words if is_special(word)]
     on_scale = [word for word in words if word not in special]

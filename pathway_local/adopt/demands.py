@@ -25,12 +25,14 @@ _OUTPUTS = re.compile(
     r"null\b|None\b|N/?A\b|unknown\b|unsure\b)"
 )
 _ASKS = re.compile(
-    r"(?i)\b(?:respond|reply|answer|output|return|give|provide|write|print|say|end|choose|pick|select|must be|label|grade)\b"
+    r"(?i)\b(?:respond|reply|answer|output|return|give|provide|write|print|say|end|choose|pick|select|must be|label|"
+    r"grade)\b"
 )
 _STATES = re.compile(r"(?i)\bscale\b|\bfrom\b|\bbetween\b|\brange\b")
 _KEY = re.compile(
-    r"(?i)(?:\b(?:include|add|also|provide|plus|another|additional)\b[^.\n]{0,40}?[\"'`](?P<one>\w+)[\"'`]\s+(?:key|field|tag|property|"
-    r"section|entry|attribute)|\b(?:key|field|property|attribute)\s+(?:called|named)\s+[\"'`]?(?P<two>\w+))"
+    r"(?i)\b(?:include|add|also|provide|plus|another|additional)\b[^.\n]{0,40}?[\"'`](?P<one>\w+)[\"'`]\s+"
+    r"(?:key|field|tag|property|section|entry|attribute)"
+    r"|\b(?:key|field|property|attribute)\s+(?:called|named)\s+[\"'`]?(?P<two>\w+)"
 )
 _FINE = re.compile(r"(?i)\b(?:decimals?|floats?|floating|fractional|fractions?)\b")
 _REFUSES = re.compile(r"(?i)\b(?:no|not|never|without|don't|avoid|whole|integers?)\b")
@@ -109,7 +111,7 @@ def reconcile(
     """Return every demand of the prompt, each phrase once, with how an `outputs:` block meets it."""
     missing = {demand.phrase.lower() for demand in unmet(source, outputs, inputs)}
     accepted = {phrase.lower() for phrase in settled}
-    found = {}
+    found: dict[str, Reconciled] = {}
     for demand in demands(source):
         phrase = demand.phrase.lower()
         state: Literal["met", "settled", "open"] = (
@@ -126,7 +128,7 @@ def unmet(source: Source, outputs: Mapping[str, object], inputs: Sequence[str]) 
     fields = outputs.get("fields")
     fields = {str(name): field for name, field in fields.items()} if isinstance(fields, Mapping) else {}
     scores = [field for field in fields.values() if isinstance(field, Mapping) and field.get("type") == "score"]
-    found = {}
+    found: dict[str, Demand] = {}
     for demand in demands(source):
         if not _met(demand, fields, scores, outputs, inputs):
             found.setdefault(demand.phrase.lower(), demand)

@@ -16,7 +16,8 @@ _KIND = (
 )
 _TWO = re.compile(rf"(?i)\b(?:two|both|pair of) (?:\w+ ){{0,2}}{_KIND}\b")
 _WHICH = re.compile(
-    rf"(?i)\bwhich (?:of the two |of them )?{_KIND}?[^.?\n]{{0,40}}\b(?:better|best|more|prefer\w*|superior|wins?)\b|\bwinner\b"
+    rf"(?i)\bwhich (?:of the two |of them )?{_KIND}?[^.?\n]{{0,40}}\b(?:better|best|more|prefer\w*|superior|wins?)\b"
+    r"|\bwinner\b"
 )
 _RANKS = re.compile(rf"(?i)\brank (?:the|these|all|each of)?\s*(?:following |given )?(?:\w+ )?{_KIND}\b")
 _EACH = re.compile(

@@ -19,6 +19,10 @@ KINDS = {
     "bool": "boolean",
     "null": "null",
 }
+MOST_MEMBERS = 300
+"""Members that are read at most: definitions that refer to each other could go on for ever."""
+
+_OPEN = re.compile(r"\{\s*\"(?:type|properties|\$defs|title|\$schema|required|description)\"")
 KNOWN = frozenset((
     "type", "kind", "name", "title", "description", "default", "example", "examples", "sample", "required", "strict",
     "minimum", "maximum", "multipleOf", "enum", "enumValues", "const", "anyOf", "oneOf", "properties", "items", "$ref",
@@ -33,11 +37,9 @@ def schema_candidates(declared: object) -> Iterator[Candidate]:
 
 
 def shown_schema_candidates(source: Source) -> Iterator[Candidate]:
-    """Yield the last JSON Schema in a prompt's text: a schema that explains schemas comes before the one that counts."""
+    """Yield the last JSON Schema in a prompt's text: one that explains schemas comes before the one that counts."""
     end, last = 0, None
-    for brace in list(
-        re.finditer(r"\{\s*\"(?:type|properties|\$defs|title|\$schema|required|description)\"", source.text)
-    )[-MOST:]:
+    for brace in list(_OPEN.finditer(source.text))[-MOST:]:
         if brace.start() < end:
             continue
         try:
@@ -61,14 +63,14 @@ class _Reader:
     """Reads the places of a schema, and notes each keyword that no place accounts for."""
 
     def __init__(self, root: object, row: int) -> None:
-        self.definitions = {}
+        self.definitions: dict[str, object] = {}
         for key in ("$defs", "definitions"):
             found = root.get(key) if isinstance(root, Mapping) else None
-            self.definitions |= (
-                {f"#/{key}/{name}": each for name, each in found.items()} if isinstance(found, Mapping) else {}
-            )
+            for name, definition in found.items() if isinstance(found, Mapping) else ():
+                self.definitions[f"#/{key}/{name}"] = definition
         self.row = row
         self.doubts: list[str] = []
+        self.left = MOST_MEMBERS
 
     def places(self, declared: object, prefix: str, depth: int) -> Iterator[Place]:
         """Yield a place for each property, with dotted names for nested ones."""
@@ -79,24 +81,22 @@ class _Reader:
             declared = {entry["name"]: entry for entry in named}
         if isinstance(declared, Mapping) and depth < DEPTH:
             for name, member in declared.items():
-                if isinstance(member, Mapping):
+                self.left -= 1
+                if isinstance(member, Mapping) and self.left > 0:
                     yield from self._place(f"{prefix}{name}", self._resolved(member), depth)
 
-    def _resolved(self, member: Mapping[object, object]) -> dict[object, object]:
-        """Return the member with its reference followed, and with one of several types merged; null is kept in `said`."""
+    def _resolved(self, member: Mapping[object, object], depth: int = 0) -> dict[object, object]:
+        """Return the member with its reference followed and its one type beside null, which its description names."""
         found = dict(member)
         target = self.definitions.get(str(found.get("$ref")))
         if isinstance(target, Mapping):
             found = {**target, **found}
-        options = found.get(
-            "anyOf",
-            found.get(
-                "oneOf", [{"type": each} for each in found["type"]] if isinstance(found.get("type"), list) else ()
-            ),
-        )
+        types = found.get("type")
+        several = [{"type": each} for each in types] if isinstance(types, list) else []
+        options = found.get("anyOf", found.get("oneOf", several))
         real = [each for each in _members(options) if each.get("type") != "null"]
-        if len(real) == 1:
-            inner = self._resolved({key: value for key, value in real[0].items() if key not in ("anyOf", "oneOf")})
+        if len(real) == 1 and depth < DEPTH:
+            inner = self._resolved(real[0], depth + 1)
             null = len(_members(options)) > 1
             found = {**found, **inner} | ({"description": f"{found.get('description', '')} or null"} if null else {})
         return found
@@ -105,6 +105,8 @@ class _Reader:
         kind = str(member.get("kind", member.get("type", "")))
         said = str(member.get("description", ""))
         self.doubts += [f"{name}: {key} of the schema is not kept" for key in member if key not in KNOWN]
+        if isinstance(member.get("type"), list) or ("type" not in member and {"anyOf", "oneOf"} & member.keys()):
+            self.doubts.append(f"{name}: one of several types is a guess")
         low, high, step = member.get("minimum"), member.get("maximum"), member.get("multipleOf")
         if low is not None and high is not None:
             fine = f" in steps of {step}" if step else " float" if kind in ("number", "float") else ""
@@ -121,11 +123,8 @@ class _Reader:
         elif isinstance(choices, list) and len(choices) > 1 and all(_is_number(choice) for choice in choices):
             yield Place(name, f"{', '.join(map(str, choices))} {said}", self.row, "")
         else:
-            words = (
-                tuple("null" if choice is None else str(choice) for choice in choices)
-                if isinstance(choices, list)
-                else ()
-            )
+            listed = choices if isinstance(choices, list) else []
+            words = tuple("null" if choice is None else str(choice) for choice in listed)
             yield Place(name, said, self.row, "text" if words else KINDS.get(kind, ""), choices=words)
 
 

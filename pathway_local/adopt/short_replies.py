@@ -12,13 +12,14 @@ _RESULT = re.compile(r"(Feedback:|\()[^\n\[\]]{0,200}\[RESULT\]\s*([^\n]{0,200})
 _EITHER = re.compile(r"either\s+[\"“'`]?(\w{1,15})[\"”'`]?\s+or\s+[\"“'`]?(\w{1,15})\b", re.IGNORECASE)
 _DOUBLED = re.compile(r"[\"“'`]?([A-Z][A-Za-z ]{2,30}:)?\s*\[\[\s*(\d+|[A-Za-z ]{3,20})\s*\]\]")
 _ONLY = re.compile(
-    r"(?i)\bonly\b|nothing else|\bjust\b|\bsingle\b|\bexactly\b|\bone of\b|without (?:any )?(?:other|further|explanation)"
+    r"(?i)\bonly\b|nothing else|\bjust\b|\bsingle\b|\bexactly\b|\bone of\b|without (?:any )?(?:other|explanation)"
 )
 _ASKS = re.compile(
     r"(?i)\b(?:respond|reply|answer|output|return|give|provide|write|print|say|end|finish|conclude|produce|must be)\b"
 )
 _NUMBER = re.compile(
-    r"\b(?:only|just|single|nothing (?:but|except))\b[^.\n]{0,40}\b(?:number|integer|digit|score|rating|float|decimal)\b"
+    r"\b(?:only|just|single|nothing (?:but|except))\b[^.\n]{0,40}"
+    r"\b(?:number|integer|digit|score|rating|float|decimal)\b"
     r"|\b(?:number|integer|digit|score|rating)\b[^.\n]{0,40}(?:\bonly\b|\balone\b|nothing else|no other)",
     re.IGNORECASE,
 )
@@ -26,7 +27,8 @@ _LAST = re.compile(r"^[-•#*_\s]*([A-Za-z][\w ]{0,30}?)(?:\s*\([^()\n]{1,40}\))
 # The X in "GRADE: X" is a slot, and so are [1-5], $LETTER, PASS in "Verdict: PASS", and X/5.
 _FINAL = re.compile(
     r"[\"“'`]?(?P<label>#{3,4}(?=\s)|(?:\*\*)?(?:(?:final|overall)\s)?"
-    r"(?:score|rating|grade|verdict|result|answer|judge?ment|decision|label)(?:\*\*)?:(?:\*\*)?) ?(?P<slot>[XN#](?:/\d{1,3})?(?!\w)|\$[A-Z]\w*|\[[^\]\n]{1,60}\]|<[^>\n]{1,60}>|"
+    r"(?:score|rating|grade|verdict|result|answer|judge?ment|decision|label)(?:\*\*)?:(?:\*\*)?)"
+    r" ?(?P<slot>[XN#](?:/\d{1,3})?(?!\w)|\$[A-Z]\w*|\[[^\]\n]{1,60}\]|<[^>\n]{1,60}>|"
     r"\d\s*[-–]\s*\d{1,3}(?!\w)|[A-Z]{2,20}(?=[\"”'`]))",
     re.IGNORECASE,
 )

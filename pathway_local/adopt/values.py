@@ -16,7 +16,8 @@ _N = r"-?\d{1,3}(?:\.\d{1,4})?"
 # "1-5", "1 (worst) to 5", "between 0 and 10"; but not "1-2 sentences", "$1-5", "1-5%" or "1-5.5".
 _DASHED = re.compile(
     rf"(?<![\w.$])({_N})(?:\s*\([^()\n]{{1,40}}\))?\s*(-|–|—|\bto\b|\bthrough\b|\.\.+|\band\b)\s*({_N})(?![\w%]|\.\d)"
-    r"(?!\s*(?:minor|major|more|other|short|brief|full)?\s*(?:words?|sentences?|characters?|tokens?|items?|minutes?|paragraphs?|bullet|lines?))"
+    r"(?!\s*(?:minor|major|more|other|short|brief|full)?\s*"
+    r"(?:words?|sentences?|characters?|tokens?|items?|minutes?|paragraphs?|bullet|lines?))"
 )
 # "1, 2 or 3", "1|2|3", "0, 0.5, 1"; but not "1, 2, …", which has no end.
 _LISTED = re.compile(
@@ -214,7 +215,7 @@ def listed_words(phrase: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Words that a sentence lists. `plain` says that quotes, "one of" or "only" mark them as the answers to choose from."""
+    """Words that a sentence lists. `plain` says that quotes, "one of" or "only" mark them as answers to choose from."""
 
     words: tuple[str, ...]
     plain: bool

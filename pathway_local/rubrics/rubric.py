@@ -62,7 +62,7 @@ class Rubric:
         """Raise RubricError if the prompt demands something that the format does not write and nobody settled."""
         for row in self.reconciliation:
             if row.state == "open":
-                said = f"{where} line {row.line}: the prompt demands {row.demand!r}, and the output format does not write it"
+                said = f"{where} line {row.line}: the prompt demands {row.demand!r}, and the format does not write it"
                 raise RubricError(
                     said, f"Correct outputs, or accept it in the front matter: settled: [{in_yaml(row.demand)}]"
                 )
