@@ -228,7 +228,7 @@ def _choices(place: Place) -> list[str]:
     quoted = list(dict.fromkeys(re.findall(r"[\"'`]{1,2}([A-Za-z_-]{2,20})[\"'`]{1,2}", place.said)))
     if begins and 2 <= len(quoted) <= 6:
         return quoted
-    runs = [run.words for run in word_runs([place.said], 0) if run.plain] if place.kind in ("text", "") else []
+    runs = [run.words for run in word_runs(place.said) if run.plain] if place.kind in ("text", "") else []
     return list(runs[0]) if runs else []
 
 

@@ -8,6 +8,7 @@ cases, further keys. Each must be in the format. What is not there is a differen
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -49,8 +50,13 @@ class Demand:
     scale: Scale | None = None
 
 
-def demands(source: Source) -> Iterator[Demand]:
-    """Yield every demand that a sentence of the prompt makes, beside the place that shows the format."""
+@lru_cache(8)
+def demands(source: Source) -> tuple[Demand, ...]:
+    """Return every demand that a sentence of the prompt makes, beside the place that shows the format."""
+    return tuple(_demands(source))
+
+
+def _demands(source: Source) -> Iterator[Demand]:
     for row, line in enumerate(source.lines):
         if step := step_in(line):
             yield Demand(_step_phrase(line, step), row, "step", (str(step),))
@@ -68,7 +74,7 @@ def demands(source: Source) -> Iterator[Demand]:
                     token = found.group("token").strip("\"'`")
                     yield Demand(token, row, "value", (token,))
         if _ASKS.search(line):
-            for run in word_runs(source.lines, row):
+            for run in word_runs(line, source.lines, row):
                 yield Demand(" / ".join(run.words), row, "words", run.words)
         for key in _KEY.finditer(line):
             name = key.group("one") or key.group("two")

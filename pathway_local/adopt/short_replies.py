@@ -1,7 +1,7 @@
 """Formats asked for in a sentence: a bare number, one of several words, a final line, [[rating]], [RESULT]."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pathway_local.adopt.finding import Candidate, Place, Source
 from pathway_local.adopt.inputs import identifier
@@ -71,11 +71,13 @@ def _doubled(source: Source) -> Iterator[Candidate]:
 
 def _final_line(source: Source) -> Iterator[Candidate]:
     """Yield a line such as "GRADE: X", alone or behind the reasons that the prompt asks for."""
-    for found in _FINAL.finditer(source.text):
+    every = list(_FINAL.finditer(source.text))
+    for found in every[-1:]:
         row = source.row(found.start())
         label, line = found.group("label"), source.lines[row]
         name = identifier(label) or "score"
-        place = _final_place(source, found, name, row)
+        shown = [each.group("slot") for each in every if each.group("label") == label]
+        place = _final_place(source, found, name, [slot for slot in shown if re.fullmatch("[A-Z]{2,20}", slot)])
         if _alone(line) or not _REASONS.search(source.text):
             yield Candidate("inline", f"{label} {{{name}}}", (place,), row)
         else:
@@ -88,7 +90,8 @@ def _final_line(source: Source) -> Iterator[Candidate]:
 
 def follows_reasons(source: Source, row: int) -> bool:
     """Return whether the line, or the one above, says that it ends a reply which begins with reasons."""
-    near = [line for line in source.lines[:row] if line.strip()][-1:] + [source.lines[row]]
+    above = [line for line in source.lines[max(0, row - 3) : row] if line.strip()][-1:]
+    near = [*above, source.lines[row]]
     later = any(_LATER.search(line) for line in near)
     return later and bool(_REASONS.search("\n".join(source.lines[: row + 1])))
 
@@ -97,17 +100,16 @@ def _alone(line: str) -> bool:
     return bool(re.search(r"(?i)\bonly\b|nothing else|\bjust\b", line))
 
 
-def _final_place(source: Source, found: re.Match[str], name: str, row: int) -> Place:
-    """Return the value of a final line: what its slot says, or the words or numbers that the sentence goes on with."""
+def _final_place(source: Source, found: re.Match[str], name: str, shown: Sequence[str]) -> Place:
+    """Return the value of a final line: the words `shown` in its slot, or what the slot or the sentence says."""
+    row = source.row(found.start())
     slot = found.group("slot").strip("[]<>")
     rest = source.text[found.end() : found.end() + 300].split("\n\n")[0]
-    same = [each for each in _FINAL.finditer(source.text) if each.group("label") == found.group("label")]
-    shown = tuple(dict.fromkeys(each.group("slot") for each in same if re.fullmatch("[A-Z]{2,20}", each.group("slot"))))
-    if len(shown) > 1:
-        return Place(name, "", row, "text", choices=shown)
+    if len(set(shown)) > 1:
+        return Place(name, "", row, "text", choices=tuple(dict.fromkeys(shown)))
     if not re.fullmatch(r"[XN#](?:/\d{1,3})?|\$\w+", slot, re.IGNORECASE):
         return Place(name, slot, row, "" if not scale_in(slot) else "number")
-    runs = [run.words for run in word_runs([rest.replace("\n", " ")], 0) if _TOLD_LETTER.search(rest)]
+    runs = [run.words for run in word_runs(rest.replace("\n", " ")) if _TOLD_LETTER.search(rest)]
     if runs and not scale_in(rest):
         return Place(name, "", row, "text", choices=max(runs, key=len))
     return Place(name, rest if scale_in(rest) else "", row, "number")
@@ -115,11 +117,12 @@ def _final_place(source: Source, found: re.Match[str], name: str, row: int) -> P
 
 def _words(source: Source) -> Iterator[Candidate]:
     """Yield one word out of several, alone or behind the reasons that the prompt asks for first."""
-    for row, line in enumerate(source.lines):
+    for row in range(len(source.lines) - 1, -1, -1):
+        line = source.lines[row]
         # A JSON object in the line shows another format.
         bare = re.sub(r"\{[^{}]*\{[^{}]*\}[^{}]*\}|\{[^{}]*\"[^{}]*\}", " ", line)
-        runs = [run for run in word_runs([bare, *source.lines[row + 1 :]], 0) if _is_answer(run, bare)]
-        runs = runs if _ASKS.search(bare) else []
+        found = word_runs(bare, source.lines, row) if _ASKS.search(bare) else ()
+        runs = [run for run in found if _is_answer(run, bare)]
         if not runs:
             continue
         words = max((run.words for run in runs), key=len)
@@ -134,6 +137,7 @@ def _words(source: Source) -> Iterator[Candidate]:
             yield Candidate("words", "{reasoning}\nVerdict: {verdict}", places, row, note=note, closing=told)
         else:
             yield Candidate("words", "{verdict}", (place,), row)
+        return
 
 
 def _is_answer(run: Run, line: str) -> bool:

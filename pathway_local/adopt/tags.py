@@ -62,7 +62,7 @@ def named_tag_candidates(source: Source) -> Iterator[Candidate]:
         at, name = found.end(), found.group(1)
         if name in places:
             continue
-        runs = [] if scale_in(said) else [run.words for run in word_runs([said], 0) if run.plain]
+        runs = [] if scale_in(said) else [run.words for run in word_runs(said) if run.plain]
         kind, choices = ("text", runs[-1]) if runs else ("", ())
         places[name] = Place(identifier(name), said, source.row(found.start()), kind, choices=choices)
     scored = [name for name, place in places.items() if _SCORE.search(name) or scale_in(place.said) or place.choices]

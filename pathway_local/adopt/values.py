@@ -21,7 +21,8 @@ _DASHED = re.compile(
 )
 # "1, 2 or 3", "1|2|3", "0, 0.5, 1"; but not "1, 2, …", which has no end.
 _LISTED = re.compile(
-    rf"(?<![\w.]){_N}(?:\s*(?:,\s*(?:or|and)\b|,|\bor\b|\band\b|\||/)\s*{_N}(?![\w.]\d))+(?!\s*,?\s*(?:\.\.|…))"
+    rf"(?<![\w.]){_N}(?:\s{{0,3}}(?:,\s{{0,3}}(?:or|and)\b|,|\bor\b|\band\b|\||/)\s{{0,3}}{_N}(?![\w.]\d)){{1,200}}"
+    r"(?!\s{0,3},?\s{0,3}(?:\.\.|…))"
 )
 # "1 if it is right, 0 if it is not", "1 = matches, 0.5 = in part, 0 = not"
 _ANCHOR = re.compile(rf"(?<![\w.])(?:([01])\s*(?:for|if|when)\b|({_N})\s*(?:=|means\b))")
@@ -50,31 +51,30 @@ SPECIAL = re.compile(
 )
 _NULL = re.compile(r"(?i)(?<![\w/'-])(?:null|none|nan|n/a|unknown|not applicable)(?![\w/'-])")
 
-_GLOSS = r"(?:\s*\([^()\n]{1,60}\))?"
-_SEPARATOR = r"(?:\s*,\s*(?:or|and)\s+|\s*,\s*|\s+or\s+|\s*/\s*|\s*\|\s*)"
-_QUOTED = r"(?:\"[^\"\n]{1,40}\"|“[^”\n]{1,40}”|'[^'\n]{1,40}'|`[^`\n]{1,40}`|\*\*[^*\n]{1,40}\*\*)"
-_CAPITALS = r"[A-Z][\w-]*(?: [a-z][\w-]*){0,2}"
-_JOINT = r"\s*(?:,|/|\|)\s*(?:or\s+)?"
-_LAST_JOINT = r"(?:\s*,)?\s*(?:\bor\b|/|\|)\s*"
-
 # Lists of words in a sentence: `"Yes", "No" or "Unsure"`; Correct, Partially correct or Wrong; low, medium or high.
-_QUOTED_RUN = re.compile(rf"{_QUOTED}{_GLOSS}(?:{_SEPARATOR}{_QUOTED}{_GLOSS})+")
+# Each repeat has a bound: without, a long line of commas would take hours.
+_GLOSS = r"(?: ?\([^()\n]{1,60}\))?"
+_SEPARATOR = r"(?:[ \t]{0,3}(?:,[ \t]{0,3}(?:or|and)[ \t]|,|[/|]|[ \t]or[ \t])[ \t]{0,3})"
+_QUOTED = r"(?:\"[^\"\n]{1,40}\"|“[^”\n]{1,40}”|'[^'\n]{1,40}'|`[^`\n]{1,40}`|\*\*[^*\n]{1,40}\*\*)"
+_CAPITALS = r"[A-Z][\w-]{0,30}(?: [a-z][\w-]{0,30}){0,2}"
+_WORD = r"[A-Za-z][\w+-]{0,30}"
+_JOINT = r" {0,3}[,/|] {0,3}(?:or )?"
+_LAST_JOINT = r"(?: ?,)? {0,3}(?:\bor\b|/|\|) {0,3}"
+_QUOTED_RUN = re.compile(rf"{_QUOTED}{_GLOSS}(?:{_SEPARATOR}{_QUOTED}{_GLOSS}){{1,11}}")
 _CAPITAL_RUN = re.compile(
-    rf"(?<![\w\"'*]){_CAPITALS}{_GLOSS}(?:{_JOINT}{_CAPITALS}{_GLOSS})*"
-    rf"{_LAST_JOINT}[A-Z][\w-]*(?: [a-z][\w-]*(?=[.;\n]|$))?{_GLOSS}"
+    rf"(?<![\w\"'*]){_CAPITALS}{_GLOSS}(?:{_JOINT}{_CAPITALS}{_GLOSS}){{0,11}}"
+    rf"{_LAST_JOINT}[A-Z][\w-]{{0,30}}(?: [a-z][\w-]{{0,30}}(?=[.;\n]|$))?{_GLOSS}"
 )
-_SINGLE_RUN = re.compile(
-    rf"(?<![\w/.'\"-])[A-Za-z][\w+-]*(?:{_JOINT}[A-Za-z][\w+-]*)*{_LAST_JOINT}[A-Za-z][\w+-]*(?![\w/])"
-)
+_SINGLE_RUN = re.compile(rf"(?<![\w/.'\"-]){_WORD}(?:{_JOINT}{_WORD}){{0,11}}{_LAST_JOINT}{_WORD}(?![\w/])")
 _LEAD = re.compile(
     r"(?i)\b(?:one of|either)\b(?: (?:the|these|those|two|three|four|five|following|words?|letters?|labels?|values?|"
-    r"options?|categories|choices)\b)*\s*:?\s*(?P<list>[^.;\n]*)"
+    r"options?|categories|choices)\b){0,4} ?:?(?P<list>[^.;\n]{0,400})"
 )
 _BULLET = re.compile(r"^\s*(?:[-*•+]|\d+[.)])\s+(?P<item>.+)$")
 _CUT = re.compile(
-    r"(?i)\s*,?\s*\b(?:and nothing else|without|with no|only|depending|based|and (?:write|put|output)|for|in <)\b.*$"
+    r"(?i) ?,? ?\b(?:and nothing else|without|with no|only|depending|based|and (?:write|put|output)|for|in <)\b.*$"
 )
-_ALONE = re.compile(r"(?i)(?:\bonly|\bwords?|\bletters?|\blabels?|\bcategory|\bgrade|\bwith|\bis|:)\s*:?\s*$")
+_ALONE = re.compile(r"(?i)\b(?:only|words?|letters?|labels?|category|grade|with|is)(?: ?:)? ?$|: ?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +221,8 @@ class Run:
     plain: bool
 
 
-def word_runs(lines: Sequence[str], row: int) -> Iterator[Run]:
-    """Yield the lists of words in a line, or in the bullets below it."""
-    line = lines[row]
+def word_runs(line: str, lines: Sequence[str] = (), row: int = 0) -> Iterator[Run]:
+    """Yield the lists of words in a line, or in the bullets below it, behind `row` of `lines`."""
     for found in _LEAD.finditer(line):
         rest = _CUT.sub("", found.group("list"))
         words = _items(rest) if rest.strip(" :*") else tuple(_bullets(lines, row + 1))
@@ -233,7 +232,10 @@ def word_runs(lines: Sequence[str], row: int) -> Iterator[Run]:
         for found in pattern.finditer(line):
             words = _items(found.group())
             if 2 <= len(words) <= 12 and all(_is_word(word) for word in words):
-                yield Run(words, pattern is _QUOTED_RUN or bool(_ALONE.search(line[: found.start()])))
+                yield Run(
+                    words,
+                    pattern is _QUOTED_RUN or bool(_ALONE.search(line[max(0, found.start() - 20) : found.start()])),
+                )
 
 
 def _items(text: str) -> tuple[str, ...]:
