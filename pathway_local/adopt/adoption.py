@@ -149,7 +149,7 @@ def _format(
 
 
 def _refuse_template(source: Source, where: str) -> None:
-    """Raise RubricError for a Jinja template with more than inputs and tests: its marks would reach the judge as text."""
+    """Raise RubricError for a Jinja template with more than inputs and tests: its marks would reach the judge."""
     try:
         jinja_turn("user", source.text)
     except TemplateSyntaxError as error:

@@ -22,7 +22,8 @@ _OUTPUTS = re.compile(
     r"say|must be|should be)\s+"
     r"(?:(?:the|a|an|it|as|to|with|of|score|rating|grade|value|label|verdict|field|only|just|exactly|simply|be|is|"
     r"[\"'`]?\w+_\w+[\"'`]?|[\"`']?score[\"`']?)\s+){0,5}"
-    r"(?P<token>\"[^\"\n]{1,40}\"|'[^'\n]{1,40}'|`[^`\n]{1,40}`|-?\d+(?:\.\d+)?(?![\w%]| ?[-–/]| (?:to|words?|sentences?)\b)|"
+    r"(?P<token>\"[^\"\n]{1,40}\"|'[^'\n]{1,40}'|`[^`\n]{1,40}`|"
+    r"-?\d+(?:\.\d+)?(?![\w%]| ?[-–/]| (?:to|words?|sentences?)\b)|"
     r"null\b|None\b|N/?A\b|unknown\b|unsure\b)"
 )
 _ASKS = re.compile(

@@ -257,7 +257,7 @@ def unquoted(text: str) -> str:
 
 def _bullets(lines: Sequence[str], first: int) -> Iterator[str]:
     """Yield the heads of the bullets below a line: `- "list": the answer is a list` has the head list."""
-    for line in lines[first:]:
+    for line in lines[first : first + 14]:
         bullet = _BULLET.match(line)
         if not bullet:
             return
