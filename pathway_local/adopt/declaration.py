@@ -38,6 +38,7 @@ _WORDS = re.compile(r"(?:(\d{1,3})\s*[-–]\s*)?(\d{1,3})[- ]words?", re.IGNOREC
 _SHORT = re.compile(r"\b(?:very short|short|brief(?:ly)?|concise|one sentence|1-2 sentences?|summary)\b", re.IGNORECASE)
 _LONG = re.compile(r"thought|chain|analysis|step-by-step|step by step|detailed|justification", re.IGNORECASE)
 _TYPE = re.compile(r"(?i)(?:string|str|text|number|int|integer|float|value|your|free|optional|any|\.\.\.|…)+")
+_OR_QUOTED = re.compile(r"\bor\s+[\"'`“]([^\"'`”\n]{1,30})[\"'`”]")
 _NO_LEVEL = re.compile(r"^(?:nothing to|not applicable|n/?a\b|cannot be|can't be|unable to)", re.IGNORECASE)
 
 
@@ -59,7 +60,7 @@ def declare(place: Place, scales: Scales, inputs: Collection[str], *, in_json: b
         return Declared({"type": "echo", "input": place.name}, "the input, repeated", doubt)
     if place.kind == "boolean" and specials_in(place.said):
         words = ["true", "false", *specials_in(place.said)]
-    if not words and _is_score(place):
+    if not words and (_is_score(place) or (place.kind == "number" and scales.states(place.name))):
         return _score(place, scales)
     if len(words) > 1 and any(is_special(word) for word in words) and {"true", "false"} <= {w.lower() for w in words}:
         return word_score(words, scales.source.text)
@@ -213,7 +214,13 @@ def _score(place: Place, scales: Scales) -> Declared:
     beyond = [] if place.said == "0" else numbers_beyond(place.said, scale)
     if beyond and not doubt and not re.search(rf"\bor {beyond[0]}\b|{beyond[0]}\s+(?:if|when|for)\b", place.said):
         return replace(declared, doubt=f"the prompt also says {beyond[0]}, which is not on the scale")
-    for word in (*specials_in(place.said), *beyond):
+    special = specials_in(place.said)
+    other = [
+        word for word in _OR_QUOTED.findall(place.said) if word not in special and not re.fullmatch(r"[\d.-]+", word)
+    ]
+    if other and not doubt:
+        return replace(declared, doubt=f"the prompt also says {other[0]!r}, which is not on the scale")
+    for word in (*special, *beyond):
         declared = with_special(declared, word)
     return declared
 
@@ -221,7 +228,8 @@ def _score(place: Place, scales: Scales) -> Declared:
 def _choices(place: Place) -> list[str]:
     if place.choices:
         return list(place.choices)
-    if place.kind in ("text", "") and (words := listed_words(place.said)):
+    words = listed_words(place.said) if place.kind in ("text", "") else ()
+    if words and not any(_TYPE.fullmatch(word) for word in words):
         return list(words)
     # As in `"completed" if …, or "skipped" if …`: the description begins with a word in quotes.
     begins = re.match(r"^[`\"'<\[(]*[\"'`]", place.said) and re.search(r"\bor\b", place.said)

@@ -23,7 +23,7 @@ _OUTPUTS = re.compile(
     r"(?:(?:the|a|an|it|as|to|with|of|score|rating|grade|value|label|verdict|field|only|just|exactly|simply|be|is|"
     r"[\"'`]?\w+_\w+[\"'`]?|[\"`']?score[\"`']?)\s+){0,5}"
     r"(?P<token>\"[^\"\n]{1,40}\"|'[^'\n]{1,40}'|`[^`\n]{1,40}`|"
-    r"-?\d+(?:\.\d+)?(?![\w%]| ?[-–/]| (?:to|words?|sentences?)\b)|"
+    r"-?\d+(?:\.\d+)?(?![\w%]| ?[-–/]| (?:to -?\d|words?\b|sentences?\b))|"
     r"null\b|None\b|N/?A\b|unknown\b|unsure\b)"
 )
 _ASKS = re.compile(
@@ -37,6 +37,7 @@ _KEY = re.compile(
     r"|\b(?:key|field|property|attribute)\s+(?:called|named)\s+[\"'`]?(?P<two>\w+)"
 )
 _FINE = re.compile(r"(?i)\b(?:decimals?|floats?|floating|fractional|fractions?)\b")
+_OF_TEXT = re.compile(r"(?i)[ -](?!(?:if|when|for|to|where|and|or|on|in|at|as|only)\b)[a-z]")
 _REFUSES = re.compile(r"(?i)\b(?:no|not|never|without|don't|avoid|whole|integers?)\b")
 
 
@@ -70,10 +71,14 @@ def _demands(source: Source) -> Iterator[Demand]:
         if SCORE_WORDS.search(line) and _STATES.search(line) and (scale := scale_in(line)):
             yield Demand(scale.said, row, "scale", scale=scale)
         for sentence in re.split(r"(?<=[.!?;])\s", line):
-            if _IF.search(sentence):
-                for found in _OUTPUTS.finditer(sentence):
-                    token = found.group("token").strip("\"'`")
+            for found in _OUTPUTS.finditer(sentence):
+                token = found.group("token").strip("\"'`")
+                if _IF.search(sentence):
                     yield Demand(token, row, "value", (token,))
+                elif not _REFUSES.search(sentence[: found.start()][-20:]) and not _OF_TEXT.match(
+                    sentence[found.end() :]
+                ):
+                    yield Demand(token, row, "text", (token,))
         if _ASKS.search(line):
             for run in word_runs(line, source.lines, row):
                 yield Demand(" / ".join(run.words), row, "words", run.words)
@@ -170,8 +175,10 @@ def _met(
         return demand.phrase.lower() in names | {name.lower() for name in inputs}
     texts = {text for field in fields.values() for text in texts_of(field)}
     known = {text.lower() for text in texts} | names | {"n/a" if text == "null" else text for text in texts}
-    if demand.kind == "value":
-        return demand.phrase.lower() in known or demand.phrase.lower() in str(outputs.get("layout", "")).lower()
+    if demand.kind in ("value", "text"):
+        # Of "Verdict: PASS" the layout has the label; its word is a demand of its own kind.
+        layout, label = str(outputs.get("layout", "")).lower(), demand.phrase.lower().partition(":")
+        return label[0] in known or (label[0] + label[1]) in layout
     # A list of words is about a field if they share a word; then none may be missing.
     words = [word.lower() for word in demand.values]
     shared = [word for word in words if word in known - names]

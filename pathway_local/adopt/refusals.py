@@ -28,7 +28,9 @@ _VERDICT = re.compile(r"(?i)\b(?:scores?|verdicts?|labels?|rate|rating|output|ye
 _LISTS = re.compile(
     r"(?i)\b(?:break|split|decompose|extract|list)\b[^.\n]{0,60}\b(?:claims|statements|facts|sentences)\b"
 )
-_SCORES = re.compile(r"(?i)\b(?:scor\w+|rat(?:e|ing)|grad(?:e|es|ing)|marks?|verdict|judge|evaluate|assess\w*)\b")
+_SCORES = re.compile(
+    r"(?i)\b(?:scor\w+|rat(?:e|ing)|grad(?:e|es|ing)|marks?|verdict|judge|evaluate|assess\w*|decide|decision|classify)\b"
+)
 _LAYOUT = re.compile(r"(?i)\bjson\b|\bxml\b|\bformat\b|\b(?:output|respond|reply|answer) (?:only|with)\b|<\w+>.*</\w+>")
 _PAIRED = re.compile(r"(?i)^(?P<stem>.*?)[_ ]?(?P<end>a|b|1|2|one|two|first|second|left|right)$")
 

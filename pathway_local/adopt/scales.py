@@ -81,6 +81,11 @@ class Scales:
         named = [found for found in about or self.sets if all(found.labels.values()) or len(found.labels) > 2]
         return (named[-1].scale, named[-1].row) if named else None
 
+    def states(self, name: str) -> bool:
+        """Return whether a line names the topic of this value and a scale for it."""
+        topic = stem(name)
+        return bool(topic) and any(topic in line.lower() and scale_in(line) for line in self.source.lines)
+
     def levels_of(self, name: str, scale: Scale) -> LevelSet | None:
         """Return the levels of a score, if all have names. The last list counts: examples come earlier."""
         sets = self._about(name) or self.sets

@@ -58,7 +58,7 @@ def _rank(source: Source, skeleton: Skeleton) -> tuple[bool, bool, bool, int]:
 def _scorable(place: Place) -> bool:
     """Return whether this can be a score. Null can't: it stands in an example of a skipped case."""
     told = SCORED.search(place.name) or scale_in(place.said) or place.choices or listed_words(place.said)
-    return bool(told or place.kind == "boolean") and place.kind not in ("null", "objects", "list")
+    return bool(told or place.kind in ("boolean", "number")) and place.kind not in ("null", "objects", "list")
 
 
 def _with_alternatives(place: Place, found: Sequence[Skeleton]) -> Place:

@@ -15,7 +15,7 @@ MOST = 400
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]{0,40})>")
 _NUMBERED = re.compile(r"[A-Za-z]?\d+")
-_SCORE = re.compile(r"scor|rating|grade", re.IGNORECASE)
+_SCORE = re.compile(r"scor|rating|grade|\blevel\b", re.IGNORECASE)
 _STARTS = re.compile(r"\b(?:start|begin)s?\b[^.\n]{0,60}?\bwith:?\s+[\"“'`]([^\"”\n`]{2,80})[\"”'`]", re.IGNORECASE)
 _NAMED = re.compile(r"<([A-Za-z][\w-]{0,40})>(?:\s*(?:and|,|…|\.\.\.)?\s*</\1>)?\s*(?:XML\s+)?tags?\b", re.IGNORECASE)
 _FILLER = re.compile(r"^(?:your|the|a|an|brief|very|short|final|overall|detailed)\s+", re.IGNORECASE)

@@ -49,7 +49,7 @@ SPECIAL = re.compile(
     r"cannot be \w+|can't be \w+|unable to \w+|not applicable|not sure|i don't know|don't know|insufficient \w+|"
     r"not enough \w+|skip(?:ped)?|maybe|error)"
 )
-_NULL = re.compile(r"(?i)(?<![\w/'-])(?:null|none|nan|n/a|unknown|not applicable)(?![\w/'-])")
+_NULL = re.compile(r"(?i)(?<![\w/-])(?:null|none|nan|n/a|unknown|not applicable)(?![\w/-])")
 
 # Lists of words in a sentence: `"Yes", "No" or "Unsure"`; Correct, Partially correct or Wrong; low, medium or high.
 # Each repeat has a bound: without, a long line of commas would take hours.
@@ -68,7 +68,7 @@ _CAPITAL_RUN = re.compile(
 _SINGLE_RUN = re.compile(rf"(?<![\w/.'\"-]){_WORD}(?:{_JOINT}{_WORD}){{0,11}}{_LAST_JOINT}{_WORD}(?![\w/])")
 _LEAD = re.compile(
     r"(?i)\b(?:one of|either)\b(?: (?:the|these|those|two|three|four|five|following|words?|letters?|labels?|values?|"
-    r"options?|categories|choices)\b){0,4} ?:?(?P<list>[^.;\n]{0,400})"
+    r"options?|categories|choices)\b){0,4} ?:?(?P<list>[^.;\n>}\]]{0,400})"
 )
 _BULLET = re.compile(r"^\s*(?:[-*•+]|\d+[.)])\s+(?P<item>.+)$")
 _CUT = re.compile(
@@ -230,12 +230,10 @@ def word_runs(line: str, lines: Sequence[str] = (), row: int = 0) -> Iterator[Ru
             yield Run(words, True)
     for pattern in (_QUOTED_RUN, _CAPITAL_RUN, _SINGLE_RUN):
         for found in pattern.finditer(line):
-            words = _items(found.group())
-            if 2 <= len(words) <= 12 and all(_is_word(word) for word in words):
-                yield Run(
-                    words,
-                    pattern is _QUOTED_RUN or bool(_ALONE.search(line[max(0, found.start() - 20) : found.start()])),
-                )
+            words, quoted = _items(found.group()), pattern is _QUOTED_RUN
+            if 2 <= len(words) <= 12 and all(word and (quoted or _is_word(word)) for word in words):
+                before = line[max(0, found.start() - 20) : found.start()]
+                yield Run(words, quoted or bool(_ALONE.search(before)))
 
 
 def _items(text: str) -> tuple[str, ...]:
