@@ -214,13 +214,13 @@ def _score(place: Place, scales: Scales) -> Declared:
     beyond = [] if place.said == "0" else numbers_beyond(place.said, scale)
     if beyond and not doubt and not re.search(rf"\bor {beyond[0]}\b|{beyond[0]}\s+(?:if|when|for)\b", place.said):
         return replace(declared, doubt=f"the prompt also says {beyond[0]}, which is not on the scale")
-    special = specials_in(place.said)
+    extra = specials_in(place.said)
     other = [
-        word for word in _OR_QUOTED.findall(place.said) if word not in special and not re.fullmatch(r"[\d.-]+", word)
+        word for word in _OR_QUOTED.findall(place.said) if word not in extra and not re.fullmatch(r"[\d.-]+", word)
     ]
     if other and not doubt:
         return replace(declared, doubt=f"the prompt also says {other[0]!r}, which is not on the scale")
-    for word in (*special, *beyond):
+    for word in (*extra, *beyond):
         declared = with_special(declared, word)
     return declared
 

@@ -231,7 +231,7 @@ def word_runs(line: str, lines: Sequence[str] = (), row: int = 0) -> Iterator[Ru
     for pattern in (_QUOTED_RUN, _CAPITAL_RUN, _SINGLE_RUN):
         for found in pattern.finditer(line):
             words, quoted = _items(found.group()), pattern is _QUOTED_RUN
-            if 2 <= len(words) <= 12 and all(word and (quoted or _is_word(word)) for word in words):
+            if 2 <= len(words) <= 12 and all(_is_word(word) or (quoted and _is_sign(word)) for word in words):
                 before = line[max(0, found.start() - 20) : found.start()]
                 yield Run(words, quoted or bool(_ALONE.search(before)))
 
@@ -245,6 +245,10 @@ def _items(text: str) -> tuple[str, ...]:
 
 def _is_word(item: str) -> bool:
     return bool(re.match(r"[A-Za-z]", item)) and len(item) <= 40 and len(item.split()) <= 4
+
+
+def _is_sign(item: str) -> bool:
+    return bool(item) and not re.search(r"\w", item)
 
 
 def unquoted(text: str) -> str:
