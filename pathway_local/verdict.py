@@ -7,7 +7,16 @@ from msgspec import Struct
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
+Number = int | float
+"""A value of a score; whole ones are ints."""
+
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
+
+
+def plain(value: Number) -> Number:
+    """Return the number without the noise of binary fractions, and as an int if it is whole: 1, not 1.0."""
+    rounded = round(value, 6)
+    return int(rounded) if rounded == int(rounded) else rounded
 
 
 MOST_NESTED = 100
@@ -17,15 +26,15 @@ MOST_NESTED = 100
 class Score(Struct, frozen=True):
     """A score; a judge also gives the probability of each value of its scale (they sum to 1)."""
 
-    value: int
-    probabilities: Mapping[int, float] = {}
+    value: Number
+    probabilities: Mapping[Number, float] = {}
 
     @property
     def confidence(self) -> float | None:
         """The largest probability; None without probabilities."""
         return max(self.probabilities.values(), default=None)
 
-    def expected(self, special: Collection[int] = ()) -> float | None:
+    def expected(self, special: Collection[Number] = ()) -> float | None:
         """Return the mean of the values that are not special, weighted by probability.
 
         None without probabilities, and if the score itself is special, since it is then not on the scale.

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathway_local.adopt.adoption import Adoption, adopt
-from pathway_local.errors import RubricError, UsageError
+from pathway_local.errors import RubricError
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.rubric_check import check_grammars, example_inputs
@@ -147,8 +147,14 @@ def test_a_rubric_for_people_is_recognised() -> None:
     assert list(rubric.inputs) == ["request", "model_reply", "help_desk_reply"]
     assert rubric.format.scores["score"].levels == {1: "Against the facts", 2: "Incomplete", 3: "Complete"}
     assert "one whole number from 1 to 3" in rubric.turns[-1].template
-    with pytest.raises(UsageError, match=r"labels\.txt line 27"):
-        of_file(OWN / "labels.txt", layout="score-line")
+
+
+def test_the_score_line_replaces_a_format_that_the_prompt_asks_for_and_shows_both() -> None:
+    adoption, rubric = of_file(OWN / "keys.prompty", layout="score-line")
+    assert ("replaced", "JSON, from a list of keys") in [(found.what, found.value) for found in adoption.findings]
+    assert ("format", "the standard one (--layout score-line)") in [(f.what, f.value) for f in adoption.findings]
+    assert list(rubric.format.outputs.fields) == ["analysis", "score", "justification"]
+    assert "Instead of the format that is asked for above, write exactly" in rubric.turns[-1].template
 
 
 def test_every_finding_names_its_line() -> None:
@@ -388,14 +394,15 @@ PROMETHEUS = (
 )
 
 
-def test_feedback_without_its_label_and_the_better_of_two() -> None:
+def test_feedback_without_its_label_and_two_letters_without_an_order() -> None:
     adoption, rubric = adopted(PROMETHEUS % "an integer number between 1 and 5")
     assert adoption.unsettled == 0
     assert rubric.format.outputs.layout == "{feedback} [RESULT] {score}"
     assert rubric.format.scores["score"].values == (1, 2, 3, 4, 5)
-    made = adopt((PROMETHEUS % 'either "A" or "B"').encode(), "mine.txt")
-    assert made.unsettled == 1
-    assert b"# UNSETTLED: the prompt does not say which is better; A counts as 0 and B as 1" in made.data
+    adoption, rubric = adopted(PROMETHEUS % 'either "A" or "B"')
+    assert adoption.unsettled == 0
+    assert rubric.format.scores["result"].scale == "nominal"
+    assert rubric.format.reply({}).form.read(" fine [RESULT] B").values["result"] == 2
 
 
 TOO_DEEP = {

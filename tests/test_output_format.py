@@ -26,11 +26,23 @@ def _numbers(low: int, size: int, decimals: int) -> dict[str, object]:
     return {"type": "number", "min": low, "max": low + size, "decimals": decimals}
 
 
+WORDS = {0: "Incorrect", 1: "Partially correct", 2: "Correct", 3: "Cannot be assessed"}
+LETTERS = {1: "A", 2: "B", 3: "C"}
 FIELDS: dict[str, st.SearchStrategy[dict[str, object]]] = {
     "text": st.integers(8, 60).map(lambda tokens: {"type": "text", "tokens": tokens}),
     "line": st.integers(8, 60).map(lambda tokens: {"type": "text", "tokens": tokens, "lines": "one"}),
     "score": st.builds(_scores, st.integers(0, 3), st.integers(1, 9)),
     "named": st.just({"type": "score", "levels": {0: "bad", 1: "good"}, "written": {0: "Fail", 1: "Pass"}}),
+    "stepped": st.sampled_from([(0, 1, 0.1), (0, 1, 0.01), (1, 5, 0.5), (-1, 1, 0.25), (0, 100, 10), (0, 4, 2)]).map(
+        lambda told: {"type": "score", "min": told[0], "max": told[1], "step": told[2]}
+    ),
+    "halves": st.just({"type": "score", "levels": {0: "wrong", 0.5: "in part", 1: "right"}}),
+    "or null": st.sampled_from(["null", "N/A", "-1"]).map(
+        lambda text: {"type": "score", "min": 1, "max": 10, "special": [-1], "written": {-1: text}}
+    ),
+    "unsure": st.just({"type": "score", "levels": WORDS, "written": WORDS, "special": [3], "scale": "ordinal"}),
+    "nominal": st.just({"type": "score", "scale": "nominal", "levels": LETTERS, "written": LETTERS}),
+    "constant": st.just({"type": "choice", "choices": ["clarity"]}),
     "choice": st.just({"type": "choice", "choices": ["yes", 'a "quoted" one', "no"]}),
     "boolean": st.just({"type": "boolean"}),
     "number": st.builds(_numbers, st.integers(-20, 20), st.integers(1, 40), st.integers(0, 3)),
@@ -42,7 +54,7 @@ FIELDS: dict[str, st.SearchStrategy[dict[str, object]]] = {
 
 @st.composite
 def formats(draw: st.DrawFn, *, as_json: bool) -> OutputFormat:
-    kinds = ["text", "line", "score", "named", "choice", "boolean", "number"] + ["list"] * as_json
+    kinds = sorted(FIELDS.keys() - ({"list"} if not as_json else set()))
     chosen = draw(st.lists(st.sampled_from(kinds), min_size=0, max_size=4))
     at = draw(st.integers(0, len(chosen)))
     fields = dict(zip(NAMES, [draw(FIELDS[kind]) for kind in [*chosen[:at], "score", *chosen[at:]]], strict=False))
@@ -88,9 +100,10 @@ def test_json_layouts_write_json_that_keeps_the_schema(data: st.DataObject, as_j
     values = values_for(data.draw, reply)
     written = json.loads("".join(text for text, _ in reply.start) + reply.form.write(values))
     shown = {
-        name: "Pass" if value == 1 else "Fail"
-        for name, value in values.items()
-        if output_format.outputs.fields[name].type == "score" and output_format.scores[name].written
+        name: json.loads(text)
+        for name, score in output_format.scores.items()
+        for text, value in score.values_by_text(True).items()
+        if value == values[name]
     }
     assert written == {**values, **shown}
     Draft202012Validator(output_format.schema()).validate({**written, **{name: values[name] for name in shown}})

@@ -152,7 +152,7 @@ def test_everything_that_is_wrong_is_named_with_its_line(run: RunFile, tmp_path:
     assert error.problems == (
         "line 3: its id matches no case of the run",
         "line 4: the rater's score: 6 is off the scale 1 to 5",
-        "line 5: the rater's score: the score can be read in more than one way",
+        "line 5: the rater's score: 4.5 is off the scale 1 to 5",
         "line 6: Ann rated the same case in line 2",
         "line 7: it has no id",
         "line 8: the rater's score: this is not a score",

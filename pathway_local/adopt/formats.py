@@ -3,26 +3,31 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pathway_local.adopt.declaration import Declared, declare, promoted
+from pathway_local.adopt.declaration import Declared, declare, promoted, with_special
+from pathway_local.adopt.demands import Demand, special_values, texts_of, unmet
 from pathway_local.adopt.finding import Candidate, Finding, Place, Source
-from pathway_local.adopt.key_lists import key_list_candidates
+from pathway_local.adopt.key_lists import key_list_candidates, named_key_candidates
 from pathway_local.adopt.labels import label_candidates
 from pathway_local.adopt.scales import Scales
+from pathway_local.adopt.schemas import shown_schema_candidates
 from pathway_local.adopt.short_replies import short_candidates
 from pathway_local.adopt.skeletons import skeleton_candidates
-from pathway_local.adopt.tags import tag_candidates
+from pathway_local.adopt.tags import named_tag_candidates, tag_candidates
 
 MOST = 60
 """Fields of a format at most: a candidate with more is something else, such as a table."""
 
 KINDS: Mapping[str, tuple[int, str]] = {
     "schema": (6, "JSON, from the front matter's own schema"),
+    "shown-schema": (6, "JSON, from the schema in the prompt"),
     "skeleton": (5, "JSON, from a skeleton"),
     "tags": (5, "tagged parts"),
     "labels": (5, "labelled parts"),
     "result": (5, "feedback, then [RESULT] and the score"),
+    "named-tags": (4, "tagged parts, as a sentence names them"),
     "doubled": (4, "a rating in [[ ]]"),
     "keys": (4, "JSON, from a list of keys"),
+    "named-keys": (3, "JSON, from the keys that a sentence names"),
     "example": (3, "JSON, from an example"),
     "inline": (2, "a line with the score"),
     "words": (1, "one word"),
@@ -47,12 +52,18 @@ class FoundFormat:
     fields: Mapping[str, Declared]
     source: Source
     doubts: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
 
     @property
     def outputs(self) -> dict[str, object]:
         """The `outputs:` block."""
         fields = {name: declared.field for name, declared in self.fields.items()}
         return {"layout": self.candidate.layout, "fields": fields}
+
+    @property
+    def unmet(self) -> list[Demand]:
+        """What the prompt demands of a reply and the format does not write."""
+        return unmet(self.source, self.outputs, self.inputs)
 
     @property
     def doubt(self) -> str:
@@ -91,18 +102,22 @@ def find_format(source: Source, inputs: Collection[str], extra: Sequence[Candida
     scales = Scales(source)
     found = [
         *extra,
+        *shown_schema_candidates(source),
         *tag_candidates(source),
+        *named_tag_candidates(source),
         *label_candidates(source),
         *skeleton_candidates(source),
         *key_list_candidates(source),
+        *named_key_candidates(source),
         *short_candidates(source),
     ]
     found = [candidate for candidate in found if len(candidate.places) <= MOST]
     for candidate in sorted(found, key=lambda one: (KINDS[one.kind][0], one.row), reverse=True):
         fields = _declared(candidate, scales, inputs)
         if any(declared.field["type"] == "score" for declared in fields.values()):
+            fields = _with_special_values(fields, source)
             doubts = (*candidate.doubts, *_rivals(candidate, found, source))
-            return FoundFormat(candidate, fields, source, doubts)
+            return FoundFormat(candidate, fields, source, doubts, tuple(inputs))
     return None
 
 
@@ -110,10 +125,20 @@ def _declared(candidate: Candidate, scales: Scales, inputs: Collection[str]) -> 
     in_json = candidate.layout == "json"
     fields = {place.name: declare(place, scales, inputs, in_json=in_json) for place in candidate.places}
     if not any(declared.field["type"] == "score" for declared in fields.values()):
-        verdict = promoted(candidate.places, fields)
+        verdict = promoted(candidate.places, fields, scales.source.text)
         if verdict:
             fields[verdict[0]] = verdict[1]
     return fields
+
+
+def _with_special_values(fields: Mapping[str, Declared], source: Source) -> dict[str, Declared]:
+    """Return the fields; a format's only score also takes the values that a sentence elsewhere names for some cases."""
+    scores = [name for name, declared in fields.items() if declared.field["type"] == "score"]
+    found = dict(fields)
+    if len(scores) == 1:
+        for value in special_values(source, texts_of(found[scores[0]].field)):
+            found[scores[0]] = with_special(found[scores[0]], value)
+    return found
 
 
 def _rivals(chosen: Candidate, found: Sequence[Candidate], source: Source) -> Iterator[str]:
@@ -136,14 +161,18 @@ def score_line(source: Source) -> FoundFormat:
     return FoundFormat(Candidate("standard", SCORE_LINE, (score,), -1), fields, source)
 
 
-def closing(found: FoundFormat) -> str:
-    """Return the end of the user turn, which tells the judge the layout, since the prompt itself does not."""
+def closing(found: FoundFormat, *, replaces: bool) -> str:
+    """Return the end of the user turn, which tells the judge what the prompt itself does not; empty if it says all."""
+    if found.candidate.kind != "standard":
+        return found.candidate.closing
     field = found.fields["score"].field
     levels = field.get("levels")
     numbers = list(levels) if isinstance(levels, Mapping) else [field["min"], field["max"]]
+    kind = "number" if field.get("step") else "whole number"
     shown = SCORE_LINE.format(
         analysis="[what speaks for and against the answer, held against the rubric]",
-        score=f"[one whole number from {numbers[0]} to {numbers[-1]}]",
+        score=f"[one {kind} from {numbers[0]} to {numbers[-1]}]",
         justification="[why this number and no neighbouring one]",
     )
-    return f"Write exactly these three parts and nothing else:\n\n{shown}"
+    instead = "Instead of the format that is asked for above, write" if replaces else "Write"
+    return f"{instead} exactly these three parts and nothing else:\n\n{shown}"

@@ -25,6 +25,9 @@ def find_placeholders(source: Source) -> Placeholders:
     doubled, single = _rows(source, "double-braces"), _rows(source, "single-braces")
     if doubled and not _escaped(source.text, doubled):
         return Placeholders("jinja2" if _is_jinja(source.text, set(doubled)) else "double-braces", doubled)
+    dollars = _rows(source, "dollars")
+    if dollars and not single:
+        return Placeholders("dollars", dollars)
     if not single or all(_described(source, name) for name in single):
         return Placeholders("none", single)
     return Placeholders("braces" if _is_format(source.text) else "single-braces", single)

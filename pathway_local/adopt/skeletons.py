@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pathway_local.adopt.finding import Candidate, Place, Source
-from pathway_local.adopt.scales import range_in
+from pathway_local.adopt.values import listed_words, scale_in
 
 MOST, DEPTH = 60, 6
 """How many braces are tried as the beginning of an object, from the end, and how deep objects nest."""
@@ -37,7 +37,7 @@ class Skeleton:
 
 def skeleton_candidates(source: Source) -> Iterator[Candidate]:
     """Yield the object that the prompt most likely asks for: placeholders win over an example, later over earlier."""
-    found = list(_skeletons(source.text, source))
+    found = list(skeletons(source))
     keyed = [skeleton for skeleton in found if any(_scorable(place) for place in skeleton.places)]
     if not keyed:
         return
@@ -57,8 +57,8 @@ def _rank(source: Source, skeleton: Skeleton) -> tuple[bool, bool, bool, int]:
 
 def _scorable(place: Place) -> bool:
     """Return whether this can be a score. Null can't: it stands in an example of a skipped case."""
-    told = SCORED.search(place.name) or range_in(place.said) is not None
-    return bool(told) and place.kind not in ("null", "objects", "list")
+    told = SCORED.search(place.name) or scale_in(place.said) or place.choices or listed_words(place.said)
+    return bool(told or place.kind in ("boolean", "number")) and place.kind not in ("null", "objects", "list")
 
 
 def _with_alternatives(place: Place, found: Sequence[Skeleton]) -> Place:
@@ -75,8 +75,9 @@ def _with_alternatives(place: Place, found: Sequence[Skeleton]) -> Place:
     return replace(place, choices=distinct) if 2 <= len(distinct) <= 8 else place
 
 
-def _skeletons(text: str, source: Source) -> Iterator[Skeleton]:
-    end = 0
+def skeletons(source: Source) -> Iterator[Skeleton]:
+    """Yield the JSON objects in the prompt; an object inside of another is a part of it."""
+    text, end = source.text, 0
     # From each brace the text is parsed anew: without a bound, thousands of open braces would take quadratic time.
     for found in list(_OPEN.finditer(text))[-MOST:]:
         if found.start() < end:
@@ -90,8 +91,13 @@ def _skeletons(text: str, source: Source) -> Iterator[Skeleton]:
 
 
 def _is_open(place: Place) -> bool:
-    marked = bool(_MARKED.match(place.said)) or range_in(place.said) is not None
-    return place.kind == "" or (marked and place.kind == "text") or any(_is_open(inner) for inner in place.inner)
+    marked = bool(_MARKED.match(place.said)) or scale_in(place.said) is not None
+    return (
+        place.kind == ""
+        or bool(place.choices)
+        or (marked and place.kind == "text")
+        or any(_is_open(inner) for inner in place.inner)
+    )
 
 
 def _object(text: str, at: int, prefix: str, source: Source, depth: int) -> tuple[list[Place], int]:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
 from pathway_local.adopt.inputs import identifier
+from pathway_local.adopt.values import listed_words, scale_in, word_runs
 from pathway_local.prompty.turn import MARKS
 
 MOST = 400
@@ -14,8 +15,9 @@ MOST = 400
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]{0,40})>")
 _NUMBERED = re.compile(r"[A-Za-z]?\d+")
-_SCORE = re.compile(r"scor|rating|grade", re.IGNORECASE)
+_SCORE = re.compile(r"scor|rating|grade|\blevel\b", re.IGNORECASE)
 _STARTS = re.compile(r"\b(?:start|begin)s?\b[^.\n]{0,60}?\bwith:?\s+[\"“'`]([^\"”\n`]{2,80})[\"”'`]", re.IGNORECASE)
+_NAMED = re.compile(r"<([A-Za-z][\w-]{0,40})>(?:\s*(?:and|,|…|\.\.\.)?\s*</\1>)?\s*(?:XML\s+)?tags?\b", re.IGNORECASE)
 _FILLER = re.compile(r"^(?:your|the|a|an|brief|very|short|final|overall|detailed)\s+", re.IGNORECASE)
 
 
@@ -34,7 +36,7 @@ def tag_candidates(source: Source) -> Iterator[Candidate]:
     pairs = [pair for pair in _pairs(source.text) if not any(mark(pair.said.strip()) for mark in marks)]
     names = list(dict.fromkeys(pair.name for pair in pairs))
     said = {name: _said(source, pairs, name) for name in names}
-    scores = [name for name in names if _SCORE.search(name) or any(_SCORE.search(text) for text in said[name])]
+    scores = [name for name in names if _SCORE.search(name) or any(map(_may_score, said[name]))]
     if not scores:
         return
     run = _run(source, pairs, names)
@@ -45,9 +47,32 @@ def tag_candidates(source: Source) -> Iterator[Candidate]:
     for before, pair in zip([None, *run], run, strict=False):
         begins = in_layout(starts.get(pair.name, ""))
         layout += f"{_gap(source.text, before, pair)}<{pair.name}>{begins}{{{fields[pair.name]}}}</{pair.name}>"
-    places = tuple(Place(fields[pair.name], " / ".join(said[pair.name]), source.row(pair.start)) for pair in run)
+    places = tuple(Place(fields[pair.name], "; ".join(said[pair.name]), source.row(pair.start)) for pair in run)
     if any(name in scores for name in names):
         yield Candidate("tags", _wrapped(source.text, run, layout), places, source.row(run[0].start))
+
+
+def named_tag_candidates(source: Source) -> Iterator[Candidate]:
+    """Yield the format that a sentence describes, such as "your reasons in <why> tags, then 1 to 5 in <score> tags"."""
+    places: dict[str, Place] = {}
+    at = 0
+    for found in _NAMED.finditer(source.text):
+        # What is said of a tag stands before its name, behind the tag before and in the same sentence.
+        said = re.split(r"[.!?;]\s|\n", source.text[at : found.start()])[-1].strip(" ,")
+        at, name = found.end(), found.group(1)
+        if name in places:
+            continue
+        runs = [] if scale_in(said) else [run.words for run in word_runs(said) if run.plain]
+        kind, choices = ("text", runs[-1]) if runs else ("", ())
+        places[name] = Place(identifier(name), said, source.row(found.start()), kind, choices=choices)
+    scored = [name for name, place in places.items() if _SCORE.search(name) or scale_in(place.said) or place.choices]
+    if scored:
+        layout = "\n".join(f"<{name}>{{{place.name}}}</{name}>" for name, place in places.items())
+        yield Candidate("named-tags", layout, tuple(places.values()), min(place.row for place in places.values()))
+
+
+def _may_score(said: str) -> bool:
+    return bool(_SCORE.search(said) or scale_in(said) or listed_words(said))
 
 
 def _pairs(text: str) -> list[_Pair]:

@@ -14,7 +14,7 @@ from pathway_local.rendering.prompt import Prompt
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.output_format import Form, Reading
-from pathway_local.verdict import NO_TOKENS, Tokens
+from pathway_local.verdict import NO_TOKENS, Number, Tokens
 
 
 class Request(Struct, frozen=True):
@@ -37,7 +37,7 @@ class Completion(Struct, frozen=True):
     id: str
     reading: Reading | None = None
     thinking: str = ""
-    probabilities: Mapping[str, Mapping[int, float]] = {}
+    probabilities: Mapping[str, Mapping[Number, float]] = {}
     cut: tuple[str, ...] = ()
     problem: tuple[str, str] = ("", "")
     tokens: Tokens = NO_TOKENS
@@ -138,10 +138,10 @@ class Pool:
 
     def _probabilities(
         self, item: Pass, result: PassResult, replay: Replay, reading: Reading, form: Form
-    ) -> Generator[Pass, PassResult, dict[str, Mapping[int, float]]]:
+    ) -> Generator[Pass, PassResult, dict[str, Mapping[Number, float]]]:
         """Return the probabilities of each score's values, by the score's name. Raises RequestRefused."""
         noted = tuple(zip((*result.ids, self.tokenizer.eos_id), result.logprobs, strict=False))
-        found: dict[str, Mapping[int, float]] = {}
+        found: dict[str, Mapping[Number, float]] = {}
         for slot in form.slots:
             if isinstance(slot.field, ScoreField):
                 at, gap = replay.before(reading.spans[slot.name][0])

@@ -14,6 +14,7 @@ from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.lark import literal
 from pathway_local.rubrics.output_format import Form
+from pathway_local.verdict import Number
 
 NEGLIGIBLE = 1e-3
 """The probe does not follow spellings that are less likely than this so far."""
@@ -32,8 +33,8 @@ Ids = tuple[int, ...]
 Noted = Sequence[tuple[int, Mapping[int, float]]]
 """Tokens of a reply from the score's place on, each with the log-probabilities that the engine noted there."""
 
-Texts = Mapping[int, str]
-Probing = Generator[Pass, PassResult, dict[int, float]]
+Texts = Mapping[Number, str]
+Probing = Generator[Pass, PassResult, dict[Number, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ class _Fork:
     """
 
     legal: tuple[int, ...]
-    settled: tuple[tuple[int, int], ...]
-    open: tuple[tuple[int, dict[int, bytes]], ...]
+    settled: tuple[tuple[int, Number], ...]
+    open: tuple[tuple[int, dict[Number, bytes]], ...]
 
 
 class Probe:
@@ -61,7 +62,7 @@ class Probe:
 
     def __init__(self, tokenizer: JudgeTokenizer) -> None:
         self.tokenizer = tokenizer
-        self._forks: dict[tuple[tuple[int, bytes], ...], _Fork] = {}
+        self._forks: dict[tuple[tuple[Number, bytes], ...], _Fork] = {}
         self.watched = lru_cache(FORMS)(self._watched)
 
     def _watched(self, form: Form) -> tuple[int, ...]:
@@ -87,7 +88,7 @@ class Probe:
         """
         found = dict.fromkeys(texts, 0.0)
         # Each path: its tokens, the rest of each value's text behind them, and the product of their shares.
-        open_paths: list[tuple[tuple[int, ...], dict[int, bytes], float]] = [((), _rests(texts), 1.0)]
+        open_paths: list[tuple[tuple[int, ...], dict[Number, bytes], float]] = [((), _rests(texts), 1.0)]
         while open_paths:
             path, rests, probability = open_paths.pop()
             fork = self._fork(rests)
@@ -123,7 +124,7 @@ class Probe:
                 found.update(each)
         return found
 
-    def _fork(self, rests: Mapping[int, bytes]) -> _Fork:
+    def _fork(self, rests: Mapping[Number, bytes]) -> _Fork:
         key = tuple(rests.items())
         if key not in self._forks:
             grammar = _either(rests, self.tokenizer.end_ids)
@@ -134,7 +135,7 @@ class Probe:
             self._forks[key] = _Fork(legal, settled, tuple(each for each in lefts if len(each[1]) > 1))
         return self._forks[key]
 
-    def _left(self, rests: Mapping[int, bytes], token: int) -> dict[int, bytes]:
+    def _left(self, rests: Mapping[Number, bytes], token: int) -> dict[Number, bytes]:
         """Return the values that `token` still allows, each with the rest of its text."""
         if token in (self.tokenizer.eos_id, *self.tokenizer.end_ids):
             return {value: rest for value, rest in rests.items() if not rest}
@@ -142,7 +143,7 @@ class Probe:
         return {value: rest[len(said) :] for value, rest in rests.items() if rest.startswith(said)}
 
 
-def _rests(texts: Texts) -> dict[int, bytes]:
+def _rests(texts: Texts) -> dict[Number, bytes]:
     return {value: text.encode() for value, text in texts.items()}
 
 
@@ -165,7 +166,7 @@ def _shares(legal: tuple[int, ...], logprobs: Mapping[int, float]) -> dict[int, 
     return {token: weight / mass for token, weight in zip(legal, weights, strict=True)}
 
 
-def _either(rests: Mapping[int, bytes], end_ids: Sequence[int]) -> str:
+def _either(rests: Mapping[Number, bytes], end_ids: Sequence[int]) -> str:
     """Return a grammar of exactly these texts; if one is empty, any of the judge's end tokens may end the reply."""
     texts = sorted({rest.decode() for rest in rests.values()})
     choices = [literal(text) for text in texts if text]

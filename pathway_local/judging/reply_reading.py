@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathway_local.errors import ReplyError
 from pathway_local.judging.pool import Completion
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict, storable
+from pathway_local.verdict import Failure, Number, Outcome, Score, Value, Verdict, storable
 
 
 def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, marks: Sequence[str]) -> Outcome:
@@ -42,10 +42,10 @@ def _score(name: str, completions: Sequence[Completion]) -> Score:
     return Score(max(mean, key=lambda value: (mean[value], -value)), mean)
 
 
-def _value(completion: Completion, name: str) -> int:
+def _value(completion: Completion, name: str) -> Number:
     value = completion.reading.values[name] if completion.reading else None
-    if not isinstance(value, int):
-        raise ReplyError(f"the score {name!r} is not a whole number")
+    if not isinstance(value, int | float):
+        raise ReplyError(f"the score {name!r} is not a number")
     return value
 
 

@@ -22,7 +22,7 @@ UNSETTLED = re.compile(r"^[^\n]*#[ \t]*UNSETTLED\b:?[ \t]*([^\n]*)$", re.MULTILI
 KEYS = {
     *("name", "description", "version", "authors", "tags", "base", "model", "inputs", "outputs", "sample", "template"),
     *("$schema", "id", "kind", "displayName", "metadata", "inputSchema", "outputSchema", "tools"),
-    *("notes", "rules"),
+    *("notes", "rules", "settled"),
 }
 """The keys of Prompty's version 1, of version 2, and our own."""
 
@@ -34,6 +34,7 @@ SYNTAXES: Mapping[str, Syntax] = {
     "single-braces": "single-braces",
     "braces": "braces",
     "f-string": "braces",
+    "dollars": "dollars",
     "none": "none",
 }
 LIMIT = 400_000
@@ -60,7 +61,8 @@ class Prompty:
     """The parts of a Prompty file.
 
     `outputs` and `rules` are as the file writes them, or None; `declared` says whether the file names its inputs.
-    `body` is the prompt as it stands; it begins at the file's line `first_line`.
+    `body` is the prompt as it stands; it begins at the file's line `first_line`. `settled` quotes demands of the prompt
+    that the user chose to do without.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Prompty:
     declared: bool = True
     sample: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    settled: tuple[str, ...] = ()
 
 
 def parse_prompty(text: str, where: str) -> Prompty:
@@ -108,7 +111,15 @@ def parse_prompty(text: str, where: str) -> Prompty:
         declared=bool(names),
         sample=sample,
         notices=("tools are not offered to a judge",) if front.get("tools") else (),
+        settled=_settled(front.get("settled"), places),
     )
+
+
+def _settled(block: object, places: Places) -> tuple[str, ...]:
+    """Return the demands of the prompt that the rubric does without, as the file quotes them."""
+    if not isinstance(block, list | None):
+        raise RubricError(f"{places.of('settled')}: settled must be a list", "Such as settled: [half points].")
+    return tuple(map(str, block or ()))
 
 
 def split_front_matter(text: str, where: str) -> tuple[str, str, int]:

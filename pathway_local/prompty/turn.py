@@ -11,11 +11,11 @@ from jinja2 import Environment, TemplateSyntaxError, nodes
 
 from pathway_local.errors import RubricError
 
-Syntax = Literal["jinja2", "braces", "single-braces", "double-braces", "none"]
+Syntax = Literal["jinja2", "braces", "single-braces", "double-braces", "dollars", "none"]
 """How a prompt marks where its inputs go.
 
 `braces` is the syntax of `str.format`: {name}, with {{ and }} for plain braces. In the next two, only {name} or only
-{{name}} marks an input, and all other braces are text. `none` marks nothing.
+{{name}} marks an input, and all other braces are text. `dollars` is $name or ${name}. `none` marks nothing.
 """
 
 DEPTH = 60
@@ -25,6 +25,7 @@ MARKS: Mapping[str, re.Pattern[str]] = {
     "braces": re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}"),
     "single-braces": re.compile(r"(?<!\{)\{([A-Za-z_]\w*)\}(?!\})"),
     "double-braces": re.compile(r"\{\{[ \t]*([A-Za-z_]\w*)[ \t]*\}\}"),
+    "dollars": re.compile(r"\$\{?([a-z_]\w*)\}?"),
 }
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {

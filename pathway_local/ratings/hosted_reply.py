@@ -72,7 +72,7 @@ def _strict(text: str, output_format: OutputFormat) -> Reading:
 
 
 def _verdict(values: Mapping[str, Value], output_format: OutputFormat, rest: list[str], marks: list[str]) -> Verdict:
-    scores = {name: Score(value) for name in output_format.scores if isinstance(value := values.get(name), int)}
+    scores = {name: Score(value) for name in output_format.scores if isinstance(value := values.get(name), int | float)}
     given = {name: values[name] for name in output_format.fields if name in values}
     fields = {name: value.strip() if isinstance(value, str) else value for name, value in given.items()}
     if rest:

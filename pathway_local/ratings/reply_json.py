@@ -25,7 +25,7 @@ from pathway_local.rubrics.fields import (
 )
 from pathway_local.rubrics.output_format import OutputFormat, Slot
 from pathway_local.sheets.columns import folded
-from pathway_local.verdict import Value, is_nested_deep
+from pathway_local.verdict import Value, is_nested_deep, plain
 
 TRIES = 100
 """Opening braces to try: a failed try may read the rest of the reply, so 20,000 braces would take seconds."""
@@ -170,12 +170,15 @@ def _score(field: ScoreField, value: Any) -> tuple[Value, str]:
     if isinstance(value, str):
         number, how = read_score(value, field)
         return number, how or ("" if field.written else "type")
+    if (value is None or isinstance(value, bool)) and json.dumps(value) in (written := field.values_by_text(True)):
+        return written[json.dumps(value)], ""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ReplyError("this is not a score")
     if value not in field.values:
         shown = f"{value:g}" if abs(value) < MOST_SHOWN else "its number"
         raise ReplyError(f"{shown} is off the scale")
-    return int(value), "" if isinstance(value, int) and not field.written else "type"
+    as_digits = isinstance(value, int) or field.step != 1
+    return plain(value), "" if as_digits and not field.written.get(value) else "type"
 
 
 def _list_flaw(field: TextListField, value: Any) -> str:

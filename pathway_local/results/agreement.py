@@ -17,7 +17,7 @@ from pathway_local.statistics.agreement import PairAgreement, Reliability, Speci
 from pathway_local.statistics.agreement import special_agreement as special_pair
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Estimate, IntArray, Undefined, undefined_estimate
-from pathway_local.verdict import Value
+from pathway_local.verdict import Number, Value
 
 ORDER: tuple[Kind, ...] = ("judge", "hosted", "panel", "human")
 """The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
@@ -48,8 +48,8 @@ class ScoreAgreement:
     rubric: str
     score: str
     nominal: bool
-    levels: tuple[int, ...]
-    special: tuple[int, ...]
+    levels: tuple[Number, ...]
+    special: tuple[Number, ...]
     cases: int
     plan: AgreementPlan
     raters: tuple[MatrixRater, ...]

@@ -17,7 +17,7 @@ from pathway_local.statistics.ceiling import mean_of_people
 from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, undefined_estimate
 from pathway_local.statistics.prediction_powered import Correction, Survey, Target, corrected_mean
-from pathway_local.verdict import Value
+from pathway_local.verdict import Number, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class PartMean:
 class PeopleMap:
     """People's mean score for each level that the judge may expect, and the map's errors on cases it did not see."""
 
-    levels: dict[int, float]
+    levels: dict[Number, float]
     knots: MonotoneMap
     check: MapCheck | Undefined
 
@@ -236,7 +236,7 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: Calib
     )
 
 
-def _map(expected: FloatArray, labels: _Labels, levels: Sequence[int]) -> PeopleMap | Undefined:
+def _map(expected: FloatArray, labels: _Labels, levels: Sequence[Number]) -> PeopleMap | Undefined:
     knots = fit_map(expected, labels.scores)
     if isinstance(knots, Undefined):
         return knots

@@ -15,7 +15,7 @@ from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
-from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
+from pathway_local.verdict import Failure, Number, Outcome, Score, Value, Verdict
 
 Rule = Literal["mean", "median", "majority"]
 
@@ -156,7 +156,7 @@ def _verdict(verdicts: Sequence[Verdict], declared: Mapping[str, ScoreField], ru
     return Verdict(scores, fields, tuple(marks)) if found else problem
 
 
-def _majority(values: Sequence[int]) -> int | None:
+def _majority(values: Sequence[Number]) -> Number | None:
     """The value that more than half of the votes name; None without such a value."""
     value, count = Counter(values).most_common(1)[0]
     return value if 2 * count > len(values) else None

@@ -24,7 +24,7 @@ from pathway_local.runs.stored_outcome import to_verdict
 from pathway_local.sheets.columns import means_the_same, same_column
 from pathway_local.sheets.row import shown
 from pathway_local.statistics.figure import FloatArray, IntArray
-from pathway_local.verdict import Verdict
+from pathway_local.verdict import Number, Verdict
 
 # The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are
 # decoded only where a score is among them.
@@ -112,8 +112,8 @@ class RatingsMatrix:
     rubric: str
     score: str
     nominal: bool
-    levels: tuple[int, ...]
-    special: tuple[int, ...]
+    levels: tuple[Number, ...]
+    special: tuple[Number, ...]
     raters: tuple[MatrixRater, ...]
     case_ids: tuple[str, ...]
     given: FloatArray

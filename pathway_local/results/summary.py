@@ -14,7 +14,7 @@ from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.kinds import Page
 from pathway_local.statistics.figure import Estimate, Interval, undefined_estimate
 from pathway_local.statistics.intervals import mean
-from pathway_local.verdict import Failure, Value
+from pathway_local.verdict import Failure, Number, Value
 
 SHOWN_FAILURES = 10
 
@@ -30,10 +30,10 @@ class ScoreSummary:
     """
 
     name: str
-    levels: Mapping[int, str]
+    levels: Mapping[Number, str]
     scale: str
-    special: tuple[int, ...]
-    counts: dict[int, int]
+    special: tuple[Number, ...]
+    counts: dict[Number, int]
     means: Counter[float] = field(default_factory=Counter)
     confidence_sum: float = 0.0
     confidences: int = 0

@@ -16,7 +16,7 @@ from pathway_local.errors import FormatError, ReplyError
 from pathway_local.rubrics.fields import AnyField, EchoField, ScoreField
 from pathway_local.rubrics.lark import literal
 from pathway_local.system.yaml_places import first_complaint
-from pathway_local.verdict import Value, storable
+from pathway_local.verdict import Number, Value, storable
 
 Detail = Literal["full", "through-score", "score"]
 """How much of the format a judge writes: everything, up to the last score, or only the scores."""
@@ -50,7 +50,7 @@ class Form:
     parts: tuple[Part, ...]
     in_json: bool
     _grammars: dict[tuple[int, ...], str] = field(default_factory=dict, init=False, repr=False)
-    _texts: dict[tuple[str, str], Mapping[int, str]] = field(default_factory=dict, init=False, repr=False)
+    _texts: dict[tuple[str, str], Mapping[Number, str]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def limit(self) -> int:
@@ -85,7 +85,7 @@ class Form:
     def _places(self) -> dict[str, int]:
         return {part.name: at for at, part in enumerate(self.parts) if isinstance(part, Slot)}
 
-    def score_texts(self, slot: Slot, gap: str) -> Mapping[int, str]:
+    def score_texts(self, slot: Slot, gap: str) -> Mapping[Number, str]:
         """Return for each value of a score the text from `gap` in front of it to the end of the literal behind it."""
         assert isinstance(slot.field, ScoreField)
         if (slot.name, gap) not in self._texts:

@@ -11,7 +11,7 @@ from pathway_local.runs.run_file import RunFile
 
 def rubrics_of(run: RunFile) -> dict[str, Rubric]:
     """Return the rubrics of a run by name, from their stored texts."""
-    return {name: parse_rubric(text, name) for name, text in run.rubrics().items()}
+    return {name: parse_rubric(text, name, stored=True) for name, text in run.rubrics().items()}
 
 
 def rubrics_named(run: RunFile, name: str | None) -> list[Rubric]:
@@ -50,4 +50,4 @@ def rubric_of(run: RunFile, name: str | None) -> Rubric:
         raise UsageError(f"{run.path.name} {said}", "Name one with --rubric.")
     if name not in texts:
         raise UnknownName("rubric", name, texts, f"These are the rubrics of {run.path.name}")
-    return parse_rubric(texts[name], name)
+    return parse_rubric(texts[name], name, stored=True)

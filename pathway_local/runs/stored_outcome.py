@@ -1,10 +1,11 @@
 """Turns an outcome into a run file's columns and back: JSON that the plain sqlite3 shell can query."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pathway_local.verdict import Failure, Outcome, Score, Verdict, storable
+from pathway_local.verdict import Failure, Number, Outcome, Score, Verdict, storable
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -57,6 +58,10 @@ def _score_values(score: Score) -> Mapping[str, object]:
 
 def _score(values: Mapping[str, object]) -> Score:
     value, probabilities = values["value"], values.get("probabilities", {})
-    if not isinstance(value, int) or not isinstance(probabilities, dict):
+    if not isinstance(value, int | float) or not math.isfinite(value) or not isinstance(probabilities, dict):
         raise TypeError("not a stored score")
-    return Score(value, {int(each): float(share) for each, share in probabilities.items()})
+    return Score(value, {_value(each): float(share) for each, share in probabilities.items()})
+
+
+def _value(text: str) -> Number:
+    return float(text) if "." in text else int(text)

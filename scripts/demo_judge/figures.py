@@ -95,7 +95,7 @@ def _figure(records: Sequence[Record], rubric: str, split: str, score: str) -> S
 def _pairs(records: Sequence[Record], score: str) -> Iterator[tuple[int, int]]:
     for record in records:
         if isinstance(record.outcome, Verdict):
-            yield int(record.metadata[f"meant_{score}"]), record.outcome.scores[score].value
+            yield int(record.metadata[f"meant_{score}"]), int(record.outcome.scores[score].value)
 
 
 def _named(record: Record) -> bool:

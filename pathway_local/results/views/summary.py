@@ -6,6 +6,7 @@ from shlex import quote
 from pathway_local.results.summary import SHOWN_FAILURES, Group, ScoreSummary, Summary
 from pathway_local.results.views.view import MARK, MIN_GROUP, Remarks, TableView, View, small_groups
 from pathway_local.statistics.figure import Interval
+from pathway_local.verdict import Number
 
 
 def summary_view(found: Summary) -> View:
@@ -70,7 +71,7 @@ def _names(group: Group, score: ScoreSummary, named: Sequence[str]) -> list[str]
     return [known.get(name, f"{group.group or '(empty)'}{small}") for name in named]
 
 
-def _starred(score: ScoreSummary, values: Sequence[int]) -> list[str]:
+def _starred(score: ScoreSummary, values: Sequence[Number]) -> list[str]:
     """Count the verdicts with each value; a star marks values off the scale."""
     counts = [str(score.counts[value]) if value in score.counts else "" for value in values]
     return [f"{count}*" if value in score.special else count for value, count in zip(values, counts, strict=True)]
