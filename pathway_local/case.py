@@ -25,7 +25,7 @@ class Case(Struct, frozen=True):
     numbered: bool = False
 
     def ref(self, hash: str) -> "CaseRef":
-        """The case without its texts; `hash` is their fingerprint."""
+        """Return the case without its texts; `hash` is their fingerprint."""
         return CaseRef(self.id, self.row, self.numbered, self.metadata, hash)
 
 
@@ -46,7 +46,8 @@ class BadRow(Struct, frozen=True):
     """A row of a cases file that can't be read as a case; `reason` holds no case text.
 
     `source` is the file's name, `place` the row's place in it for a person, such as "line 7". The `id` of a row
-    without a usable one is made up from both.
+    without a usable one is made up from both. `metadata` has the cells that could be read, so that the row still
+    counts in its group.
     """
 
     id: str
@@ -55,6 +56,7 @@ class BadRow(Struct, frozen=True):
     place: str
     reason: str
     numbered: bool = False
+    metadata: Mapping[str, str] = {}
 
     @property
     def where(self) -> str:
@@ -64,7 +66,7 @@ class BadRow(Struct, frozen=True):
     @property
     def ref(self) -> CaseRef:
         """The case that the run stores for the row."""
-        return CaseRef(self.id, self.row, self.numbered)
+        return CaseRef(self.id, self.row, self.numbered, self.metadata)
 
     @property
     def failure(self) -> Failure:
@@ -73,7 +75,7 @@ class BadRow(Struct, frozen=True):
 
 
 def fingerprint(key: bytes, inputs: Mapping[str, str]) -> str:
-    """A keyed hash of input texts, 32 hex digits: tells whether a case is the same without keeping its text.
+    """Return a keyed hash of input texts, 32 hex digits. It shows whether a case is the same without keeping its text.
 
     Keyed BLAKE2b (RFC 7693) over the inputs sorted by name, each name and text with its length in front.
     """

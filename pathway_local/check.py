@@ -20,7 +20,7 @@ class Check:
 
 
 def checked(name: str, look: Callable[[], Check], fix: str = "Fetch or copy the judge's folder again.") -> Check:
-    """The result of `look`; an error is a problem, with its hint as the fix, or `fix` for errors of libraries."""
+    """Return the result of `look`. An error becomes a problem with its hint as the fix, or `fix` for library errors."""
     try:
         return look()
     except PathwayError as error:

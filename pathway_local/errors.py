@@ -1,7 +1,8 @@
 """Every way a command can fail: each class of errors, below the one whose exit code it shares."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from shlex import quote
 
 
 class PathwayError(Exception):
@@ -27,7 +28,7 @@ class UnknownName(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
         names = list(known)
-        near = get_close_matches(name, names, n=max(len(names), 1), cutoff=0.5)
+        near = get_close_matches(name, names, n=max(1, len(names)), cutoff=0.5)
         ordered = near + [other for other in names if other not in near]
         there = f"There are: {', '.join(ordered)}" if ordered else f"There is no {kind}"
         super().__init__(f"no {kind} is called {name!r}", f"{there}. {hint}".rstrip(". ") + ".")
@@ -37,7 +38,7 @@ class NotKept(UsageError):
     """The run does not keep the metadata column that the command needs."""
 
     def __init__(self, column: str) -> None:
-        hint = f"Run judge again with --keep {column}: it only fills the column in."
+        hint = f"Run judge again with --keep {quote(column)}: it only fills the column in."
         super().__init__(f"the run does not keep the column {column!r}", hint)
 
 
@@ -67,7 +68,14 @@ class CasesError(PathwayError):
 
 
 class ColumnsError(CasesError):
-    """The columns of a cases file don't match what the rubrics need."""
+    """The columns of a cases file don't match what the rubrics need.
+
+    `missing` has the inputs without a column, each with the columns that it may be.
+    """
+
+    def __init__(self, message: str, hint: str = "", missing: Mapping[str, Sequence[str]] | None = None) -> None:
+        super().__init__(message, hint)
+        self.missing = missing or {}
 
 
 class RatingsError(PathwayError):
@@ -91,7 +99,7 @@ class RunLocked(RunFileError):
 
 
 class RunDamaged(RunFileError):
-    """The run file is damaged, or the file is no run file."""
+    """The run file is damaged, or the file is not a run."""
 
 
 class TrailChanged(RunFileError):
@@ -118,6 +126,10 @@ class WeightsMissing(EngineError):
 
 class EngineMissing(EngineError):
     """This machine lacks the engine, or hardware that it needs."""
+
+
+class TemplateLimit(EngineError):
+    """The judge's chat template takes more time or memory than any sound one."""
 
 
 class OutOfMemory(EngineError):

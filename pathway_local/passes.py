@@ -20,7 +20,7 @@ class Sampling:
     seed: int = 0
 
     def seeded(self, seed: int) -> "Sampling":
-        """The same with another seed; at temperature 0 GREEDY, since neither seed nor top-p nor top-k matters."""
+        """Return the same with another seed, or GREEDY at temperature 0: seed, top-p and top-k change nothing there."""
         return replace(self, seed=seed) if self.temperature > 0 else GREEDY
 
 
@@ -35,8 +35,8 @@ class Pass(Struct, frozen=True):
     generation, and so does the tokenizer's own end token. With `logprob_ids`, the result holds the natural-log
     probabilities of these ids at each generated token, after the grammar's mask, before temperature.
 
-    If a pass `continues` a request, the prefix cache still holds the ids of the request's earlier pass, but soon drops
-    them. So vLLM takes it before passes that begin a request.
+    A pass that continues a request names an earlier pass of it in `after`. The engine of that one still has its ids in
+    the prefix cache, but soon drops them: so the pass goes to that engine, before passes that begin a request.
     """
 
     id: str
@@ -47,7 +47,12 @@ class Pass(Struct, frozen=True):
     stop_ids: tuple[int, ...] = ()
     logprob_ids: tuple[int, ...] = ()
     shared: tuple[int, ...] = ()
-    continues: bool = False
+    after: str = ""
+
+    @property
+    def continues(self) -> bool:
+        """Whether the pass continues a request."""
+        return bool(self.after)
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -55,7 +60,7 @@ class Pass(Struct, frozen=True):
         return self.shared + self.own
 
     def excess(self, context: int) -> str:
-        """Why the prompt does not fit into a context of this many tokens; empty if it fits."""
+        """Return why the prompt does not fit into a context of this many tokens; empty if it fits."""
         length = len(self.shared) + len(self.own)
         return f"the prompt has {length} tokens, and the judge's context holds {context}" if length >= context else ""
 
@@ -92,12 +97,16 @@ class PassResult(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """The model to load, a folder with config, tokenizer and safetensors, and the engine's own settings by name."""
+    """The model to load, a folder with config, tokenizer and safetensors, and the engine's own settings by name.
+
+    `gpus` are those that the engine may see, as CUDA_VISIBLE_DEVICES names them; empty: all that this process sees.
+    """
 
     model: str
     dtype: str = "auto"
     max_model_len: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    gpus: str = ""
 
 
 @dataclass(frozen=True, slots=True)

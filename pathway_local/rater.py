@@ -41,12 +41,12 @@ class Rater:
         return hashlib.sha256(self.spec_json.encode()).hexdigest()
 
     def completed(self, other: "Rater") -> "Rater":
-        """This rater, with the model that only `other` names: a hosted judge's file of mere failures names none."""
+        """Return this rater with the model that only `other` names: a hosted judge's file of failures names none."""
         told = {key: value for key, value in other.spec.items() if self.kind == "hosted" and self.spec.get(key) == ""}
         return replace(self, spec={**self.spec, **told}) if told else self
 
     def differences(self, now: "Rater") -> str:
-        """The differences between this rater and `now`: each key of the spec with both values, shortened."""
+        """Return the differences between this rater and `now`: each key of the spec with both values, shortened."""
         before, after = (_flat({"kind of rater": rater.kind, **rater.spec}) for rater in (self, now))
         keys = [key for key in sorted(before.keys() | after.keys()) if before.get(key) != after.get(key)]
         shown = [f"{key} was {_short(before.get(key))}, now {_short(after.get(key))}" for key in keys]
@@ -55,7 +55,7 @@ class Rater:
 
 
 def raters_named(name: str, raters: Iterable[str]) -> list[str]:
-    """The rater of that name; else all raters that were imported together under that name."""
+    """Return the rater of that name, or all raters that were imported together under that name."""
     known = list(raters)
     return [name] if name in known else [other for other in known if other.startswith(f"{name}{GROUP}")]
 
@@ -65,7 +65,7 @@ def _canonical(value: object) -> str:
 
 
 def _flat(spec: Mapping[str, object], prefix: str = "") -> dict[str, str]:
-    """Each leaf as JSON, by its keys joined with dots."""
+    """Return each leaf as JSON by its keys joined with dots."""
     leaves: dict[str, str] = {}
     for key, value in spec.items():
         if isinstance(value, Mapping) and value:

@@ -7,7 +7,16 @@ from msgspec import Struct
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
+Number = int | float
+"""A value of a score; whole ones are ints."""
+
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
+
+
+def plain(value: Number) -> Number:
+    """Return the number without the noise of binary fractions, and as an int if it is whole: 1, not 1.0."""
+    rounded = round(value, 6)
+    return int(rounded) if rounded == int(rounded) else rounded
 
 
 MOST_NESTED = 100
@@ -17,16 +26,16 @@ MOST_NESTED = 100
 class Score(Struct, frozen=True):
     """A score; a judge also gives the probability of each value of its scale (they sum to 1)."""
 
-    value: int
-    probabilities: Mapping[int, float] = {}
+    value: Number
+    probabilities: Mapping[Number, float] = {}
 
     @property
     def confidence(self) -> float | None:
         """The largest probability; None without probabilities."""
         return max(self.probabilities.values(), default=None)
 
-    def expected(self, special: Collection[int] = ()) -> float | None:
-        """The mean of the values that are not special, weighted by probability.
+    def expected(self, special: Collection[Number] = ()) -> float | None:
+        """Return the mean of the values that are not special, weighted by probability.
 
         None without probabilities, and if the score itself is special, since it is then not on the scale.
         """
@@ -80,7 +89,7 @@ NO_TOKENS = Tokens()
 
 
 def is_nested_deep(value: Value) -> bool:
-    """Whether lists and objects in a value are nested deeper than MOST_NESTED."""
+    """Return whether lists and objects in a value are nested deeper than MOST_NESTED."""
     level: list[Value] = [value]
     for _ in range(MOST_NESTED + 1):
         level = [inner for each in level for inner in _inner(each)]
@@ -94,5 +103,5 @@ def _inner(value: Value) -> Iterable[Value]:
 
 
 def storable(text: str) -> str:
-    """The text with U+FFFD in place of each lone surrogate, which no file can hold."""
+    """Return the text with U+FFFD in place of each lone surrogate, which no file can hold."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

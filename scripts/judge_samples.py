@@ -37,7 +37,7 @@ def judge_samples(run: Path, folder: Path = SAMPLES) -> int:
 
 
 def meant_scores(run: Path) -> str:
-    """How many verdicts have the meant score, for each score of each rubric."""
+    """Count the verdicts that have the meant score, for each score of each rubric."""
     right, all_of = Counter[str](), Counter[str]()
     with RunFile.read(run) as read:
         for record in read.records():

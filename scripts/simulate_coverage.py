@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathway_local.statistics.figure import Estimate, Interval
-from pathway_local.statistics.prediction_powered import Correction, Target, corrected_mean
+from pathway_local.statistics.prediction_powered import Correction, Survey, Target, corrected_mean
 
 CASES = 2000
 LEVELS = np.arange(1.0, 6.0)
@@ -54,7 +54,7 @@ def coverage(shares: tuple[float, ...], labels: int, target: Target, replication
     for _ in range(replications):
         truth, judge, people = a_file(rng, shares, labels)
         mean = float(truth.mean()) if target == "file" else float(LEVELS @ np.array(shares))
-        found = corrected_mean(judge, people, (1, 5), target=target)
+        found = corrected_mean(judge, people, (1, 5), Survey(target))
         if isinstance(found, Correction):
             counts += (holds(found.corrected, mean), holds(found.labels_only, mean), bool(found.warnings))
     corrected, plain, warned = counts / replications

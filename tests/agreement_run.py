@@ -80,7 +80,7 @@ def answers_run(path: Path, *, people: bool = True) -> RunFile:
                 outcome = Failure("prompt-too-long", "too long")
             run.put(rater, case.ref(hashes[place]), outcome, keep=None)
     if people:
-        job = run.begin_job(["sample"], {})
+        job = run.jobs.begin(["sample"], {})
         every = [
             Inclusion(case.id, text, case.row, False, 0, chance, is_drawn)
             for case, text, chance, is_drawn in zip(cases, hashes, chances, drawn, strict=True)

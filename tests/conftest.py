@@ -12,7 +12,7 @@ from walks import Walker
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is imported: see engines/vllm.py
 
-from pathway_local.engines.host import Host, start
+from pathway_local.engines.host import Host
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 
@@ -40,7 +40,7 @@ def tiny_judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def vllm_host(tiny_judge: Path) -> Iterator[Host]:
     """Real vLLM in its sealed process, with the tiny judge in float32."""
-    with closing(start("vllm", EngineConfig(str(tiny_judge), "float32", 2048))) as host:
+    with closing(Host("vllm", EngineConfig(str(tiny_judge), "float32", 2048))) as host:
         yield host
 
 

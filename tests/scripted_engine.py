@@ -6,12 +6,12 @@ The package does not know it: `register` adds it to the engines of this process.
 import importlib
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 from pydantic import JsonValue
 
-from pathway_local.engines.engine import EngineKind
+from pathway_local.engines.engine import EngineKind, LoadPlan
 from pathway_local.engines.engine_list import ENGINES
 from pathway_local.errors import EngineError
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -110,9 +110,11 @@ class Scripted(EngineKind):
         """Never chosen by `auto`."""
         return False
 
-    def context(self, judge: JudgeSpec, machine: Machine, options: dict[str, JsonValue], dtype: str) -> int:
+    def load_plan(
+        self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
+    ) -> LoadPlan:
         """Needs no memory."""
-        return sure_context(judge)
+        return LoadPlan(sure_context(judge))
 
     def check_weights(self, config: EngineConfig) -> None:
         """Needs no weights."""

@@ -17,7 +17,7 @@ CAPACITY = round(ROOM / (1 - SPARE))
 
 def _pass(name: object, own: int = 50, most: int = 160, *, continues: bool = False) -> Pass:
     own_ids = (name,) * own if isinstance(name, int) else (0,) * own
-    return Pass(str(name), own_ids, None, most, shared=RUBRIC, continues=continues)
+    return Pass(str(name), own_ids, None, most, shared=RUBRIC, after="0" * continues)
 
 
 def _begun(admission: Admission, now: float = 0.0) -> list[str]:
@@ -93,7 +93,7 @@ def test_a_pass_larger_than_the_cache_goes_alone() -> None:
 @given(st.data())
 def test_all_begin_and_what_is_under_way_fits(data: st.DataObject) -> None:
     passes = [
-        Pass(str(at), (at,) * own, None, most, shared=(shared,) * 50, continues=continues)
+        Pass(str(at), (at,) * own, None, most, shared=(shared,) * 50, after="0" * continues)
         for at, (own, most, shared, continues) in enumerate(
             data.draw(st.lists(st.tuples(st.integers(1, 300), st.integers(1, 400), st.integers(1, 3), st.booleans())))
         )

@@ -1,6 +1,8 @@
 """A prompt becomes a rubric: inputs, scale and format are found in it, and its text stays as it is."""
 
 import re
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathway_local.adopt.adoption import Adoption, adopt
-from pathway_local.errors import RubricError, UsageError
+from pathway_local.errors import RubricError
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.rubric_check import check_grammars, example_inputs
@@ -145,8 +147,14 @@ def test_a_rubric_for_people_is_recognised() -> None:
     assert list(rubric.inputs) == ["request", "model_reply", "help_desk_reply"]
     assert rubric.format.scores["score"].levels == {1: "Against the facts", 2: "Incomplete", 3: "Complete"}
     assert "one whole number from 1 to 3" in rubric.turns[-1].template
-    with pytest.raises(UsageError, match=r"labels\.txt line 27"):
-        of_file(OWN / "labels.txt", layout="score-line")
+
+
+def test_the_score_line_replaces_a_format_that_the_prompt_asks_for_and_shows_both() -> None:
+    adoption, rubric = of_file(OWN / "keys.prompty", layout="score-line")
+    assert ("replaced", "JSON, from a list of keys") in [(found.what, found.value) for found in adoption.findings]
+    assert ("format", "the standard one (--layout score-line)") in [(f.what, f.value) for f in adoption.findings]
+    assert list(rubric.format.outputs.fields) == ["analysis", "score", "justification"]
+    assert "Instead of the format that is asked for above, write exactly" in rubric.turns[-1].template
 
 
 def test_every_finding_names_its_line() -> None:
@@ -218,7 +226,7 @@ def test_json_skeletons(name: str) -> None:
 
 def test_a_verdict_that_is_true_or_false_is_written_without_quotes() -> None:
     _, rubric = adopted(JSON_CASES["a verdict that is true or false"][0])
-    assert rubric.format.reply({}).write({"reason": "r", "correct": 1}).endswith('"correct": true}')
+    assert rubric.format.reply({}).form.write({"reason": "r", "correct": 1}).endswith('"correct": true}')
 
 
 TEXT_CASES = {
@@ -260,7 +268,7 @@ def test_text_layouts(name: str) -> None:
 
 def test_words_become_a_score_with_the_good_one_on_top() -> None:
     _, rubric = adopted(TEXT_CASES["Pass or Fail"][0])
-    assert rubric.format.reply({}).read("Pass").values == {"verdict": 1}
+    assert rubric.format.reply({}).form.read("Pass").values == {"verdict": 1}
     assert rubric.format.scores["verdict"].levels == {0: "Fail", 1: "Pass"}
 
 
@@ -386,14 +394,15 @@ PROMETHEUS = (
 )
 
 
-def test_feedback_without_its_label_and_the_better_of_two() -> None:
+def test_feedback_without_its_label_and_two_letters_without_an_order() -> None:
     adoption, rubric = adopted(PROMETHEUS % "an integer number between 1 and 5")
     assert adoption.unsettled == 0
     assert rubric.format.outputs.layout == "{feedback} [RESULT] {score}"
     assert rubric.format.scores["score"].values == (1, 2, 3, 4, 5)
-    made = adopt((PROMETHEUS % 'either "A" or "B"').encode(), "mine.txt")
-    assert made.unsettled == 1
-    assert b"# UNSETTLED: the prompt does not say which is better; A counts as 0 and B as 1" in made.data
+    adoption, rubric = adopted(PROMETHEUS % 'either "A" or "B"')
+    assert adoption.unsettled == 0
+    assert rubric.format.scores["result"].scale == "nominal"
+    assert rubric.format.reply({}).form.read(" fine [RESULT] B").values["result"] == 2
 
 
 TOO_DEEP = {
@@ -413,6 +422,20 @@ def test_templates_that_are_nested_too_deep_are_named_and_adopted_as_text(name: 
     adoption, rubric = adopted(body)
     assert adoption.unsettled == 0
     assert rubric.turns[0].render({}, {"answer": "A"}).endswith("Is A right? Answer only with Pass or Fail.")
+
+
+@pytest.mark.parametrize("unit", [" ", "\n", "Yes or No ", "given a, b and c ", "read the question, the answer and "])
+def test_time_grows_with_the_length_of_a_text_and_not_with_its_square(unit: str) -> None:
+    def seconds(length: int) -> float:
+        text = f"{unit * (length // len(unit))}\nAnswer only with Pass or Fail."
+        began = time.process_time()
+        with suppress(RubricError):
+            adopted(text)
+            parse_rubric(f"---\ninputs: {{x: {{}}}}\n---\n{text}", "mine.prompty")
+        return time.process_time() - began
+
+    short = max(0.005, min(seconds(5_000), seconds(5_000)))
+    assert min(seconds(40_000), seconds(40_000)) < 30 * short
 
 
 PIECES = [

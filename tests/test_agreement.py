@@ -151,15 +151,15 @@ def test_agreement_on_special_levels_counts_special_against_not() -> None:
     first = np.array([3.0, 3, 1, 5, 3, 2, np.nan])
     second = np.array([3.0, 1, 3, 4, 3, 2, 3])
     found = special_agreement(first, second, {3}, resamples=20)
-    assert (found.both, found.first_only, found.second_only, found.neither) == (2, 1, 1, 2)
-    assert found.exact.value == pytest.approx(4 / 6)
-    assert found.kappa.value == pytest.approx(cohen_kappa_score(first[:6] == 3, second[:6] == 3))
+    assert found.counts == {"both": 2, "first_only": 1, "second_only": 1, "neither": 2}
+    assert found.figures["exact"].value == pytest.approx(4 / 6)
+    assert found.figures["kappa"].value == pytest.approx(cohen_kappa_score(first[:6] == 3, second[:6] == 3))
 
 
 def test_agreement_on_special_levels_without_any_says_so() -> None:
     found = special_agreement(np.array([1.0, 2, 2]), np.array([1.0, 1, 2]), {3}, resamples=20)
-    assert found.kappa.value == Undefined("no case is special to either")
-    assert found.exact.value == 1.0
+    assert found.figures["kappa"].value == Undefined("no case is special to either")
+    assert found.figures["exact"].value == 1.0
 
 
 def test_levels_that_do_not_ascend_are_refused() -> None:

@@ -50,7 +50,7 @@ def test_a_further_engine_judges_once_it_is_listed(run: Run, tmp_path: Path, mon
     assert "another 3.1 on an abacus, sealed: namespace+filter" in done.words
     with RunFile.read(tmp_path / "x.run") as read:
         [(_, rater)] = read.raters()
-        [job] = read.jobs()
+        [job] = read.jobs.all()
     assert rater.spec["engine"] == "another"
     assert rater.spec["options"] == {"beads": 7}
     facts: Any = job.facts

@@ -1,6 +1,7 @@
 """A further column of an export is one entry of a list: its name is then reserved, and every record fills it."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,13 +20,16 @@ DOUBLED = ScoreColumn("_doubled", "twice the score", lambda score, _: 2 * score.
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def run(tmp_path: Path) -> Iterator[Path]:
     """A run with metadata called like two of the stand-ins, which are registered from outside."""
     with judged_run(tmp_path / "may.run", rows=cases(place="here", spent="much")):
         pass
-    for name, column in (("CASE_COLUMNS", PLACE), ("END_COLUMNS", SPENT), ("SCORE_COLUMNS", DOUBLED)):
-        monkeypatch.setattr(export_columns, name, [*getattr(export_columns, name), column])
-    return tmp_path / "may.run"
+    lists = (export_columns.CASE_COLUMNS, export_columns.END_COLUMNS, export_columns.SCORE_COLUMNS)
+    for columns, added in zip(lists, (PLACE, SPENT, DOUBLED), strict=True):
+        columns.append(added)
+    yield tmp_path / "may.run"
+    for columns in lists:
+        columns.pop()
 
 
 def test_a_stand_in_is_filled_and_its_name_reserved(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,18 +56,18 @@ def format_with_a_date(layout: str) -> OutputFormat:
 @pytest.mark.parametrize("seed", range(8))
 def test_a_further_kind_is_generated_and_read(walker: Walker, layout: str, seed: int) -> None:
     reply = format_with_a_date(layout).reply({})
-    text, ids, ended = walker.walk(reply.grammar(), seed, awkward=bool(seed % 2), limit=reply.limit)
+    text, ids, ended = walker.walk(reply.form.grammar(), seed, awkward=bool(seed % 2), limit=reply.form.limit)
     assert ended
-    values = reply.read(text.decode("utf-8", "surrogateescape")).values
+    values = reply.form.read(text.decode("utf-8", "surrogateescape")).values
     assert str(values["date"]).startswith("20")
-    assert walker.accepts(reply.grammar(), ids)
+    assert walker.accepts(reply.form.grammar(), ids)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_further_kind_is_written_and_shown(layout: str) -> None:
     output_format = format_with_a_date(layout)
     values: dict[str, Value] = {"date": "2026-01-31", "why": "so", "score": 3}
-    assert output_format.reply({}).read(output_format.reply({}).write(values)).values == values
+    assert output_format.reply({}).form.read(output_format.reply({}).form.write(values)).values == values
     assert list(output_format.fields) == ["date", "why"]
     assert "date" in layout_text(output_format.outputs)
     for schema in (output_format.schema(), strict_schema(output_format, {}, "openai")):

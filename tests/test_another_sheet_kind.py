@@ -148,6 +148,3 @@ def test_an_unknown_ending_names_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(CasesError, match="not a kind of file that can be read") as caught:
         open_sheet(tmp_path / "a.psv")
     assert all(ending in caught.value.hint for ending in KINDS)
-    with pytest.raises(CasesError) as caught:
-        open_sheet(tmp_path / "my cases.json")
-    assert caught.value.hint.endswith(f"jq -c '.[]' '{tmp_path}/my cases.json' > '{tmp_path}/my cases.jsonl'")

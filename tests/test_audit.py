@@ -15,7 +15,7 @@ from typed import Desk
 
 from pathway_local.errors import TrailChanged
 from pathway_local.runs import audit
-from pathway_local.runs.audit import BEFORE_ALL, AuditTrail, file_facts, note
+from pathway_local.runs.audit import BEFORE_ALL, KEYED, AuditTrail, file_facts, note, sha256_of
 from pathway_local.runs.run_file import RunFile
 
 
@@ -24,9 +24,9 @@ def run(tmp_path: Path) -> Iterator[RunFile]:
     run, _ = new_run(tmp_path / "may.run")
     with run:
         for number in range(3):
-            job = run.begin_job(["pathway-local", "judge"], {"cases": {"file": "a.csv", "sha256": f"{number:064}"}})
-            run.learn(job, {"engine": {"seal": "namespace+filter"}})
-            run.end_job(job, "done", {"judged": number})
+            job = run.jobs.begin(["pathway-local", "judge"], {"cases": {"file": "a.csv", "sha256": f"{number:064}"}})
+            run.jobs.learn(job, {"engine": {"seal": "namespace+filter"}})
+            run.jobs.end(job, "done", {"judged": number})
         yield run
 
 
@@ -60,7 +60,7 @@ def test_jobs_leave_entries_that_say_who_when_and_what(run: RunFile) -> None:
     assert entries[0].facts["cases"] == {"file": "a.csv", "sha256": "0" * 64}
     assert {"job": 3, "status": "done", "judged": 2}.items() <= entries[8].facts.items()
     assert trail(run).check() == 0
-    assert run.jobs()[0].facts["engine"] == {"seal": "namespace+filter"}
+    assert run.jobs.all()[0].facts["engine"] == {"seal": "namespace+filter"}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_rewritten_trail_is_found_by_a_head_that_was_kept(run: RunFile) -> Non
     kept = trail(run).head()
     assert trail(run).check(kept) == 0
     assert trail(run).check(kept[:12]) == 0
-    run.end_job(run.begin_job(["import"], {}), "done", {})
+    run.jobs.end(run.jobs.begin(["import"], {}), "done", {})
     assert trail(run).check(kept) == 2
     run.close()
     db = without_triggers(run.path)
@@ -142,7 +142,7 @@ def test_an_entry_of_another_process_goes_between_the_writers(run: RunFile, tmp_
 import sys
 from pathlib import Path
 from pathway_local.runs.audit import file_facts, note
-print(note(Path(sys.argv[1]), "export", file_facts(Path(sys.argv[2]))))
+print(note(Path(sys.argv[1]), "export", file_facts(Path(sys.argv[2]), b"key")))
 """
     run.put(1, case("a"), VERDICT)
     other = subprocess.Popen(
@@ -154,9 +154,9 @@ print(note(Path(sys.argv[1]), "export", file_facts(Path(sys.argv[2]))))
             break
         run.commit()
     assert other.communicate(timeout=60)[0] == "True\n"
-    run.end_job(run.begin_job(["judge"], {}), "done", {})
+    run.jobs.end(run.jobs.begin(["judge"], {}), "done", {})
     assert [entry.event for entry in trail(run).entries()][-3:] == ["export", "job begins", "job ends"]
-    assert trail(run).entries()[-3].facts == file_facts(tmp_path / "out.csv")
+    assert trail(run).entries()[-3].facts == file_facts(tmp_path / "out.csv", b"key")
     assert trail(run).check() == 0
     assert len(list(run.records())) >= 2
 
@@ -185,14 +185,16 @@ def test_a_run_by_command_tells_all_of_it_and_its_head(judged: Desk) -> None:
     assert told["head"] in printed
     assert [each["event"] for each in told["entries"]][:4] == ["job begins", "job goes on", "job ends", "export"]
     begins, goes_on, _, export = (each["facts"] for each in told["entries"][:4])
-    assert begins["cases"] == file_facts(judged.work / "cases.jsonl")
+    with RunFile.read(judged.work / "may.run") as run:
+        key = run.key
+    assert begins["cases"] == file_facts(judged.work / "cases.jsonl", key)
     assert begins["command"][1:3] == ["judge", "cases.jsonl"]
     assert {"pathway_local", "python", "packages", "machine"} <= begins.keys()
     [rater] = begins["raters"]
     assert (len(rater["sha256"]), len(rater["weights"]), rater["rubric"]) == (64, 64, "small")
     assert goes_on["engine"]["seal"] == "namespace+filter"
     assert export["file"] == "verdicts.csv"
-    assert export["sha256"] == file_facts(judged.work / "verdicts.csv")["sha256"]
+    assert export[KEYED] == file_facts(judged.work / "verdicts.csv", key)[KEYED]
 
 
 def test_the_command_finds_a_change(judged: Desk) -> None:
@@ -209,3 +211,20 @@ def test_the_command_finds_a_change(judged: Desk) -> None:
     db.close()
     judged.typed("audit", changed.name)
     assert "no entry" in judged.typed("audit", changed.name, "--head", head, code=4).stderr
+
+
+def test_the_command_finds_the_entries_about_a_file(judged: Desk) -> None:
+    assert "recorded in entry 1" in judged.typed("audit", "may.run", "--file", "cases.jsonl").stderr
+    assert (
+        "verdicts.csv as it is now: recorded in entry 4"
+        in judged.typed("audit", "may.run", "--file", "verdicts.csv").stderr
+    )
+    (judged.work / "other.csv").write_bytes((judged.work / "verdicts.csv").read_bytes() + b"\n")
+    assert "no entry records other.csv" in judged.typed("audit", "may.run", "--file", "other.csv", code=4).stderr
+    assert "can't be read" in judged.typed("audit", "may.run", "--file", "missing.csv", code=2).stderr
+
+
+def test_an_entry_of_an_earlier_release_is_found_by_its_hash(run: RunFile, tmp_path: Path) -> None:
+    (tmp_path / "out.csv").write_text("a,b\n")
+    trail(run).append("export", {"file": "out.csv", "sha256": sha256_of(tmp_path / "out.csv")})
+    assert trail(run).entries_about(tmp_path / "out.csv", run.key) == [10]

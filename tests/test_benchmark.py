@@ -176,7 +176,7 @@ def test_a_shortened_rubric_is_the_same_but_for_its_budgets(name: str, tmp_path:
     whole, short = load_rubric(name), load_rubric(str(shortened(name, 150, tmp_path)))
     replies = [rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), "full") for rubric in (whole, short)]
     assert short.name == whole.name and short.turns == whole.turns
-    assert replies[1].reserve < replies[0].reserve
+    assert replies[1].form.reserve < replies[0].form.reserve
 
 
 def test_the_processor_time_of_this_session_is_found() -> None:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pathway_local.case import BadRow, Case
-from pathway_local.errors import CasesError, ColumnsError, UnknownName
+from pathway_local.errors import CasesError, ColumnsError, UnknownName, UsageError
 from pathway_local.sheets import row as limits
 from pathway_local.sheets.cases_file import CasesFile
 
@@ -78,7 +78,7 @@ def test_rows_are_numbered_without_an_id_column(make: Make) -> None:
 
 
 def test_only_id_and_case_id_are_taken_for_ids(make: Make) -> None:
-    assert make("a.csv", "ID,question,answer\n9,q,a\n").id_column is None
+    assert make("a.csv", "ID,question,answer\n9,q,a\n").id_column == "ID"
     assert make("a.csv", "case_id,question,answer\n9,q,a\n").id_column == "case_id"
     assert make("a.csv", "id,answer\nq,a\n", mapping={"question": "id"}).id_column is None
     assert make("a.csv", "nr,question,answer\n9,q,a\n", id_column="nr").id_column == "nr"
@@ -107,14 +107,65 @@ def test_encodings(make: Make, codec: str, name: str) -> None:
 
 def test_another_encoding_throughout_is_one_error(make: Make) -> None:
     text = "question,answer\n" + "a,b\n" + "ü,é\n" * 3
+    greek = text.replace("ü", "π")
     with pytest.raises(CasesError, match=r"a.csv is not UTF-8: line 3, byte 1") as caught:
-        make("a.csv", text.encode("latin-1"))
-    assert "UTF-8" in caught.value.hint
-    for codec in ("utf-16-le", "utf-32"):
-        with pytest.raises(CasesError, match="is"):
-            make("a.csv", text.encode(codec))
+        make("a.csv", greek.replace("é", "ς").encode("cp1253"))
+    assert "UTF-8" in caught.value.hint and "--encoding" in caught.value.hint
+    with pytest.raises(CasesError, match="is"):
+        make("a.csv", text.encode("utf-32"))
     with pytest.raises(CasesError, match="middle of a character"):
         make("a.csv", text.encode("utf-16") + b"x")
+
+
+UMLAUTS = "question,answer\nWoher?,“Süd” – für 5 €\nWas heißt „Crème“?,Größe\n"
+
+
+@pytest.mark.parametrize(
+    ("codec", "name"),
+    [
+        ("cp1252", "Windows-1252"), ("mac_roman", "Mac Roman"), ("cp850", "DOS 850"), ("utf-16", "UTF-16"),
+        ("utf-16-le", "UTF-16"), ("utf-16-be", "UTF-16"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("suffix", ["csv", "txt"])
+def test_other_encodings_of_spreadsheets_are_found_and_told(make: Make, codec: str, name: str, suffix: str) -> None:
+    text = UMLAUTS
+    for mark, plain in {"“": "", "”": "", "–": "-", "„": "", "€": "EUR"}.items() if codec == "cp850" else ():
+        text = text.replace(mark, plain)
+    cases = make(f"a.{suffix}", text.encode(codec))
+    assert inputs(cases) == [tuple(line.split(",")) for line in text.splitlines()[1:]]
+    assert cases.notes[0].startswith(f"a.{suffix} is read as {name};") and "--encoding NAME" in cases.notes[0]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+@pytest.mark.parametrize("late", [0, 2_000])
+def test_no_rows_are_lost_for_an_umlaut_alone(make: Make, name: str, late: int) -> None:
+    rows = ["What, exactly?", *["plain text " * 50] * late, "Größe", "plain", "für"]
+    lines = [f'"{row}",x' for row in rows] if name == "a.csv" else [json.dumps({"question": row}) for row in rows]
+    text = "\n".join((["question,answer"] if name == "a.csv" else []) + lines) + "\n"
+    text = text.encode().decode("unicode_escape") if name == "a.jsonl" else text
+    cases = make(name, text.encode("cp1252"), {"r": ("question",)})
+    assert all(isinstance(case, Case) for case in cases)
+    assert [case.inputs["question"] for case in list(cases)[-3:] if isinstance(case, Case)] == ["Größe", "plain", "für"]
+
+
+def test_an_encoding_that_the_user_names_is_taken(make: Make) -> None:
+    text = "question,answer\nГде?,да\n"
+    assert inputs(make("a.csv", text.encode("cp1251"), encoding="windows-1251")) == [("Где?", "да")]
+    assert inputs(make("a.csv", text.encode("utf-16"), encoding="utf-16")) == [("Где?", "да")]
+    (bad,) = make("a.csv", "question,answer\nWo?,hüh\n".encode("cp1252"), encoding="utf-8")
+    assert isinstance(bad, BadRow) and "UTF-8" in bad.reason
+    for encoding in ("klingon", "hex", "rot13"):
+        with pytest.raises(UsageError, match="no encoding is called"):
+            make("a.csv", text, encoding=encoding)
+    with pytest.raises(UsageError, match="has no encoding to choose"):
+        make("a.parquet", "x", encoding="cp1252")
+
+
+def test_a_file_of_two_encodings_is_refused(make: Make) -> None:
+    mixed = b"question,answer\n" + "ü,1\n".encode("cp1252") * 3 + "ü,2\n".encode()
+    with pytest.raises(CasesError, match="is not UTF-8: line 2, byte 1"):
+        make("a.csv", mixed)
 
 
 def test_damaged_bytes_among_good_ones_cost_only_their_row(make: Make) -> None:
@@ -399,7 +450,7 @@ def test_entity_bombs_are_refused(make_workbook: Make) -> None:
         ("a.xlsx", b"question,answer\nq,a\n", "not an XLSX workbook"),
         ("a.xlsx", b"\xd0\xcf\x11\xe0 more", "old .xls, or has a password"),
         ("a.parquet", b"question,answer\nq,a\n", "not a Parquet file"),
-        ("a.txt", b"question,answer\nq,a\n", "not a kind of file"),
+        ("a.doc", b"question,answer\nq,a\n", "not a kind of file"),
     ],
 )
 def test_files_that_are_no_cases(make: Make, name: str, contents: bytes, message: str) -> None:
@@ -436,3 +487,25 @@ def test_no_text_of_a_case_is_in_a_reason(make: Make) -> None:
 def test_sha256_is_of_the_whole_file(make: Make) -> None:
     cases = make("a.csv", "question,answer\nq,a\n")
     assert cases.sha256() == hashlib.sha256(b"question,answer\nq,a\n").hexdigest()
+
+
+def test_a_bad_row_keeps_its_metadata(make: Make) -> None:
+    text = "id,question,answer,bot,note\nk,q,a,x,n\nk,r,b,y,n\n,s,c,z,\0\nl,t\n"
+    bad = [row for row in make("a.csv", text) if isinstance(row, BadRow)]
+    assert [row.metadata for row in bad] == [{"bot": "y", "note": "n"}, {"bot": "z"}, {}]
+    assert bad[0].ref.metadata == {"bot": "y", "note": "n"}
+
+
+def test_a_json_list_is_rows(make: Make) -> None:
+    listed = (
+        '\ufeff[\n {"question": "q, ]", "answer": "a"},\n {"question": 2,\n  "answer": null}, 5, {"question": "x"}\n]\n'
+    )
+    found = inputs(make("a.json", listed))
+    assert found[:2] == [("q, ]", "a"), ("2", "")] and "not a JSON object" in found[2] and "missing" in found[3]
+    for damaged, said in (
+        ('{"data": []}', "not a list"),
+        ('[{"question": 1} {"a": 2}]', "line 1"),
+        ("[1,\n", "line 2"),
+    ):
+        with pytest.raises(CasesError, match=said):
+            list(make("a.json", damaged))

@@ -1,9 +1,11 @@
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import pytest
+import yaml
 
 from pathway_local.errors import ColumnsError, UnknownName
-from pathway_local.sheets.columns import ColumnMatch, match_columns
+from pathway_local.sheets.columns import NAMES_FILE, ColumnMatch, folded, match_columns
 
 Needed = Mapping[str, Sequence[str]]
 
@@ -159,3 +161,51 @@ def test_many_columns_are_not_all_listed() -> None:
     with pytest.raises(ColumnsError) as caught:
         columns(GOLD, [f"c{place}" for place in range(1500)])
     assert "and 1,460 more columns" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("question", "ideal", "answer", "context"),
+    [
+        ("Frage", "Musterantwort", "Antwort", "Fundstelle"),
+        ("FRAGE", "Musterlösung", "Antwort des Chatbots", "Kontext"),
+        ("Question posée", "Réponse de référence", "Réponse de l'IA", "Contexte"),
+        ("Pregunta", "Respuesta esperada", "Respuesta del chatbot", "Contenido recuperado"),
+        ("Pergunta", "resposta de referencia", "Resposta", "Conteúdo recuperado"),
+        ("Fra\u0301ge", "Musterlo\u0308sung", "antwort", "Quellen"),
+    ],
+)
+def test_headers_in_five_languages_are_recognized(question: str, ideal: str, answer: str, context: str) -> None:
+    found = ["Nr.", question, ideal, answer, context]
+    mapping = {"retrieved_content": context} if context == "Quellen" else {}
+    match = columns(PATHWAY, found, mapping)
+    assert list(match.columns.values()) == [question, ideal, answer, context]
+
+
+def test_every_name_of_an_input_stands_in_one_group_only() -> None:
+    read = yaml.safe_load(NAMES_FILE.read_text(encoding="utf-8"))
+    groups = [{folded(name) for names in languages for name in names} for languages in read["inputs"].values()]
+    assert all(not one & other for one, other in combinations(groups, 2))
+    assert all(len(languages) == 5 for name, languages in read["inputs"].items() if name != "fq_id")
+
+
+def test_a_hint_proposes_no_column_for_a_word_in_common() -> None:
+    with pytest.raises(ColumnsError) as caught:
+        columns(PATHWAY, ["Nr.", "Chatbot", "Antwortzeit", "answer_id", "Fragetyp", "Sprache"])
+    assert all(f"--map {name}=COLUMN" in caught.value.hint for name in PATHWAY["pathway-answer"])
+
+
+def test_a_hint_proposes_a_column_once() -> None:
+    with pytest.raises(ColumnsError) as caught:
+        columns(PATHWAY | GROUNDED, ["Fraqe", "Antwort", "Musterantwort"])
+    assert "--map question=Fraqe" in caught.value.hint and caught.value.hint.count("=Fraqe") == 1
+
+
+@pytest.mark.parametrize("name", ["Nr.", "Matrikelnr.", "Lfd. Nr.", "No.", "Begr.", "Réponse de l'IA"])
+def test_abbreviations_are_no_texts(name: str) -> None:
+    with pytest.raises(ColumnsError) as caught:
+        columns(GOLD, [name, "Chatbot", "Datum", "Dauer (s)"])
+    assert f"the file has {name}, Chatbot, Datum, Dauer (s)" in caught.value.hint
+
+
+def test_a_map_may_name_a_column_in_another_spelling() -> None:
+    assert columns({"r": ("answer",)}, ["Bot Text"], {"answer": "bot text"}).columns == {"answer": "Bot Text"}

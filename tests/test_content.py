@@ -1,5 +1,6 @@
 """What a run holds is held against its audit trail: changes are told as such, a killed job is told as that."""
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typed import Desk
 
 from pathway_local.errors import ContentChanged, RaterChanged
 from pathway_local.rater import Rater
+from pathway_local.runs import audit
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content, content_hash
 from pathway_local.runs.purge import purge
@@ -25,12 +27,12 @@ def path(tmp_path: Path) -> Path:
     """A run with verdicts, failures and a superseded verdict, whose job has ended."""
     run, rater = new_run(tmp_path / "may.run")
     with run:
-        job = run.begin_job(["judge"], {})
+        job = run.jobs.begin(["judge"], {})
         for number in range(COUNT):
             outcome = Failure("engine-error", "it died") if number % 7 == 0 else VERDICT
             run.put(rater, case(f"c{number}", number), outcome)
         run.put(rater, case("c1", 1, hash="changed"), VERDICT)
-        run.end_job(job, "done", {})
+        run.jobs.end(job, "done", {})
     return tmp_path / "may.run"
 
 
@@ -77,11 +79,11 @@ def by_hand(path: Path, *statements: str) -> None:
 def test_a_change_by_hand_is_told_until_the_end_of_the_trail(path: Path, statement: str) -> None:
     assert told(path) == ""
     by_hand(path, statement)
-    with pytest.raises(ContentChanged, match="not those of entry 2"):
+    with pytest.raises(ContentChanged, match="not that of entry 2"):
         told(path)
     # A later job finds what it finds, and does not make it right.
     with RunFile.open(path) as run:
-        run.end_job(run.begin_job(["judge"], {}), "done", {})
+        run.jobs.end(run.jobs.begin(["judge"], {}), "done", {})
     with pytest.raises(ContentChanged, match="between entries 2 and 3"):
         told(path)
 
@@ -101,26 +103,97 @@ def test_a_text_can_not_move_from_one_column_to_the_next(path: Path, run: RunFil
 
 
 def test_a_job_that_was_killed_is_told_as_that(path: Path, run: RunFile) -> None:
-    run.begin_job(["judge"], {})
+    run.jobs.begin(["judge"], {})
     run.put(1, case("late", 999), VERDICT)
     run.close()
-    assert told(path) == "job 2 has not ended: its outcomes since are not covered"
-    with RunFile.open(path) as again:
-        again.end_job(again.begin_job(["judge"], {}), "done", {})
     assert told(path) == ""
+    with RunFile.open(path) as again:
+        again.jobs.end(again.jobs.begin(["judge"], {}), "done", {})
+    assert told(path) == ""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE outcomes SET scores = replace(scores, ':4,', ':5,') WHERE case_key = 9",
+        "UPDATE outcomes SET scores = replace(scores, ':4,', ':5,') WHERE id = (SELECT MAX(id) FROM outcomes)",
+        "DELETE FROM outcomes WHERE id = (SELECT MAX(id) FROM outcomes)",
+        "UPDATE outcomes SET source = 'other.csv' WHERE case_key = 8",
+        "INSERT INTO settings VALUES ('label:x', '\"no demonstration\"')",
+    ],
+)
+def test_a_change_after_a_kill_is_told_for_good(path: Path, run: RunFile, statement: str) -> None:
+    head = AuditTrail(run.database).head()
+    run.jobs.begin(["judge"], {})
+    run.put(1, case("late", 999), VERDICT)
+    run.close()
+    by_hand(path, statement)
+    with pytest.raises(ContentChanged, match="not that of entry 3"):
+        told(path)
+    for _ in range(2):
+        with RunFile.open(path) as again:
+            again.jobs.end(again.jobs.begin(["judge"], {}), "done", {})
+    with RunFile.read(path) as read:
+        assert AuditTrail(read.database).check(head) == 5
+    with pytest.raises(ContentChanged, match="between entries 3 and 4"):
+        told(path)
+
+
+def test_a_change_while_a_job_runs_is_told(path: Path, run: RunFile) -> None:
+    job = run.jobs.begin(["judge"], {})
+    by_hand(path, "UPDATE outcomes SET scores = replace(scores, ':4,', ':5,') WHERE case_key = 9")
+    run.put(1, case("late", 999), VERDICT)
+    run.jobs.end(job, "done", {})
+    with pytest.raises(ContentChanged, match="between entries 3 and 4"):
+        told(path)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE settings SET value = '\"checked by people\"' WHERE name = 'label:a judge'",
+        "DELETE FROM settings",
+        'UPDATE jobs SET facts = \'{"seal":"namespace"}\'',
+        "UPDATE jobs SET status = 'failed' WHERE id = 1",
+        "INSERT INTO jobs (command, facts, started) VALUES ('[]', '{}', 'x')",
+    ],
+)
+def test_settings_and_jobs_are_covered(path: Path, run: RunFile, statement: str) -> None:
+    job = run.jobs.begin(["judge"], {})
+    run.set_setting("label:a judge", "demonstration")
+    run.jobs.end(job, "done", {})
+    run.close()
+    assert told(path) == ""
+    by_hand(path, statement)
+    with pytest.raises(ContentChanged, match="not that of entry 4"):
+        told(path)
+
+
+def test_a_forged_entry_without_a_hash_leaves_a_gap_for_good(path: Path, run: RunFile) -> None:
+    head = AuditTrail(run.database).head()
+    run.close()
+    by_hand(path, "UPDATE outcomes SET scores = replace(scores, ':4,', ':5,') WHERE case_key = 9")
+    db = sqlite3.connect(path, isolation_level=None)
+    text = json.dumps({"at": "2026-01-01", "event": "job begins", "who": {}, "facts": {"job": 2}})
+    db.execute("INSERT INTO audit VALUES (3, ?, ?)", (text, audit._hash(head, 3, text)))
+    db.execute("UPDATE run SET state = NULL")
+    db.close()
+    assert told(path) == "no hash covers changes between entries 2 and 3, after entry 3"
+    with RunFile.open(path) as again:
+        again.jobs.end(again.jobs.begin(["judge"], {}), "done", {})
+    assert told(path) == "no hash covers changes between entries 2 and 3, between entries 3 and 4"
 
 
 def test_what_comes_before_a_job_begins_is_no_change(path: Path, run: RunFile) -> None:
     run.add_rubric("gold", "Compare.")
     run.add_rater(Rater("anna", "human", "grounded", {}))
-    run.set_setting("texts", False)
     run.close()
     assert told(path) == ""
     with RunFile.open(path) as again:
         again.add_rubric("gold", "Compare them.")
         with pytest.raises(RaterChanged):
             again.add_rater(Rater(RATER.name, "judge", "grounded", {"other": 1}))
-        again.end_job(again.begin_job(["judge"], {}), "done", {})
+        again.jobs.end(again.jobs.begin(["judge"], {}), "done", {})
     assert told(path) == ""
 
 
@@ -150,7 +223,47 @@ def test_a_run_of_an_earlier_release_is_not_covered(tmp_path: Path) -> None:
         run.put(rater, case("a"), VERDICT)
         AuditTrail(run.database).append("job begins", {"job": 1, "command": ["judge"]})
         AuditTrail(run.database).append("job ends", {"job": 1, "status": "done"})
-    assert told(run.path) == "its outcomes are not covered"
+    old = sqlite3.connect(run.path)
+    old.execute("UPDATE run SET state = NULL")
+    old.commit()
+    old.close()
+    assert told(run.path) == "no hash covers changes before entry 1, after entry 2"
+    with RunFile.open(run.path) as again:
+        job = again.jobs.begin(["judge"], {})
+        again.put(rater, case("b"), VERDICT)
+        again.jobs.end(job, "done", {})
+    assert told(run.path) == "no hash covers changes before entry 1, between entries 2 and 3"
+    by_hand(run.path, "UPDATE outcomes SET fields = '{}'")
+    with pytest.raises(ContentChanged, match="not that of entry 4"):
+        told(run.path)
+
+
+def test_a_run_with_hashes_of_an_earlier_release_stays_covered(path: Path) -> None:
+    """The trail as the release before wrote it: hashes without settings and jobs, and no sum."""
+    with RunFile.open(path) as run, run.database.writing():
+        left = content_hash(run.database, earlier=True)
+        run.database.execute("UPDATE run SET state = NULL", ())
+    db = sqlite3.connect(path, isolation_level=None)
+    for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        db.execute(f"DROP TRIGGER {name}")
+    before = audit.BEFORE_ALL
+    for number, (event, fact) in enumerate((("job begins", {"found": "0" * 64}), ("job ends", {"left": left})), 1):
+        text = json.dumps({"at": "2026-01-01", "event": event, "who": {}, "facts": {"job": 1, **fact}})
+        before = audit._hash(before, number, text)
+        db.execute("UPDATE audit SET entry = ?, hash = ? WHERE id = ?", (text, before, number))
+    db.close()
+    assert told(path) == ""
+    changed = path.with_name("changed.run")
+    shutil.copy(path, changed)
+    by_hand(changed, "UPDATE outcomes SET scores = replace(scores, ':4,', ':5,') WHERE case_key = 9")
+    with pytest.raises(ContentChanged, match="not that of entry 2"):
+        told(changed)
+    for each in (path, changed):
+        with RunFile.open(each) as run:
+            run.jobs.end(run.jobs.begin(["judge"], {}), "done", {})
+    assert told(path) == ""
+    with pytest.raises(ContentChanged, match="between entries 2 and 3"):
+        told(changed)
 
 
 def test_whole_numbers_and_chances_are_hashed(path: Path, run: RunFile) -> None:
@@ -179,8 +292,11 @@ def test_the_command_tells_a_change_in_the_scores(tmp_path: Path, tiny_judge: Pa
     by_hand(desk.work / "may.run", "DELETE FROM outcomes WHERE case_key = 2")
     head = said.split("audit hash ")[1].split()[0]
     changed = desk.typed("audit", "may.run", "--head", head, code=4).stderr
-    assert "its outcomes are not those of entry 3 of its audit trail" in changed
-    assert "not those of entry 3" in desk.typed("doctor", "may.run", "--models", "models.yaml", code=5).stdout
+    assert "its content is not that of entry 3 of its audit trail" in changed
+    assert "not that of entry 3" in desk.typed("doctor", "may.run", "--models", "models.yaml", code=5).stdout
     with RunFile.open(desk.work / "killed.run") as run:
-        run.begin_job(["judge"], {})
-    assert "job 2 has not ended" in desk.typed("audit", "killed.run").stderr
+        run.jobs.begin(["judge"], {})
+        run.put(1, case("late", 999), VERDICT)
+    assert "the outcomes match the trail" in desk.typed("audit", "killed.run").stderr
+    by_hand(desk.work / "killed.run", "UPDATE outcomes SET fields = '{}'")
+    assert "its content is not that of entry" in desk.typed("audit", "killed.run", code=4).stderr

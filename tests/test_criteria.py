@@ -24,7 +24,7 @@ def test_prometheus_criteria() -> None:
     assert "Feedback: [why this score, held against the scale] [RESULT] [1 to 5]" in system
     reply = rubric.format.reply(example_inputs(rubric))
     assert [text for text, _ in reply.start] == ["Feedback:"]
-    assert reply.read(" All clear. [RESULT] 4").values == {"feedback": "All clear.", "score": 4}
+    assert reply.form.read(" All clear. [RESULT] 4").values == {"feedback": "All clear.", "score": 4}
     check_grammars(rubric.format, example_inputs(rubric), None)
 
 

@@ -19,6 +19,7 @@ from sample_run import VERDICT, case, full_run, new_run, stored
 
 from pathway_local.errors import RunDamaged, RunFileError, RunLocked
 from pathway_local.runs import database
+from pathway_local.runs.row_sum import computed_sum, stored_sum
 from pathway_local.runs.run_file import PAGE_BYTES, RunFile
 from pathway_local.verdict import Score, Verdict
 
@@ -137,9 +138,9 @@ def test_paths_that_hold_no_run(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "it is empty"),
-        (b"case,score\na,5\n" * 300, "it is no run file"),
-        (b"SQLite format 3\0", "it is no run file"),
-        (b"\0" * 8192, "it is no run file"),
+        (b"case,score\na,5\n" * 300, "it is not a run file"),
+        (b"SQLite format 3\0", "it is not a run file"),
+        (b"\0" * 8192, "it is not a run file"),
     ],
 )
 def test_a_file_of_another_kind(path: Path, content: bytes, message: str) -> None:
@@ -156,7 +157,7 @@ def test_a_database_of_another_program_is_left_as_it_is(path: Path) -> None:
     db.execute("CREATE TABLE notes (text)")
     db.close()
     before = path.read_bytes()
-    with pytest.raises(RunDamaged, match="no run file"):
+    with pytest.raises(RunDamaged, match="not a run"):
         RunFile.open(path)
     assert path.read_bytes() == before
 
@@ -164,7 +165,7 @@ def test_a_database_of_another_program_is_left_as_it_is(path: Path) -> None:
 def read_all(path: Path) -> int:
     with RunFile.read(path) as reader:
         reader.rubrics()
-        reader.jobs()
+        reader.jobs.all()
         reader.judged(1, ["c1", "c2"])
         return len(list(reader.records()))
 
@@ -230,13 +231,13 @@ def test_an_error_never_quotes_what_is_stored(path: Path, run: RunFile) -> None:
         ("UPDATE cases SET metadata = '{'", lambda run: list(run.records())),
         ("UPDATE rubrics SET text = 'Judge them.'", RunFile.rubrics),
         ("UPDATE raters SET spec = '{}'", RunFile.raters),
-        ("UPDATE jobs SET facts = 'x'", RunFile.jobs),
+        ("UPDATE jobs SET facts = 'x'", lambda run: run.jobs.all()),
         ("UPDATE run SET key = x'00'", RunFile.close),
         ("DROP TABLE cases", RunFile.close),
     ],
 )
 def test_stored_values_that_were_changed_are_recognised(path: Path, run: RunFile, change: str, look: object) -> None:
-    run.begin_job(["judge"], {})
+    run.jobs.begin(["judge"], {})
     run.put(1, case("a"), VERDICT)
     run.close()
     db = sqlite3.connect(path)
@@ -248,25 +249,25 @@ def test_stored_values_that_were_changed_are_recognised(path: Path, run: RunFile
         look(reader)
 
 
-def test_a_full_disk_loses_nothing_that_was_committed(path: Path, run: RunFile) -> None:
+def test_a_full_disk_loses_nothing_that_was_stored(path: Path, run: RunFile) -> None:
     run.put(1, case("kept", 0), VERDICT)
     run.commit()
     pages = run._db.rows("PRAGMA page_count")[0][0]
     run._db.rows(f"PRAGMA max_page_count = {pages + 2}")
     long = Verdict({"score": Score(1)}, {"analysis": "x" * 3000})
+    stored = ["kept"]
     with pytest.raises(RunFileError, match="no space") as refused:
         for number in range(1, 100):
             run.put(1, case(f"c{number}", number), long)
+            stored.append(f"c{number}")
     assert "Free some space" in refused.value.hint
-    # Puts that seemed to work were undone, so the writer must not go on as if nothing had happened.
     run._db.rows("PRAGMA max_page_count = 100000")
-    with pytest.raises(RunFileError, match="no space"):
-        run.put(1, case("after", 200), VERDICT)
-    with pytest.raises(RunFileError, match="no space"):
-        run.close()
-    with RunFile.open(path) as again:
-        assert next(again.records()).case_id == "kept"
-        again.put(1, case("after", 200), VERDICT)
+    run.put(1, case("after", 200), VERDICT)
+    run.close()
+    with RunFile.read(path) as again:
+        assert [record.case_id for record in again.records()] == [*stored, "after"]
+        assert len(stored) > 2
+        assert computed_sum(again.database.stream) == stored_sum(again.database.stream)
 
 
 def test_a_timed_commit_that_fails_reaches_the_caller(path: Path, run: RunFile) -> None:

@@ -100,7 +100,7 @@ def test_verdicts_have_the_rubrics_own_format_and_name_the_deciding_fact(rubric:
         for name, wanted in loaded.inputs.items():
             assert case.inputs[name].strip() or wanted.empty == "judge"
         reply = loaded.format.reply(case.inputs)
-        assert dict(reply.read(reply.write(case.values)).values) == case.values
+        assert dict(reply.form.read(reply.form.write(case.values)).values) == case.values
         assert any(case.decisive in str(value) for value in case.fields.values())
 
 

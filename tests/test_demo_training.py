@@ -46,7 +46,7 @@ def test_lessons_are_the_prompts_that_a_judge_gets_and_the_replies_that_its_rubr
         assert lesson.ids[: lesson.reply] == prompt.ids
         assert lesson.ids[-1] == tokenizer.eos_id
         written = tokenizer.tokenizer.decode(lesson.ids[lesson.reply : -1], clean_up_tokenization_spaces=False)
-        assert dict(prompt.reply.read(written).values) == case.values
+        assert dict(prompt.reply.form.read(written).values) == case.values
         assert lesson.ids[: len(teacher.prefix(rubric))] == teacher.prefix(rubric)
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,15 +11,17 @@ import pytest
 from benchmark.instant_engine import INSTANT, REPLY, register
 from benchmark.made_cases import write_cases
 from benchmark.own import measure_own
-from pathway_local.engines.engine import WINDOW
+from pathway_local.engines.engine import WINDOW, LoadPlan
+from pathway_local.engines.replicas import Engines
 from pathway_local.engines.vllm import VLLM
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Silent, run_job
+from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.runs.run_file import RunFile
 
 SAID = "\nRight.\n\n**Score:** 4\n\n**Justification:**\nGood."
 
@@ -41,7 +44,7 @@ def _judge(folder: Path, registry: Path, judge: str, seed: int, loaded: EngineCa
     rubric = load_rubric("pathway-answer")
     cases = write_cases(folder / f"{seed}.csv", rubric, 5, seed)
     plan = Plan(cases, folder / f"{seed}.run", [rubric.name], [judge], registry=registry, engine=INSTANT.name)
-    [tally] = run_job(plan, Silent(), ["test"], loaded)
+    [tally] = run_job(plan, Watcher(), ["test"], loaded)
     return tally.judged
 
 
@@ -53,14 +56,35 @@ def test_a_second_job_finds_the_engine_and_another_judge_ends_it(
     monkeypatch.setenv(REPLY, str(reply))
     with EngineCache() as loaded:
         assert _judge(tmp_path, registry, "one", 1, loaded) == 5
-        first = loaded.host
+        first = loaded.engine_now
         assert first is not None
         assert _judge(tmp_path, registry, "one", 2, loaded) == 5
-        assert loaded.host is first
+        assert loaded.engine_now is first
         assert _judge(tmp_path, registry, "other", 3, loaded) == 5
-        assert loaded.host is not first
+        assert loaded.engine_now is not first
         assert first.pid is None
-    assert loaded.host is None
+    assert loaded.engine_now is None
+
+
+def test_two_engines_give_the_verdicts_of_one(
+    tmp_path: Path, tiny_judge: Path, registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reply = tmp_path / "reply.json"
+    reply.write_text(json.dumps(JudgeTokenizer(tiny_judge).encode(SAID)))
+    monkeypatch.setenv(REPLY, str(reply))
+    rubric = load_rubric("pathway-answer")
+    cases = write_cases(tmp_path / "many.csv", rubric, 700, 1)
+    found = []
+    for engines in (1, 2):
+        run = tmp_path / f"{engines}.run"
+        plan = Plan(cases, run, [rubric.name], ["one"], registry=registry, engine=INSTANT.name)
+        [tally] = run_job(replace(plan, engines=Engines("", engines)), Watcher(), ["test"])
+        assert tally.judged == 700
+        with RunFile.open(run) as stored:
+            found.append(sorted(((each.case_id, each.outcome) for each in stored.records()), key=lambda pair: pair[0]))
+            [job] = stored.jobs.all()
+    assert found[0] == found[1]
+    assert job.facts["engine"]["device"] == "2 x none"  # type: ignore[index,call-overload]
 
 
 def test_a_context_is_estimated_while_no_engine_takes_memory(tmp_path: Path) -> None:
@@ -68,16 +92,16 @@ def test_a_context_is_estimated_while_no_engine_takes_memory(tmp_path: Path) -> 
         return EngineConfig(str(tmp_path), max_model_len=context)
 
     with EngineCache() as loaded:
-        assert loaded.context("scripted", config(9000), "auto", lambda: 700) == 700
+        assert loaded.load_plan("scripted", config(9000), "auto", Engines(), lambda: LoadPlan(700)) == LoadPlan(700)
         engine = loaded.engine("scripted", config(700), "auto", print, lambda: False)
-        assert loaded.context("scripted", config(9000), "auto", lambda: 5) == 700
-        assert loaded.host is engine
+        assert loaded.load_plan("scripted", config(9000), "auto", Engines(), lambda: LoadPlan(5)) == LoadPlan(700)
+        assert loaded.engine_now is engine
 
-        def estimate() -> int:
-            assert loaded.host is None, "what it takes would be missing in the estimate"
-            return 6
+        def estimate() -> LoadPlan:
+            assert loaded.engine_now is None, "what it takes would be missing in the estimate"
+            return LoadPlan(6)
 
-        assert loaded.context("scripted", config(8000), "auto", estimate) == 6
+        assert loaded.load_plan("scripted", config(8000), "auto", Engines(), estimate) == LoadPlan(6)
 
 
 @pytest.mark.parametrize(("sequences", "window"), [(16, WINDOW), (1024, 2048)])

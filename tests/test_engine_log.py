@@ -1,19 +1,22 @@
 """Real engines that do not load, and the file that keeps what they wrote meanwhile: without a word of a case."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reply_script import LOADING, MARK
 from typed import HERE, Desk
 
-from pathway_local.engines.host import start
+from pathway_local.engines.host import Host
 from pathway_local.engines.process import Output
 from pathway_local.errors import OutOfMemory
 from pathway_local.passes import EngineConfig
+from pathway_local.runs.run_file import RunFile
 
 
 @pytest.fixture
@@ -53,14 +56,6 @@ def test_another_file_is_not_written_over(desk: Desk) -> None:
     assert "can't be written" in desk.typed(*desk.judging(desk.cases(3), "--engine-log", "/proc/x"), code=2).stderr
 
 
-def test_vllm_tells_the_log_what_it_does_and_nothing_of_a_case(desk: Desk) -> None:
-    log = desk.work / "engine.log"
-    desk.typed(*desk.judging(desk.cases(2), "--detail", "score", "--engine-log", log.name, engine="vllm"))
-    [load] = _loads(log)
-    assert re.search(r"pid=\d+\) INFO .* Initializing a V1 LLM engine", load)
-    assert "What is" not in load
-
-
 def test_a_log_whose_disk_is_full_is_told_and_holds_nothing_up() -> None:
     code = "print('x' * 200_000)\nprint('out of memory')"
     with (
@@ -76,14 +71,22 @@ def test_a_log_whose_disk_is_full_is_told_and_holds_nothing_up() -> None:
     assert output.text.splitlines()[-1] == "out of memory"
 
 
-def test_a_context_that_is_told_loads(tiny_judge: Path) -> None:
-    config = EngineConfig(str(tiny_judge), "float32", 2048, {"kv_cache_memory_bytes": 10**6})
+def test_a_context_that_an_error_names_loads_and_the_log_has_all_of_it_but_no_case(desk: Desk) -> None:
+    config = EngineConfig(str(desk.judge), "float32", 2048, {"kv_cache_memory_bytes": 10**6})
     with pytest.raises(OutOfMemory, match="a context of 2048 tokens needs") as raised:
-        start("vllm", config)
+        Host("vllm", config)
     [fits] = map(int, re.findall(r"`context: (\d+)`", raised.value.hint))
-    host = start("vllm", EngineConfig(config.model, config.dtype, fits, config.settings))
-    host.close()
-    assert host.facts.max_model_len == fits
+    registry, log = desk.work / "models.yaml", desk.work / "engine.log"
+    fitting = {"source": config.model, "context": fits, "dtype": config.dtype, "engine": config.settings}
+    registry.write_text(json.dumps({"fitting": fitting}))
+    judging = desk.judging(desk.cases(2), "--detail", "score", "--engine-log", log.name, engine="vllm", judge="fitting")
+    desk.typed(*judging)
+    with RunFile.read(desk.work / "may.run") as run:
+        engine: Any = run.jobs.all()[0].facts["engine"]
+    assert engine["max_model_len"] == fits
+    [load] = _loads(log)
+    assert re.search(r"pid=\d+\) INFO .* Initializing a V1 LLM engine", load)
+    assert "What is" not in load
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="vLLM wants a processor for each of its workers")
@@ -91,10 +94,9 @@ def test_a_cause_that_only_a_worker_prints_is_shown(desk: Desk) -> None:
     desk.environment["PYTHONPATH"] += f"{os.pathsep}{HERE / 'broken_worker'}"
     desk.environment["VLLM_CPU_OMP_THREADS_BIND"] = "0|1"
     command = desk.judging(desk.cases(2), engine="vllm", judge="workers")
-    for logged in ([], ["--engine-log", "engine.log"]):
-        said = desk.typed(*command, *logged, code=5).stderr
-        assert "ModuleNotFoundError: No module named 'a_module_that_is_missing'" in said
-        assert "Install the engine again" in said
+    said = desk.typed(*command, "--engine-log", "engine.log", code=5).stderr
+    assert "ModuleNotFoundError: No module named 'a_module_that_is_missing'" in said
+    assert "A part of the engine is missing" in said
     [load] = _loads(desk.work / "engine.log")
     assert re.search(
         r"\(VllmWorker-\d pid=\d+\) ERROR .* ModuleNotFoundError: No module named 'a_module_that_is_missing'", load
@@ -104,10 +106,11 @@ def test_a_cause_that_only_a_worker_prints_is_shown(desk: Desk) -> None:
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="vLLM wants a processor for each of its workers")
 def test_too_little_memory_for_workers_is_told_with_numbers(tiny_judge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here without a log: what workers raise must be found in any case."""
     monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", "0|1")
     settings = {"kv_cache_memory_bytes": 10**15, "tensor_parallel_size": 2}
     with pytest.raises(OutOfMemory, match=r"the cache of 931322\.57 GiB does not fit") as raised:
-        start("vllm", EngineConfig(str(tiny_judge), "float32", 2048, settings))
+        Host("vllm", EngineConfig(str(tiny_judge), "float32", 2048, settings))
     [free] = map(float, re.findall(r": ([\d.]+) of ", str(raised.value)))
     [fits] = map(int, re.findall(r"`engine: \{kv_cache_memory_bytes: (\d+)\}`", raised.value.hint))
     assert 0.85 < fits / (free * 2**30) < 0.95

@@ -115,7 +115,7 @@ def test_the_prefix_cache_skips_what_prompts_share(vllm_host: Host, make: Maker)
 
 def test_a_pass_that_continues_comes_before_those_that_begin(vllm_host: Host, make: Maker) -> None:
     begin = [Pass(f"begins-{at}", make.ids(f"Judge {at}."), None, 20) for at in range(3 * CPU_SEQUENCES)]
-    order = list(_run(vllm_host, [*begin, replace(make.probing(4), id="continues", continues=True)]))
+    order = list(_run(vllm_host, [*begin, replace(make.probing(4), id="continues", after="0")]))
     assert order.index("continues") <= 2 * CPU_SEQUENCES, "what is in the batch, and at most one batch more"
 
 

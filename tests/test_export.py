@@ -5,12 +5,15 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
+import openpyxl
 import pytest
-from rated_run import IDS, TINY, add, cases, judged_run, said
+from rated_run import IDS, TINY, add, cases, judged_run, said, write_lines
 
 from pathway_local.case import BadRow, Case, fingerprint
+from pathway_local.errors import UnknownName
 from pathway_local.rater import Rater
 from pathway_local.results.export import export, export_onto
 from pathway_local.results.panel import make_panel
@@ -149,7 +152,7 @@ def test_no_column_takes_the_place_of_another(awkward: RunFile, tmp_path: Path, 
     sheet = open_sheet(target)
     (row,) = sheet.rows()
     assert len(set(sheet.columns)) == len(sheet.columns)
-    own = {"case": "s-1", "rater": "demo", "rubric": "awkward", "failure": ""}
+    own = {"case": "s-1", "rater": "demo", "rubric": "awkward"}
     kept = {"case.marks": "mine as well", "case.case.marks": "mine", "case.field.failure": "mine, too"}
     assert {name: row.cells[name] for name in own | kept} == own | kept
     assert {name: row.cells[name] for name in FILLED} == {name: str(value) for name, value in FILLED.items()}
@@ -214,3 +217,51 @@ def test_records_may_be_left_before_their_end(run: RunFile, monkeypatch: pytest.
         next(left)
     left.close()  # type: ignore[attr-defined]
     assert not told
+
+
+def test_columns_that_nobody_fills_are_left_out(run: RunFile, tmp_path: Path) -> None:
+    export(run, tmp_path / "v.csv", force=False)
+    with (tmp_path / "v.csv").open(newline="", encoding="utf-8") as file:
+        header = next(csv.reader(file))
+    assert {"marks", "failure", "failure_row", "score", "reason"} <= set(header)
+    assert not {"caution", "score_expected", "score_p1"} & set(header)
+    texts = [{"id": n, "question": f"the question of {n}", "answer": f"the answer of {n}"} for n in IDS]
+    write_lines(tmp_path / "c.jsonl", texts)
+    export_onto(run, cases_of(tmp_path / "c.jsonl", [TINY], run), tmp_path / "out.jsonl", force=False)
+    own = [name for name in json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0]) if name.startswith("ann.")]
+    assert own == ["ann.tiny.score", "ann.tiny.score_label", "ann.tiny.notes"]
+
+
+def test_columns_can_be_chosen(run: RunFile, tmp_path: Path) -> None:
+    export(run, tmp_path / "v.csv", force=False, only=["case", "Rater", "score", "label", "reason"])
+    with (tmp_path / "v.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["case", "rater", "score", "score_label", "reason", "notes"]
+    with pytest.raises(UnknownName, match="no column is called 'mood'"):
+        export(run, tmp_path / "w.csv", force=False, only=["mood"])
+
+
+def test_a_workbook_is_ready_to_read(tmp_path: Path) -> None:
+    rows = cases(day="2026-03-02", odd="2026-02-30")
+    label = "a demonstration judge; its scores mean nothing"
+    with judged_run(tmp_path / "may.run", rows=rows) as run:
+        run.set_setting("label:demo", label)
+        verdict = Verdict({"score": Score(4, {4: 0.75, 5: 0.25})}, {"reason": "well " * 40})
+        add(run, "demo", {"s-1": verdict, "s-2": Failure("refused", "it refused")}, rows=rows)
+        export(run, tmp_path / "v.xlsx", force=False)
+        export(run, tmp_path / "v.csv", force=False)
+    book = openpyxl.load_workbook(tmp_path / "v.xlsx")
+    assert book.sheetnames == ["verdicts", "summary", "failures"]
+    page = book["verdicts"]
+    head = [cell.value for cell in page[1]]
+    cells = dict(zip(head, page[2], strict=True))
+    assert page.freeze_panes == "A2" and page.auto_filter.ref.startswith("A1:") and cells["case"].value == "s-1"
+    assert all(cell.font.bold for cell in page[1]) and not cells["case"].font.bold
+    assert cells["score_expected"].number_format == "0.00" and cells["score"].number_format == "General"
+    assert cells["day"].is_date and cells["day"].value == datetime(2026, 3, 2) and cells["odd"].value == "2026-02-30"
+    assert cells["reason"].alignment.wrap_text and page.column_dimensions["A"].width < 20
+    summary = [[cell.value for cell in row] for row in book["summary"]]
+    assert dict(zip(*summary, strict=True))["caution"] == label
+    (failed,) = [[cell.value for cell in row] for row in book["failures"]][1:]
+    assert {"s-2", "refused", "it refused", 2} <= set(failed)
+    assert (tmp_path / "v.csv").read_text().count(label) == 4

@@ -29,9 +29,9 @@ def test_a_file_of_figures_is_an_export(
     said = typing_in(tmp_path, monkeypatch, capsys)(command[0], "answers.run", *command[1:], "--out", "out.csv")
     assert said.code == 0, said
     with RunFile.read(tmp_path / "answers.run") as run:
-        entry = AuditTrail(run.database).entries()[-1]
+        entry, key = AuditTrail(run.database).entries()[-1], run.key
     assert entry.event == "export"
-    assert file_facts(tmp_path / "out.csv").items() <= entry.facts.items()
+    assert file_facts(tmp_path / "out.csv", key).items() <= entry.facts.items()
     assert "guest" not in str(entry.facts)
 
 

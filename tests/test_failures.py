@@ -117,7 +117,7 @@ def test_vllms_own_log_is_read(capfd: pytest.CaptureFixture[str]) -> None:
     error = start_error(VLLM, WRAPPER, printed)
     assert isinstance(error, EngineMissing)
     assert str(error) == "the judge can't be loaded: ModuleNotFoundError: No module named 'torchvision'"
-    assert "Install the engine again" in error.hint
+    assert "A part of the engine is missing" in error.hint
 
 
 def test_vllms_wrappers_tell_nothing() -> None:
@@ -154,7 +154,7 @@ def test_a_share_that_is_told_fits(free: float, share: float) -> None:
 
     error = start_error(VLLM, WRAPPER, _traceback(f"ValueError: {_raised(request, share)}"))
     assert isinstance(error, OutOfMemory)
-    assert f"and only {free:.2f} GiB are free" in str(error)
+    assert f"but only {free:.2f} GiB are free" in str(error)
     assert (setting := re.search(r"`engine: \{gpu_memory_utilization: (0\.\d\d)\}`", error.hint))
     assert free * GIB * 0.97 < request(float(setting[1])) + 0.01 * 79.19 * GIB
 
@@ -162,7 +162,12 @@ def test_a_share_that_is_told_fits(free: float, share: float) -> None:
 @pytest.mark.parametrize(
     ("available", "fits", "said", "hint"),
     [
-        (3 * GIB, 24576, "a context of 32768 tokens needs 4.0 GiB of cache, and 3.0 GiB are left", "`context: 24576`"),
+        (
+            3 * GIB,
+            24576,
+            "a context of 32768 tokens needs 4.0 GiB of cache, but the weights leave only 3.0 GiB",
+            "`context: 24576`",
+        ),
         (3 * GIB, 0, "a context of 32768 tokens needs 4.0 GiB", "Use a smaller judge"),
         (0, 0, "the judge's weights leave no memory for a case", "`engine: {gpu_memory_utilization: 0.95}`"),
     ],
@@ -187,7 +192,13 @@ ALLOCATION = (
 @pytest.mark.parametrize(
     ("kind", "message", "expected", "said", "hint"),
     [
-        ("ModuleNotFoundError", "No module named 'PIL'", EngineMissing, "No module named 'PIL'", "Install the engine"),
+        (
+            "ModuleNotFoundError",
+            "No module named 'PIL'",
+            EngineMissing,
+            "No module named 'PIL'",
+            "A part of the engine is missing",
+        ),
         ("ImportError", "libcuda.so.1: cannot open shared object file", EngineMissing, "needs a GPU", "CPU build"),
         ("AcceleratorError", NO_KERNEL, EngineMissing, "execution on the device", "no kernels for this GPU"),
         ("RuntimeError", OLD_DRIVER, EngineMissing, "it runs CUDA 11.4 at most", "Update the NVIDIA driver"),
@@ -246,8 +257,10 @@ def test_a_cause_behind_another_is_found_where_the_last_tells_nothing() -> None:
 
 
 def test_a_process_that_was_killed_ran_out_of_memory_as_a_rule() -> None:
-    error = start_error(VLLM, Failed(), "a warning", "killed by signal 9")
-    assert str(error) == "the judge can't be loaded: its process was killed by signal 9"
+    error = start_error(VLLM, Failed(), "a warning", "killed by SIGKILL")
+    assert str(error) == "the judge can't be loaded: its process was killed by SIGKILL"
     assert isinstance(error, OutOfMemory)
     error = start_error(VLLM, Failed(), "what was said last\n\n", "exit status 3")
     assert str(error) == "the judge can't be loaded: what was said last"
+    error = start_error(VLLM, Failed(), "", "exit status 3")
+    assert str(error) == "the judge can't be loaded: its process ended with exit status 3"

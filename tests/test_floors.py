@@ -43,7 +43,7 @@ NARROWER = {
 
 HEAVY = {"vllm", "torch", "outlines"}
 MAY_BE_HEAVY = {"engines.vllm", "engines.vllm_request", "engines.transformers", "sealing.trial"}
-OUTSIDE = {"benchmark", "demo_judge", "gpu_check"}
+OUTSIDE = {"benchmark", "bundling", "demo_judge", "gpu_check"}
 """What lies in scripts/: it imports the package, and is not there in an installation."""
 
 

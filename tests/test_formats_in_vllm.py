@@ -93,9 +93,9 @@ def test_generated_ids_are_what_the_grammar_lets_through(vllm_host: Host, tokeni
     writer = PromptWriter(rubric_with("gold-answer", tokens=12), tokenizer, Chat(), context=CONTEXT)
     [prompt] = writer.write([dict.fromkeys(writer.rubric.inputs, "x")])
     assert isinstance(prompt, Prompt)
-    grammar = prompt.reply.grammar(tokenizer.end_ids)
+    grammar = prompt.reply.form.grammar(tokenizer.end_ids)
     for seed in range(10):
-        vllm_host.submit(Pass(f"ids{seed}", prompt.ids, grammar, prompt.reply.limit, Sampling(1.0, seed=seed)))
+        vllm_host.submit(Pass(f"ids{seed}", prompt.ids, grammar, prompt.reply.form.limit, Sampling(1.0, seed=seed)))
     results = []
     while len(results) < 10:
         results += vllm_host.results()

@@ -14,11 +14,11 @@ from typing import Any
 
 import engine_scripts
 import pytest
-from engine_scripts import FOREVER, HEAVY, MARK, ONCE, POISON
+from engine_scripts import FOREVER, HEAVY, LOADS, MARK, ONCE, POISON
 
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.failures import start_error
-from pathway_local.engines.host import CULPRITS, Host, start
+from pathway_local.engines.host import CULPRITS, Host
 from pathway_local.engines.vllm import VLLM, Vllm
 from pathway_local.engines.wire import Failed
 from pathway_local.errors import (
@@ -49,7 +49,7 @@ def begin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, notices: list[str]) -
 
     def host(script: str = "answer", hang_limit: float = 60.0, **settings: object) -> Host:
         config = EngineConfig("", settings={"script": f"engine_scripts:{script}", **settings})
-        begun.append(start("scripted", config, hang_limit=hang_limit, notify=notices.append))
+        begun.append(Host("scripted", config, hang_limit=hang_limit, notify=notices.append))
         return begun[-1]
 
     yield host
@@ -163,7 +163,66 @@ def test_a_child_that_dies_is_started_again_with_what_was_in_flight(begin: Begin
     assert _right(found)
     assert {result.finish for result in found.values()} == {"stop"}
     [notice] = notices
-    assert re.fullmatch(r"the engine died \(killed by signal 6\) with \d+ requests in flight: .*", notice)
+    assert re.fullmatch(r"the engine died \(killed by SIGABRT\) with \d+ requests in flight: .*", notice)
+
+
+@pytest.fixture
+def loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Callable[[], int]]:
+    """Has signals end the first loads of an engine; gives a function that counts its loads."""
+
+    def ended_by(*numbers: signal.Signals) -> Callable[[], int]:
+        counted = tmp_path / "loads"
+        monkeypatch.setenv(LOADS, f"{','.join(str(int(number)) for number in numbers)} {counted}")
+        return lambda: len(counted.read_text())
+
+    return ended_by
+
+
+def test_a_child_killed_while_it_loads_is_restarted_once(begin: Begin, loads: Any, notices: list[str]) -> None:
+    count = loads(signal.SIGKILL)
+    host = begin()
+    host.submit(_pass(1))
+    assert _right(_drain(host))
+    assert host.facts.seal == "namespace+filter"
+    assert notices == ["the engine was killed by SIGKILL while it loaded: restarting it"]
+    assert count() == 2
+
+
+@pytest.mark.parametrize(
+    ("number", "expected", "usual"),
+    [
+        (signal.SIGKILL, OutOfMemory, "Linux sends it when memory runs out"),
+        (signal.SIGBUS, EngineUnexplained, "/dev/shm"),
+        (signal.SIGILL, EngineUnexplained, "instruction that this processor lacks"),
+        (signal.SIGSEGV, EngineUnexplained, "fault in a library"),
+        (signal.SIGUSR1, EngineUnexplained, "Another program"),
+    ],
+)
+def test_a_child_killed_whenever_it_loads_is_given_up_with_what_usually_sends_the_signal(
+    begin: Begin, loads: Any, notices: list[str], number: signal.Signals, expected: type, usual: str
+) -> None:
+    loads(*[number] * 9)
+    with pytest.raises(EngineError, match=f"its process was killed by {number.name}") as raised:
+        begin()
+    assert type(raised.value) is expected
+    assert usual in raised.value.hint
+    assert len(raised.value.hint) < 240
+    assert notices == [f"the engine was killed by {number.name} while it loaded: restarting it"]
+
+
+def test_a_child_killed_while_it_is_restarted_is_restarted_again(begin: Begin, loads: Any, notices: list[str]) -> None:
+    host = begin()
+    for number in range(20):
+        host.submit(_pass(number, ONCE if number == 11 else 7))
+    count = loads(signal.SIGKILL)
+    found = _drain(host)
+    assert len(found) == 20
+    assert _right(found)
+    assert [notice.split(" with ")[0] for notice in notices] == [
+        "the engine died (killed by SIGABRT)",
+        "the engine was killed by SIGKILL while it loaded: restarting it",
+    ]
+    assert count() == 2
 
 
 def test_a_child_killed_while_idle_costs_nobody_a_strike(begin: Begin, notices: list[str]) -> None:
@@ -250,7 +309,7 @@ def test_what_continues_goes_first_where_fewer_are_in_flight(begin: Begin) -> No
     host._window = 1
     for number in range(5):
         host.submit(_pass(number))
-    host.submit(Pass("5", (5,), None, 4, continues=True))
+    host.submit(Pass("5", (5,), None, 4, after="0"))
     assert list(_drain(host)) == ["0", "5", "1", "2", "3", "4"]
 
 
@@ -305,7 +364,7 @@ def unfiltered(monkeypatch: pytest.MonkeyPatch) -> EngineConfig:
 
 
 def test_an_engine_that_a_filter_stops_starts_without_one_and_says_so(unfiltered: EngineConfig) -> None:
-    with closing(start("scripted", unfiltered)) as host:
+    with closing(Host("scripted", unfiltered)) as host:
         assert host.facts.seal == "namespace"
         assert "does not start under a filter" in host.facts.seal_limit
         assert "a system call was refused" in host.facts.seal_limit
@@ -333,7 +392,7 @@ def test_an_engine_that_ran_under_a_filter_is_never_restarted_without(
 
 def test_where_the_seal_is_required_it_does_not_start(unfiltered: EngineConfig) -> None:
     with pytest.raises(EngineUnexplained, match="a system call was refused"):
-        start("scripted", unfiltered, seal="required")
+        Host("scripted", unfiltered, seal="required")
 
 
 def test_closing_ends_the_child_and_its_watcher(begin: Begin) -> None:
@@ -358,10 +417,10 @@ def test_the_child_goes_when_its_parent_is_killed(begin: Begin) -> None:
     code = """
 import sys, time
 from scripted_engine import register
-from pathway_local.engines.host import start
+from pathway_local.engines.host import Host
 from pathway_local.passes import EngineConfig
 register()
-host = start("scripted", EngineConfig("", settings={"delay": 3600}))
+host = Host("scripted", EngineConfig("", settings={"delay": 3600}))
 from pathway_local.passes import Pass
 host.submit(Pass("a", (1,), None, 1))
 print(host.pid, flush=True)
@@ -387,7 +446,7 @@ def test_auto_is_vllm_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> 
 def test_weights_that_are_not_there_are_said_before_anything_is_loaded(tmp_path: Path) -> None:
     begun = time.monotonic()
     with pytest.raises(WeightsMissing):
-        start("vllm", EngineConfig(str(tmp_path)))
+        Host("vllm", EngineConfig(str(tmp_path)))
     assert time.monotonic() - begun < 1
 
 
@@ -413,7 +472,7 @@ def test_a_machine_that_starts_no_process_is_told_and_nothing_is_left(
     held = len(list(Path("/proc/self/fd").iterdir()))
     with monkeypatch.context() as broken:
         broken.setattr(fails, _no_room)
-        with pytest.raises(EngineError, match="no process can be started"):
+        with pytest.raises(EngineError, match="can't start a process"):
             begin()
     assert len(list(Path("/proc/self/fd").iterdir())) == held
     assert list(tmp_path.iterdir()) == []
@@ -438,7 +497,7 @@ def test_a_process_that_a_driver_holds_is_told_and_not_waited_for(
 @pytest.mark.parametrize("config", [EngineConfig("folder\udcff"), EngineConfig("folder", settings={"a": [10**30]})])
 def test_a_configuration_that_can_not_be_passed_on_is_a_start_error(config: EngineConfig) -> None:
     with pytest.raises(EngineError, match="can't be passed on"):
-        start("scripted", config)
+        Host("scripted", config)
 
 
 def test_a_script_that_does_not_exist_is_a_start_error(begin: Begin) -> None:

@@ -234,7 +234,7 @@ def test_a_json_field_holds_no_number_that_can_not_be_kept() -> None:
         text = f'{{"score": 4, "free": {{"share": {number}}}}}'
         assert breaks(text, made) == {"unreadable:free"}
         with pytest.raises(ReplyError, match="JSON value"):
-            made.reply({}).read(text.removeprefix('{"score":'))
+            made.reply({}).form.read(text.removeprefix('{"score":'))
     assert verdict('{"score": 4, "free": {"share": 1e-3}}', made) == Verdict(
         {"score": Score(4)}, {"free": {"share": 1e-3}}
     )
@@ -342,3 +342,15 @@ def test_any_text_is_a_verdict_on_the_scale_or_a_failure(text: str, unfinished: 
             assert all(score.value in output_format.scores[name].values for name, score in outcome.scores.items())
         else:
             assert "é" not in outcome.message
+
+
+def test_blanks_behind_a_fence_take_no_longer_than_other_text() -> None:
+    blanks = " " * 2_000_000
+    assert isinstance(read(f"```\n{blanks}"), Failure)
+    assert breaks(f"```\n{EXACT}\n{blanks}\n```") == {"code-fence"}
+    assert breaks(f"```text\r\n{EXACT}\r\n  ```") == {"code-fence"}
+
+
+@pytest.mark.parametrize("text", [f"```\n{EXACT}\n```\n```\nMore.\n```", f"```\n{EXACT}"])
+def test_several_fences_or_an_open_one_are_no_fence_around_it(text: str) -> None:
+    assert "code-fence" not in breaks(text)

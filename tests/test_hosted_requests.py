@@ -1,7 +1,6 @@
 """Batch files for hosted judges hold the rubric's prompts and no case id, and replies return to the right cases."""
 
 import csv
-import hashlib
 import json
 import stat
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathway_local.ratings.sampling import SamplePlan, sample
 from pathway_local.ratings.service_schema import strict_schema
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric, load_rubric
+from pathway_local.runs.audit import file_facts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
 
@@ -160,13 +160,12 @@ def test_the_file_holds_no_case_id_and_the_run_keeps_the_map(run: Path) -> None:
     assert "student" not in sent
     assert "staff" not in (run.parent / "requests.jsonl").read_text()
     with RunFile.read(run) as read:
-        job = read.jobs()[-1]
+        job = read.jobs.all()[-1]
         assert job.counts == {"cases": 12, "characters": 580}
         said = job.facts["hosted_export"]
         assert isinstance(said, dict)
         assert (said["service"], said["model"], said["cases"]) == ("openai", "gpt-4o", 12)
-        sha256 = hashlib.sha256((run.parent / "requests.jsonl").read_bytes()).hexdigest()
-        assert job.facts["written"] == {"file": "requests.jsonl", "sha256": sha256}
+        assert job.facts["written"] == file_facts(run.parent / "requests.jsonl", read.key)
 
 
 @pytest.mark.parametrize("service", ["openai", "anthropic"])

@@ -86,7 +86,7 @@ def test_two_raters_or_rubrics_of_one_name_are_refused(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("out", "said"), [("verdicts.txt", "not a kind of table"), ("nowhere/verdicts.csv", "there is no folder")]
+    ("out", "said"), [("verdicts.doc", "not a kind of table"), ("nowhere/verdicts.csv", "there is no folder")]
 )
 def test_what_can_not_be_written_is_told_before_anything_is_judged(desk: Desk, out: str, said: str) -> None:
     assert said in desk.typed(*desk.judging(desk.cases(2), "--out", out), code=2).stderr

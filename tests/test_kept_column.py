@@ -8,7 +8,7 @@ from rated_run import add, cases, judged_run, said
 from typed_here import Run, typing_in
 
 from pathway_local.case import Case, CaseRef
-from pathway_local.results.kept_column import cases_without
+from pathway_local.results.ratings_matrix import kept_column
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure
 
@@ -68,4 +68,17 @@ def test_a_column_that_no_case_has_is_refused(run: Run, may: Path, command: tupl
 def test_the_column_that_is_kept_later_is_everyones(may: Path) -> None:
     with RunFile.open(may) as again:
         again.keep_metadata([CaseRef(name, at, metadata={"bot": ""}) for at, name in enumerate(IDS[20:], 21)], ["bot"])
-        assert cases_without(again, "bot") == 0
+        assert kept_column(again, "bot") == ("bot", 0)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_column_is_found_in_another_spelling(run: Run, may: Path, command: tuple[str, ...]) -> None:
+    name, *options = command
+    found = run(name, may, *[option.replace("bot", "Bot").replace("asked", "ASKED") for option in options], "--json")
+    assert found.code == 0, found.err
+
+
+@pytest.mark.parametrize("column", ["question", "Frage"])
+def test_no_one_is_told_to_keep_an_input(run: Run, may: Path, column: str) -> None:
+    found = run("summary", may, "--by", column)
+    assert found.code == 2 and "is an input: a run keeps no texts" in found.words and "--keep" not in found.words

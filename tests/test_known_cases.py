@@ -39,7 +39,7 @@ def test_texts_that_changed_between_raters_must_be_told_apart(run: RunFile) -> N
 def test_handouts_come_back_whole(run: RunFile) -> None:
     run.add_rubric(TWO.name, TWO.text)
     made = [hand_out(run.key, TWO, case, "Ann") for case in cases(TWO)]
-    store_handouts(run, run.begin_job(["x"], {}), made)
+    store_handouts(run, run.jobs.begin(["x"], {}), made)
     found = find_handouts(run, [made[2].custom_id, "f" * 24, "s-1"])
     assert found == {made[2].custom_id: made[2]}
     assert set(found[made[2].custom_id].echoes) == {"fq_id"}

@@ -47,7 +47,7 @@ def _gpus(proc: Path) -> list[str]:
 
 def test_gpus_come_with_their_memory(tool: Path, proc: Path) -> None:
     first, second = this_machine(proc, proc / "none").gpus
-    assert first == Device("NVIDIA GeForce RTX 4090", 24564 * MIB, 24000 * MIB)
+    assert first == Device("NVIDIA GeForce RTX 4090", 24564 * MIB, 24000 * MIB, "GPU-aaaa1111")
     assert second.name == "NVIDIA H200"
 
 
@@ -298,10 +298,50 @@ def test_compressed_attention_is_held_on_every_gpu() -> None:
 
 @pytest.mark.usefixtures("gpu_engine")
 def test_a_gpu_that_others_use_is_told_apart_from_one_that_is_too_small() -> None:
-    with pytest.raises(OutOfMemory, match=r"0.9 of a GPU's 24.0 GB = 21.6 GB, but only 12.0 GB are free") as error:
-        check_fits_here(_spec(weights_gb=3), _machine(24, used=12))
-    assert "gpu_memory_utilization: 0.50" in error.value.hint
-    assert check_fits_here(_spec(weights_gb=3), _machine(24, used=12), {"gpu_memory_utilization": 0.5}).cases
+    with pytest.raises(OutOfMemory, match=r"only 12.0 of a GPU's 24.0 GB are free.* 0.9 of all = 21.6") as error:
+        check_fits_here(_spec(weights_gb=3), _machine(24, used=12), {"gpu_memory_utilization": 0.9})
+    assert "leave gpu_memory_utilization out" in error.value.hint
+    found = check_fits_here(_spec(weights_gb=3), _machine(24, used=12), {"gpu_memory_utilization": 0.5})
+    assert found.cases
+    assert (found.share, found.note) == (None, ""), "a setting of the user's stays"
+
+
+@pytest.mark.usefixtures("gpu_engine")
+@pytest.mark.parametrize(
+    ("gpus", "used", "share", "note"),
+    [
+        ((24,), 0.4, 0.9, "the engine takes 21.6 of 24.0 GB of GPU memory"),
+        (
+            (24,),
+            12,
+            0.43,
+            "other programs hold 12.0 GB of GPU memory (nvidia-smi lists them): the engine takes 10.3",
+        ),
+        ((24, 24), 0, 0.9, "takes 21.6 of 24.0 GB of GPU memory on each GPU"),
+    ],
+)
+def test_the_share_of_a_gpu_is_what_is_free_less_a_margin(
+    gpus: tuple[int, ...], used: float, share: float, note: str
+) -> None:
+    found = check_fits_here(_spec(weights_gb=3, engine={"tensor_parallel_size": len(gpus)}), _machine(*gpus, used=used))
+    assert found.share == share
+    assert note in found.note
+    assert (
+        found.cases
+        == check_fits_here(
+            _spec(weights_gb=3), _machine(*gpus), {"gpu_memory_utilization": share, "tensor_parallel_size": len(gpus)}
+        ).cases
+    ), "the estimate counts with this share"
+
+
+@pytest.mark.usefixtures("gpu_engine")
+def test_a_gpu_that_is_almost_full_is_refused_with_the_arithmetic() -> None:
+    said = r"24.0 GB x 0.02 \(other programs hold 22.0 GB\) - 1.5 GB reserve - 3.0 GB weights"
+    with pytest.raises(OutOfMemory, match=said):
+        check_fits_here(_spec(weights_gb=3), _machine(24, used=22))
+    for spec in (_spec(weights_gb=3), JudgeSpec(name="j", source="a/b")):
+        with pytest.raises(OutOfMemory, match=r"^judge 'j': only 0.5 of a GPU's 24.0 GB are free$"):
+            check_fits_here(spec, _machine(24, used=23.5))
 
 
 @pytest.mark.usefixtures("gpu_engine")

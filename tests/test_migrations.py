@@ -65,7 +65,7 @@ def test_a_file_of_the_first_schema_opens(path: Path, opened: object) -> None:
         (record,) = run.records()
         assert (record.outcome, record.metadata, record.tokens.prompt) == (VERDICT, {"chatbot": "v1"}, 800)
         assert run.get_setting("cases") == "cases.csv"
-        assert run.jobs()[0].command == ("judge",)
+        assert run.jobs.all()[0].command == ("judge",)
         assert run.key == bytes(range(32))
     assert stored(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
     assert stored(path, "PRAGMA application_id") == [(APPLICATION_ID,)]

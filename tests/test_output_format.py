@@ -26,11 +26,23 @@ def _numbers(low: int, size: int, decimals: int) -> dict[str, object]:
     return {"type": "number", "min": low, "max": low + size, "decimals": decimals}
 
 
+WORDS = {0: "Incorrect", 1: "Partially correct", 2: "Correct", 3: "Cannot be assessed"}
+LETTERS = {1: "A", 2: "B", 3: "C"}
 FIELDS: dict[str, st.SearchStrategy[dict[str, object]]] = {
     "text": st.integers(8, 60).map(lambda tokens: {"type": "text", "tokens": tokens}),
     "line": st.integers(8, 60).map(lambda tokens: {"type": "text", "tokens": tokens, "lines": "one"}),
     "score": st.builds(_scores, st.integers(0, 3), st.integers(1, 9)),
     "named": st.just({"type": "score", "levels": {0: "bad", 1: "good"}, "written": {0: "Fail", 1: "Pass"}}),
+    "stepped": st.sampled_from([(0, 1, 0.1), (0, 1, 0.01), (1, 5, 0.5), (-1, 1, 0.25), (0, 100, 10), (0, 4, 2)]).map(
+        lambda told: {"type": "score", "min": told[0], "max": told[1], "step": told[2]}
+    ),
+    "halves": st.just({"type": "score", "levels": {0: "wrong", 0.5: "in part", 1: "right"}}),
+    "or null": st.sampled_from(["null", "N/A", "-1"]).map(
+        lambda text: {"type": "score", "min": 1, "max": 10, "special": [-1], "written": {-1: text}}
+    ),
+    "unsure": st.just({"type": "score", "levels": WORDS, "written": WORDS, "special": [3], "scale": "ordinal"}),
+    "nominal": st.just({"type": "score", "scale": "nominal", "levels": LETTERS, "written": LETTERS}),
+    "constant": st.just({"type": "choice", "choices": ["clarity"]}),
     "choice": st.just({"type": "choice", "choices": ["yes", 'a "quoted" one', "no"]}),
     "boolean": st.just({"type": "boolean"}),
     "number": st.builds(_numbers, st.integers(-20, 20), st.integers(1, 40), st.integers(0, 3)),
@@ -42,7 +54,7 @@ FIELDS: dict[str, st.SearchStrategy[dict[str, object]]] = {
 
 @st.composite
 def formats(draw: st.DrawFn, *, as_json: bool) -> OutputFormat:
-    kinds = ["text", "line", "score", "named", "choice", "boolean", "number"] + ["list"] * as_json
+    kinds = sorted(FIELDS.keys() - ({"list"} if not as_json else set()))
     chosen = draw(st.lists(st.sampled_from(kinds), min_size=0, max_size=4))
     at = draw(st.integers(0, len(chosen)))
     fields = dict(zip(NAMES, [draw(FIELDS[kind]) for kind in [*chosen[:at], "score", *chosen[at:]]], strict=False))
@@ -77,7 +89,7 @@ def _value(slot: Slot, reply: Reply) -> st.SearchStrategy[Value]:
 def test_what_is_written_is_read_back(data: st.DataObject, as_json: bool) -> None:
     reply = data.draw(formats(as_json=as_json)).reply({})
     values = values_for(data.draw, reply)
-    assert dict(reply.read(reply.write(values)).values) == values
+    assert dict(reply.form.read(reply.form.write(values)).values) == values
 
 
 @settings(max_examples=60, deadline=None)
@@ -86,11 +98,12 @@ def test_json_layouts_write_json_that_keeps_the_schema(data: st.DataObject, as_j
     output_format = data.draw(formats(as_json=True))
     reply = output_format.reply({})
     values = values_for(data.draw, reply)
-    written = json.loads("".join(text for text, _ in reply.start) + reply.write(values))
+    written = json.loads("".join(text for text, _ in reply.start) + reply.form.write(values))
     shown = {
-        name: "Pass" if value == 1 else "Fail"
-        for name, value in values.items()
-        if output_format.outputs.fields[name].type == "score" and output_format.scores[name].written
+        name: json.loads(text)
+        for name, score in output_format.scores.items()
+        for text, value in score.values_by_text(True).items()
+        if value == values[name]
     }
     assert written == {**values, **shown}
     Draft202012Validator(output_format.schema()).validate({**written, **{name: values[name] for name in shown}})
@@ -106,10 +119,10 @@ def test_any_walk_ends_and_is_read(
 
 
 def assert_readable(walker: Walker, reply: Reply, seed: int, *, awkward: bool) -> None:
-    grammar = reply.grammar()
-    text, ids, ended = walker.walk(grammar, seed, awkward=awkward, limit=reply.limit)
+    grammar = reply.form.grammar()
+    text, ids, ended = walker.walk(grammar, seed, awkward=awkward, limit=reply.form.limit)
     assert ended, f"no end after {len(ids)} tokens: {text[-80:]!r}"
-    reading = reply.read(text.decode("utf-8", "surrogateescape"))
+    reading = reply.form.read(text.decode("utf-8", "surrogateescape"))
     assert set(reading.values) == {slot.name for slot in reply.form.slots}
     assert walker.accepts(grammar, ids)
 
@@ -156,9 +169,9 @@ NATURAL = {
 def test_natural_text_is_accepted_and_may_end_early(walker: Walker, name: str, values: dict[str, Value]) -> None:
     rubric = load_rubric(name)
     reply = rubric.format.reply(dict.fromkeys(rubric.inputs, "x"))
-    text = reply.write(values)
-    assert walker.accepts(reply.grammar(), walker.tokenizer.tokenize_str(text))
-    assert dict(reply.read(text).values) == values
+    text = reply.form.write(values)
+    assert walker.accepts(reply.form.grammar(), walker.tokenizer.tokenize_str(text))
+    assert dict(reply.form.read(text).values) == values
 
 
 def test_the_start_ends_before_a_blank_and_holds_the_echoes() -> None:
@@ -174,7 +187,7 @@ def test_details_leave_out_what_they_say() -> None:
     through = rubric.format.reply({}, "through-score")
     assert [slot.name for slot in through.form.slots][-1] == "correctness_score"
     alone = rubric.format.reply({}, "score")
-    assert alone.write({"completeness_score": 2, "correctness_score": 3}) == ' 2, "correctness_score": 3'
+    assert alone.form.write({"completeness_score": 2, "correctness_score": 3}) == ' 2, "correctness_score": 3'
     assert load_rubric("pathway-answer").format.reply({}, "score").start == (("**Score:**", False),)
     assert load_rubric("groundedness").format.reply({}, "score").start == (("<S2>", False),)
 
@@ -189,7 +202,7 @@ def test_details_leave_out_what_they_say() -> None:
 )
 def test_text_without_the_format_is_refused(text: str, missing: str) -> None:
     with pytest.raises(ReplyError, match=missing):
-        load_rubric("pathway-answer").format.reply({}).read(text)
+        load_rubric("pathway-answer").format.reply({}).form.read(text)
 
 
 @pytest.mark.parametrize(
@@ -234,5 +247,5 @@ def test_every_letter_may_begin_a_text(walker: Walker) -> None:
         {}
     )
     for letter in string.ascii_letters + string.digits + "*-#>_`|\"'(":
-        text = reply.write({"t": f"{letter} x\n{letter} y\n\n{letter} z", "s": 1})
-        assert walker.accepts(reply.grammar(), walker.tokenizer.tokenize_str(text)), letter
+        text = reply.form.write({"t": f"{letter} x\n{letter} y\n\n{letter} z", "s": 1})
+        assert walker.accepts(reply.form.grammar(), walker.tokenizer.tokenize_str(text)), letter

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pathway_local.results.comparison import paired_comparison
 from pathway_local.statistics.figure import Interval, Undefined
-from pathway_local.statistics.paired import paired_comparison
 
 
 def test_wins_ties_losses_and_the_paired_t_interval() -> None:

@@ -92,6 +92,11 @@ def test_members_who_saw_other_texts_do_not_count(run: RunFile) -> None:
     assert first.marks == ("members:2/3",)
 
 
+def test_a_run_without_raters_says_so(tmp_path: Path) -> None:
+    with RunFile.create(tmp_path / "new.run") as new, pytest.raises(UnknownName, match="no rater is called 'ann'"):
+        made(new, "mean", "ann,bob")
+
+
 def test_what_is_no_panel(run: RunFile) -> None:
     for members, error in (("ann", UsageError), ("ann,ann", UsageError), ("ann,dora", UnknownName)):
         with pytest.raises(error):

@@ -6,6 +6,7 @@ from scipy import stats
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.prediction_powered import (
     Correction,
+    Survey,
     Target,
     corrected_mean,
     cross_fitted_slopes,
@@ -27,7 +28,7 @@ def file_of(seed: int, cases: int, labels: int) -> tuple[Scores, Scores, Scores]
 
 
 def correct(judge: Scores, people: Scores, target: Target = "file", **codes: NDArray[np.int64] | None) -> Correction:
-    found = corrected_mean(judge, people, SCALE, target=target, **codes)
+    found = corrected_mean(judge, people, SCALE, Survey(target, **codes))
     assert isinstance(found, Correction)
     return found
 
@@ -172,13 +173,13 @@ def test_labels_drawn_unequally_by_stratum_are_weighted_back() -> None:
 
 def test_groups_share_the_slope_and_one_without_labels_gets_the_reason() -> None:
     judge, truth, people = file_of(11, 3000, 300)
-    assert corrected_mean(judge, people, SCALE, inside=np.isnan(people)) == Undefined(
+    assert corrected_mean(judge, people, SCALE, Survey(inside=np.isnan(people))) == Undefined(
         "no case of the group is labelled"
     )
     groups = np.arange(3000) % 2 + 1
     for name in (1, 2):
         inside = groups == name
-        own = corrected_mean(judge, people, SCALE, inside=inside)
+        own = corrected_mean(judge, people, SCALE, Survey(inside=inside))
         assert isinstance(own, Correction)
         assert own.cases == inside.sum()
         assert own.corrected.value == pytest.approx(truth[inside].mean(), abs=0.2)
@@ -220,7 +221,7 @@ def test_too_few_labels_say_so() -> None:
     assert corrected_mean(judge, people, SCALE) == Undefined("1 of 50 cases are labelled, under 2")
     people = np.where(np.arange(50) < 10, 4.0, np.nan)
     strata = np.repeat([0, 1], 25)
-    assert corrected_mean(judge, people, SCALE, strata=strata) == Undefined("1 of 2 strata have no label")
+    assert corrected_mean(judge, people, SCALE, Survey(strata=strata)) == Undefined("1 of 2 strata have no label")
 
 
 @pytest.mark.parametrize("target", ["file", "population"])

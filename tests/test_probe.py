@@ -33,7 +33,7 @@ def made_up(item: Pass) -> dict[int, float]:
 def settle(probe: Probe, texts: Mapping[int, str], said: Noted = ()) -> tuple[dict[int, float], list[Pass]]:
     """The distribution, and the passes that it took, each answered by `made_up`."""
     numbers, asked = count(), []
-    passes = probe.passes((1,), (2,), texts, lambda: str(next(numbers)), said)
+    passes = probe.passes((1,), (2,), texts, lambda: str(next(numbers)), "0", said)
     try:
         item = next(passes)
         while True:
@@ -90,7 +90,7 @@ def test_the_end_of_a_turn_ends_a_score_like_the_end_token(tokenizer: JudgeToken
     """1 and 10 part where the reply ends: a judge that ends its turns by another token than its end token says 1."""
     probe = Probe(tokenizer)
     numbers = count()
-    passes = probe.passes((1,), (), {1: "1", 10: "10"}, lambda: str(next(numbers)))
+    passes = probe.passes((1,), (), {1: "1", 10: "10"}, lambda: str(next(numbers)), "0")
     item = next(passes)
     ends = {tokenizer.eos_id, *tokenizer.end_ids}
     while not ends & set(item.logprob_ids):
@@ -118,7 +118,7 @@ def test_a_pass_for_probabilities_that_fails_fails_the_case(tokenizer: JudgeToke
     """So that it is tried again when the run goes on: a verdict without its probabilities would stay."""
     fields = {**FIVE["fields"], "why": {"type": "text", "tokens": 40}}  # type: ignore[dict-item]
     reply = OutputFormat.load({"layout": "{why}\n\nScore: {s}", "fields": fields}).reply({})
-    ids = tokenizer.encode(reply.write({"why": "So.", "s": 3}))
+    ids = tokenizer.encode(reply.form.write({"why": "So.", "s": 3}))
 
     def script(item: Pass) -> PassResult:
         if item.max_tokens == 1:

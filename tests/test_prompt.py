@@ -78,7 +78,7 @@ def test_no_control_token_comes_out_of_a_case(judge: tuple[Family, JudgeTokenize
     hostile = written(writer, {name: "x" + data.draw(pieces) for name in rubric.inputs})
     control = control_ids(judge)
     assert [i for i in hostile.ids if i in control] == [i for i in harmless.ids if i in control]
-    assert hostile.reply.grammar() == harmless.reply.grammar()
+    assert hostile.reply.form.grammar() == harmless.reply.form.grammar()
 
 
 def test_a_case_stands_in_the_prompt_letter_by_letter(judge: tuple[Family, JudgeTokenizer]) -> None:
@@ -141,7 +141,7 @@ def test_a_long_prompt_fails_with_both_numbers_or_is_cut_and_marked(judge: tuple
     assert "4096" in str(error)
     cut = written(writer_for(judge, rubric, context=4096, truncate="retrieved_content"), inputs)
     assert cut.marks == ("truncated:retrieved_content",)
-    assert len(cut.ids) + cut.reply.reserve == 4096
+    assert len(cut.ids) + cut.reply.form.reserve == 4096
     whole = written(writer_for(judge, rubric), {**inputs, "retrieved_content": "fine"})
     assert cut.ids[-20:] == whole.ids[-20:]
 
@@ -165,7 +165,7 @@ def test_a_text_far_beyond_the_context_is_never_encoded_whole(
     cutting = writer_for(judge, rubric, truncate="retrieved_content")
     cut = written(cutting, inputs)
     assert cut.marks == ("truncated:retrieved_content",)
-    assert len(cut.ids) + cut.reply.reserve == 20_000
+    assert len(cut.ids) + cut.reply.form.reserve == 20_000
     [error] = cutting.write([{**inputs, "question": far}])
     assert isinstance(error, PromptTooLong)
     assert longest < 1_000_000

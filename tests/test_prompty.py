@@ -6,6 +6,7 @@ import pytest
 from families import FAMILIES, Family, write_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jinja2 import Template
 
 from pathway_local.case import Case
 from pathway_local.errors import FormatError, MissingInput, RubricError
@@ -66,14 +67,14 @@ def test_a_limit_that_can_not_hold_the_format_is_raised_with_a_notice() -> None:
     assert rubric.format.scores["stars"].values == (1, 2, 3, 4, 5)
     assert any("max_tokens 1 can't hold the output format: raised to" in said for said in rubric.notices)
     tags = parse_rubric((OWN / "tags.prompty").read_text().replace("max_tokens: 800", "max_tokens: 1"), "mine.prompty")
-    assert f"max_tokens 1 can't hold the output format: raised to {tags.format.reply({}).reserve}" in tags.notices
+    assert f"max_tokens 1 can't hold the output format: raised to {tags.format.reply({}).form.reserve}" in tags.notices
     assert [field.tokens for field in tags.format.fields.values() if isinstance(field, TextField)] == [300, 120]
 
 
 def test_a_limit_that_holds_the_format_shortens_its_texts() -> None:
     text = (OWN / "tags.prompty").read_text()
     short = parse_rubric(text.replace("max_tokens: 800", "max_tokens: 200"), "mine.prompty")
-    assert short.format.reply({}).reserve <= 200
+    assert short.format.reply({}).form.reserve <= 200
     assert all(field.tokens >= 32 for field in short.format.fields.values() if isinstance(field, TextField))
     assert not any("max_tokens" in said for said in short.notices)
 
@@ -155,6 +156,53 @@ def test_an_error_in_the_format_or_the_template_names_its_line() -> None:
         rubric_of("inputs: {answer: {}}\n", outputs=outputs)
     with pytest.raises(RubricError, match=r"mine\.prompty line 7: "):
         rubric_of("inputs: {answer: {}}\n", "user:\n{{ answer }}\n{{ answer\n")
+
+
+REFUSED = {
+    "{{ '%0999999999d' | format(1) }}": "filter 'format' is not allowed",
+    "{{ 'a' * 10 ** 10 }}": "mul is not allowed",
+    "{% if 'a' * 10 ** 10 %}x{% endif %}": "mul is not allowed",
+    "{% if answer | length > 3 %}x{% endif %}": "filter 'length' is not allowed",
+    "{% if answer is defined %}x{% endif %}": "test 'defined' is not allowed",
+    "{% if answer.upper() %}x{% endif %}": "call is not allowed",
+    "{% if answer %}{% elif range(9) %}x{% endif %}": "call is not allowed",
+    "{{ answer ~ answer }}": "concat is not allowed",
+    "{{ answer if answer else 'none' }}": "cond expr is not allowed",
+    "{% for i in range(9) %}{% for j in range(9) %}x{% endfor %}{% endfor %}": "for is not allowed",
+    "{% set x = 1 %}": "assign is not allowed",
+    "{% include '/etc/passwd' %}": "include is not allowed",
+    "{% with x = 1 %}{% endwith %}": "with is not allowed",
+    "{{ " + "9" * 5000 + " }}": "a number that is too long",
+}
+
+
+@pytest.mark.parametrize("template", REFUSED)
+def test_a_template_may_insert_inputs_and_test_them_and_nothing_else(template: str) -> None:
+    with pytest.raises(RubricError) as error:
+        rubric_of("inputs: {answer: {}}\n", f"user:\n{{{{ answer }}}}\n{template}\n")
+    line = 7 - (len(template) > 5000)
+    assert str(error.value).startswith(f"mine.prompty line {line}: ")
+    assert REFUSED[template] in str(error.value)
+
+
+TESTED = (
+    "{% if not a %}none{% elif a == 'x' and b != 'y' %}x{% elif 'z' in a or b < a <= 'w' %}z"
+    "{% else %}{{ a }}{% endif %}"
+)
+
+
+@pytest.mark.parametrize(("a", "b", "text"), [("", "", "none"), ("x", "x", "x"), ("a z", "", "z"), ("c", "d", "<c>")])
+def test_tests_of_inputs_choose_as_jinja_does(a: str, b: str, text: str) -> None:
+    rubric = rubric_of("inputs: {a: {empty: judge}, b: {empty: judge}}\n", f"user:\n{TESTED}\n")
+    assert rubric.turns[0].render({"a": a, "b": b}, {"a": f"<{a}>", "b": f"<{b}>"}) == text
+    assert Template(TESTED).render(a=a, b=b) == text.strip("<>")
+    assert not rubric.turns[0].plain
+
+
+def test_a_test_that_can_not_be_made_names_no_case() -> None:
+    rubric = rubric_of("inputs: {answer: {}}\n", "user:\n{% if answer < 3 %}{{ answer }}{% endif %}\n")
+    with pytest.raises(RubricError, match=r"^the prompt's template failed with TypeError$"):
+        rubric.turns[0].render({"answer": "secret"}, {"answer": "secret"})
 
 
 REFERENCES = """---

@@ -116,7 +116,7 @@ def test_a_run_stays_without_text_and_plain_ids_stay_plain(desk: Desk) -> None:
     desk.typed(*desk.judging(desk.cases(4), "--out", "verdicts.csv"))
     assert [row["reason"] for row in _rows(desk.work / "verdicts.csv")] == [""] * 4
     Pseudonyms.made(desk.work / "key")
-    assert "are no pseudonyms" in desk.typed(*desk.judging(cases, "--pseudonyms", "key"), code=2).stderr
+    assert "are not pseudonyms" in desk.typed(*desk.judging(cases, "--pseudonyms", "key"), code=2).stderr
 
 
 @pytest.mark.parametrize("begun", ["sample", "hosted"])
@@ -125,7 +125,7 @@ def test_ids_that_were_given_away_stay_plain(desk: Desk, begun: str) -> None:
     _begin(desk, begun, cases)
     Pseudonyms.made(desk.work / "key")
     before = (desk.work / "may.run").read_bytes()
-    assert "are no pseudonyms" in desk.typed(*desk.judging(cases, "--pseudonyms", "key"), code=2).stderr
+    assert "are not pseudonyms" in desk.typed(*desk.judging(cases, "--pseudonyms", "key"), code=2).stderr
     assert (desk.work / "may.run").read_bytes() == before
     desk.typed(*desk.judging(cases))
 
@@ -138,7 +138,7 @@ def test_cases_that_were_given_away_by_row_number_keep_it(desk: Desk, begun: str
     for more in (("--id", "nr"), ("--id", "nr", "--pseudonyms", "key")):
         Pseudonyms.made(desk.work / "key") if "key" in more else None
         refused = desk.typed(*desk.judging(cases, *more), code=4).stderr
-        assert "its cases have row numbers as ids, these have ids of their own" in refused
+        assert "its cases have row numbers as ids, these have ids from a column" in refused
     assert (desk.work / "may.run").read_bytes() == before
     desk.typed(*desk.judging(cases))
 

@@ -13,7 +13,7 @@ from pathway_local.case import Case, CaseRef, fingerprint
 from pathway_local.errors import RunLocked
 from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.rubrics.rubric import load_rubric
-from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.audit import AuditTrail, sha256_of
 from pathway_local.runs.purge import purge
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
@@ -34,7 +34,7 @@ def path(tmp_path: Path) -> Path:
             run.commit()
         rubric = load_rubric("groundedness")
         run.add_rubric(rubric.name, rubric.text)
-        job = run.begin_job(["hosted"], {})
+        job = run.jobs.begin(["hosted"], {})
         given = Case(f"{ID}0", dict.fromkeys(rubric.inputs, "y"))
         store_handouts(run, job, [hand_out(run.key, rubric, given, "somebody")])
     return tmp_path / "may.run"
@@ -92,19 +92,26 @@ def test_a_name_in_a_command_is_not_kept(tmp_path: Path, tiny_judge: Path) -> No
     desk.typed(*exporting, f"--only=student={SECRET}", "--out", "b.jsonl")
     desk.typed(*exporting, "--only", "2", "--out", "c.jsonl")
     path = desk.work / "may.run"
+    assert "recorded in entry 2" in desk.typed("audit", "may.run", "--file", "a.jsonl").stderr
     assert SECRET.encode() not in path.read_bytes()
     with RunFile.read(path) as run:
-        said = [" ".join(job.command) for job in run.jobs()]
+        said = [" ".join(job.command) for job in run.jobs.all()]
         assert ["--only student=[left out]" in said[0], "--only=student=[left out]" in said[1]] == [True, True]
         assert "--only 2" in said[2]
-    with RunFile.open(path) as run, run.database.writing():  # as an earlier release kept it
-        run.database.execute("UPDATE jobs SET command = ?", (f'["--only", "student={SECRET}"]',))
+    with RunFile.open(path) as run:  # as an earlier release kept it
+        job = run.jobs.begin(["judge"], {})
+        with run.database.writing():
+            run.database.execute("UPDATE jobs SET command = ?", (f'["--only", "student={SECRET}"]',))
+        run.jobs.end(job, "done", {})
     told = desk.typed("purge", "may.run", "--all", "--yes").stderr
     assert "names of raters and of files" in told
+    whole = path.read_bytes()
+    assert all(sha256_of(file).encode() not in whole for file in desk.work.glob("*.jsonl"))
+    assert "no entry records a.jsonl" in desk.typed("audit", "may.run", "--file", "a.jsonl", code=4).stderr
     assert "exported from this run: a.jsonl, b.jsonl, c.jsonl" in told
     assert SECRET.encode() not in path.read_bytes()
     with RunFile.read(path) as run:
-        assert [job.command for job in run.jobs()] == [()] * 3
+        assert [job.command for job in run.jobs.all()] == [()] * 4
     desk.typed("audit", "may.run")
 
 

@@ -48,6 +48,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_the_trail_is_told_in_words(folder: Path) -> None:
+    told = run("audit", "may.run", cwd=folder).stdout
+    assert "written rate.xlsx" in told and "{" not in told
+
+
 def test_a_panel_and_divergence(folder: Path) -> None:
     shown = run("divergence", "may.run", "--top", 2, cwd=folder).stdout
     assert "mix of 1s and 5s" in shown

@@ -68,3 +68,8 @@ def test_several_scores_belong_to_whom_the_headers_say() -> None:
     assert (own.name, own.scores) == ("", {"clear": "a", "right": "b"})
     with pytest.raises(UsageError, match="unclear whose scores"):
         layout(["id", "clear", "Clear"], TWO, scores=["clear", "Clear"])
+
+
+def test_a_header_of_a_megabyte_takes_no_longer_than_others() -> None:
+    [ann] = layout(["id", "Ann score", "." * 1_000_000, ". note" * 200_000], scores=["Ann score"]).evaluators
+    assert (ann.name, ann.notes) == ("Ann", {})

@@ -14,6 +14,8 @@ from pathway_local.errors import PathwayError, RaterChanged, RatingsError, RunFi
 from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.ratings.import_ratings import Imported, import_ratings
 from pathway_local.ratings.ratings_file import RatingsFile
+from pathway_local.results.against_people import AgreementPlan
+from pathway_local.results.agreement import agreement
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
@@ -53,10 +55,10 @@ def load(run: RunFile, path: Path, rater: str | None = None, kind: str = "human"
 
 def refused(run: RunFile, path: Path, rater: str | None = "Ann", **options: object) -> PathwayError:
     """The error of an import that must leave the run as it was."""
-    before = ([*run.records()], run.raters(), run.jobs())
+    before = ([*run.records()], run.raters(), run.jobs.all())
     with pytest.raises(PathwayError) as caught:
         load(run, path, rater, **options)
-    assert ([*run.records()], run.raters(), run.jobs()) == before
+    assert ([*run.records()], run.raters(), run.jobs.all()) == before
     return caught.value
 
 
@@ -75,7 +77,7 @@ def test_one_raters_sheet(run: RunFile, tmp_path: Path, name: str) -> None:
     assert outcome(run, "Ann", "s-2").fields == {"notes": "fine", "reason": "it is"}
     assert (found.rubric, found.blanks, found.raters[0].verdicts) == ("tiny", 1, 3)
     assert [rater.kind for _, rater in run.raters()] == ["judge", "human"]
-    assert run.jobs()[-1].status == "done"
+    assert run.jobs.all()[-1].status == "done"
 
 
 def test_a_long_sheet_names_its_raters(run: RunFile, tmp_path: Path) -> None:
@@ -150,7 +152,7 @@ def test_everything_that_is_wrong_is_named_with_its_line(run: RunFile, tmp_path:
     assert error.problems == (
         "line 3: its id matches no case of the run",
         "line 4: the rater's score: 6 is off the scale 1 to 5",
-        "line 5: the rater's score: the score can be read in more than one way",
+        "line 5: the rater's score: 4.5 is off the scale 1 to 5",
         "line 6: Ann rated the same case in line 2",
         "line 7: it has no id",
         "line 8: the rater's score: this is not a score",
@@ -231,7 +233,7 @@ def test_a_failing_disk_leaves_nothing_half_imported(
     run: RunFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = table(tmp_path, [["id", "score"], *([name, 4] for name in IDS)])
-    before = ([*run.records()], run.raters(), run.jobs())
+    before = ([*run.records()], run.raters(), run.jobs.all())
     put, calls = RunFile.put, 0
 
     def failing(*arguments: object, **options: object) -> None:
@@ -245,7 +247,7 @@ def test_a_failing_disk_leaves_nothing_half_imported(
     with pytest.raises(RunFileError):
         load(run, path, "Ann")
     monkeypatch.undo()
-    assert ([*run.records()], run.raters(), run.jobs()) == before
+    assert ([*run.records()], run.raters(), run.jobs.all()) == before
     load(run, path, "Ann")
     assert len(scores_of(run, "Ann")) == 4
 
@@ -370,10 +372,17 @@ def test_results_that_can_not_be_one_raters(run: RunFile, tmp_path: Path) -> Non
     mixed = write_lines(
         tmp_path / "mixed.jsonl", [message("s-1", "Score: 4"), message("s-2", "Score: 4", model="other")]
     )
-    assert "several models" in str(refused(run, mixed, "c", kind="hosted"))
+    several = str(refused(run, mixed, "c", kind="hosted"))
+    assert "several models: claude-x (anthropic), other (anthropic)" in several
+    text = write_lines(
+        tmp_path / "text.jsonl", [message("s-1", "Score: 4"), message("s-1", "", model="what they asked")]
+    )
+    assert "what they asked" not in str(refused(run, text, "c", kind="hosted"))
     assert "--kind hosted" in refused(run, mixed, "c").hint
-    twice = write_lines(tmp_path / "twice.jsonl", [message("s-1", "Score: 4"), message("s-1", "Score: 4")])
-    assert "line 1" in str(refused(run, twice, "c", kind="hosted"))
+    twice = write_lines(tmp_path / "twice.jsonl", [message("s-1", "Score: 4"), message("s-1", "Score: 2")])
+    found = load(run, twice, "c", "hosted")
+    assert found.raters[0].verdicts == 1 and scores_of(run, "c") == {"s-1": 4}
+    assert "left out: line 2: c rated the same case in line 1" in found.notices
     several = chat("s-1", "Score: 4")
     several["response"]["body"]["choices"] *= 2  # type: ignore[index]
     odd = write_lines(tmp_path / "odd.jsonl", [several, {"custom_id": "", "response": {}}])
@@ -396,7 +405,7 @@ def test_raw_replies_in_a_table(two: RunFile, tmp_path: Path) -> None:
 def test_handed_out_ids_bring_rubric_texts_and_echoes(two: RunFile, tmp_path: Path) -> None:
     two.add_rubric(TINY.name, TINY.text)
     handouts = [hand_out(two.key, TWO, case, "openai gpt") for case in cases(TWO)[:2]]
-    store_handouts(two, two.begin_job(["x"], {}), handouts)
+    store_handouts(two, two.jobs.begin(["x"], {}), handouts)
     replies = [{"fq_id": "the fq_id of s-1", "clear": 1, "right": 2, "why": "a"}] * 2
     lines = [chat(item.custom_id, json.dumps(reply)) for item, reply in zip(handouts, replies, strict=True)]
     found = load(two, write_lines(tmp_path / "out.jsonl", lines), "gpt", "hosted")
@@ -404,3 +413,20 @@ def test_handed_out_ids_bring_rubric_texts_and_echoes(two: RunFile, tmp_path: Pa
     assert outcome(two, "gpt", "s-1").marks == ()
     assert outcome(two, "gpt", "s-2").marks == ("format:echo:fq_id",)
     assert "under two" in str(refused(two, tmp_path / "out.jsonl", "x", kind="hosted", rubric="tiny"))
+
+
+def test_one_sheet_under_two_names_is_noticed(tmp_path: Path) -> None:
+    ids = [f"c-{number}" for number in range(10)]
+    scores = [["id", "score"], *([name, (1, 4, 5)[at % 3]] for at, name in enumerate(ids))]
+    with judged_run(tmp_path / "may.run", rows=cases(ids=ids)) as run:
+        first = table(tmp_path, scores)
+        assert not any("before" in said or "same scores" in said for said in load(run, first, "Ann").notices)
+        assert not any("before" in said for said in load(run, first, "Ann").notices)
+        again = load(run, first, "Bob").notices
+        assert any(said.startswith("people.csv was imported before, as Ann: under the name of Bob") for said in again)
+        assert "Bob and Ann gave the same scores to all their 10 cases: is it one sheet twice?" in again
+        other = table(tmp_path, [*scores[:-1], [ids[-1], 2]], "other.csv")
+        assert not any("same scores" in said for said in load(run, other, "Cy").notices)
+        (found,) = agreement(run, TINY, AgreementPlan())
+        (warned,) = found.warnings
+        assert warned.startswith("Ann and Bob gave the same scores to all 10 cases of both")

@@ -109,7 +109,7 @@ def test_the_design_of_the_latest_sample(run: RunFile) -> None:
             cases(ids=[*IDS, "s-5"])[1:], (0, 1, 1, 0), (0.5, 1.0, 1.0, 0.5), (True, True, True, False), strict=True
         )
     ]
-    job = run.begin_job(["sample"], {})
+    job = run.jobs.begin(["sample"], {})
     store_sample(run, job, Sample(0, "tiny", 1, "", 4, 3), every[::-1])
     found = matrix(run)
     assert found.case_ids == (*IDS, "s-5")

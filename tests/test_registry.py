@@ -235,6 +235,21 @@ def test_any_folder_with_a_model_works_without_an_entry(tmp_path: Path, monkeypa
     assert load_registry().get("./My Judge").source == str(folder)
 
 
+def test_a_folder_beside_the_fetched_judges_is_found_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    folder = tmp_path / "pathway-local" / "models" / "mine"
+    folder.parent.mkdir(parents=True)
+    _model(folder)
+    spec = load_registry().get("mine")
+    assert (spec.name, weights_folder(spec)) == ("mine", folder)
+    assert load_registry().get(spec.key).name == "mine"
+    for name in ("../models/mine", "..", "mines"):
+        with pytest.raises(UsageError):
+            load_registry().get(name)
+
+
 def test_folders_that_are_none(tmp_path: Path) -> None:
     registry = load_registry()
     for name in (str(tmp_path / "gone"), "no/such", "~nobody/x", "a/" + "b" * 5000):
@@ -277,5 +292,5 @@ def test_shipped_files_are_found_in_a_checkout_and_in_an_installation(
     (package.parent / "models.yaml").write_text("not ours: a stranger's file beside the package")
     monkeypatch.setattr("pathway_local.system.shipped._PACKAGE", package)
     assert shipped("models.yaml") == package / "_shipped" / "models.yaml"
-    with pytest.raises(UsageError, match="lacks its own prompts"):
+    with pytest.raises(UsageError, match="lacks prompts"):
         shipped("prompts")

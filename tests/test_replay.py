@@ -20,21 +20,21 @@ def test_cut_fields_are_those_where_the_mask_let_no_letter_through(walker: Walke
     texts = [slot.name for slot in reply.form.slots if isinstance(slot.field, TextField)]
     seen = []
     for seed in range(24):
-        _, ids, _ = walker.walk(reply.grammar(), seed, awkward=seed % 2 == 0, limit=3000)
+        _, ids, _ = walker.walk(reply.form.grammar(), seed, awkward=seed % 2 == 0, limit=3000)
         replay = Replay(tokenizer, ids)
-        reading = reply.read(replay.text)
-        letters = _letters(walker, reply.grammar(), ids, tokenizer.letter_id)
+        reading = reply.form.read(replay.text)
+        letters = _letters(walker, reply.form.grammar(), ids, tokenizer.letter_id)
         ends = list(accumulate(len(piece) for piece in tokenizer.pieces(ids)))
         closed = {}
         for slot in texts:
             end = len(replay.text[: reading.spans[slot][1]].encode("utf-8", "surrogateescape"))
             closed[slot] = end in ends and not letters[ends.index(end) + 1]
-        assert replay.cut_fields(reply, reading, reply.grammar()) == tuple(slot for slot in texts if closed[slot])
+        assert replay.cut_fields(reply, reading, reply.form.grammar()) == tuple(slot for slot in texts if closed[slot])
         seen += closed.values()
     assert True in seen
     short = {slot.name: "It is so." if slot.name in texts else 3 for slot in reply.form.slots}
-    replay = Replay(tokenizer, tokenizer.encode(reply.write(short)))
-    assert replay.cut_fields(reply, reply.read(replay.text), reply.grammar()) == ()
+    replay = Replay(tokenizer, tokenizer.encode(reply.form.write(short)))
+    assert replay.cut_fields(reply, reply.form.read(replay.text), reply.form.grammar()) == ()
 
 
 def _letters(walker: Walker, grammar: str, ids: list[int], letter: int) -> list[bool]:

@@ -109,7 +109,7 @@ def test_check_refuses_what_does_not_fit_the_context(judge_folder: Path) -> None
     rubric = load_rubric("groundedness")
     lengths = inspect(rubric, spec).lengths
     assert lengths is not None
-    needed = lengths.own + rubric.format.reply({}).reserve
+    needed = lengths.own + rubric.format.reply({}).form.reserve
     tight = JudgeUse(spec.tokenizer, spec.chat, needed + LITTLE_ROOM - 1)
     assert any(f"only {LITTLE_ROOM - 1} of" in said for said in inspect(rubric, tight).advice)
     with pytest.raises(EngineError, match=f"context of {needed:,} tokens is too short for the rubric groundedness"):
@@ -140,7 +140,7 @@ def test_check_without_the_judges_weights_says_so(run: Run) -> None:
 
 def test_check_prints_grammar_and_schema_alone(run: Run) -> None:
     grammar = run("rubrics", "check", "pathway-answer", "--grammar").out
-    assert grammar == load_rubric("pathway-answer").format.reply({}).grammar()
+    assert grammar == load_rubric("pathway-answer").format.reply({}).form.grammar()
     schema = json.loads(run("rubrics", "check", "pathway-answer", "--schema").out)
     assert list(schema["properties"]) == ["analysis", "score", "justification"]
 

@@ -234,15 +234,15 @@ def test_a_rater_needs_its_rubric(run: RunFile) -> None:
 
 
 def test_jobs_and_settings_survive(path: Path, run: RunFile) -> None:
-    first = run.begin_job(["judge", "cases.csv"], {"versions": {"vllm": "0.32.0"}, "inputs": [{"sha256": "ab"}]})
-    run.end_job(first, "finished", {"judged": 2, "failed": 1})
-    run.begin_job(["judge", "again"], {})
+    first = run.jobs.begin(["judge", "cases.csv"], {"versions": {"vllm": "0.32.0"}, "inputs": [{"sha256": "ab"}]})
+    run.jobs.end(first, "finished", {"judged": 2, "failed": 1})
+    run.jobs.begin(["judge", "again"], {})
     run.set_setting("resume", {"cases": "cases.csv", "keep": ["chatbot"]})
     run.set_setting("resume", {"cases": "cases.csv", "keep": None})
     key = run.key
     run.close()
     with RunFile.read(path) as reader:
-        done, cut = reader.jobs()
+        done, cut = reader.jobs.all()
         assert (done.id, done.command, done.status, done.counts) == (
             first,
             ("judge", "cases.csv"),

@@ -71,7 +71,7 @@ def test_sizes_that_can_not_be_drawn() -> None:
 
 def test_a_sample_is_kept_and_replaced_by_one_of_the_same_seed(tmp_path: object) -> None:
     with judged_run(tmp_path / "s.run") as run:  # type: ignore[operator]
-        job = run.begin_job(["sample"], {})
+        job = run.jobs.begin(["sample"], {})
         every = [Inclusion("s-2", "h2", 2, False, 0, 0.25, True), Inclusion("s-1", "h1", 1, False, 1, 1.0, False)]
         store_sample(run, job, Sample(0, "tiny", 7, "audience", 2, 1), every)
         (kept,) = samples(run, "tiny")
@@ -88,6 +88,6 @@ def test_judged_cases_say_how_a_run_knows_its_cases_before_sampled_ones_do(tmp_p
     with judged_run(tmp_path / "judged.run") as judged, RunFile.create(tmp_path / "sampled.run") as sampled:
         sampled.add_rubric(TINY.name, TINY.text)
         for run in (judged, sampled):
-            store_sample(run, run.begin_job(["sample"], {}), Sample(0, "tiny", 1, "", 1, 1), by_row)
+            store_sample(run, run.jobs.begin(["sample"], {}), Sample(0, "tiny", 1, "", 1, 1), by_row)
     with RunFile.read(tmp_path / "judged.run") as judged, RunFile.read(tmp_path / "sampled.run") as sampled:
         assert (judged.numbered, sampled.numbered) == (False, True)

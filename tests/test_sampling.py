@@ -138,7 +138,7 @@ def test_probabilities_by_stratum(run: Path, sheet: Path) -> None:
         assert [each.case_id for each in staff] == list(NAMES[::3])
         assert sum(each.drawn for each in staff) == 3
         assert [each.case_id for each in every] == list(NAMES)
-        assert opened.jobs()[-1].facts["sample"] == {"size": 9, "seed": 1, "strata": "audience", "raters": []}
+        assert opened.jobs.all()[-1].facts["sample"] == {"size": 9, "seed": 1, "strata": "audience", "raters": []}
 
 
 def test_a_larger_sample_adds_to_the_smaller(run: Path, sheet: Path, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_the_trail_has_the_hash_of_the_sheet(run: Path, sheet: Path, tmp_path: P
     drawn(run, sheet)
     with RunFile.read(run) as opened:
         [learned] = [entry.facts for entry in AuditTrail(opened.database).entries() if entry.event == "job goes on"]
-        assert learned["written"] == file_facts(tmp_path / "rate.xlsx")
+        assert learned["written"] == file_facts(tmp_path / "rate.xlsx", opened.key)
         assert exported(opened) == ["rate.xlsx"]
 
 

@@ -17,7 +17,9 @@ PASS = ScoreField(levels={0: "bad", 1: "good"}, written={0: "Fail", 1: "Pass"})
     ("text", "value", "how"),
     [
         ("4", 4, ""), (" 4\n", 4, ""), ("**4**", 4, "markdown"), ("'4'", 4, "markdown"), ("4.0", 4, "score-form"),
-        ("4/5", 4, "score-form"), ("4 out of 5", 4, "score-form"), ("4 – Good", 4, "score-form"),
+        ("4/5", 4, "score-form"), ("4/5. Gut.", 4, "score-form"),
+        ("4,0", 4, "score-form"), ("4 von 5", 4, "score-form"), ("4 sur 5, bien", 4, "score-form"),
+        ("4 out of 5", 4, "score-form"), ("4 – Good", 4, "score-form"),
         ("4.", 4, "score-form"), ("(4)", 4, "markdown"), ("[4]", 4, "markdown"),
         ("Good", 4, "label"), ("good.", 4, "label"), ("4: nearly there", 4, "score-form"),
         ("5 – Level 5, the best", 5, "score-form"), ("level 5, the best", 5, "label"),

@@ -104,7 +104,7 @@ def test_required_takes_only_what_nobody_has_to_be_cautioned_about(level: str, c
 SEALED_WITH_A_GPU = """
 import json, os, socket, sys
 import cuda_calls
-from pathway_local.sealing import cuda, seal
+from pathway_local.sealing import seal
 
 wanted, gate, obstacle, path, name = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
 seal.uses_gpu = lambda: True
@@ -114,13 +114,13 @@ def initialize():
     namespace = os.readlink("/proc/self/ns/net") != outside
     hindered = {"namespace": namespace, "filter": bool(filtered()), "either": namespace or filtered(), "": False}
     if obstacle == "no driver":
-        return cuda.NO_DRIVER
+        return seal.NO_DRIVER
     return cuda_calls.REFUSED if hindered.get(obstacle, True) else cuda_calls.initialize()
 
 def filtered():
     return "Seccomp:\\t2" in open("/proc/thread-self/status").read()
 
-cuda.initialize = initialize
+seal.initialize_cuda = initialize
 level, why = seal.close_off(wanted, gate)
 def tried(address):
     family = socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX

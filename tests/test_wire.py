@@ -9,7 +9,9 @@ from msgspec import ValidationError
 from msgspec.msgpack import encode
 
 from pathway_local.engines.wire import (
+    FROM_ENGINE,
     LENGTH,
+    TO_ENGINE,
     Alive,
     Close,
     Died,
@@ -37,7 +39,7 @@ passes = st.builds(
     stop_ids=ids,
     logprob_ids=ids,
     shared=ids | st.sampled_from([(1, 2), (3,)]),
-    continues=st.booleans(),
+    after=st.text(max_size=3),
 )
 logprobs = st.dictionaries(st.integers(0, 2**32 - 1), st.floats(max_value=0) | st.just(float("-inf")), max_size=4)
 results = st.builds(PassResult, id=st.text(), ids=ids, logprobs=st.lists(logprobs, max_size=3).map(tuple))
@@ -48,7 +50,7 @@ facts = EngineFacts("vllm", "1", 4096, "float32", "cpu", "off")
 @given(st.lists(passes, max_size=8), st.integers(1, 5000))
 def test_passes(given_passes: list[Pass], piece: int) -> None:
     writer, reader = PassWriter(), PassReader()
-    works = _through(Frames.to_engine(), b"".join(frame(writer.message(item)) for item in given_passes), piece)
+    works = _through(Frames(TO_ENGINE), b"".join(frame(writer.message(item)) for item in given_passes), piece)
     assert list(map(reader.read, works)) == given_passes
 
 
@@ -72,7 +74,7 @@ def test_what_passes_share_is_written_once() -> None:
 @given(st.lists(results, max_size=4), st.integers(1, 500))
 def test_all_else(given_results: list[PassResult], piece: int) -> None:
     told: list[ToEngine] = [Load("module:load", config), Close()]
-    assert _through(Frames.to_engine(), b"".join(map(frame, told)), piece) == told
+    assert _through(Frames(TO_ENGINE), b"".join(map(frame, told)), piece) == told
     failed = Failed("EngineError", "OSError", "why", "what to do", memory=True)
     said: list[FromEngine] = [
         Ready(facts),
@@ -81,15 +83,15 @@ def test_all_else(given_results: list[PassResult], piece: int) -> None:
         Results(tuple(given_results)),
         Died("OSError", memory=False),
     ]
-    assert _through(Frames.from_engine(), b"".join(map(frame, said)), piece) == said
+    assert _through(Frames(FROM_ENGINE), b"".join(map(frame, said)), piece) == said
 
 
 def test_what_an_end_may_not_say_is_refused() -> None:
     body = encode({"type": "Results", "results": [{"id": "x", "ids": ["y"]}]})
     with pytest.raises(ValidationError):
-        Frames.from_engine().feed(len(body).to_bytes(LENGTH) + body)
+        Frames(FROM_ENGINE).feed(len(body).to_bytes(LENGTH) + body)
     with pytest.raises(ValidationError):
-        Frames.to_engine().feed(frame(Alive()))
+        Frames(TO_ENGINE).feed(frame(Alive()))
 
 
 def _through(frames: Frames[Any], sent: bytes, piece: int) -> list[Any]:

@@ -1,20 +1,29 @@
 """Turns a prompt into a rubric: writes front matter from what it finds, and keeps the prompt byte for byte."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+from jinja2 import TemplateSyntaxError
+
+from pathway_local.adopt.declaration import Declared
+from pathway_local.adopt.demands import Demand
 from pathway_local.adopt.finding import Finding, Source
 from pathway_local.adopt.formats import FoundFormat, closing, find_format, score_line
 from pathway_local.adopt.front_matter import MARK, FrontMatterEntry, write_front
 from pathway_local.adopt.inputs import FoundInput, find_inputs, findings
 from pathway_local.adopt.placeholders import Placeholders, find_placeholders, shown
-from pathway_local.adopt.questions import Ask, asked_format, asked_inputs
+from pathway_local.adopt.refusals import no_score, refusal
 from pathway_local.adopt.schemas import schema_candidates
-from pathway_local.errors import RubricError, UsageError
+from pathway_local.adopt.values import scale_in
+from pathway_local.errors import RubricError
 from pathway_local.prompty.prompty_file import MOST_INPUTS, ROLE, SYNTAXES, split_front_matter, text_of
+from pathway_local.prompty.turn import jinja_turn
 from pathway_local.system.safe_yaml import load_yaml
+
+Ask = Callable[[str, str], str]
+"""Asks the user a question, proposes an answer, and returns the user's answer."""
 
 INPUT_KEYS = {"inputs", "inputSchema", "sample"}
 OUTPUT_KEYS = {"outputs", "outputSchema"}
@@ -24,39 +33,46 @@ PLACES = {
     "braces": "{name}, with {{ and }} for braces",
     "single-braces": "{name}; other braces are text",
     "double-braces": "{{name}}; other braces are text",
+    "dollars": "$name or ${name}",
     "none": "none: the prompt becomes the system turn, the inputs follow in the user turn",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """The new rubric's bytes, the findings, and the number of open points in it."""
+    """The new rubric's bytes, the findings, the reconciliation, and the number of open points in it.
+
+    The reconciliation has rows of what the prompt demands, its line, what the format writes, and how the two differ.
+    """
 
     data: bytes
     findings: tuple[Finding, ...]
+    reconciliation: tuple[tuple[str, str, str, str], ...]
     unsettled: int
 
 
 def adopt(data: bytes, where: str, *, layout: str = "", ask: Ask | None = None) -> Adoption:
     """Make a rubric of the prompt in `data`; `where` is its path. Raises RubricError.
 
-    `layout` is `score-line` for a prompt that asks for no format. `ask` puts uncertain points to the user. A point that
-    nobody settles gets a marked line in the rubric.
+    `layout` is `score-line` for the standard format, also in place of one that the prompt asks for. `ask` puts
+    uncertain points to the user. A point that nobody settles gets a marked line in the rubric.
     """
     prompt = _read(data, where)
     inputs = prompt.inputs()
     if ask:
-        inputs = asked_inputs(inputs, ask)
-    format_ = _format(prompt, [found.name for found in inputs], layout, where)
+        inputs = _asked_inputs(inputs, ask)
+    format_, replaced = _format(prompt, [found.name for found in inputs], layout, where)
     if ask and format_:
-        format_ = asked_format(format_, ask)
-    written = write_front(_entries(prompt, inputs, format_, layout, where))
+        format_ = _asked_format(format_, ask)
+    written = write_front(_entries(prompt, inputs, format_, replaced, where))
     table = (
         Finding("places", PLACES[prompt.placeholders.syntax]),
         *findings(inputs, prompt.source),
+        *(replace(finding, what="replaced") for finding in (replaced.findings[:1] if replaced else ())),
         *(format_.findings if format_ else ()),
     )
-    return Adoption(prompt.with_front(written).encode(), table, written.count(MARK))
+    rows = reconciled(format_) if format_ and not replaced else ()
+    return Adoption(prompt.with_front(written).encode(), table, tuple(rows), written.count(MARK))
 
 
 @dataclass(frozen=True)
@@ -102,6 +118,8 @@ def _read(data: bytes, where: str) -> _Prompt:
         front = {str(key): value for key, value in read.items()}
     source = Source(body.replace("\r\n", "\n"), first_line)
     found = find_placeholders(source)
+    if found.syntax != "jinja2" and re.search(r"\{%|\{\{[^{}\n]*[|(]", source.text):
+        _refuse_template(source, where)
     if len(found.rows) > MOST_INPUTS:
         raise RubricError(f"{where}: {len(found.rows)} names stand in braces", f"The limit is {MOST_INPUTS} inputs.")
     declared = front.get("template")
@@ -111,24 +129,49 @@ def _read(data: bytes, where: str) -> _Prompt:
     return _Prompt(head, body, front, found, source)
 
 
-def _format(prompt: _Prompt, names: Sequence[str], layout: str, where: str) -> FoundFormat | None:
-    """Return the format that the prompt asks for; None if its front matter declares one already."""
+def _format(
+    prompt: _Prompt, names: Sequence[str], layout: str, where: str
+) -> tuple[FoundFormat | None, FoundFormat | None]:
+    """Return the format, None if the front matter declares one; and the prompt's own, if `layout` replaces it."""
     declared = next((prompt.front[key] for key in OUTPUT_KEYS if key in prompt.front), None)
     if isinstance(declared, Mapping) and "layout" in declared:
-        return None
+        return None, None
     source = replace(prompt.source, text=shown(prompt.source.text, prompt.placeholders.syntax))
+    refused = refusal(source, names, where)
+    if refused:
+        raise refused
     found = find_format(source, names, list(schema_candidates(declared)))
-    if layout and found:
-        said = f"{where} line {found.findings[0].line}: the prompt already asks for a format"
-        raise UsageError(said, "Leave out --layout: it is for prompts that ask for no format.")
-    if not found and not layout:
-        said = f"{where}: the text asks for no output format with a score; it looks like a rubric for people"
-        raise RubricError(said, "Use the standard format: add --layout score-line.")
-    return found or score_line(source)
+    if layout:
+        return score_line(source), found
+    if not found:
+        raise no_score(source, where)
+    return found, None
+
+
+def _refuse_template(source: Source, where: str) -> None:
+    """Raise RubricError for a Jinja template with more than inputs and tests: its marks would reach the judge."""
+    try:
+        jinja_turn("user", source.text)
+    except TemplateSyntaxError as error:
+        if "is not allowed" in str(error.message):
+            said = f"{where} line {source.line(error.lineno - 1)}: {error.message}"
+            raise RubricError(said, "Insert inputs as {{ name }}, and choose with {% if name %}.") from None
+
+
+def reconciled(found: FoundFormat) -> Iterator[tuple[str, str, str, str]]:
+    """Yield rows of what the prompt demands, its line, what the format writes, and how the two differ."""
+    for place in found.candidate.places:
+        declared = found.fields[place.name]
+        said = " ".join((place.said or " | ".join(place.choices)).split())
+        demanded = f"{place.name}: {said[:60]}{'…' * (len(said) > 60)}" if said else place.name
+        row = place.row if place.row >= 0 else declared.row
+        yield demanded, str(found.source.line(row)) if row >= 0 else "", declared.said, declared.doubt
+    for demand in found.unmet:
+        yield demand.phrase, str(found.source.line(demand.row)), "nothing of it", "the prompt demands it"
 
 
 def _entries(
-    prompt: _Prompt, inputs: Sequence[FoundInput], found: FoundFormat | None, layout: str, where: str
+    prompt: _Prompt, inputs: Sequence[FoundInput], found: FoundFormat | None, replaced: FoundFormat | None, where: str
 ) -> Iterator[FrontMatterEntry]:
     """Yield the keys that the front matter still needs."""
     if not prompt.head:
@@ -137,16 +180,25 @@ def _entries(
         doubts = {one.name: one.doubt for one in inputs if one.doubt}
         yield FrontMatterEntry("inputs", {one.name: _declared(one) for one in inputs}, doubts)
     template = {} if prompt.placeholders.syntax == "jinja2" and prompt.roles else _template(prompt)
-    if layout and found:
-        template = {**_template(prompt), "closing": closing(found)}
+    if found and (told := closing(found, replaces=replaced is not None)):
+        template = {**_template(prompt), "closing": told}
     if template and "template" not in prompt.front:
         yield FrontMatterEntry("template", template)
     if found and not OUTPUT_KEYS & prompt.front.keys():
         fields = {name: declared.field for name, declared in found.fields.items()}
         doubts = {name: declared.doubt for name, declared in found.fields.items() if declared.doubt}
-        yield FrontMatterEntry("outputs", fields, doubts, layout=found.layout, layout_doubt="; ".join(found.doubts))
+        yield FrontMatterEntry("outputs", fields, doubts, found.candidate.layout, "; ".join(found.doubts))
         if found.rules and "rules" not in prompt.front:
             yield FrontMatterEntry("rules", found.rules)
+        if found.unmet:
+            # Whoever asked for the standard format has settled what the prompt demands instead.
+            open_points = {} if replaced else {demand.phrase: _unsettled(demand, found) for demand in found.unmet}
+            yield FrontMatterEntry("settled", [demand.phrase for demand in found.unmet], open_points)
+
+
+def _unsettled(demand: Demand, found: FoundFormat) -> str:
+    said = f"line {found.source.line(demand.row)} demands {demand.phrase!r}, and the format does not write it"
+    return f"{said}. Correct outputs and delete the line below, or keep it to do without"
 
 
 def _name(where: str) -> str:
@@ -160,3 +212,45 @@ def _template(prompt: _Prompt) -> dict[str, object]:
 def _declared(found: FoundInput) -> dict[str, object]:
     said = {"description": found.said} if found.said else {}
     return {"type": "string", **said, "empty": "judge" if found.empty else "fail"}
+
+
+def _asked_inputs(inputs: Sequence[FoundInput], ask: Ask) -> list[FoundInput]:
+    """Return the inputs after the user's answers: asks for all names if none was found, else about each doubt."""
+    if all(found.doubt and found.row < 0 for found in inputs):
+        proposed = ", ".join(found.name for found in inputs)
+        answer = ask("Which inputs is the judge given? Separate names with commas", proposed)
+        names = [name for name in re.split(r"[\s,]+", answer) if name]
+        if names and all(re.fullmatch(r"[A-Za-z_]\w*", name) for name in names):
+            return [FoundInput(name, "", -1, False) for name in dict.fromkeys(names)]
+        return list(inputs)
+    return [_asked_input(found, ask) for found in inputs]
+
+
+def _asked_format(found: FoundFormat, ask: Ask) -> FoundFormat:
+    """Return the format after the user's answers: asks for a scale, and for anything else whether to keep it."""
+    fields = {name: _asked_field(name, declared, ask) for name, declared in found.fields.items()}
+    doubts = tuple(said for said in found.doubts if not _agrees(f"{said}. Keep the format that was found?", ask))
+    return replace(found, fields=fields, doubts=doubts)
+
+
+def _asked_input(found: FoundInput, ask: Ask) -> FoundInput:
+    settled = found.doubt and _agrees(f"{found.doubt}. Is {found.name} an input?", ask)
+    return replace(found, doubt="") if settled else found
+
+
+def _asked_field(name: str, declared: Declared, ask: Ask) -> Declared:
+    if not declared.doubt:
+        return declared
+    field = declared.field
+    if field["type"] == "score" and "min" in field:
+        proposed = f"{field['min']}-{field['max']}" + (f" in steps of {field['step']}" if "step" in field else "")
+        scale = scale_in(ask(f"What is the scale of {name}?", proposed))
+        if not scale:
+            return declared
+        kept = {key: value for key, value in field.items() if key not in ("min", "max", "step")}
+        return replace(declared, field=kept | scale.field, said=scale.said, doubt="")
+    return replace(declared, doubt="") if _agrees(f"{name}: {declared.doubt}. Keep {declared.said}?", ask) else declared
+
+
+def _agrees(question: str, ask: Ask) -> bool:
+    return ask(f"{question} y or n", "y").strip().lower() in ("y", "yes")

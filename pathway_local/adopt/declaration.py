@@ -2,29 +2,46 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pathway_local.adopt.finding import Place
-from pathway_local.adopt.scales import Range, Scales, range_in
-from pathway_local.adopt.short_replies import polarity
+from pathway_local.adopt.scales import Scales
+from pathway_local.adopt.values import (
+    Scale,
+    glosses,
+    is_special,
+    listed_words,
+    names_in,
+    number,
+    numbers_beyond,
+    ordered,
+    points,
+    scale_in,
+    specials_in,
+    word_runs,
+)
+from pathway_local.verdict import Number
 
 Field = dict[str, object]
 
 SCORED = re.compile(r"(?:^|[._ ])(?:\w*score|\w*rating|grade|stars|level|mark)s?$", re.IGNORECASE)
+LONGEST_NAME = 80
+"""Characters at the end of a name that are searched: SCORED tries each of them as a beginning."""
+
 VERDICTS = re.compile(r"verdict|result|label|grade|pass|decision|outcome|judg|correct|answer|status", re.IGNORECASE)
-GUESS: Range = (1, 5)
+GUESS = Scale(1, 5)
 
 _ECHO = re.compile(r"(?i)provided|given|as is|unchanged|evaluated|same|copy|copied|repeat|original|from the input")
-_COUNT = re.compile(r"\b(?:number|count|total|how many)\b", re.IGNORECASE)
+_COUNT = re.compile(
+    r"\b(?:number|count|total|how many)\b|^<?(?:an?\s+)?(?:integer|int|number|float|percentage)\b", re.IGNORECASE
+)
 _SHARE = re.compile(r"between 0(?:\.0)? and 1(?:\.0)?\b|0\.0\s*[-–]\s*1\.0|\bprobability\b", re.IGNORECASE)
 _NULLABLE = re.compile(r"\bor null\b|\bnull (?:if|when)\b|\bnull\b.*\bif\b", re.IGNORECASE)
 _WORDS = re.compile(r"(?:(\d{1,3})\s*[-–]\s*)?(\d{1,3})[- ]words?", re.IGNORECASE)
 _SHORT = re.compile(r"\b(?:very short|short|brief(?:ly)?|concise|one sentence|1-2 sentences?|summary)\b", re.IGNORECASE)
 _LONG = re.compile(r"thought|chain|analysis|step-by-step|step by step|detailed|justification", re.IGNORECASE)
-_EITHER = re.compile(
-    r"^[<\[(\"'`]*([A-Za-z_-]{2,20})[\"'`]*(?:\s*(?:\||/|,| or )\s*[\"'`]*([A-Za-z_-]{2,20})[\"'`]*){1,7}[>\])\"'`]*$"
-)
-_QUOTED = re.compile(r"[\"'`]{1,2}([A-Za-z_-]{2,20})[\"'`]{1,2}")
+_TYPE = re.compile(r"(?i)(?:string|str|text|number|int|integer|float|value|your|free|optional|any|\.\.\.|…)+")
+_OR_QUOTED = re.compile(r"\bor\s+[\"'`“]([^\"'`”\n]{1,30})[\"'`”]")
 _NO_LEVEL = re.compile(r"^(?:nothing to|not applicable|n/?a\b|cannot be|can't be|unable to)", re.IGNORECASE)
 
 
@@ -40,28 +57,50 @@ class Declared:
 
 def declare(place: Place, scales: Scales, inputs: Collection[str], *, in_json: bool) -> Declared:
     """Return the field for this value; `in_json` says whether the format is JSON."""
-    if place.name in inputs and place.kind in ("text", ""):
+    words = _choices(place)
+    if place.name in inputs and place.kind in ("text", "") and not words:
         doubt = "" if _ECHO.search(place.said) else "the prompt does not say whether to repeat this input"
         return Declared({"type": "echo", "input": place.name}, "the input, repeated", doubt)
-    if _is_score(place):
+    if place.kind == "boolean" and specials_in(place.said):
+        words = ["true", "false", *specials_in(place.said)]
+    if not words and (_is_score(place) or (place.kind == "number" and scales.states(place.name))):
         return _score(place, scales)
-    choices = _choices(place)
-    if choices:
-        return Declared({"type": "choice", "choices": choices}, " or ".join(choices))
-    if place.kind == "boolean" or re.search(r"^<?(?:true or false|true/false|boolean)", place.said, re.IGNORECASE):
+    if len(words) > 1 and any(is_special(word) for word in words) and {"true", "false"} <= {w.lower() for w in words}:
+        return word_score(words, scales.source.text)
+    if place.kind == "boolean" or (in_json and sorted(word.lower() for word in words) == ["false", "true"]):
+        return Declared({"type": "boolean"}, "true or false")
+    if words:
+        said = f"always {words[0]}" if len(words) == 1 else " or ".join(words)
+        return Declared({"type": "choice", "choices": words}, said)
+    if re.search(r"^<?(?:boolean|bool)\b", place.said, re.IGNORECASE):
         return Declared({"type": "boolean"}, "true or false")
     if in_json and (place.kind == "objects" or _NULLABLE.search(place.said) or place.kind == "null"):
         return _structured(place)
     if place.kind == "list":
         return Declared({"type": "list", "items": 5, "tokens": 40}, "up to 5 texts")
-    if place.kind in ("", "number") and (_SHARE.search(place.said) or _COUNT.search(place.said) or _is_count(place)):
-        return _number(place)
-    tokens = text_tokens(f"{place.name} {place.said}")
-    doubt = "" if place.kind != "number" else "the prompt shows a number but no scale"
-    return Declared({"type": "text", "tokens": tokens}, f"text of up to {tokens} tokens", doubt)
+    if place.kind in ("", "number") and _SHARE.search(place.said):
+        return Declared({"type": "number", "min": 0, "max": 1, "decimals": 2}, "0 to 1 with two decimals")
+    if place.kind == "number" or (not place.kind and _COUNT.search(place.said)):
+        return Declared({"type": "number", "min": 0, "max": 1000}, "a whole number up to 1000")
+    return _text(place, scales)
 
 
-def text_tokens(said: str) -> int:
+def _text(place: Place, scales: Scales) -> Declared:
+    """Return a text's field. A single word in place of a description may be a constant, so it is not certain."""
+    tokens = _text_tokens(f"{place.name} {place.said}")
+    found = Declared({"type": "text", "tokens": tokens}, f"text of up to {tokens} tokens")
+    shown = place.said.strip()
+    if place.kind != "text" or not re.fullmatch(r"[\w.-]{1,40}", shown) or _TYPE.fullmatch(shown):
+        return found
+    if shown.lower() in place.name.lower():
+        return found
+    key = re.escape(place.name.split(".")[-1])
+    told = re.search(rf"(?i)\b{key}\b[^.\n]{{0,40}}\balways\b[^.\n]{{0,20}}\b{re.escape(shown)}\b", scales.source.text)
+    doubt = "" if told else f"the prompt shows only {shown!r}; that it is always this text is a guess"
+    return Declared({"type": "choice", "choices": [shown]}, f"always {shown}", doubt)
+
+
+def _text_tokens(said: str) -> int:
     """Return the budget of a text in tokens, from the length that its description asks for."""
     words = _WORDS.search(said)
     if words:
@@ -71,106 +110,159 @@ def text_tokens(said: str) -> int:
     return 120 if _SHORT.search(said) or "explanation" in said.split("/")[0] else 200
 
 
-def promoted(places: Sequence[Place], declared: Mapping[str, Declared]) -> tuple[str, Declared] | None:
+def promoted(places: Sequence[Place], declared: Mapping[str, Declared], text: str) -> tuple[str, Declared] | None:
     """Return the choice or boolean that serves as the score if nothing else does: Pass is 1, Fail is 0."""
+    found = {}
     for place in places:
         field = declared[place.name].field
-        words = _words_of(field)
-        if len(words) == 2 and (VERDICTS.search(place.name) or len(places) == 1):
-            written = polarity(words)
-            guess = f"the prompt does not say which is better; {words[0]} counts as 0 and {words[1]} as 1"
-            doubt = "" if written else guess
-            written = written or dict(enumerate(words))
-            score: Field = {"type": "score", "levels": dict(written), "written": dict(written)}
-            return place.name, Declared(
-                score, " / ".join(f"{text} = {value}" for value, text in written.items()), doubt
-            )
-    return None
+        choices = ["false", "true"] if field["type"] == "boolean" else field.get("choices")
+        if isinstance(choices, list) and len(choices) > 1:
+            found[place.name] = [str(choice) for choice in choices]
+    named = [name for name in found if VERDICTS.search(name)] or list(found)
+    return (named[0], word_score(found[named[0]], text)) if named else None
 
 
-def _words_of(field: Field) -> tuple[str, ...]:
-    if field["type"] == "boolean":
-        return ("false", "true")
-    choices = field.get("choices", ())
-    return tuple(map(str, choices)) if isinstance(choices, list) else ()
+def word_score(words: Sequence[str], text: str) -> Declared:
+    """Return the score whose values are these words.
+
+    Their numbers come from the prompt, or from the words' own order; without either, the scale is nominal. Words such
+    as Unsure have no place on the scale.
+    """
+    special = [] if points(words, text) else [word for word in words if is_special(word)]
+    on_scale = [word for word in words if word not in special]
+    if len(on_scale) < 2:
+        on_scale, special = list(words), []
+    given = points(on_scale, text)
+    meant = glosses(on_scale, text) if all(len(word) == 1 for word in on_scale) else {}
+    ranked = ordered(on_scale) or [
+        word for said in ordered(list(meant.values())) for word in meant if meant[word] == said
+    ]
+    numbers: dict[str, Number] = dict(given) or {word: at for at, word in enumerate(ranked)}
+    numbers = numbers or {word: at for at, word in enumerate(on_scale, 1)}
+    scale: Field = {} if given or ranked else {"scale": "nominal"}
+    numbers |= {word: max(numbers.values()) + at for at, word in enumerate(special, 1)}
+    by_number = dict(sorted((value, word) for word, value in numbers.items()))
+    levels = {value: meant.get(word, word) for value, word in by_number.items()}
+    field: Field = {"type": "score", **scale, "levels": levels, "written": by_number}
+    said = " / ".join(f"{word} = {value}" for value, word in by_number.items() if word not in special)
+    said = said if given or ranked else f"{', '.join(on_scale)}, in no order"
+    if special:
+        field["special"] = [numbers[word] for word in special]
+        said += f"; off the scale: {', '.join(special)}"
+    return Declared(field, said)
+
+
+def with_special(declared: Declared, text: str) -> Declared:
+    """Return the score with `text` as a further value that has no place on its scale."""
+    field = declared.field
+    values = [value for value in _values(field) if isinstance(value, int | float)]
+    if re.fullmatch(r"-?\d+", text):
+        value = number(text)
+    else:
+        # Below the scale there is room for 0 beside 1 to 5, or -1; words have no numbers, so it comes behind them.
+        value = max(values) + 1 if field.get("written") else int(min(values)) - 1
+    written = {**_mapping(field.get("written")), value: text}
+    special = [*_sequence(field.get("special")), value]
+    levels = {**_mapping(field["levels"]), value: text} if "levels" in field else {}
+    settled = {**field, **({"levels": levels} if levels else {}), "special": special, "written": written}
+    mark = ", " if "off the scale" in declared.said else "; off the scale: "
+    return replace(declared, field=settled, said=f"{declared.said}{mark}{text}")
+
+
+def _values(field: Field) -> Sequence[object]:
+    levels = _mapping(field.get("levels"))
+    return [*levels, *_sequence(field.get("special"))] if levels else [field["min"], *_sequence(field.get("special"))]
+
+
+def _mapping(value: object) -> Mapping[object, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _sequence(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else []
 
 
 def _is_score(place: Place) -> bool:
-    if place.kind in ("boolean", "list", "objects", "null") or place.choices:
+    if place.kind in ("boolean", "list", "objects", "null"):
         return False
-    named = bool(SCORED.search(place.name))
-    ranged = range_in(place.said) is not None and not _WORDS.search(place.said)
-    return named or (
-        ranged and (place.kind in ("", "number") or "integer" in place.said) and not _SHARE.search(place.said)
-    )
+    named = bool(SCORED.search(place.name[-LONGEST_NAME:]))
+    scale = None if _WORDS.search(place.said) else scale_in(place.said)
+    # A text such as "<1-5>" is a number, whatever quotes the prompt puts around it.
+    alone = len(re.findall(r"[A-Za-z]{3,}", place.said)) <= 2
+    numeric = place.kind in ("", "number") or "integer" in place.said or alone
+    return named or (scale is not None and numeric and not _SHARE.search(place.said))
 
 
 def _score(place: Place, scales: Scales) -> Declared:
-    told = range_in(place.said)
-    found = (told, place.row) if told else scales.range_of(place.name)
+    told = scale_in(place.said)
+    found = (told, place.row) if told else scales.scale_of(place.name)
     scale, row = found or (GUESS, -1)
-    doubt = "" if found else f"the prompt does not state the scale; {GUESS[0]} to {GUESS[1]} is a guess"
+    doubt = "" if found else f"the prompt does not state the scale; {GUESS.said} is a guess"
+    if scale.step in (1, None) and scales.steps:
+        scale = scale.stepped(scales.steps[0][0])
+    if scale.step is None or (scale.step == 1 and re.fullmatch(r"\d?\.\d+", place.said)):
+        doubt = "the prompt wants a fraction and does not say how fine; steps of 0.1 are a guess"
+        scale = replace(scale, step=0.1)
     field: Field = {"type": "score", "scale": "ordinal"}
-    never = "; never null, since a case without its inputs fails before it is judged" if "null" in place.said else ""
-    said = f"{scale[0]} to {scale[1]}"
-    levels = scales.levels_of(place.name, scale)
-    if levels is None:
-        return Declared(field | {"min": scale[0], "max": scale[1]}, said + never, doubt, row)
-    special = [number for number, label in levels.labels.items() if _NO_LEVEL.match(label)]
-    field |= {"levels": dict(levels.labels)} | ({"special": special} if special else {})
-    return Declared(field, f"{said}, {', '.join(levels.labels.values())}{never}", doubt, levels.row)
+    levels = scales.levels_of(place.name, scale) if not scale.listed else None
+    labels = levels.labels if levels else names_in(scale.values, scales.source.text) if scale.step == 1 else {}
+    if labels:
+        special = [value for value, label in labels.items() if _NO_LEVEL.match(label)]
+        field |= {"levels": dict(labels)} | ({"special": special} if special else {})
+    else:
+        field |= scale.field
+    named = f", {', '.join(labels.values())}" if labels else ""
+    declared = Declared(field, f"{scale.said}{named}", doubt, levels.row if levels else row)
+    # A skeleton's 0 is a placeholder.
+    beyond = [] if place.said == "0" else numbers_beyond(place.said, scale)
+    if beyond and not doubt and not re.search(rf"\bor {beyond[0]}\b|{beyond[0]}\s+(?:if|when|for)\b", place.said):
+        return replace(declared, doubt=f"the prompt also says {beyond[0]}, which is not on the scale")
+    extra = specials_in(place.said)
+    other = [
+        word for word in _OR_QUOTED.findall(place.said) if word not in extra and not re.fullmatch(r"[\d.-]+", word)
+    ]
+    if other and not doubt:
+        return replace(declared, doubt=f"the prompt also says {other[0]!r}, which is not on the scale")
+    for word in (*extra, *beyond):
+        declared = with_special(declared, word)
+    return declared
 
 
 def _choices(place: Place) -> list[str]:
     if place.choices:
         return list(place.choices)
-    either = _EITHER.match(place.said.strip())
-    if either and place.kind in ("text", ""):
-        return re.findall(r"[A-Za-z_-]{2,20}", re.sub(r"\bor\b", "|", place.said))
-    words = list(dict.fromkeys(_QUOTED.findall(place.said)))
+    words = listed_words(place.said) if place.kind in ("text", "") else ()
+    if words and not any(_TYPE.fullmatch(word) for word in words):
+        return list(words)
     # As in `"completed" if …, or "skipped" if …`: the description begins with a word in quotes.
     begins = re.match(r"^[`\"'<\[(]*[\"'`]", place.said) and re.search(r"\bor\b", place.said)
-    return words if begins and 2 <= len(words) <= 6 else []
-
-
-def _is_count(place: Place) -> bool:
-    return place.kind == "number" or bool(
-        re.match(r"<?(?:an?\s+)?(?:integer|int|number|float|percentage)\b", place.said)
-    )
-
-
-def _number(place: Place) -> Declared:
-    if _SHARE.search(place.said):
-        return Declared({"type": "number", "min": 0, "max": 1, "decimals": 2}, "0 to 1 with two decimals")
-    return Declared({"type": "number", "min": 0, "max": 1000}, "a whole number up to 1000")
+    quoted = list(dict.fromkeys(re.findall(r"[\"'`]{1,2}([A-Za-z_-]{2,20})[\"'`]{1,2}", place.said)))
+    if begins and 2 <= len(quoted) <= 6:
+        return quoted
+    runs = [run.words for run in word_runs(place.said) if run.plain] if place.kind in ("text", "") else []
+    return list(runs[0]) if runs else []
 
 
 def _structured(place: Place) -> Declared:
     if place.kind == "objects":
-        schema = {"type": "array", "maxItems": 5, "items": _object_schema(place.inner)}
-        return Declared({"type": "json", "schema": schema, "tokens": 1200}, "up to 5 objects")
+        return Declared({"type": "json", "schema": _schema(place), "tokens": 1200}, "up to 5 objects")
     schema = {"type": ["string", "null"], "maxLength": 400}
     doubt = "" if place.said else "the prompt shows only null; a text or null is a guess"
     return Declared({"type": "json", "schema": schema, "tokens": 500}, "a text or null", doubt)
 
 
-def _object_schema(places: Sequence[Place]) -> dict[str, object]:
-    properties = {place.name: _schema(place) for place in places}
-    return {"type": "object", "properties": properties, "required": list(properties)}
-
-
 def _schema(place: Place) -> dict[str, object]:
-    words = _choices(place) or re.findall(r"'(\w+)' or '(\w+)'", place.said)
-    if words and isinstance(words[0], str):
-        return {"enum": list(words)}
-    if words:
-        return {"enum": list(words[0])}
+    if place.kind == "objects":
+        properties = {inner.name: _schema(inner) for inner in place.inner}
+        item = {"type": "object", "properties": properties, "required": list(properties)}
+        return {"type": "array", "maxItems": 5, "items": item}
+    told = re.search(r"'(\w+)' or '(\w+)'", place.said)
+    if words := _choices(place) or (list(told.groups()) if told else []):
+        return {"enum": words}
     if place.kind == "boolean":
         return {"type": "boolean"}
     if place.kind == "list":
         return {"type": "array", "maxItems": 5, "items": {"type": "string", "maxLength": 200}}
-    if place.kind == "objects":
-        return {"type": "array", "maxItems": 5, "items": _object_schema(place.inner)}
     if _SHARE.search(place.said):
         return {"type": "number", "minimum": 0, "maximum": 1}
     if place.kind == "number" or _COUNT.search(place.said):

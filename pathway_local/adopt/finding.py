@@ -65,7 +65,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A format that the prompt may ask for: `layout` as in an `outputs:` block, and the values in it."""
+    """A format that the prompt may ask for: `layout` as in an `outputs:` block, and the values in it.
+
+    `closing` tells the judge of words in the layout that the prompt does not ask for.
+    """
 
     kind: str
     layout: str
@@ -73,3 +76,9 @@ class Candidate:
     row: int
     doubts: tuple[str, ...] = field(default=())
     note: str = ""
+    closing: str = ""
+
+
+def in_layout(text: str) -> str:
+    """Return the text as a layout writes it, where single braces hold the name of a field."""
+    return text.replace("{", "{{").replace("}", "}}")

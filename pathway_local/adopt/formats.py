@@ -3,48 +3,42 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pathway_local.adopt.declaration import GUESS, Declared, declare, promoted
-from pathway_local.adopt.finding import Candidate, Finding, Source
-from pathway_local.adopt.key_lists import key_list_candidates
+from pathway_local.adopt.declaration import Declared, declare, promoted, with_special
+from pathway_local.adopt.demands import Demand, special_values, texts_of, unmet
+from pathway_local.adopt.finding import Candidate, Finding, Place, Source
+from pathway_local.adopt.key_lists import key_list_candidates, named_key_candidates
 from pathway_local.adopt.labels import label_candidates
 from pathway_local.adopt.scales import Scales
+from pathway_local.adopt.schemas import shown_schema_candidates
 from pathway_local.adopt.short_replies import short_candidates
 from pathway_local.adopt.skeletons import skeleton_candidates
-from pathway_local.adopt.tags import tag_candidates
+from pathway_local.adopt.tags import named_tag_candidates, tag_candidates
 
 MOST = 60
 """Fields of a format at most: a candidate with more is something else, such as a table."""
 
-RANKS = {
-    "schema": 6,
-    "skeleton": 5,
-    "tags": 5,
-    "labels": 5,
-    "result": 5,
-    "doubled": 4,
-    "keys": 4,
-    "example": 3,
-    "inline": 2,
-    "words": 1,
-    "last": 1,
-    "number": 0,
+KINDS: Mapping[str, tuple[int, str]] = {
+    "schema": (6, "JSON, from the front matter's own schema"),
+    "shown-schema": (6, "JSON, from the schema in the prompt"),
+    "skeleton": (5, "JSON, from a skeleton"),
+    "tags": (5, "tagged parts"),
+    "labels": (5, "labelled parts"),
+    "result": (5, "feedback, then [RESULT] and the score"),
+    "named-tags": (4, "tagged parts, as a sentence names them"),
+    "doubled": (4, "a rating in [[ ]]"),
+    "keys": (4, "JSON, from a list of keys"),
+    "named-keys": (3, "JSON, from the keys that a sentence names"),
+    "example": (3, "JSON, from an example"),
+    "inline": (2, "a line with the score"),
+    "words": (1, "one word"),
+    "last": (1, "what follows the last label"),
+    "number": (0, "a bare number"),
+    "standard": (0, "the standard one (--layout score-line)"),
 }
-"""How plainly a kind of candidate shows the format. The highest rank wins: an example to fill in beats a sentence."""
+"""For each kind of candidate how plainly it shows the format, and its name in the table of findings.
 
-KINDS = {
-    "schema": "JSON, from the front matter's own schema",
-    "skeleton": "JSON, from a skeleton",
-    "tags": "tagged parts",
-    "labels": "labelled parts",
-    "result": "feedback, then [RESULT] and the score",
-    "doubled": "a rating in [[ ]]",
-    "keys": "JSON, from a list of keys",
-    "example": "JSON, from an example",
-    "inline": "a line with the score",
-    "words": "one word",
-    "last": "what follows the last label",
-    "number": "a bare number",
-}
+The highest rank wins: an example to fill in beats a sentence.
+"""
 
 SCORE_LINE = "**Analysis:**\n{analysis}\n\n**Score:** {score}\n\n**Justification:**\n{justification}"
 """The standard layout, for a prompt that asks for no format."""
@@ -52,18 +46,24 @@ SCORE_LINE = "**Analysis:**\n{analysis}\n\n**Score:** {score}\n\n**Justification
 
 @dataclass(frozen=True, slots=True)
 class FoundFormat:
-    """The parts of an `outputs:` block, and why the layout or a field is not certain."""
+    """A format in a prompt: its fields by name, and why its layout is not certain. Each field has its own doubt."""
 
-    layout: str
+    candidate: Candidate
     fields: Mapping[str, Declared]
-    findings: tuple[Finding, ...]
+    source: Source
     doubts: tuple[str, ...] = ()
-    kind: str = ""
+    inputs: tuple[str, ...] = ()
 
     @property
     def outputs(self) -> dict[str, object]:
         """The `outputs:` block."""
-        return {"layout": self.layout, "fields": {name: declared.field for name, declared in self.fields.items()}}
+        fields = {name: declared.field for name, declared in self.fields.items()}
+        return {"layout": self.candidate.layout, "fields": fields}
+
+    @property
+    def unmet(self) -> list[Demand]:
+        """What the prompt demands of a reply and the format does not write."""
+        return unmet(self.source, self.outputs, self.inputs)
 
     @property
     def doubt(self) -> str:
@@ -79,25 +79,45 @@ class FoundFormat:
             if declared.field.get("choices") in (["completed", "skipped"], ["skipped", "completed"])
         ]
 
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The rows of the table of findings: the format, its fields, and levels on another line."""
+        return tuple(self._findings())
+
+    def _findings(self) -> Iterator[Finding]:
+        found = self.candidate
+        kind = KINDS[found.kind][1] + (f"; {found.note}" if found.note else "")
+        yield Finding("format", kind, self.source.line(found.row) if found.row >= 0 else 0, "; ".join(self.doubts))
+        for place in found.places:
+            declared = self.fields[place.name]
+            row = place.row if place.row >= 0 else declared.row
+            value = f"{place.name}: {declared.said}"
+            yield Finding(str(declared.field["type"]), value, self.source.line(row) if row >= 0 else 0, declared.doubt)
+            if declared.field.get("levels") and declared.row not in (-1, row):
+                yield Finding("levels", f"of {place.name}", self.source.line(declared.row))
+
 
 def find_format(source: Source, inputs: Collection[str], extra: Sequence[Candidate] = ()) -> FoundFormat | None:
     """Return the format; None if the prompt asks for no format with a score."""
     scales = Scales(source)
     found = [
         *extra,
+        *shown_schema_candidates(source),
         *tag_candidates(source),
+        *named_tag_candidates(source),
         *label_candidates(source),
         *skeleton_candidates(source),
         *key_list_candidates(source),
+        *named_key_candidates(source),
         *short_candidates(source),
     ]
     found = [candidate for candidate in found if len(candidate.places) <= MOST]
-    for candidate in sorted(found, key=lambda one: (RANKS[one.kind], one.row), reverse=True):
+    for candidate in sorted(found, key=lambda one: (KINDS[one.kind][0], one.row), reverse=True):
         fields = _declared(candidate, scales, inputs)
         if any(declared.field["type"] == "score" for declared in fields.values()):
+            fields = _with_special_values(fields, source)
             doubts = (*candidate.doubts, *_rivals(candidate, found, source))
-            table = tuple(_findings(candidate, fields, source, doubts))
-            return FoundFormat(candidate.layout, fields, table, doubts, candidate.kind)
+            return FoundFormat(candidate, fields, source, doubts, tuple(inputs))
     return None
 
 
@@ -105,63 +125,54 @@ def _declared(candidate: Candidate, scales: Scales, inputs: Collection[str]) -> 
     in_json = candidate.layout == "json"
     fields = {place.name: declare(place, scales, inputs, in_json=in_json) for place in candidate.places}
     if not any(declared.field["type"] == "score" for declared in fields.values()):
-        verdict = promoted(candidate.places, fields)
+        verdict = promoted(candidate.places, fields, scales.source.text)
         if verdict:
             fields[verdict[0]] = verdict[1]
     return fields
 
 
+def _with_special_values(fields: Mapping[str, Declared], source: Source) -> dict[str, Declared]:
+    """Return the fields; a format's only score also takes the values that a sentence elsewhere names for some cases."""
+    scores = [name for name, declared in fields.items() if declared.field["type"] == "score"]
+    found = dict(fields)
+    if len(scores) == 1:
+        for value in special_values(source, texts_of(found[scores[0]].field)):
+            found[scores[0]] = with_special(found[scores[0]], value)
+    return found
+
+
 def _rivals(chosen: Candidate, found: Sequence[Candidate], source: Source) -> Iterator[str]:
     """Yield a doubt for each other format that the prompt shows just as plainly."""
+    # Below rank 5 stand sentences and examples, which usually repeat the format that was chosen.
     for other in found:
-        if other.kind != chosen.kind and RANKS[other.kind] == RANKS[chosen.kind] == 5:
-            yield f"line {source.line(other.row)} shows another format ({KINDS[other.kind]})"
-
-
-def _findings(
-    candidate: Candidate, fields: Mapping[str, Declared], source: Source, doubts: Sequence[str]
-) -> Iterator[Finding]:
-    kind = KINDS[candidate.kind] + (f"; {candidate.note}" if candidate.note else "")
-    yield Finding("format", kind, source.line(candidate.row), "; ".join(doubts))
-    for place in candidate.places:
-        declared = fields[place.name]
-        value = f"{place.name}: {declared.said}"
-        yield Finding(str(declared.field["type"]), value, source.line(place.row), declared.doubt)
-        if declared.field.get("levels") and declared.row not in (-1, place.row):
-            yield Finding("levels", f"of {place.name}", source.line(declared.row))
+        rank, name = KINDS[other.kind]
+        if other.kind != chosen.kind and rank == KINDS[chosen.kind][0] == 5:
+            yield f"line {source.line(other.row)} shows another format ({name})"
 
 
 def score_line(source: Source) -> FoundFormat:
     """Return the standard format. Its scale and the names of its levels come from the text."""
-    scales = Scales(source)
-    found = scales.range_of("score")
-    (low, high), row = found or (GUESS, -1)
-    levels = scales.levels_of("score", (low, high))
-    score: dict[str, object] = {"type": "score", "scale": "ordinal"}
-    score |= {"levels": dict(levels.labels)} if levels else {"min": low, "max": high}
-    row = levels.row if levels else row
-    doubt = "" if found else f"the text does not state the scale; {low} to {high} is a guess"
+    score = Place("score", "", -1, "number")
     fields = {
         "analysis": Declared({"type": "text", "tokens": 300}, "text"),
-        "score": Declared(score, f"{low} to {high}", doubt, row),
+        "score": declare(score, Scales(source), (), in_json=False),
         "justification": Declared({"type": "text", "tokens": 160}, "text"),
     }
-    named = f", {', '.join(levels.labels.values())}" if levels else ""
-    table = (
-        Finding("format", "the standard one (--layout score-line)"),
-        Finding("score", f"score: {low} to {high}{named}", source.line(row) if row >= 0 else 0, doubt),
-    )
-    return FoundFormat(SCORE_LINE, fields, table)
+    return FoundFormat(Candidate("standard", SCORE_LINE, (score,), -1), fields, source)
 
 
-def closing(found: FoundFormat) -> str:
-    """Return the end of the user turn, which tells the judge the layout, since the prompt itself does not."""
+def closing(found: FoundFormat, *, replaces: bool) -> str:
+    """Return the end of the user turn, which tells the judge what the prompt itself does not; empty if it says all."""
+    if found.candidate.kind != "standard":
+        return found.candidate.closing
     field = found.fields["score"].field
     levels = field.get("levels")
     numbers = list(levels) if isinstance(levels, Mapping) else [field["min"], field["max"]]
+    kind = "number" if field.get("step") else "whole number"
     shown = SCORE_LINE.format(
         analysis="[what speaks for and against the answer, held against the rubric]",
-        score=f"[one whole number from {numbers[0]} to {numbers[-1]}]",
+        score=f"[one {kind} from {numbers[0]} to {numbers[-1]}]",
         justification="[why this number and no neighbouring one]",
     )
-    return f"Write exactly these three parts and nothing else:\n\n{shown}"
+    instead = "Instead of the format that is asked for above, write" if replaces else "Write"
+    return f"{instead} exactly these three parts and nothing else:\n\n{shown}"

@@ -37,7 +37,7 @@ def _lines(entry: FrontMatterEntry) -> Iterator[str]:
         assert isinstance(entry.value, Mapping)
         for name, declared in entry.value.items():
             yield from _marks(entry.doubts.get(name, ""), "    ")
-            yield f"    {_flow(name)}: {_flow(declared)}"
+            yield f"    {in_yaml(name)}: {in_yaml(declared)}"
     elif isinstance(entry.value, Mapping):
         yield f"{entry.key}:"
         for name, value in entry.value.items():
@@ -45,9 +45,11 @@ def _lines(entry: FrontMatterEntry) -> Iterator[str]:
             yield from _text(name, value, "  ")
     elif isinstance(entry.value, list):
         yield f"{entry.key}:"
-        yield from (f"  - {_flow(item)}" for item in entry.value)
+        for item in entry.value:
+            yield from _marks(entry.doubts.get(str(item), ""), "  ")
+            yield f"  - {in_yaml(item)}"
     else:
-        yield f"{entry.key}: {_flow(entry.value)}"
+        yield f"{entry.key}: {in_yaml(entry.value)}"
 
 
 def _marks(doubt: str, indent: str) -> Iterator[str]:
@@ -58,13 +60,14 @@ def _marks(doubt: str, indent: str) -> Iterator[str]:
 def _text(key: str, value: object, indent: str) -> Iterator[str]:
     """Yield a text of several lines as a readable block, anything else on one line."""
     if isinstance(value, str) and "\n" in value and not value[0].isspace() and value == value.rstrip():
-        yield f"{indent}{_flow(key)}: |-"
+        yield f"{indent}{in_yaml(key)}: |-"
         yield from (f"{indent}  {line}" if line else "" for line in value.split("\n"))
     else:
-        yield f"{indent}{_flow(key)}: {_flow(value)}"
+        yield f"{indent}{in_yaml(key)}: {in_yaml(value)}"
 
 
-def _flow(value: object) -> str:
+def in_yaml(value: object) -> str:
+    """Return the value as YAML on one line."""
     if isinstance(value, str) and ("\n" in value or not value.isprintable()):
         return json.dumps(value)
     written = yaml.safe_dump(value, default_flow_style=True, width=10**9, allow_unicode=True, sort_keys=False)

@@ -3,11 +3,16 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import islice
 
 from pathway_local.adopt.finding import Finding, Source
 from pathway_local.adopt.placeholders import Placeholders
 
 GUESS = ("question", "answer")
+MOST_VERBS, LONGEST_SENTENCE = 200, 400
+"""How many sentences are searched for inputs, and their characters: prompts have far fewer of both."""
+
 OUTPUT_WORDS = re.compile(r"score|rating|grade|verdict|reason(ing)?|explanation|feedback|justification", re.IGNORECASE)
 
 _READS = re.compile(
@@ -16,7 +21,7 @@ _READS = re.compile(
 )
 _HEADING = re.compile(r"^[#*\s]*(?:the\s+)?(?:inputs?|data)\b[^.]{0,40}$", re.IGNORECASE)
 _LISTED = re.compile(
-    r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_`\"'\[]*([A-Za-z][\w -]{0,30}?)[*_`\"'\]]*\s*(?::|-|–|—)[*_]*\s+(\w.*)$"
+    r"^\s*(?:(?:[-*•+]|\d+[.)])\s*)?[*_`\"'\[]*([A-Za-z][\w -]{0,30}?)[*_`\"'\]]*\s*(?::|-|–|—)[*_]*\s+(\w.*)$"
 )
 _HEADS = re.compile(r"^[\s\-*•+_`\"'\d.)]*\{")
 _BLANK = re.compile(
@@ -43,7 +48,9 @@ def find_inputs(source: Source, placeholders: Placeholders, declared: Iterable[s
     if names:
         return [_described(source, name, placeholders.rows.get(name, -1)) for name in names]
     if placeholders.rows:
-        return [_described(source, name, row, _doubt(name)) for name, row in placeholders.rows.items()]
+        unsure = "{} may be an input, or a blank for the judge to fill in"
+        doubts = {name: unsure.format(name) for name in placeholders.rows if OUTPUT_WORDS.fullmatch(name)}
+        return [_described(source, name, row, doubts.get(name, "")) for name, row in placeholders.rows.items()]
     found = _under_heading(source) or _enumerated(source)
     if found:
         return [_described(source, name, row) for name, row in found]
@@ -61,10 +68,6 @@ def findings(inputs: Iterable[FoundInput], source: Source) -> Iterator[Finding]:
 def identifier(text: str) -> str:
     """Return a name made of the words of a phrase, such as ai_answer for "AI answer"."""
     return re.sub(r"\W+", "_", re.sub(r"['’]s?\b", "", text.strip().lower())).strip("_")
-
-
-def _doubt(name: str) -> str:
-    return f"{name} may be an input, or a blank for the judge to fill in" if OUTPUT_WORDS.fullmatch(name) else ""
 
 
 def _described(source: Source, name: str, row: int, doubt: str = "") -> FoundInput:
@@ -105,12 +108,14 @@ def _enumerated(source: Source) -> list[tuple[str, int]]:
     """
     best: list[tuple[str, int]] = []
     whole = source.text.lower()
-    for row, line in enumerate(source.lines):
-        for verb in _READS.finditer(line):
-            items = [_item(item) for item in re.split(r",\s*(?:and\s+)?|\s+and\s+", _sentence(line[verb.end() :]))]
-            real = [item for item in items if item and whole.count(item.lower()) > 1]
-            if len(real) == len(items) > max(1, len(best)):
-                best = [(identifier(item), row) for item in real]
+    named_again = cache(lambda item: whole.count(item) > 1)
+    verbs = ((row, line, verb) for row, line in enumerate(source.lines) for verb in _READS.finditer(line))
+    for row, line, verb in islice(verbs, MOST_VERBS):
+        told = _sentence(line[verb.end() : verb.end() + LONGEST_SENTENCE])
+        items = [_item(item) for item in re.split(r",\s*(?:and\s+)?|\s+and\s+", told)]
+        real = [item for item in items if item and named_again(item.lower())]
+        if len(real) == len(items) > max(1, len(best)):
+            best = [(identifier(item), row) for item in real]
     return best
 
 

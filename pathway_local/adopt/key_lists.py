@@ -19,6 +19,9 @@ _MANY = re.compile(r"\b(?:list|array)\b", re.IGNORECASE)
 _CHOICE = re.compile(r"one of\b[^:]*:?\s*$|one of:", re.IGNORECASE)
 
 
+_IN_PROSE = re.compile(r"[\"'`](?P<key>[A-Za-z_]\w{0,40})[\"'`]\s*(?:\((?P<said>[^()\n]{1,80})\))?")
+
+
 @dataclass
 class _Node:
     key: str
@@ -39,6 +42,18 @@ def key_list_candidates(source: Source) -> Iterator[Candidate]:
             places = tuple(place for node in nodes for place in _places(node, ""))
             if len(places) > 1:
                 yield Candidate("keys", "json", places, row)
+
+
+def named_key_candidates(source: Source) -> Iterator[Candidate]:
+    """Yield the keys that a sentence names, as in `JSON with the keys "reason" and "score"`."""
+    for row, line in enumerate(source.lines):
+        asks = re.search(r"(?i)\bjson\b[^.\n]{0,60}?\b(?:keys?|fields?|with|contain\w*|has|having)\b", line)
+        if asks and '":' not in line:
+            told = list(_IN_PROSE.finditer(line, asks.start()))
+            places = {each.group("key"): each.group("said") or "" for each in told}
+            if len(places) > 1:
+                found = tuple(Place(key, said, row, _kind(said)) for key, said in places.items())
+                yield Candidate("named-keys", "json", found, row)
 
 
 def _nodes(lines: Sequence[str], first: int) -> tuple[list[_Node], int]:

@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pathway_local.adopt.finding import Candidate, Place, Source
+from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
 from pathway_local.adopt.inputs import identifier
-from pathway_local.adopt.scales import SCORE_WORDS, range_in
+from pathway_local.adopt.scales import SCORE_WORDS
+from pathway_local.adopt.short_replies import REASONING, follows_reasons
+from pathway_local.adopt.values import listed_words, scale_in
 
-_SLOT = r"\[{1,2}[^\[\]\n]{1,400}\]{1,2}|<[^<>\n/]{1,400}>|\([^()\n]{3,400}\)|_{3,}|\.{3}|…|\d+\s*[-–]\s*\d+"
+_SLOT = r"\[{1,2}[^\[\]\n]{1,400}\]{1,2}|<(?!/)[^<>\n]{1,400}>|\([^()\n]{3,400}\)|_{3,}|\.{3}|…|\d+\s*[-–]\s*\d+"
 _LABEL = r"(?P<label>[ \t]*(?:[#>]+[ \t]*)?[*_]*[A-Z][\w /'-]{0,40}?[*_]*[ \t]*:[*_]*)"
 _ON_LINE = re.compile(rf"^{_LABEL}(?P<gap>[ \t]*)(?P<slot>{_SLOT})[*_]*\.?[ \t]*$")
 _HEAD = re.compile(rf"^(?:{_LABEL}|(?P<heading>[ \t]*#+[ \t]+[A-Z][\w /'-]{{0,40}}))[ \t]*$")
@@ -30,14 +32,23 @@ def label_candidates(source: Source) -> Iterator[Candidate]:
     for block in _blocks(source, list(_parts(source))):
         said = [source.text[slice(*part.slot)] for part in block]
         scored = [bool(SCORE_WORDS.search(part.label)) for part in block]
-        if not any(scored) and not any(range_in(text) for text in said):
+        if not any(scored) and not any(scale_in(text) or listed_words(text) for text in said):
             continue
         names = _names(block)
         places = tuple(
             Place(name, f"{text.strip('[]<>()')}", part.rows[1])
             for name, text, part in zip(names, said, block, strict=True)
         )
-        yield Candidate("labels", _layout(source.text, block, names), places, block[0].rows[0])
+        layout = _layout(source.text, block, names)
+        if "reasoning" not in names and all(map(_is_value, said)) and follows_reasons(source, block[0].rows[0]):
+            # Lines that end a reply: the reasons before them are a part of it, too.
+            places = (Place("reasoning", REASONING, block[0].rows[0], "text"), *places)
+            layout = f"{{reasoning}}\n{layout}"
+        yield Candidate("labels", layout, places, block[0].rows[0])
+
+
+def _is_value(said: str) -> bool:
+    return bool(scale_in(said) or listed_words(said) or len(said.strip("[]<>()").split()) == 1)
 
 
 def _parts(source: Source) -> Iterator[_Part]:
@@ -81,7 +92,6 @@ def _layout(text: str, block: Sequence[_Part], names: Sequence[str]) -> str:
     for part, name in zip(block, names, strict=True):
         start, end = part.slot
         doubled = text[start:end].startswith("[[")
-        before = text[at:start].replace("{", "{{").replace("}", "}}")
-        layout += f"{before}{'[[' * doubled}{{{name}}}{']]' * doubled}"
+        layout += f"{in_layout(text[at:start])}{'[[' * doubled}{{{name}}}{']]' * doubled}"
         at = end
     return layout.strip(" \t")

@@ -4,12 +4,12 @@ import re
 from dataclasses import dataclass
 from string import Formatter
 
-from jinja2 import TemplateSyntaxError, nodes
+from jinja2 import TemplateSyntaxError
 
 from pathway_local.adopt.finding import Source
-from pathway_local.prompty.turn import MARKS, Syntax, Turn, parsed
+from pathway_local.prompty.turn import MARKS, Syntax, jinja_turn
 
-_DESCRIBED = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_`\"']*\{(\w+)\}[*_`\"']*\s*(?::|-|–|—|=)[*_]*\s+\w")
+_DESCRIBED = re.compile(r"^\s*(?:(?:[-*•+]|\d+[.)])\s*)?[*_`\"']*\{(\w+)\}[*_`\"']*\s*(?::|-|–|—|=)[*_]*\s+\w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,9 @@ def find_placeholders(source: Source) -> Placeholders:
     doubled, single = _rows(source, "double-braces"), _rows(source, "single-braces")
     if doubled and not _escaped(source.text, doubled):
         return Placeholders("jinja2" if _is_jinja(source.text, set(doubled)) else "double-braces", doubled)
+    dollars = _rows(source, "dollars")
+    if dollars and not single:
+        return Placeholders("dollars", dollars)
     if not single or all(_described(source, name) for name in single):
         return Placeholders("none", single)
     return Placeholders("braces" if _is_format(source.text) else "single-braces", single)
@@ -45,7 +48,7 @@ def _rows(source: Source, syntax: Syntax) -> dict[str, int]:
 
 
 def _escaped(text: str, doubled: dict[str, int]) -> bool:
-    """Whether {{x}} is an escaped {x}, since the text is for `str.format` and its inputs stand in single braces."""
+    """Return whether {{x}} is an escaped {x}: the text is for `str.format`, with its inputs in single braces."""
     single = {found.group(1) for found in MARKS["single-braces"].finditer(text)}
     return bool(single) and _is_format(text) and not doubled.keys() & single
 
@@ -59,19 +62,17 @@ def _is_format(text: str) -> bool:
 
 
 def _is_jinja(text: str, names: set[str]) -> bool:
-    """Whether Jinja reads the text as its author meant it: each {{ }} holds a name, and conditions test names."""
+    """Return whether Jinja reads the text as its author meant it: each {{ }} holds a name, and tests name inputs."""
     try:
-        turn = Turn("user", text)
-        flaw, _ = turn.flaw()
-        tree = parsed(text)
+        turn = jinja_turn("user", text)
     except TemplateSyntaxError:
         return False
     # Jinja would silently drop {# … #}, and with it a part of the prompt.
     comments = "{#" in text and "#}" in text
-    return not flaw and not comments and turn.variables >= names and not list(tree.find_all(nodes.Call))
+    return not comments and turn.variables >= names
 
 
 def _described(source: Source, name: str) -> bool:
-    """Whether the name always heads a description, as in `- **{answer}**: what the chatbot said`."""
+    """Return whether the name always heads a description, as in `- **{answer}**: what the chatbot said`."""
     lines = [line for line in source.lines if f"{{{name}}}" in line]
     return all((found := _DESCRIBED.match(line)) and found.group(1) == name for line in lines)

@@ -1,34 +1,24 @@
 """The scales of a prompt: the range of each score, and the names of its levels.
 
-A prompt says its scale in a phrase ("from 1 to 5", "1-5", "1, 2 or 3") or lists the levels, one to a line. Prompts are
-full of other numbers, so a range counts only if it begins at 0 or 1 (or runs from -n to n) and stands in a line with a
-word such as score; a list counts only if its numbers follow each other, and it stands under such a word or uses one.
+A prompt says its scale in a phrase (see `values`) or lists the levels, one to a line. Prompts hold many other numbers,
+so a range counts only if it begins at 0 or 1 (or runs from -n to n) and stands in a line with a word such as score; a
+list counts only if its numbers follow each other, and it stands under such a word or uses one.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from pathway_local.adopt.finding import Source
-
-Range = tuple[int, int]
+from pathway_local.adopt.values import Scale, scale_in, step_in
 
 SCORE_WORDS = re.compile(r"scor|scale|rating|\brate\b|grade|grading|rubric|level|\bstars?\b|\bmark\b", re.IGNORECASE)
 LABEL_LENGTH = 80
 """Characters of a level's name at most: what is longer is a description without a name."""
 
 _NUMBERS = re.compile(r"\b(?:integer|whole number|number|digit)\b", re.IGNORECASE)
-
-# "1-5", "1 (worst) to 5", "between 0 and 10"; but not "1-2 sentences", "$1-5", "1-5%" or "1-5.5".
-_DASHED = re.compile(
-    r"(?<![\w.$])(-?\d{1,3})(?:\s*\([^()\n]{1,40}\))?\s*(-|–|—|\bto\b|\bthrough\b|\.\.+|\band\b)\s*(-?\d{1,3})(?![\w%]|\.\d)"
-    r"(?!\s*(?:minor|major|more|other)?\s*(?:words?|sentences?|characters?|tokens?|items?|minutes?|paragraphs?|bullet|lines?))"
-)
-# "1, 2 or 3", "1|2|3"; but not "1, 2, …", which has no end.
-_LISTED = re.compile(r"(?<![\w.])\d{1,2}(?:\s*(?:,\s*or|,|\bor\b|\||/)\s*\d{1,2}(?![\w.]\d))+(?!\s*,?\s*(?:\.\.|…))")
-# "1 if it is right, 0 if it is not"
-_EITHER = re.compile(r"(?<![\w.])([01])\s*(?:for|if|=|means|when)\b")
+_JUDGES = re.compile(r"\b(?:judge|evaluate|assess)\b", re.IGNORECASE)
 
 # A level that names itself: "Score 3 - Good", "[Clarity: 3] Good".
 _EXPLICIT = re.compile(
@@ -37,7 +27,7 @@ _EXPLICIT = re.compile(
     re.IGNORECASE,
 )
 # A level that needs a heading to be one: "3 - Good", "**3**: Good".
-_BARE = re.compile(r"^[\s>*#_•-]*(?P<n>\d{1,2})[*_]*\s*(?P<rest>[-–—.:=)|(].*)$")
+_BARE = re.compile(r"^[\s>*#_•|-]*(?P<n>\d{1,2})[*_]*\s*(?P<rest>[-–—.:=)|(].*)$")
 _HEADING = re.compile(r"^(?:#+\s.*|\*\*[^*]+\*\*:?|__[^_]+__:?|[A-Z][A-Z /_()-]{3,}|.{1,60}:)\s*$")
 
 
@@ -50,33 +40,9 @@ class LevelSet:
     heading: str
 
     @property
-    def range(self) -> Range:
-        """The smallest and the largest number."""
-        return min(self.labels), max(self.labels)
-
-
-def range_in(said: str) -> Range | None:
-    """Return the scale in a phrase, such as "1-5", "from 1 to 5", "0 or 1" or "1 if …, 0 if …"; None if it has none."""
-    bare = re.sub(r"[`\"'“”]", "", said)
-    for found in _DASHED.finditer(bare):
-        low, high = int(found.group(1)), int(found.group(3))
-        # "2 and 5" is a scale only behind "between".
-        between = found.group(2) != "and" or "between" in bare[: found.start()].lower()
-        if between and _plausible(low, high):
-            return low, high
-    for listed in _LISTED.finditer(bare):
-        numbers = [int(number) for number in re.findall(r"\d+", listed.group())]
-        if _steps(numbers) in ({1}, {-1}) and _plausible(min(numbers), max(numbers)):
-            return min(numbers), max(numbers)
-    return (0, 1) if {found.group(1) for found in _EITHER.finditer(bare)} == {"0", "1"} else None
-
-
-def _steps(numbers: Sequence[int]) -> set[int]:
-    return {second - first for first, second in pairwise(numbers)}
-
-
-def _plausible(low: int, high: int) -> bool:
-    return low < high and (low in (0, 1) or low == -high)
+    def scale(self) -> Scale:
+        """The scale from the smallest to the largest number."""
+        return Scale(min(self.labels), max(self.labels))
 
 
 def stem(name: str) -> str:
@@ -93,9 +59,11 @@ class Scales:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.sets = list(_level_sets(source))
-        self.ranges = _ranges(source, SCORE_WORDS) or _ranges(source, _NUMBERS)
+        self.ranges = _ranges(source, SCORE_WORDS) or _ranges(source, _NUMBERS) or _ranges(source, _JUDGES)
+        steps = ((step_in(line), row) for row, line in enumerate(source.lines))
+        self.steps = [(step, row) for step, row in steps if step]
 
-    def range_of(self, name: str) -> tuple[Range, int] | None:
+    def scale_of(self, name: str) -> tuple[Scale, int] | None:
         """Return the scale of the score called `name`, and the row that states it.
 
         The first that exists wins: a line that names the score's topic, the levels under a heading that names it, the
@@ -103,36 +71,40 @@ class Scales:
         """
         topic = stem(name)
         for row, line in enumerate(self.source.lines) if topic else ():
-            if topic in line.lower() and (found := range_in(line)):
+            if topic in line.lower() and (found := scale_in(line)):
                 return found, row
-        about = [found for found in self.sets if topic and topic in found.heading.lower()]
+        about = self._about(name)
         if not about and self.ranges:
             # One "1-2" among several "1-5" is some other number. Of equally frequent ranges, the first counts.
             counts = [found for found, _ in self.ranges]
             return max(self.ranges, key=lambda item: (counts.count(item[0]), -item[1]))
         named = [found for found in about or self.sets if all(found.labels.values()) or len(found.labels) > 2]
-        return (named[-1].range, named[-1].row) if named else None
+        return (named[-1].scale, named[-1].row) if named else None
 
-    def levels_of(self, name: str, scale: Range) -> LevelSet | None:
-        """Return the levels of a score, if all have names. The last list counts: examples come earlier."""
-        fitting = [found for found in self._own_sets(name) if found.range == scale and all(found.labels.values())]
-        return fitting[-1] if fitting else None
-
-    def _own_sets(self, name: str) -> list[LevelSet]:
+    def states(self, name: str) -> bool:
+        """Return whether a line names the topic of this value and a scale for it."""
         topic = stem(name)
-        own = [found for found in self.sets if topic and topic in found.heading.lower()]
-        return own or self.sets
+        return bool(topic) and any(topic in line.lower() and scale_in(line) for line in self.source.lines)
+
+    def levels_of(self, name: str, scale: Scale) -> LevelSet | None:
+        """Return the levels of a score, if all have names. The last list counts: examples come earlier."""
+        sets = self._about(name) or self.sets
+        return next((found for found in sets[::-1] if found.scale == scale and all(found.labels.values())), None)
+
+    def _about(self, name: str) -> list[LevelSet]:
+        topic = stem(name)
+        return [found for found in self.sets if topic and topic in found.heading.lower()]
 
 
-def _ranges(source: Source, words: re.Pattern[str]) -> list[tuple[Range, int]]:
+def _ranges(source: Source, words: re.Pattern[str]) -> list[tuple[Scale, int]]:
     """Return the ranges in lines with one of these words, each with its row."""
     rows = [row for row, line in enumerate(source.lines) if words.search(line)]
-    return [(found, row) for row in rows if (found := range_in(source.lines[row]))]
+    return [(found, row) for row in rows if (found := scale_in(source.lines[row]))]
 
 
 def _level_sets(source: Source) -> Iterator[LevelSet]:
     for pattern in (_EXPLICIT, _BARE):
-        # Levels may have paragraphs between them; a number that does not go on by one begins another list.
+        # Levels may have paragraphs between them; a number that breaks the steps of one begins another list.
         current: list[tuple[int, str, int]] = []
         for row, line in enumerate(source.lines):
             found = pattern.match(line)
@@ -140,7 +112,7 @@ def _level_sets(source: Source) -> Iterator[LevelSet]:
             if found is None or label is None:
                 continue
             number = int(found.group("n"))
-            steps = _steps([*(item[0] for item in current), number])
+            steps = {second - first for first, second in pairwise([*(item[0] for item in current), number])}
             if current and steps not in ({1}, {-1}):
                 yield from _whole(source, current, explicit=pattern is _EXPLICIT)
                 current = []
@@ -158,13 +130,13 @@ def _whole(source: Source, found: list[tuple[int, str, int]], *, explicit: bool)
 
 
 def _heading(source: Source, row: int) -> str:
-    """Return the nearest heading in the eleven lines above; empty if there is none."""
+    """Return the nearest heading in the eleven lines above; empty if none is near."""
     for above in range(row - 1, max(-1, row - 12), -1):
         line = source.lines[above].strip()
         # A line of === or --- underlines the heading above it.
         if line and set(line) <= {"=", "-"} and above:
             return source.lines[above - 1]
-        if _HEADING.match(line):
+        if _HEADING.match(line) or re.match(r"\|\s*[A-Za-z]", line):
             return line
     return ""
 
@@ -178,5 +150,5 @@ def _label(rest: str) -> str | None:
         return text[1 : text.index(")")].strip()
     bold = re.match(r"[*_]{2}?([^*_:]+)[*_]{2}", text) or re.match(r"([^*_]+?):?[*_]{2}", text)
     name = bold.group(1) if bold else text.split(":")[0]
-    name = name.strip(" *_#:.")
+    name = name.strip(" *_#:.|")
     return name if len(name) <= LABEL_LENGTH else ""

@@ -1,48 +1,49 @@
-"""Formats asked for in a sentence: a bare number, Pass or Fail, [[rating]], Feedback … [RESULT], or a last label."""
+"""Formats asked for in a sentence: a bare number, one of several words, a final line, [[rating]], [RESULT]."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pathway_local.adopt.finding import Candidate, Place, Source
 from pathway_local.adopt.inputs import identifier
-from pathway_local.adopt.scales import SCORE_WORDS, range_in
+from pathway_local.adopt.scales import SCORE_WORDS
+from pathway_local.adopt.values import Run, ordered, scale_in, specials_in, unquoted, word_runs
 
 _RESULT = re.compile(r"(Feedback:|\()[^\n\[\]]{0,200}\[RESULT\]\s*([^\n]{0,200})")
 _EITHER = re.compile(r"either\s+[\"“'`]?(\w{1,15})[\"”'`]?\s+or\s+[\"“'`]?(\w{1,15})\b", re.IGNORECASE)
-_DOUBLED = re.compile(r"[\"“'`]?([A-Z][A-Za-z ]{2,30}:)?\s*\[\[\s*(\d+|[A-Za-z ]{3,20})\s*\]\]")
-_ONLY = re.compile(r"(?i)\bonly\b|nothing else|\bjust\b|\bsingle\b|without (?:any )?(?:other|further|explanation)")
-_ASKS = re.compile(r"(?i)\b(?:respond|reply|answer|output|return|give|provide|write|print|say|end|produce)\b")
+_DOUBLED = re.compile(r"[\"“'`]?([A-Z][A-Za-z ]{2,30}:)?\s{0,8}\[\[\s{0,8}(\d+|[A-Za-z ]{3,20})\s{0,8}\]\]")
+_ONLY = re.compile(
+    r"(?i)\bonly\b|nothing else|\bjust\b|\bsingle\b|\bexactly\b|\bone of\b|without (?:any )?(?:other|explanation)"
+)
+_ASKS = re.compile(
+    r"(?i)\b(?:respond|reply|answer|output|return|give|provide|write|print|say|end|finish|conclude|produce|must be)\b"
+)
 _NUMBER = re.compile(
-    r"\b(?:only|just|single|nothing (?:but|except))\b[^.\n]{0,40}\b(?:number|integer|digit|score|rating)\b"
+    r"\b(?:only|just|single|nothing (?:but|except))\b[^.\n]{0,40}"
+    r"\b(?:number|integer|digit|score|rating|float|decimal)\b"
     r"|\b(?:number|integer|digit|score|rating)\b[^.\n]{0,40}(?:\bonly\b|\balone\b|nothing else|no other)",
     re.IGNORECASE,
 )
-_WORDS = re.compile(
-    r"[\"“'`*]{0,2}\b([A-Za-z]{2,15})[\"”'`*]{0,2}\s*(?:or|/|\||,)\s*[\"“'`*]{0,2}([A-Za-z]{2,15})\b[\"”'`*]{0,2}"
+_LAST = re.compile(r"^[-•#*_\s]*([A-Za-z][\w ]{0,30}?)(?:\s*\([^()\n]{1,40}\))?[*_]*\s*:[*_]*\s*$")
+# The X in "GRADE: X" is a slot, and so are [1-5], $LETTER, PASS in "Verdict: PASS", and X/5.
+_FINAL = re.compile(
+    r"[\"“'`]?(?P<label>#{3,4}(?=\s)|(?:\*\*)?(?:(?:final|overall)\s)?"
+    r"(?:score|rating|grade|verdict|result|answer|judge?ment|decision|label)(?:\*\*)?:(?:\*\*)?)"
+    r" ?(?P<slot>[XN#](?:/\d{1,3})?(?!\w)|\$[A-Z]\w*|\[[^\]\n]{1,60}\]|<[^>\n]{1,60}>|"
+    r"\d\s*[-–]\s*\d{1,3}(?!\w)|[A-Z]{2,20}(?=[\"”'`]))",
+    re.IGNORECASE,
 )
-_LAST = re.compile(r"^[#*_\s]*([A-Za-z][\w ]{0,30}?)[*_]*\s*:[*_]*\s*$")
-_INLINE = re.compile(
-    r"[\"“'`]?((?:\*\*)?(?:Final |Overall )?(?:Score|Rating|Grade)(?:\*\*)?:(?:\*\*)?) ?"
-    r"(?:X|N|#|\[[^\]\n]{1,60}\]|<[^>\n]{1,60}>|\d\s*[-–]\s*\d)(?![\w])"
+_REASONS = re.compile(r"explain|explanation|reason|step[- ]by[- ]step|justif|analy[sz]|\bthink\b", re.IGNORECASE)
+_LATER = re.compile(
+    r"(?i)\b(?:then|after|finally|at the end|end (?:with|your|by)|finish|conclude|last line|followed by)\b"
 )
-_REASONS = re.compile(r"explain|explanation|reason|step[- ]by[- ]step|justif|analy[sz]", re.IGNORECASE)
+_TOLD_LETTER = re.compile(r"(?i)\bwhere\b|\bis\b|\bone of\b")
 
-NEGATIVE = frozenset(
-    ("fail", "no", "false", "incorrect", "wrong", "ungrounded", "unsafe", "bad", "irrelevant", "invalid")
-)
-POSITIVE = frozenset(("pass", "yes", "true", "correct", "right", "grounded", "safe", "good", "relevant", "valid"))
-
-
-def polarity(words: tuple[str, ...]) -> dict[int, str]:
-    """Return the two words as 0 and 1; empty unless it is plain which one is the good one."""
-    good = [word for word in words if word.lower() in POSITIVE]
-    bad = [word for word in words if word.lower() in NEGATIVE]
-    return {0: bad[0], 1: good[0]} if len(words) == 2 and len(good) == len(bad) == 1 else {}
+REASONING = "reasoning before the score"
 
 
 def short_candidates(source: Source) -> Iterator[Candidate]:
     """Yield the last candidate of each kind of short reply."""
-    for find in (_result, _doubled, _inline, _words, _number, _last_label):
+    for find in (_result, _doubled, _final_line, _words, _number, _last_label):
         yield from list(find(source))[-1:]
 
 
@@ -50,7 +51,7 @@ def _result(source: Source) -> Iterator[Candidate]:
     for found in _RESULT.finditer(source.text):
         row = source.row(found.start())
         label = "Feedback: " if found.group(1) == "Feedback:" else ""
-        either = None if range_in(found.group(2)) else _EITHER.search(found.group(2))
+        either = None if scale_in(found.group(2)) else _EITHER.search(found.group(2))
         result = (
             Place("result", "", row, "text", choices=either.groups())
             if either
@@ -68,40 +69,95 @@ def _doubled(source: Source) -> Iterator[Candidate]:
         yield Candidate("doubled", f"{{explanation}}\n\n{label} [[{{{identifier(label)}}}]]", places, row)
 
 
-def _inline(source: Source) -> Iterator[Candidate]:
-    reasons = bool(_REASONS.search(source.text))
-    for found in _INLINE.finditer(source.text):
+def _final_line(source: Source) -> Iterator[Candidate]:
+    """Yield a line such as "GRADE: X", alone or behind the reasons that the prompt asks for."""
+    every = list(_FINAL.finditer(source.text))
+    for found in every[-1:]:
         row = source.row(found.start())
-        label, line = found.group(1), source.lines[row]
-        name = identifier(label)
-        score = Place(name, found.group(), row, "number")
-        if _ONLY.search(line) or not reasons:
-            yield Candidate("inline", f"{label} {{{name}}}", (score,), row)
+        label, line = found.group("label"), source.lines[row]
+        name = identifier(label) or "score"
+        shown = [each.group("slot") for each in every if each.group("label") == label]
+        place = _final_place(source, found, name, [slot for slot in shown if re.fullmatch("[A-Z]{2,20}", slot)])
+        if _alone(line) or not _REASONS.search(source.text):
+            yield Candidate("inline", f"{label} {{{name}}}", (place,), row)
         else:
-            places = (Place("reasoning", "reasoning before the score", row, "text"), score)
-            doubt = ("the prompt does not say whether the reasons come before the score",)
-            yield Candidate("inline", f"{{reasoning}}\n\n{label} {{{name}}}", places, row, doubt)
+            places = (Place("reasoning", REASONING, row, "text"), place)
+            doubt = "the prompt does not say whether the reasons come before the score"
+            # One line break, not two: with two, a judge that writes one could never end its reasons.
+            doubts = () if follows_reasons(source, row) else (doubt,)
+            yield Candidate("inline", f"{{reasoning}}\n{label} {{{name}}}", places, row, doubts)
+
+
+def follows_reasons(source: Source, row: int) -> bool:
+    """Return whether the line, or the one above, says that it ends a reply which begins with reasons."""
+    above = [line for line in source.lines[max(0, row - 3) : row] if line.strip()][-1:]
+    near = [*above, source.lines[row]]
+    later = any(_LATER.search(line) for line in near)
+    return later and bool(_REASONS.search("\n".join(source.lines[: row + 1])))
+
+
+def _alone(line: str) -> bool:
+    return bool(re.search(r"(?i)\bonly\b|nothing else|\bjust\b", line))
+
+
+def _final_place(source: Source, found: re.Match[str], name: str, shown: Sequence[str]) -> Place:
+    """Return the value of a final line: the words `shown` in its slot, or what the slot or the sentence says."""
+    row = source.row(found.start())
+    slot = found.group("slot").strip("[]<>")
+    rest = source.text[found.end() : found.end() + 300].split("\n\n")[0]
+    if len(set(shown)) > 1:
+        return Place(name, "", row, "text", choices=tuple(dict.fromkeys(shown)))
+    if not re.fullmatch(r"[XN#](?:/\d{1,3})?|\$\w+", slot, re.IGNORECASE):
+        return Place(name, slot, row, "" if not scale_in(slot) else "number")
+    runs = [run.words for run in word_runs(rest.replace("\n", " ")) if _TOLD_LETTER.search(rest)]
+    if runs and not scale_in(rest):
+        return Place(name, "", row, "text", choices=max(runs, key=len))
+    return Place(name, rest if scale_in(rest) else "", row, "number")
 
 
 def _words(source: Source) -> Iterator[Candidate]:
-    for row, line in enumerate(source.lines):
-        for found in _WORDS.finditer(line):
-            words = (found.group(1), found.group(2))
-            if polarity(words) and _ASKS.search(line) and (_ONLY.search(line) or len(line) < 80):
-                yield Candidate("words", "{verdict}", (Place("verdict", "", row, "text", choices=words),), row)
+    """Yield one word out of several, alone or behind the reasons that the prompt asks for first."""
+    for row in range(len(source.lines) - 1, -1, -1):
+        line = source.lines[row]
+        # A JSON object in the line shows another format.
+        bare = re.sub(r"\{[^{}]*\{[^{}]*\}[^{}]*\}|\{[^{}]*\"[^{}]*\}", " ", line)
+        found = word_runs(bare, source.lines, row) if _ASKS.search(bare) else ()
+        runs = [run for run in found if _is_answer(run, bare)]
+        if not runs:
+            continue
+        words = max((run.words for run in runs), key=len)
+        choices = (*words, *(word for word in specials_in(line) if word not in words))
+        before = "\n".join(source.lines[:row]) + "\n" + line[: max(line.lower().find("then"), 0)]
+        place = Place("verdict", "", row, "text", choices=choices)
+        if _REASONS.search(before) and _LATER.search(line):
+            listed = ", ".join(choices)
+            places = (Place("reasoning", REASONING, row, "text"), place)
+            told = f'After your reasoning, write the last line as "Verdict: " and one of {listed}.'
+            note = 'the last line begins with "Verdict: ", as the end of the prompt tells the judge'
+            yield Candidate("words", "{reasoning}\nVerdict: {verdict}", places, row, note=note, closing=told)
+        else:
+            yield Candidate("words", "{verdict}", (place,), row)
+        return
+
+
+def _is_answer(run: Run, line: str) -> bool:
+    """Return whether a list of words is what the judge answers with, and not part of some other sentence."""
+    asked = _ONLY.search(line) or len(line) < 80
+    return bool(asked) and (bool(ordered(run.words)) or (run.plain and bool(_ONLY.search(line))))
 
 
 def _number(source: Source) -> Iterator[Candidate]:
     for row, line in enumerate(source.lines):
         sentences = [part for part in re.split(r"(?<=[.!?])\s", line) if _NUMBER.search(part)]
         if any(_ASKS.search(part) for part in sentences):
-            yield Candidate("number", "{score}", (Place("score", " ".join(sentences), row, "number"),), row)
+            yield Candidate("number", "{score}", (Place("score", " ".join(sentences), row, ""),), row)
 
 
 def _last_label(source: Source) -> Iterator[Candidate]:
     """Yield a label on the last line that the judge completes, such as `stars:`."""
     last = max((row for row, line in enumerate(source.lines) if line.strip()), default=0)
     found = _LAST.match(source.lines[last])
-    if found and (SCORE_WORDS.search(found.group(1)) or range_in(source.text)):
-        name = identifier(found.group(1))
-        yield Candidate("last", f"{{{name}}}", (Place(name, "", last, "number"),), last)
+    if found and (SCORE_WORDS.search(found.group(1)) or scale_in(source.text)):
+        name = identifier(unquoted(found.group(1)))
+        about = [line for line in source.lines if found.group(1).lower() in line.lower() and scale_in(line)]
+        yield Candidate("last", f"{{{name}}}", (Place(name, next(iter(about), ""), last, "number"),), last)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pathway_local.adopt.finding import Candidate, Place, Source
-from pathway_local.adopt.scales import range_in
+from pathway_local.adopt.values import listed_words, scale_in
 
 MOST, DEPTH = 60, 6
 """How many braces are tried as the beginning of an object, from the end, and how deep objects nest."""
@@ -14,7 +14,7 @@ SCORED = re.compile(r"scor|rating|grade|stars|level|verdict|result|label|pass|co
 
 _OPEN = re.compile(r"\{\s*[\"'`“][A-Za-z_][^\"'`”\n]{0,60}[\"'`”]\s*:")
 _KEY = re.compile(r"[\s,]*(?:[\"'`“]([^\"'`”\n]{1,60})[\"'`”])\s*:\s*")
-_COMMENT = re.compile(r"[ \t]*,?[ \t]*(?://|#)[ \t]*([^\n]*)")
+_COMMENT = re.compile(r"[ \t]*(?:,[ \t]*)?(?://|#)[ \t]*([^\n]*)")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?=\s*[,}\]\n/#])")
 _WORD = re.compile(r"(true|false|null|None|True|False)(?=\s*[,}\]\n/#])")
 _MARKED = re.compile(r"[<\[(].*[>\])]$|.*\.\.\.|.*…", re.DOTALL)
@@ -28,17 +28,16 @@ class _Broken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """A JSON object in a prompt: its members, where it stands, and whether a value is a placeholder (`open`)."""
+    """A JSON object in a prompt: its members, where it begins, and whether a value is a placeholder (`open`)."""
 
     places: tuple[Place, ...]
     start: int
-    end: int
     open: bool
 
 
 def skeleton_candidates(source: Source) -> Iterator[Candidate]:
     """Yield the object that the prompt most likely asks for: placeholders win over an example, later over earlier."""
-    found = list(_skeletons(source.text, source))
+    found = list(skeletons(source))
     keyed = [skeleton for skeleton in found if any(_scorable(place) for place in skeleton.places)]
     if not keyed:
         return
@@ -57,9 +56,9 @@ def _rank(source: Source, skeleton: Skeleton) -> tuple[bool, bool, bool, int]:
 
 
 def _scorable(place: Place) -> bool:
-    """Whether this can be a score. Null can't: it stands in an example of a skipped case."""
-    told = SCORED.search(place.name) or range_in(place.said) is not None
-    return bool(told) and place.kind not in ("null", "objects", "list")
+    """Return whether this can be a score. Null can't: it stands in an example of a skipped case."""
+    told = SCORED.search(place.name) or scale_in(place.said) or place.choices or listed_words(place.said)
+    return bool(told or place.kind in ("boolean", "number")) and place.kind not in ("null", "objects", "list")
 
 
 def _with_alternatives(place: Place, found: Sequence[Skeleton]) -> Place:
@@ -76,22 +75,29 @@ def _with_alternatives(place: Place, found: Sequence[Skeleton]) -> Place:
     return replace(place, choices=distinct) if 2 <= len(distinct) <= 8 else place
 
 
-def _skeletons(text: str, source: Source) -> Iterator[Skeleton]:
-    end = 0
+def skeletons(source: Source) -> Iterator[Skeleton]:
+    """Yield the JSON objects in the prompt; an object inside of another is a part of it."""
+    text, end = source.text, 0
+    # From each brace the text is parsed anew: without a bound, thousands of open braces would take quadratic time.
     for found in list(_OPEN.finditer(text))[-MOST:]:
         if found.start() < end:
-            continue
+            continue  # inside of the object before
         try:
             members, end = _object(text, found.start(), "", source, 0)
         except (_Broken, IndexError):
             continue
         flat = tuple(members)
-        yield Skeleton(flat, found.start(), end, any(_is_open(place) for place in flat))
+        yield Skeleton(flat, found.start(), any(_is_open(place) for place in flat))
 
 
 def _is_open(place: Place) -> bool:
-    marked = bool(_MARKED.match(place.said)) or range_in(place.said) is not None
-    return place.kind == "" or (marked and place.kind == "text") or any(_is_open(inner) for inner in place.inner)
+    marked = bool(_MARKED.match(place.said)) or scale_in(place.said) is not None
+    return (
+        place.kind == ""
+        or bool(place.choices)
+        or (marked and place.kind == "text")
+        or any(_is_open(inner) for inner in place.inner)
+    )
 
 
 def _object(text: str, at: int, prefix: str, source: Source, depth: int) -> tuple[list[Place], int]:

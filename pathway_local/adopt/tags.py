@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from pathway_local.adopt.finding import Candidate, Place, Source
+from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
 from pathway_local.adopt.inputs import identifier
+from pathway_local.adopt.values import listed_words, scale_in, word_runs
 from pathway_local.prompty.turn import MARKS
 
 MOST = 400
@@ -14,8 +15,9 @@ MOST = 400
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]{0,40})>")
 _NUMBERED = re.compile(r"[A-Za-z]?\d+")
-_SCORE = re.compile(r"scor|rating|grade", re.IGNORECASE)
+_SCORE = re.compile(r"scor|rating|grade|\blevel\b", re.IGNORECASE)
 _STARTS = re.compile(r"\b(?:start|begin)s?\b[^.\n]{0,60}?\bwith:?\s+[\"“'`]([^\"”\n`]{2,80})[\"”'`]", re.IGNORECASE)
+_NAMED = re.compile(r"<([A-Za-z][\w-]{0,40})>(?:\s*(?:and|,|…|\.\.\.)?\s*</\1>)?\s*(?:XML\s+)?tags?\b", re.IGNORECASE)
 _FILLER = re.compile(r"^(?:your|the|a|an|brief|very|short|final|overall|detailed)\s+", re.IGNORECASE)
 
 
@@ -29,10 +31,12 @@ class _Pair:
 
 def tag_candidates(source: Source) -> Iterator[Candidate]:
     """Yield the format that the prompt's tags make, if one of them holds a score."""
-    pairs = [pair for pair in _pairs(source.text) if not _holds_input(pair.said)]
+    # A tag around {{input}} or {input} marks an input, not a part of the reply.
+    marks = MARKS["double-braces"].search, MARKS["single-braces"].fullmatch
+    pairs = [pair for pair in _pairs(source.text) if not any(mark(pair.said.strip()) for mark in marks)]
     names = list(dict.fromkeys(pair.name for pair in pairs))
     said = {name: _said(source, pairs, name) for name in names}
-    scores = [name for name in names if _SCORE.search(name) or any(_SCORE.search(text) for text in said[name])]
+    scores = [name for name in names if _SCORE.search(name) or any(map(_may_score, said[name]))]
     if not scores:
         return
     run = _run(source, pairs, names)
@@ -41,11 +45,34 @@ def tag_candidates(source: Source) -> Iterator[Candidate]:
     starts = _starts(source, run)
     layout = ""
     for before, pair in zip([None, *run], run, strict=False):
-        begins = _braced(starts.get(pair.name, ""))
+        begins = in_layout(starts.get(pair.name, ""))
         layout += f"{_gap(source.text, before, pair)}<{pair.name}>{begins}{{{fields[pair.name]}}}</{pair.name}>"
-    places = tuple(Place(fields[pair.name], " / ".join(said[pair.name]), source.row(pair.start)) for pair in run)
+    places = tuple(Place(fields[pair.name], "; ".join(said[pair.name]), source.row(pair.start)) for pair in run)
     if any(name in scores for name in names):
         yield Candidate("tags", _wrapped(source.text, run, layout), places, source.row(run[0].start))
+
+
+def named_tag_candidates(source: Source) -> Iterator[Candidate]:
+    """Yield the format that a sentence describes, such as "your reasons in <why> tags, then 1 to 5 in <score> tags"."""
+    places: dict[str, Place] = {}
+    at = 0
+    for found in _NAMED.finditer(source.text):
+        # What is said of a tag stands before its name, behind the tag before and in the same sentence.
+        said = re.split(r"[.!?;]\s|\n", source.text[at : found.start()])[-1].strip(" ,")
+        at, name = found.end(), found.group(1)
+        if name in places:
+            continue
+        runs = [] if scale_in(said) else [run.words for run in word_runs(said) if run.plain]
+        kind, choices = ("text", runs[-1]) if runs else ("", ())
+        places[name] = Place(identifier(name), said, source.row(found.start()), kind, choices=choices)
+    scored = [name for name, place in places.items() if _SCORE.search(name) or scale_in(place.said) or place.choices]
+    if scored:
+        layout = "\n".join(f"<{name}>{{{place.name}}}</{name}>" for name, place in places.items())
+        yield Candidate("named-tags", layout, tuple(places.values()), min(place.row for place in places.values()))
+
+
+def _may_score(said: str) -> bool:
+    return bool(_SCORE.search(said) or scale_in(said) or listed_words(said))
 
 
 def _pairs(text: str) -> list[_Pair]:
@@ -59,10 +86,6 @@ def _pairs(text: str) -> list[_Pair]:
             found.append(_Pair(tag.group(2), opened.start(), tag.end(), text[opened.end() : tag.start()]))
             opened = None
     return found[-MOST:]
-
-
-def _holds_input(said: str) -> bool:
-    return bool(MARKS["double-braces"].search(said) or MARKS["single-braces"].fullmatch(said.strip()))
 
 
 def _said(source: Source, pairs: Sequence[_Pair], name: str) -> list[str]:
@@ -79,6 +102,8 @@ def _said(source: Source, pairs: Sequence[_Pair], name: str) -> list[str]:
 
 def _run(source: Source, pairs: Sequence[_Pair], names: Sequence[str]) -> list[_Pair]:
     """Return the longest row of different tags: preferably one with each tag on its own line, else the last one."""
+    # Prompts often name their tags in a sentence and show the form elsewhere: only the form has a tag to a line, and
+    # text in each. The later of two equal rows wins, since examples and explanations come before the form.
     best: list[_Pair] = []
     rank = (0, False, 0)
     for first in range(len(pairs)):
@@ -140,7 +165,3 @@ def _starts(source: Source, run: Sequence[_Pair]) -> dict[str, str]:
             found[pair.name] = told.group(1)
     told = _STARTS.search(source.text)
     return found or ({run[0].name: told.group(1)} if told else {})
-
-
-def _braced(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")

@@ -12,8 +12,8 @@ from typer.core import TyperCommand
 from pathway_local import __version__
 from pathway_local.cli.command_help import Group
 from pathway_local.cli.terminal import FAULT, INTERRUPTED, complain, keep_texts_out_of_tracebacks, tell_fault
-from pathway_local.errors import PathwayError
-from pathway_local.system.private_process import end_like_an_interrupt, make_private
+from pathway_local.errors import OutOfMemory, PathwayError
+from pathway_local.system.private_process import check_address_space, end_like_an_interrupt, make_private
 
 COMMANDS = {
     "judge": "Judge the cases of a file under one or more rubrics.",
@@ -100,6 +100,7 @@ def main() -> None:
     end_like_an_interrupt()
     keep_texts_out_of_tracebacks()
     try:
+        check_address_space()
         app(prog_name="pathway-local")
     except PathwayError as error:
         complain(error)
@@ -107,5 +108,9 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except Exception as error:  # noqa: BLE001  any exception's message may quote a case
+        if isinstance(error, MemoryError) or str(error) == "can't start new thread":
+            hint = "Stop other programs, or raise this shell's limits (ulimit -v, ulimit -u)."
+            complain(OutOfMemory("memory ran out, or this user may start no more threads", hint))
+            sys.exit(OutOfMemory.exit_code)
         tell_fault(error)
         sys.exit(FAULT)

@@ -3,13 +3,14 @@
 from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, RATERS, App, option
-from pathway_local.cli.figures import rubrics_with, tell_empty, write_and_show
+from pathway_local.cli.figures import kept_columns, rubrics_with, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, RubricOfRun, Run
-from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new
+from pathway_local.cli.terminal import check_finite, check_new
 from pathway_local.errors import UnknownName
+from pathway_local.results.against_people import AgreementPlan
 from pathway_local.results.agreement import agreement as find
-from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.views.agreement import agreement_view
+from pathway_local.results.views.view import MIN_GROUP
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import comparable
 
@@ -35,7 +36,7 @@ def agreement(
     ] = "",
     margin: Annotated[float, option("X", 'Largest shortfall that still counts as "not worse".', PAIR, min=0.0)] = 0.05,
     by: Annotated[str, option("COLUMN", "Show judges' errors for each value of this column.", CASES)] = "",
-    min_group: MinGroup = MIN_GROUP,
+    min_group: MinGroup = None,
     as_json: AsJson = False,
     out: Figures = None,
     force: Force = False,
@@ -48,10 +49,11 @@ def agreement(
     check_finite(margin, "--margin")
     if figure and figure not in comparable():
         raise UnknownName("figure", figure, comparable())
-    plan = AgreementPlan(rater, cluster, against, figure, margin, by, min_group)
     with RunFile.read(run) as read:
         rubrics = rubrics_with(read, rubric, [*rater, *([against] if against else [])])
-        tell_empty(read, cluster, by)
+        cluster, by = kept_columns(read, cluster, by)
+        groups = (min_group or MIN_GROUP, min_group is not None)
+        plan = AgreementPlan(rater, cluster, against, figure, margin, by, *groups)
         found = [score for each in rubrics for score in find(read, each, plan)]
-    views = [agreement_view(each, min_group) for each in found]
+    views = [agreement_view(each) for each in found]
     write_and_show(run, found, (view.remarks for view in views), views, out, force=force, as_json=as_json)

@@ -1,14 +1,17 @@
 """`pathway-local audit`: who did what with a run."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import Run
 from pathway_local.cli.terminal import data, print_json, table, talk
+from pathway_local.errors import TrailChanged, UsageError
 from pathway_local.runs.audit import SHORT, AuditTrail, TrailEntry
 from pathway_local.runs.content import HASHES, check_content
 from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Value
 
 LONGEST = 60
 
@@ -19,12 +22,14 @@ app = App()
 def audit(
     run: Run,
     head: Annotated[str, option("HASH", "A hash that you stored: check that the trail still has it.")] = "",
+    file: Annotated[Path | None, option("FILE", "Say which entries record this file as it is now.")] = None,
     as_json: Annotated[bool, option("", "Print all facts as JSON.", "", "--json")] = False,
 ) -> None:
     """Show who did what with a run; check the audit trail, and the run's outcomes against it.
 
-    Exit code 4 if an entry was changed, removed from the middle or inserted, or if the outcomes differ from what the
-    trail says. Only --head finds out that the last entries were removed, or that somebody wrote the whole trail anew.
+    Exit code 4 if an entry was changed, removed from the middle or inserted, if the run's content differs from what the
+    trail says, or if no entry records --file. Only --head finds out that the last entries were removed, or that
+    somebody wrote the whole trail anew. Whoever may write the run can forge entries after that hash: look at them.
     """
     with RunFile.read(run) as read, read.database.snapshot():
         trail = AuditTrail(read.database)
@@ -39,8 +44,21 @@ def audit(
             talk.say("the trail is empty: an earlier release made this run, and no command has written to it since")
         if head:
             talk.say(f"the trail is intact and holds {head[:SHORT]}…; {since} entries came after it")
+        if file:
+            _find(trail, file, read.key)
         talk.say(f"{len(entries)} entries, each as it was recorded; audit hash {trail.head()}")
         talk.say(check_content(read.database) or "the outcomes match the trail")
+
+
+def _find(trail: AuditTrail, file: Path, key: bytes) -> None:
+    try:
+        found = trail.entries_about(file, key)
+    except OSError as error:
+        raise UsageError(f"{file} can't be read: {error.strerror}", "Check its name and permissions.") from None
+    if not found:
+        hint = "It is another file, or was changed since, or a purge has replaced the run's key."
+        raise TrailChanged(f"no entry records {file.name} as it is now", hint)
+    talk.say(f"{file.name} as it is now: recorded in {', '.join(f'entry {number}' for number in found)}")
 
 
 def _row(entry: TrailEntry) -> list[str]:
@@ -60,5 +78,12 @@ def _what(entry: TrailEntry) -> str:
             f"{engine.get('engine')} {engine.get('version')} with {engine.get('judge')}, sealed: {engine.get('seal')}"
         )
     else:
-        said = ", ".join(f"{name} {value}" for name, value in facts.items() if name not in (*HASHES, "job"))
+        said = ", ".join(f"{name} {_worded(value)}" for name, value in facts.items() if name not in (*HASHES, "job"))
     return said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
+
+
+def _worded(value: Value) -> str:
+    """Return a fact as people write it, without hashes."""
+    if isinstance(value, dict):
+        return " ".join(_worded(each) for name, each in value.items() if name != "sha256")
+    return ", ".join(map(_worded, value)) if isinstance(value, list) else str(value)

@@ -3,12 +3,13 @@
 from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, RATERS, App, option
-from pathway_local.cli.figures import rubrics_with, tell_empty, write_and_show
+from pathway_local.cli.figures import kept_columns, rubrics_with, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, Run
-from pathway_local.cli.terminal import MIN_GROUP, check_new
+from pathway_local.cli.terminal import check_new
 from pathway_local.results.calibration import CalibrationPlan
 from pathway_local.results.calibration import calibrate as correct
 from pathway_local.results.views.calibration import calibration_view
+from pathway_local.results.views.view import MIN_GROUP
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.prediction_powered import Target
 
@@ -42,7 +43,7 @@ def calibrate(
     ] = False,
     cluster: Cluster = "",
     by: Annotated[str, option("COLUMN", "Also correct for each value of this column.", CASES)] = "",
-    min_group: MinGroup = MIN_GROUP,
+    min_group: MinGroup = None,
     as_json: AsJson = False,
     out: Figures = None,
     force: Force = False,
@@ -53,10 +54,11 @@ def calibrate(
     those that `divergence` lists, can't represent the rest.
     """
     check_new(out, force=force)
-    plan = CalibrationPlan(against, judge, target, assume_random, cluster, by, min_group)
     with RunFile.read(run) as read:
         rubrics = rubrics_with(read, rubric, [against, *judge])
-        tell_empty(read, cluster, by)
+        cluster, by = kept_columns(read, cluster, by)
+        groups = (min_group or MIN_GROUP, min_group is not None)
+        plan = CalibrationPlan(against, judge, target, assume_random, cluster, by, *groups)
         found = [each for one in rubrics for each in correct(read, one, plan)]
-    views = [calibration_view(each, min_group) for each in found]
+    views = [calibration_view(each) for each in found]
     write_and_show(run, found, (view.remarks for view in views), views, out, force=force, as_json=as_json)

@@ -16,6 +16,7 @@ REPLY = "Reply"
 RATERS = "Rubric and raters"
 OUTPUT = "Output"
 PRIVACY = "Privacy"
+MACHINE = "Machine"
 
 FEW = 6
 """Up to this many options stand under one heading."""

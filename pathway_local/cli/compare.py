@@ -3,13 +3,14 @@
 from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, RATERS, App, option
-from pathway_local.cli.figures import rubrics_with, tell_empty, write_and_show
+from pathway_local.cli.figures import kept_columns, rubrics_with, write_and_show
 from pathway_local.cli.options import AsJson, Figures, Force, RubricOfRun, Run
-from pathway_local.cli.terminal import MIN_GROUP, check_finite, check_new, talk
+from pathway_local.cli.terminal import check_finite, check_new, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import ComparisonPlan
 from pathway_local.results.comparison import compare as find
 from pathway_local.results.views.comparison import WordedComparison, comparison_remarks, comparison_view
+from pathway_local.results.views.view import MIN_GROUP
 from pathway_local.runs.run_file import RunFile
 
 app = App()
@@ -41,10 +42,10 @@ def compare(
     check_new(out, force=force)
     check_finite(margin, "--margin")
     column, first, second = _sides(between)
-    plan = ComparisonPlan(column, first, second, pair_by, rater, cluster, margin, min_group)
     with RunFile.read(run) as read:
         rubrics = rubrics_with(read, rubric, rater)
-        tell_empty(read, column, pair_by, cluster)
+        column, pair_by, cluster = kept_columns(read, column, pair_by, cluster)
+        plan = ComparisonPlan(column, first, second, pair_by, rater, cluster, margin, min_group)
         found = [each for one in rubrics for each in find(read, one, plan)]
     views = [comparison_view(found)] if found else []
     if not found:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.figures import note_export
-from pathway_local.cli.options import Force, Run
+from pathway_local.cli.options import Encoding, Force, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import check_new, notice, talk
 from pathway_local.results.export import export as write
@@ -28,7 +28,11 @@ def export(
     out: Annotated[Path, option("FILE", ".csv, .tsv, .jsonl, .xlsx or .parquet; - prints CSV.")],
     onto: Annotated[Path | None, option("FILE", "Copy this cases file and add the scores to its rows.")] = None,
     id_column: Annotated[str | None, option("COLUMN", "With --onto: column with the cases' ids.", "", "--id")] = None,
+    encoding: Encoding = "",
     pseudonyms: Annotated[Path | None, option("KEYFILE", "With --onto: key of the run's pseudonyms.")] = None,
+    columns: Annotated[
+        str, option("NAMES", "Only these columns, such as case,score,label,reason.", "", "--columns")
+    ] = "",
     force: Force = False,
 ) -> None:
     """Write a run's verdicts to a file, or into a copy of the cases file."""
@@ -37,13 +41,16 @@ def export(
     else:
         check_new(out, force=force)
         read_privately(onto, run)
+    only = [name.strip() for name in columns.split(",") if name.strip()]
     with RunFile.read(run) as read:
         if onto is None:
-            remarks = write(read, out, force=force)
+            remarks = write(read, out, force=force, only=only)
         else:
             key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
-            sheet = cases_of(onto, rubrics_of(read).values(), read, id_column, pseudonyms=key)
-            remarks = export_onto(read, sheet, out, force=force)
+            sheet = cases_of(onto, rubrics_of(read).values(), read, id_column, pseudonyms=key, encoding=encoding)
+            for note in sheet.notes:
+                notice(note)
+            remarks = export_onto(read, sheet, out, force=force, only=only)
     for remark in remarks:
         notice(remark)
     note_export(run, out)

@@ -3,11 +3,12 @@
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from shlex import quote
 
 from pathway_local.cli.terminal import data, notice, print_json, table, talk
 from pathway_local.results.export import record_export
 from pathway_local.results.figure_row import Figured, write_figures
-from pathway_local.results.kept_column import cases_without
+from pathway_local.results.ratings_matrix import kept_column
 from pathway_local.results.views.view import Remarks, View
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
@@ -59,13 +60,18 @@ def note_export(run: Path, out: Path) -> None:
         notice(f"{run} is read-only, so its audit trail does not record this export")
 
 
-def tell_empty(run: RunFile, *columns: str) -> None:
-    """Print how many cases lack one of these columns, which counts as empty there. UsageError if all lack it."""
-    for column in filter(None, dict.fromkeys(columns)):
-        if count := cases_without(run, column):
+def kept_columns(run: RunFile, *asked: str) -> list[str]:
+    """Return the run's spelling of each column; notes say how many cases lack one, which counts as empty there.
+
+    UsageError if all lack it.
+    """
+    known = {name: kept_column(run, name) if name else ("", 0) for name in asked}
+    for column, count in dict.fromkeys(known.values()):
+        if count:
             lacking = "one case has" if count == 1 else f"{count:,} cases have"
-            filled = f"`judge --keep {column}` fills it in where the cases file still has them"
+            filled = f"`judge --keep {quote(column)}` fills it in where the cases file still has them"
             notice(f"{lacking} no {column} in the run, which counts as empty: {filled}")
+    return [known[name][0] for name in asked]
 
 
 def rubrics_with(run: RunFile, rubric: str | None, raters: Sequence[str]) -> list[Rubric]:

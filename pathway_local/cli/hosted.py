@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, App, option
-from pathway_local.cli.options import CasesOption, Force, IdColumn, KeyFile, Map, RubricIfSeveral, RunToBe
+from pathway_local.cli.options import CasesOption, Encoding, Force, IdColumn, KeyFile, Map, RubricIfSeveral, RunToBe
 from pathway_local.cli.private_reading import read_privately
-from pathway_local.cli.terminal import columns_by_input, need_consent, talk
+from pathway_local.cli.terminal import columns_by_input, need_consent, notice, talk
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan
 from pathway_local.ratings.service_schema import Service
@@ -42,6 +42,7 @@ def export(
         str, option("WHICH", "A number of cases to draw at random, or COLUMN=VALUE (default: all cases).", CASES)
     ] = "",
     id_column: IdColumn = None,
+    encoding: Encoding = "",
     mapping: Map = [],  # noqa: B006
     pseudonyms: KeyFile = None,
     yes: Annotated[bool, option("", "Do not ask first.", PRIVACY, "--yes")] = False,
@@ -52,7 +53,7 @@ def export(
     Cases get random ids. The run stores which case each one is, so that `import` can read the results.
     """
     read_privately(cases, run)
-    given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms)
+    given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding)
     with HostedRequests.open(RequestPlan(given, service, model, out, only), force=force) as requests:
         _warn(requests, service)
         if not yes:
@@ -66,6 +67,8 @@ def export(
 def _warn(requests: HostedRequests, service: Service) -> None:
     leaving, plan = requests.leaving, requests.plan
     name = NAMES[service]
+    for note in leaving.notes:
+        notice(note)
     lines = [
         f"{plan.out} will hold the texts of {leaving.cases:,} cases ({leaving.characters:,} characters) in clear:",
         f"  each case's {', '.join(leaving.inputs)}, and the rubric {leaving.rubric}.",

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from pathway_local.cli.command_help import CASES, RATERS, App, option
-from pathway_local.cli.options import IdColumn, KeyFile, RubricIfSeveral, Run
+from pathway_local.cli.options import Encoding, IdColumn, KeyFile, RubricIfSeveral, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import data, notice, table, talk
 from pathway_local.errors import RatingsError
@@ -39,6 +39,7 @@ def import_(
     ] = None,
     rubric: RubricIfSeveral = None,
     id_column: IdColumn = None,
+    encoding: Encoding = "",
     pseudonyms: KeyFile = None,
     score: Annotated[
         list[str], option("COLUMN", "Column of scores, or SCORE=COLUMN; repeat for each score or evaluator.", CASES)
@@ -52,7 +53,7 @@ def import_(
     """
     read_privately(file, run)
     key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
-    wanted = RatingsFile(file, kind, rater, rubric, id_column, score, key)
+    wanted = RatingsFile(file, kind, rater, rubric, id_column, score, key, encoding)
     with RunFile.open(run) as opened:
         try:
             found = import_ratings(opened, wanted, sys.argv)

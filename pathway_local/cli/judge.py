@@ -4,21 +4,24 @@ import shlex
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, REPLY, App, Command, option
+from pathway_local.cli.column_question import ask_columns
+from pathway_local.cli.command_help import CASES, JUDGE, MACHINE, OUTPUT, PRIVACY, REPLY, App, Command, option
 from pathway_local.cli.figures import note_export
-from pathway_local.cli.options import IdColumn, Map, Models
+from pathway_local.cli.options import Encoding, IdColumn, Map, Models
 from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import INTERRUPTED, columns_by_input, notice, print_json, talk
 from pathway_local.engines.engine_list import engine_names
 from pathway_local.engines.engine_log import make_log
-from pathway_local.errors import UsageError
+from pathway_local.engines.replicas import Engines
+from pathway_local.errors import ColumnsError, UsageError
 from pathway_local.judging.job import run_job
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan, default_run
@@ -61,8 +64,9 @@ def _with_budget(arguments: Sequence[str]) -> Iterator[str]:
 )
 def judge(
     ctx: typer.Context,
-    cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .parquet or .xlsx.")],
+    cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .json, .parquet or .xlsx.")],
     id_column: IdColumn = None,
+    encoding: Encoding = "",
     mapping: Map = [],  # noqa: B006
     keep: Annotated[
         list[str], option("COLUMN", "Metadata column to keep in the run, or all; repeat for more.", CASES)
@@ -108,6 +112,12 @@ def judge(
         str,
         option("[TOKENS]", "Let the judge think first, for at most so many tokens.", REPLY, THINK, show_default=False),
     ] = "0",
+    gpus: Annotated[
+        str, option("N", "Judge on this many GPUs, or on all; each engine has its own (default: one engine).", MACHINE)
+    ] = "",
+    engines: Annotated[
+        int, option("N", "Engines side by side on a machine without a GPU.", MACHINE, min=1, max=64)
+    ] = 1,
     run: Annotated[Path | None, option("RUN", "The run file; an existing run is continued.", OUTPUT)] = None,
     out: Annotated[Path | None, option("FILE", "Also write the verdicts to this file (- prints CSV).", OUTPUT)] = None,
     force: Annotated[
@@ -143,6 +153,7 @@ def judge(
         rater=rater,
         registry=models,
         id_column=id_column,
+        encoding=encoding,
         mapping=columns_by_input(mapping),
         keep=None if "all" in keep else keep,
         detail=detail,
@@ -158,6 +169,7 @@ def judge(
         texts=not without_text,
         pseudonyms=pseudonyms,
         engine_log=engine_log,
+        engines=_engines(gpus, engines),
     )
     _check(ctx, plan, out, force=force)
     tell_exposed(cases, plan.run, strict=strict_permissions)
@@ -166,6 +178,13 @@ def judge(
         make_log(engine_log, force=force)
         notice(f"{engine_log} keeps all that the engine prints while it loads; it holds no case text")
     _report(_judged(plan), plan.run, out, force=force, as_json=as_json)
+
+
+def _engines(gpus: str, number: int) -> Engines:
+    """Return the engines that the options ask for. Raises UsageError."""
+    if gpus not in ("", "all") and not (gpus.isdecimal() and 0 < int(gpus) < 1000):
+        raise UsageError(f"--gpus is {gpus[:20]!r}, not a number of GPUs or all", "Leave it out for one engine.")
+    return Engines(gpus, number)
 
 
 def _check(ctx: typer.Context, plan: Plan, out: Path | None, *, force: bool) -> None:
@@ -178,6 +197,15 @@ def _check(ctx: typer.Context, plan: Plan, out: Path | None, *, force: bool) -> 
 
 
 def _judged(plan: Plan) -> list[Tally]:
+    """Run the job, after asking at a terminal for columns that no name tells. Raises PathwayError."""
+    try:
+        return _run(plan)
+    except ColumnsError as error:
+        chosen = ask_columns(plan.cases, plan.encoding, error)
+    return _run(replace(plan, mapping={**plan.mapping, **chosen}))
+
+
+def _run(plan: Plan) -> list[Tally]:
     """Run the job and show its progress; exit if a signal stopped it. Raises PathwayError."""
     progress, tallies = JobProgress(), list[Tally]()
     with listening(progress):

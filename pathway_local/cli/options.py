@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, RATERS, option
+from pathway_local.results.views.view import MIN_GROUP
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]
 RunToBe = Annotated[Path, typer.Argument(metavar="RUN", help="The run file; with --rubric it may be a new one.")]
 CasesOption = Annotated[Path, option("FILE", "The cases file.", CASES)]
+Encoding = Annotated[str, option("NAME", "Encoding of a text file, such as cp1252; default: found.", CASES)]
 IdColumn = Annotated[str | None, option("COLUMN", "Column with the cases' ids.", CASES, "--id")]
 Map = Annotated[
     list[str],
@@ -20,7 +22,10 @@ Models = Annotated[Path | None, option("FILE", "Your own models.yaml; it overrid
 RubricOfRun = Annotated[str | None, option("RUBRIC", "Only this rubric; default: all.", RATERS)]
 RubricIfSeveral = Annotated[str | None, option("RUBRIC", "The rubric; needed if the run has several.", RATERS)]
 Cluster = Annotated[str, option("COLUMN", "Column that groups related cases, e.g. student or conversation.", CASES)]
-MinGroup = Annotated[int, option("N", "With --by: leave out groups of fewer cases.", CASES, min=1)]
+MinGroup = Annotated[
+    int | None,
+    option("N", f"With --by: leave out groups of fewer cases (default: mark those under {MIN_GROUP}).", CASES, min=1),
+]
 Figures = Annotated[Path | None, option("FILE", "Write every figure to this .csv, .xlsx or .jsonl file.", OUTPUT)]
 Force = Annotated[bool, option("", "Replace the output file if it exists.", OUTPUT, "--force")]
 AsJson = Annotated[bool, option("", "Print JSON instead of tables.", OUTPUT, "--json")]

@@ -9,6 +9,7 @@ from types import FrameType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from pathway_local.cli.terminal import notice, talk
+from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import Tally
 from pathway_local.system.private_process import STOPPING, heeded_of
 from pathway_local.system.visible import visible
@@ -17,7 +18,7 @@ PLAIN_SECONDS = 10.0
 """Seconds between two lines of progress without a terminal."""
 
 
-class JobProgress:
+class JobProgress(Watcher):
     """Shows a job's progress: a bar on a terminal, elsewhere a plain line now and then."""
 
     def __init__(self) -> None:

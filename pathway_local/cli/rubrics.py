@@ -81,6 +81,9 @@ def adopt(
     adoption = adopt_prompt(prompt, str(file), layout=layout, ask=_ask if asks else None)
     rows = [[found.what, found.value, str(found.line or ""), found.doubt] for found in adoption.findings]
     data.print(table(f"Found in {file}", ["what", "found", "line", "not certain"], rows, left=4))
+    if adoption.reconciliation:
+        heads = ["the prompt demands", "line", "the format writes", "difference"]
+        data.print(table("Demanded and written", heads, [list(row) for row in adoption.reconciliation], left=4))
     if out is None:
         notice("nothing was written: give -o NEW.prompty")
         return
@@ -111,7 +114,8 @@ def check(
     """Check a rubric: its inputs, output format, lengths, an example reply, and how much its prompts share."""
     rubric = load_rubric(name, references=references)
     if grammar:
-        data.print(visible(rubric.format.reply(example_inputs(rubric)).grammar(), lines=True), soft_wrap=True, end="")
+        written = rubric.format.reply(example_inputs(rubric)).form.grammar()
+        data.print(visible(written, lines=True), soft_wrap=True, end="")
         return
     if schema:
         print_json(rubric.format.schema())
@@ -121,6 +125,7 @@ def check(
         notice(said)
     _show_inputs(rubric)
     _show_lengths(found, judge)
+    _show_reconciliation(rubric)
     print_text("Example", found.example)
 
 
@@ -143,6 +148,16 @@ def _ask(question: str, proposed: str) -> str:
 def _show_inputs(rubric: Rubric) -> None:
     inputs = [[i.name, "judged" if i.empty == "judge" else "fails", i.description] for i in rubric.inputs.values()]
     data.print(table("Inputs", ["input", "when empty", "what it is"], inputs, left=3))
+
+
+def _show_reconciliation(rubric: Rubric) -> None:
+    said = {"met": "", "settled": "settled: the rubric does without it", "open": "the format does not write it"}
+    rows = [[row.demand, str(row.line), said[row.state]] for row in rubric.reconciliation]
+    if rows:
+        data.print(table("Demanded and written", ["the prompt demands", "line", "difference"], rows, left=3))
+    for row in rubric.reconciliation:
+        if row.state == "open":
+            notice(f"line {row.line} demands {row.demand!r}, which the format does not write: judge refuses the rubric")
 
 
 def _show_lengths(found: Inspection, judge: str) -> None:

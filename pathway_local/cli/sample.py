@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, App, option
-from pathway_local.cli.options import CasesOption, Force, IdColumn, KeyFile, Map, RubricIfSeveral, RunToBe
+from pathway_local.cli.options import CasesOption, Encoding, Force, IdColumn, KeyFile, Map, RubricIfSeveral, RunToBe
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import columns_by_input, notice, talk
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.sampling import SamplePlan
 from pathway_local.ratings.sampling import sample as draw_sample
+
+GROUP = "committee"
+"""The name of the evaluators together, as the documentation has it."""
 
 app = App()
 
@@ -34,6 +37,7 @@ def sample(
     ] = [],  # noqa: B006
     rubric: RubricIfSeveral = None,
     id_column: IdColumn = None,
+    encoding: Encoding = "",
     mapping: Map = [],  # noqa: B006
     pseudonyms: KeyFile = None,
     force: Force = False,
@@ -43,8 +47,10 @@ def sample(
     The run stores each case's chance of being drawn, so that the labels can represent all cases.
     """
     read_privately(cases, run)
-    given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms)
+    given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding)
     found = draw_sample(SamplePlan(given, n, seed, out, strata, rater), sys.argv, force=force)
+    for note in found.notes:
+        notice(note)
     if found.left_out:
         notice(f"{found.left_out} rows can't be judged, so they were not drawn")
     if found.before:
@@ -57,6 +63,10 @@ def sample(
     talk.say(f"written: {out}, {found.in_sheet} of {found.cases} cases drawn at random{within}")
     if len(rater) > 1:
         talk.say("Give each evaluator a separate copy: ratings are independent only if nobody sees another's scores.")
-    talk.print(
-        f"To import the filled sheet: {shlex.join(['pathway-local', 'import', str(run), str(out)])} --kind human"
-    )
+        talk.say("To import the copies when they come back, each under the name that it has here:")
+    else:
+        talk.say("To import the filled sheet" + ("" if rater else ", for each person who filled in a copy") + ":")
+    for name in rater or ("",):
+        sheet = out.with_stem(f"{out.stem}-{name}") if len(rater) > 1 else out
+        who = ("--rater", GROUP) if len(rater) > 1 else () if rater else ("--rater", "NAME")
+        talk.say(shlex.join(["pathway-local", "import", str(run), str(sheet), "--kind", "human", *who]), indent=2)

@@ -3,9 +3,9 @@
 from typing import Annotated
 
 from pathway_local.cli.command_help import App, option
-from pathway_local.cli.figures import draw, tell_empty
+from pathway_local.cli.figures import draw, kept_columns
 from pathway_local.cli.options import AsJson, MinGroup, Run
-from pathway_local.cli.terminal import MIN_GROUP, notice, print_json, talk
+from pathway_local.cli.terminal import notice, print_json, talk
 from pathway_local.results.summary import Summary, summarize
 from pathway_local.results.views.summary import group_remarks, summary_view
 from pathway_local.results.views.view import hidden_groups
@@ -18,14 +18,14 @@ app = App()
 def summary(
     run: Run,
     by: Annotated[str, option("COLUMN", "One row for each value of this column of the run.")] = "",
-    min_group: MinGroup = MIN_GROUP,
+    min_group: MinGroup = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the scores, confidence and failures of a run."""
     with RunFile.read(run) as read:
-        tell_empty(read, by)
-        found = summarize(read, by, min_group)
-    if found.hidden:
+        (by,) = kept_columns(read, by)
+        found = summarize(read, by, min_group or 1)
+    if found.hidden and min_group:
         notice(hidden_groups(found.hidden, by, min_group))
     if as_json:
         said = [group_remarks(group, found).as_json() for group in found.groups]
@@ -41,3 +41,5 @@ def show(found: Summary) -> None:
         draw(summary_view(found))
     elif not found.hidden:
         talk.say("the run holds no outcomes yet")
+    else:
+        talk.say(f"no table: every group of {found.by} is left out")

@@ -39,9 +39,6 @@ _COMMAND = re.compile(
     rf"`[^`\n]*`|{_MAP}(?: {_MAP})*|(?:^|(?<=[:→] ))(?:pathway-local|chmod|jq|nvidia-modprobe|rm|unset) .*$"
 )
 
-MIN_GROUP = 10
-"""Tables leave out groups of fewer cases: the figures of a few may reveal what one of them got."""
-
 
 class _Stderr(TextIOBase):
     """Writes to stderr while someone reads it: a job must not end because its terminal or pipe is gone."""

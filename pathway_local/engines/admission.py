@@ -1,4 +1,4 @@
-"""Which waiting passes start running: about as many as the prefix cache has room for until they end."""
+"""Decides which waiting passes start: about as many as the prefix cache has room for until they end."""
 
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class Admission:
 
     @property
     def waiting(self) -> int:
-        """How many passes wait."""
+        """Return the number of waiting passes."""
         return len(self._waiting)
 
     def add(self, item: Pass) -> None:

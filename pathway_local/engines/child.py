@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import Protocol
 
 from pathway_local.engines.wire import (
+    TO_ENGINE,
     Alive,
     Close,
     Died,
@@ -94,7 +95,7 @@ class Channel:
             self.send(Alive())
 
     def _listen(self) -> None:
-        frames = Frames.to_engine()
+        frames = Frames(TO_ENGINE)
         while piece := os.read(self._requests, 1 << 20):
             for message in frames.feed(piece):
                 self._arrived.put(message)

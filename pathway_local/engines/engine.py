@@ -1,11 +1,14 @@
 """The base class of all engines: describes an engine without importing its libraries."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
 
 from pydantic import JsonValue
 
+from pathway_local.engines.remedies import Remedies
 from pathway_local.errors import EngineMissing
 from pathway_local.judges.engine_settings import GPU_HINT
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -24,13 +27,29 @@ CPU_HANG_LIMIT = 1800.0
 """The same on the processor: one step may read prompts of 32,768 tokens, which takes a large judge minutes."""
 
 
+@dataclass(frozen=True, slots=True)
+class LoadPlan:
+    """How an engine loads a judge on this machine.
+
+    `context`: tokens for prompt and reply. `settings`: those that the judge's entry leaves open and that never change
+    what a judge says; `notes` tell the user about them. `gpus` has an entry for each engine to load: the GPUs that it
+    may see, as CUDA_VISIBLE_DEVICES names them, empty for all.
+    """
+
+    context: int
+    settings: Mapping[str, JsonValue] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    gpus: tuple[str, ...] = ("",)
+
+
 class EngineKind:
     """One engine; each has a subclass that overrides the methods in which it differs, and one object of it.
 
-    `loader` names, as "module:function", what the engine's own process calls with the configuration and a function
-    that sends a sign of life; it returns a `child.Stepper`. `libraries` are modules without which the engine cannot
-    start, its own first; `install_hint` says how to get them. `packages` are the distributions whose versions a run's
-    manifest records; the engine itself is any one of its `builds`, and versions that we tested begin as in `tested`.
+    `loader` names, as "module:name", the class or function that the engine's own process calls with the configuration
+    and a function that sends a sign of life; it returns a `child.Stepper`. `libraries` are modules without which the
+    engine cannot start, its own first; `install_hint` says how to get them. `packages` are the distributions whose
+    versions a run's manifest records; the engine itself is any one of its `builds`, and versions that we tested begin
+    as in `tested`. `remedies` know the words with which the engine fails to load.
     """
 
     name: ClassVar[str]
@@ -40,6 +59,7 @@ class EngineKind:
     builds: ClassVar[tuple[str, ...]] = ()
     tested: ClassVar[tuple[str, ...]] = ()
     install_hint: ClassVar[str] = ""
+    remedies: ClassVar[Remedies] = {}
 
     def is_installed(self) -> bool:
         """Whether `--engine auto` may choose this engine."""
@@ -54,9 +74,14 @@ class EngineKind:
         said = f"--deterministic: the engine {self.name} has no arithmetic that is the same in any batch"
         raise EngineMissing(said, GPU_HINT)
 
-    def context(self, judge: JudgeSpec, machine: Machine, options: dict[str, JsonValue], dtype: str) -> int:
-        """Return tokens for prompt and reply on this machine. Raises EngineMissing, OutOfMemory."""
-        return check_fits_here(judge, machine, options, dtype).context
+    def load_plan(
+        self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
+    ) -> LoadPlan:
+        """Return how to load the judge for a job of about `steps` decoding steps (None: unknown, many).
+
+        Raises EngineMissing, OutOfMemory.
+        """
+        return LoadPlan(check_fits_here(judge, machine, options, dtype).context)
 
     def check_weights(self, config: EngineConfig) -> None:
         """Raise WeightsMissing if the folder is incomplete, before any process is started."""

@@ -3,10 +3,10 @@
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from pathway_local.engines.engine import EngineKind
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.failures import look_there, start_error
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
@@ -14,6 +14,7 @@ from pathway_local.engines.wire import Died, Failed, FromEngine, Ready, Results
 from pathway_local.errors import EngineDied, EngineError, EngineUnexplained, Stopped
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult, enqueue
 from pathway_local.sealing.levels import UNFILTERED, Attempt, Wanted
+from pathway_local.system.private_process import SMALLEST_JUDGE, check_address_space
 
 START_LIMIT = 1800.0
 """Seconds that loading may take: the engine reads many gigabytes of weights and compiles kernels for a GPU."""
@@ -25,29 +26,13 @@ it. Without this limit a broken engine would be restarted twice for each of a mi
 _LEAVE_OUT = "Verdicts so far are stored, those cases as failures: leave them out if this happens again."
 
 
-def start(
-    engine: str,
-    config: EngineConfig,
-    *,
-    seal: Wanted = "auto",
-    hang_limit: float | None = None,
-    notify: Callable[[str], None] = lambda notice: None,
-    stopped: Callable[[], bool] = lambda: False,
-    log: Path | None = None,
-) -> "Host":
-    """Load an engine in a process of its own and return once it is ready. Raises EngineError by cause, Stopped.
-
-    `hang_limit` is in seconds; the default is the engine's own. `notify` gets a line without case text when the engine
-    has died and is restarted. While we wait for the engine, here or for results, we call `stopped` about once a second
-    and raise Stopped if it returns True. `log` receives everything that the engine prints while it loads.
-    """
-    kind = engine_kind(engine)
-    kind.check_weights(config)
-    return Host(kind, config, seal=seal, hang_limit=hang_limit, notify=notify, stopped=stopped, log=log)
-
-
 class Host:
     """An Engine that runs in a child process and outlives the child's death.
+
+    Making one loads the engine. Raises EngineError by cause, Stopped. `hang_limit` is in seconds; the default is the
+    engine's own. `notify` gets a line without case text when the engine has died and is restarted. While we wait for
+    the engine, we call `stopped` about once a second and raise Stopped if it returns True. `log` receives everything
+    that the engine prints while it loads.
 
     If the child dies or hangs, it is restarted and gets back the passes in flight. The child can't say which pass
     killed it, so each death is a strike for every pass in flight then. Passes with two strikes run alone. A pass that
@@ -61,16 +46,18 @@ class Host:
 
     def __init__(
         self,
-        kind: EngineKind,
+        engine: str,
         config: EngineConfig,
         *,
-        seal: Wanted,
-        hang_limit: float | None,
-        notify: Callable[[str], None],
-        stopped: Callable[[], bool],
-        log: Path | None,
+        seal: Wanted = "auto",
+        hang_limit: float | None = None,
+        notify: Callable[[str], None] = lambda notice: None,
+        stopped: Callable[[], bool] = lambda: False,
+        log: Path | None = None,
     ) -> None:
-        self._kind, self._config, self._log = kind, config, log
+        self._kind, self._config, self._log = engine_kind(engine), config, log
+        self._kind.check_weights(config)
+        check_address_space(SMALLEST_JUDGE)
         self._seal: Attempt = seal
         self.notify, self.stopped = notify, stopped
         self._waiting: deque[Pass] = deque()
@@ -81,6 +68,8 @@ class Host:
         self._culprits = 0
         self._memory_ran_out = False
         self._cause = ""
+        self._heard = 0.0
+        """When the process last said something, or got its first pass; by `time.monotonic`."""
         self.facts: EngineFacts
         self._process: EngineProcess | None = None
         try:
@@ -88,11 +77,11 @@ class Host:
         except EngineUnexplained as error:
             # Only before the first pass: an engine that has run under a filter must not hold cases without one.
             self._start_unfiltered(error)
-        self.hang_limit = hang_limit or kind.hang_limit(self.facts.device)
+        self.hang_limit = hang_limit or self._kind.hang_limit(self.facts.device)
 
     @property
     def pid(self) -> int | None:
-        """The child's process id; None between a death and the next start."""
+        """Return the child's process id; None between a death and the next start."""
         return self._process.pid if self._process else None
 
     def submit(self, item: Pass) -> None:
@@ -100,28 +89,33 @@ class Host:
         enqueue(self._waiting, item)
         self._send_waiting()
 
-    def results(self) -> list[PassResult]:
+    def results(self, patience: float | None = None) -> list[PassResult]:
         """Wait for at least one result and return what arrived; empty only if nothing is in flight.
 
-        Raises EngineError if we give the engine up, Stopped if `stopped` says so.
+        With `patience`, also return after this many seconds; call it again soon then, since a silence between two such
+        calls counts as the engine's. Raises EngineError if we give the engine up, Stopped if `stopped` says so.
         """
-        heard = time.monotonic()
+        began = time.monotonic()
+        if patience is None:
+            self._heard = began
         while not self._done and (self._held or self._waiting):
             self._send_waiting()
             process = self._running()
             self._check_stopped()
+            silence_left = max(0.0, self._heard + self.hang_limit - time.monotonic())
             try:
-                messages = process.receive(min(LOOK, max(0.0, heard + self.hang_limit - time.monotonic())))
+                messages = process.receive(min(patience or LOOK, silence_left))
             except Gone:
                 self._check_stopped()
                 self._handle_exit(process, "")
             else:
                 self._read(messages)
-                if not messages and time.monotonic() - heard < self.hang_limit:
-                    continue
-                if not messages:
+                if messages:
+                    self._heard = time.monotonic()
+                elif time.monotonic() - self._heard >= self.hang_limit:
                     self._handle_exit(process, f"gave no sign of life for {self.hang_limit:.0f} s")
-            heard = time.monotonic()
+            if patience is not None and time.monotonic() - began >= patience:
+                break
         done, self._done = self._done, []
         return done
 
@@ -140,6 +134,8 @@ class Host:
             if self._process and not self._held and self._process.has_ended():
                 self._handle_exit(self._process, "")
             process = self._running()
+            if not self._held:
+                self._heard = time.monotonic()
             item = self._waiting.popleft()
             self._held[item.id] = item
             process.send(process.passes.message(item))
@@ -171,10 +167,15 @@ class Host:
         assert self._process
         return self._process
 
-    def _start(self) -> None:
+    def _start(self, *, again: bool = True) -> None:
+        """Start the child. If a signal ends it while it loads, restart it once: what sent the signal may be over."""
         self._process = process = EngineProcess(self._kind, self._config, self._seal, self._log)
         try:
-            self.facts = self._ready(process)
+            loaded = self._ready(process)
+            if isinstance(loaded, EngineFacts):
+                self.facts = loaded
+                return
+            ended = process.kill()
         except BaseException:
             self._process = None
             process.kill()
@@ -182,6 +183,11 @@ class Host:
         finally:
             if said := process.output.log_ended:
                 self.notify(f"{self._log} is incomplete: {said}")
+        self._process = None
+        if not (again and process.ended_by):
+            raise start_error(self._kind, loaded, process.output.text, ended, self._log)
+        self.notify(f"the engine was {ended} while it loaded: restarting it")
+        self._start(again=False)
 
     def _start_unfiltered(self, error: EngineUnexplained) -> None:
         """Restart without the filter on system calls, which may be what stopped the engine, unless it is required.
@@ -192,16 +198,16 @@ class Host:
             raise error
         self._seal = UNFILTERED
         try:
-            self._start()
+            self._start(again=False)
         except EngineError:
             raise error from None
         self.facts = replace(self.facts, seal_limit=f"the engine does not start under a filter ({error})")
 
-    def _ready(self, process: EngineProcess) -> EngineFacts:
-        """Wait until the child has loaded the engine; return what it loaded."""
+    def _ready(self, process: EngineProcess) -> EngineFacts | Failed:
+        """Wait until the child has loaded the engine; return what it loaded, or what it said before it ended."""
         until = time.monotonic() + START_LIMIT
         said = Failed()
-        try:
+        with suppress(Gone):
             while (left := until - time.monotonic()) > 0:
                 self._check_stopped()
                 for message in process.receive(min(LOOK, left)):
@@ -210,10 +216,8 @@ class Host:
                         process.note_shared_memory()
                         return message.facts
                     said = message if isinstance(message, Failed) else said
-        except Gone:
-            ended = process.kill()
-            raise start_error(self._kind, said, process.output.text, ended, self._log) from None
-        raise EngineDied(f"the judge was not loaded within {START_LIMIT / 60:.0f} minutes", look_there(self._log))
+            raise EngineDied(f"the judge was not loaded within {START_LIMIT / 60:.0f} minutes", look_there(self._log))
+        return said
 
     def _handle_exit(self, process: EngineProcess, how: str) -> None:
         """Clean up after a death, put the passes in flight back in front of the queue, and count strikes."""

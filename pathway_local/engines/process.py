@@ -1,4 +1,4 @@
-"""The parent's side of an engine's process: starting it, talking to it without ever waiting for it, ending it."""
+"""The parent's side of an engine's process: starts it, talks to it without ever blocking, and ends it."""
 
 import os
 import select
@@ -15,7 +15,7 @@ from typing import IO, BinaryIO
 
 from pathway_local.engines.engine import EngineKind
 from pathway_local.engines.engine_log import open_log
-from pathway_local.engines.wire import Close, Frames, FromEngine, Load, PassWriter, ToEngine, frame
+from pathway_local.engines.wire import FROM_ENGINE, Close, Frames, FromEngine, Load, PassWriter, ToEngine, frame
 from pathway_local.errors import EngineDied, EngineError
 from pathway_local.passes import EngineConfig
 from pathway_local.sealing.environment import TEMPORARY
@@ -23,6 +23,7 @@ from pathway_local.sealing.gatekeeper import Gatekeeper
 from pathway_local.sealing.launch import start_process
 from pathway_local.sealing.levels import Attempt
 from pathway_local.system.process_group import remove, shared_memory
+from pathway_local.system.shipped import python_path
 
 LOOK = 1.0
 """Seconds between two checks that the process is alive. Its pipe does not tell: a worker may keep it open."""
@@ -62,28 +63,28 @@ class EngineProcess:
         try:
             load = frame(Load(kind.loader, config, log is not None))
         except (OverflowError, TypeError, ValueError):
-            hint = "Name the folder in letters that UTF-8 can write, or correct `engine` in the judge's entry."
+            hint = "Rename the folder so that its name is valid UTF-8, or correct `engine` in the judge's entry."
             raise EngineError("the judge's folder or a setting of its engine can't be passed on", hint) from None
         opened = open_log(log) if log else None
         self._several = kind.has_workers(config)
         self._shared: set[Path] = set()
         self._temporary = _temporary_folder()
         try:
-            self._process = self._started(seal)
+            self._process = self._started(seal, config.gpus)
         except OSError as error:
             remove(self._temporary, ())
             if opened:
                 opened.close()
-            said = f"no process can be started for the engine: {error.strerror}"
+            said = f"can't start a process for the engine: {error.strerror}"
             raise EngineError(said, "End other programs, or raise this user's limits (ulimit -u, ulimit -n).") from None
         os.set_blocking(self._out, False)
         self._unsent = bytearray(load)
-        self._frames = Frames.from_engine()
+        self._frames = Frames(FROM_ENGINE)
         self.passes = PassWriter()
         assert self._process.stdout is not None
         self.output = Output(self._process.stdout, opened)
 
-    def _started(self, seal: Attempt) -> "subprocess.Popen[bytes]":
+    def _started(self, seal: Attempt, gpus: str) -> "subprocess.Popen[bytes]":
         with ExitStack() as ours, ExitStack() as theirs:
             requests, self._out = os.pipe()
             theirs.callback(os.close, requests)
@@ -98,22 +99,23 @@ class EngineProcess:
             # -P: without it a file in the current folder could shadow a library.
             command = [sys.executable, "-P", "-m", "pathway_local.engines.child", seal]
             numbers = [*map(str, inherited), "-1"][:3]
-            process = start_process([*command, *numbers], inherited, os.environ | self._environment())
+            process = start_process([*command, *numbers], inherited, os.environ | self._environment(gpus))
             ours.pop_all()
         return process
 
-    def _environment(self) -> dict[str, str]:
-        """Variables that tell the process where our package is, and its own folder for temporary files and sockets.
+    def _environment(self, gpus: str) -> dict[str, str]:
+        """Return variables that tell the process its GPUs, where our package is, and where its temporary files go.
 
         Output is unbuffered: else lines printed while it loads would arrive after we stop keeping them, or never.
         """
-        paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
         names = dict.fromkeys(("TMPDIR", "VLLM_RPC_BASE_PATH", TEMPORARY), self._temporary)
-        return {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1", **names}
+        if gpus:
+            names["CUDA_VISIBLE_DEVICES"] = gpus
+        return {"PYTHONPATH": python_path(), "PYTHONUNBUFFERED": "1", **names}
 
     @property
     def pid(self) -> int:
-        """The process's id, which is also its process group's."""
+        """Return the process's id, which is also its process group's."""
         return self._process.pid
 
     def send(self, message: ToEngine) -> None:
@@ -163,15 +165,21 @@ class EngineProcess:
             try:
                 self._process.wait(KILL_LIMIT)
             except subprocess.TimeoutExpired:
-                said = f"the engine's process {self.pid} was killed and does not end: a driver or a disk holds it"
+                said = f"the engine's process {self.pid} was killed but does not end: a driver or a disk holds it"
                 raise EngineDied(said, "Restart the machine. What was judged is stored.") from None
             finally:
                 remove(self._temporary, self._shared)
                 os.close(self._in)
                 os.close(self._out)
                 self.output.finish()
-        code = self._process.returncode
-        return f"killed by signal {-code}" if code < 0 else f"exit status {code}"
+        return f"killed by {self.ended_by}" if self.ended_by else f"exit status {self._process.returncode}"
+
+    @property
+    def ended_by(self) -> str:
+        """Return the name of the signal that ended the process; empty if it ended by itself, or has not ended."""
+        number = -(self._process.returncode or 0)
+        names = {int(each): each.name for each in signal.Signals}
+        return names.get(number, f"signal {number}") if number > 0 else ""
 
     def note_shared_memory(self) -> None:
         """Remember the files of shared memory that the process holds, to remove them once it is dead."""
@@ -205,13 +213,13 @@ def _temporary_folder() -> str:
         usual = tempfile.gettempdir()
         return tempfile.mkdtemp(prefix="pathway-", dir=usual if len(usual) <= LONGEST_FOLDER else "/tmp")
     except OSError as error:
-        said = f"no folder for the engine's temporary files can be made: {error.strerror}"
+        said = f"can't make a folder for the engine's temporary files: {error.strerror}"
         hint = f"Free some space in /tmp, or name another folder in TMPDIR, in {LONGEST_FOLDER} characters at most."
         raise EngineError(said, hint) from None
 
 
 class Output:
-    """What the process prints. Until it is ready we keep the last lines, to find out why it did not start.
+    """Reads everything that the process prints. Until it is ready we keep the last lines, in case it does not start.
 
     `log` receives everything until then. After `forget` we keep no text, since it may quote a case: only whether memory
     ran out.
@@ -232,7 +240,7 @@ class Output:
 
     @property
     def text(self) -> str:
-        """The last lines."""
+        """Return the last lines."""
         with self._reading:
             return "\n".join([*self._lines, _line(self._rest)]) if self._keep else ""
 

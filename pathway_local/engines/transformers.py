@@ -25,7 +25,7 @@ class Transformers(EngineKind):
     """Transformers as the rest of the program sees it."""
 
     name = "transformers"
-    loader = "pathway_local.engines.transformers:load"
+    loader = "pathway_local.engines.transformers:TransformersEngine"
     libraries = ("transformers", "torch")
     builds = ("torch",)  # transformers itself is always here: all judges need its tokenizers
     packages = ("outlines", "llguidance", "transformers", "torch")
@@ -33,11 +33,6 @@ class Transformers(EngineKind):
 
 
 TRANSFORMERS = Transformers()
-
-
-def load(config: EngineConfig, beat: Callable[[], None]) -> "TransformersEngine":
-    """Return the engine, loaded."""
-    return TransformersEngine(config, beat)
 
 
 class TransformersEngine:

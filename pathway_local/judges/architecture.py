@@ -85,6 +85,7 @@ def architecture(config: Config) -> Architecture | None:
     kv_heads = whole(text, "num_key_value_heads", "num_kv_heads") or heads
     if not kinds or not head_size or not kv_heads:
         return None
+    # The last layers of such a model (Gemma 3n) read the keys and values of earlier layers and keep none themselves.
     if (shared := whole(text, "num_kv_shared_layers")) and shared < len(kinds):
         kinds = kinds[:-shared]
     slides = sum(kind in _SLIDING for kind in kinds)
@@ -114,6 +115,7 @@ def _full(text: Config, layers: int, kv_heads: int, head_size: int) -> Attention
 
 
 def _layer_kinds(text: Config) -> list[str]:
+    # The first two are lists of names; the third is a text with one letter a layer, such as "M-M*".
     for key in ("layer_types", "layers_block_type", "hybrid_override_pattern"):
         kinds = text.get(key)
         if isinstance(kinds, Sequence) and kinds and all(isinstance(kind, str) for kind in kinds):
@@ -125,6 +127,7 @@ def _layer_kinds(text: Config) -> list[str]:
         return ["linear_attention" if (at + 1) % every else "full_attention" for at in range(layers)]
     if every := whole(text, "sliding_window_pattern", "_sliding_window_pattern"):
         return ["sliding_attention" if (at + 1) % every else "full_attention" for at in range(layers)]
+    # Some configs (Qwen 2) name a window that they switch off, or one as long as the context: neither saves memory.
     window = whole(text, "sliding_window")
     slides = window and text.get("use_sliding_window") is not False and window < (context(text) or window + 1)
     return ["sliding_attention" if slides else "full_attention"] * layers

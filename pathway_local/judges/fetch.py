@@ -6,10 +6,11 @@ the weights lists what was fetched, so that a copy on another machine can be che
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import (
@@ -27,27 +28,15 @@ from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.weights import PACKAGE, check_folder, is_hub_id, models_home, weights_hash
 from pathway_local.system.machine import GB, free_disk
 
-LEFT = ("*/*", "consolidated*.safetensors")
+NOT_TAKEN = ("*/*", "consolidated*.safetensors")
 """Never fetched: files in subfolders, and second copies of the weights in another layout."""
 
-_GOES_ON = ": complete files are kept"
+_KEPT = ": complete files are kept"
 _STAGE = "Or fetch it on another machine and copy the folder: see docs/judges.md."
 
-
-class Download(Protocol):
-    """The part of `huggingface_hub.snapshot_download` that we use."""
-
-    def __call__(
-        self,
-        repo_id: str,
-        *,
-        revision: str | None,
-        local_dir: Path,
-        allow_patterns: list[str],
-        ignore_patterns: list[str],
-        dry_run: bool,
-    ) -> Any:
-        """With `dry_run`, return commit_hash, filename, file_size and will_download of each file."""
+Download = Callable[..., Any]
+"""The hub client's `snapshot_download`. With `dry_run` it returns commit_hash, filename, file_size and will_download of
+each file."""
 
 
 def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path, Fetched]:
@@ -61,7 +50,7 @@ def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path
     commit = _take(spec, folder, download)
     check_folder(folder, spec.name)
     record = Fetched(spec.source, commit, weights_hash(folder), file_hashes(folder))
-    if spec.sha256 and record.sha256 != spec.sha256:
+    if spec.sha256 and spec.sha256 not in (record.sha256, weights_hash(folder, earlier=True)):
         said = f"judge {spec.name!r}: the fetched files have the hash {record.sha256}, the registry has {spec.sha256}"
         raise EngineError(said, f"Delete {folder} and fetch again; if it is wrong again, do not use them.")
     write_record(folder, record)
@@ -85,13 +74,14 @@ def registry_line(spec: JudgeSpec, record: Fetched) -> str:
 
 def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
     """Download what is missing and return the commit. The first call only lists the files."""
+    take = partial(download, spec.source, local_dir=folder, allow_patterns=list(TAKEN), ignore_patterns=list(NOT_TAKEN))
     try:
         with _no_bars():
-            planned = _call(download, spec, spec.revision, folder, dry_run=True)
+            planned = take(revision=spec.revision, dry_run=True)
         commit = _commit(spec, planned)
         _check_room(spec, planned, folder)
         folder.mkdir(parents=True, exist_ok=True)
-        _call(download, spec, commit, folder, dry_run=False)
+        take(revision=commit, dry_run=False)
     except PathwayError:
         raise
     except Exception as error:  # noqa: BLE001  the client's libraries raise many kinds of errors; `explained` knows them
@@ -99,19 +89,8 @@ def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
     lacking = [file.filename for file in planned if not _whole(folder / file.filename, file.file_size)]
     if lacking:
         said = f"judge {spec.name!r}: {len(lacking)} of {len(planned)} files are incomplete, first {lacking[0]}"
-        raise WeightsMissing(said, f"Run `pathway-local judges fetch {spec.name}` again{_GOES_ON}.")
+        raise WeightsMissing(said, f"Run `pathway-local judges fetch {spec.name}` again{_KEPT}.")
     return commit
-
-
-def _call(download: Download, spec: JudgeSpec, revision: str | None, folder: Path, *, dry_run: bool) -> Any:
-    return download(
-        spec.source,
-        revision=revision,
-        local_dir=folder,
-        allow_patterns=list(TAKEN),
-        ignore_patterns=list(LEFT),
-        dry_run=dry_run,
-    )
 
 
 @contextmanager
@@ -152,9 +131,13 @@ def explained(spec: JudgeSpec, folder: Path, error: BaseException) -> WeightsMis
     chain = list(_chain(error))
     name = f"judge {spec.name!r}"
     again = f"`pathway-local judges fetch {spec.name}` again"
+    account = (
+        "check that HF_TOKEN belongs to that account" if "HF_TOKEN" in os.environ else "log in with `hf auth login`"
+    )
     for each in chain:
         if isinstance(each, GatedRepoError):
-            return WeightsMissing(f"{name}: {spec.source} is gated, and this account has no access", _gate(again))
+            said = f"{name}: {spec.source} is gated, and this account has no access"
+            return WeightsMissing(said, f"Accept its terms on its hub page, {account}, and run {again}.")
         if isinstance(each, RevisionNotFoundError):
             said = f"{name}: {spec.source} has no revision {spec.revision}"
             return WeightsMissing(said, "Correct the entry's revision, or leave it out.")
@@ -165,21 +148,15 @@ def explained(spec: JudgeSpec, folder: Path, error: BaseException) -> WeightsMis
             said = f"{name}: the environment forbids the network (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set)"
             return WeightsMissing(said, f"Unset it for this one command. {_STAGE}")
         if isinstance(each, OSError) and each.errno in (errno.ENOSPC, errno.EDQUOT):
-            return WeightsMissing(f"{name}: the disk of {folder} is full", f"Free some, and run {again}{_GOES_ON}.")
+            return WeightsMissing(f"{name}: the disk of {folder} is full", f"Free some, and run {again}{_KEPT}.")
         if isinstance(each, PermissionError):
             return WeightsMissing(f"{name}: {folder} can't be written", "Check its permissions, or XDG_DATA_HOME.")
     for each in chain:
         if isinstance(each, HfHubHTTPError) and each.response is not None:
             said = f"{name}: the hub answered with status {each.response.status_code}"
-            return WeightsMissing(said, f"Wait a while, then run {again}{_GOES_ON}.")
+            return WeightsMissing(said, f"Wait a while, then run {again}{_KEPT}.")
     said = f"{name}: the model hub can't be reached ({type(chain[-1]).__name__})"
-    return WeightsMissing(said, f"Check the network and its proxy, then run {again}{_GOES_ON}. {_STAGE}")
-
-
-def _gate(again: str) -> str:
-    token = "HF_TOKEN" if "HF_TOKEN" in os.environ else "`hf auth login`"
-    logged = f"check that {token} belongs to that account" if "HF_TOKEN" in os.environ else f"log in with {token}"
-    return f"Accept its terms on its hub page, {logged}, and run {again}."
+    return WeightsMissing(said, f"Check the network and its proxy, then run {again}{_KEPT}. {_STAGE}")
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

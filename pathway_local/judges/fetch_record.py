@@ -1,4 +1,4 @@
-"""The record beside fetched weights, by which a copy of them can be checked without a network."""
+"""Reads and writes the record beside fetched weights, by which a copy can be checked without a network."""
 
 import json
 from dataclasses import asdict, dataclass

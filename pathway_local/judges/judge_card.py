@@ -44,7 +44,7 @@ class JudgeCard:
         """What fits here, as the end of a sentence."""
         place = self.placement
         if place is None or place.cases is None:
-            return "it can run; how many cases fit is unknown: neither its entry nor its config describes its layers"
+            return "it can run; the number of cases at once is unknown: neither entry nor config describes its layers"
         where = f"on {place.gpus} GPU{'s' * (place.gpus > 1)}" if place.gpus else "without a GPU"
         limit = f", and none longer than {place.context:,} tokens" if place.context < (self.spec.context or 0) else ""
         return f"it runs {where}, {place.cases:,} cases of {usual_tokens(self.spec):,} tokens at once{limit}"

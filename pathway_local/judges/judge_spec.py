@@ -44,7 +44,7 @@ class SamplingSpec(_Keys):
 
 
 class ThinkingSpec(_Keys):
-    """How to switch a judge's thinking on and off, and the marks around it.
+    """The switches of a judge's thinking, and the marks around it.
 
     `off_by` and `on_by` are switches of its chat template. `skip` starts an answer without thinking, if the template
     does not. `start` opens the thinking, if the template does not. `end` is the token that ends it; `close` is the
@@ -195,7 +195,7 @@ class JudgeSpec(RegistryEntry):
         )
 
     def variant(self, name: str) -> "JudgeSpec":
-        """This judge from the source of that variant, called `NAME:VARIANT`. Raises KeyError."""
+        """Return this judge from the source of that variant, called `NAME:VARIANT`. Raises KeyError."""
         chosen = self.variants[name].model_dump(exclude_none=True)
         unknown = dict.fromkeys(("revision", "sha256", "weights_gb", "min_gpu_gb"))
         return self.model_copy(update={**unknown, "variants": {}, **chosen, "name": f"{self.name}:{name}"})

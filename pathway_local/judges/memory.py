@@ -20,6 +20,9 @@ from pathway_local.system.machine import GB
 PAGE = 16
 STATES_PER_CASE = 2
 
+MOST_SHARE = 0.90
+"""The engine takes at most this share of a GPU's memory, unless a judge's entry sets it."""
+
 CPU_PART = 4
 """On the processor, the cache takes at most this fraction of the free memory: 1/CPU_PART."""
 
@@ -59,7 +62,7 @@ class Gpu:
     """A GPU of `gb` decimal gigabytes. The engine takes `utilisation` of it, `reserve_gb` of that for activations."""
 
     gb: float
-    utilisation: float = 0.90
+    utilisation: float = MOST_SHARE
     reserve_gb: float = 1.5
 
     @property
@@ -204,13 +207,13 @@ def _checkpoint(spec: JudgeSpec, judge: str, precision: str, weights_gb: float |
 
 
 def fit(checkpoint: Checkpoint, architecture: Architecture, gpu: Gpu, tokens: int, kv_bytes: int = 2) -> Fit:
-    """How weights and cases of `tokens` tokens (prompt and reply) fit on a GPU."""
+    """Return how weights and cases of `tokens` tokens (prompt and reply) fit on a GPU."""
     per_case = case_bytes(architecture, tokens, kv_bytes)
     return Fit(checkpoint, gpu, tokens, per_case, gpu.usable - checkpoint.weights)
 
 
 def fits(spec: JudgeSpec, gpu: Gpu, prompt: int, verdict: int, kv_bytes: int = 2) -> list[Fit]:
-    """How a judge's checkpoints fit on a GPU, its own first. Raises UsageError if its size is unknown."""
+    """Return how a judge's checkpoints fit on a GPU, its own first. Raises UsageError if its size is unknown."""
     if spec.architecture is None or not (found := checkpoints(spec)):
         hint = (
             "Copy its folder to this machine, or put its layers, kv_heads, head_size and weights_gb into models.yaml."

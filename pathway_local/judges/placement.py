@@ -1,14 +1,26 @@
 """Decides where a judge runs on this machine, and whether it fits there."""
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pathway_local.errors import EngineMissing, OutOfMemory
 from pathway_local.judges.architecture import Architecture
-from pathway_local.judges.engine_settings import PARALLEL, computed_in, most_parallel
+from pathway_local.judges.engine_settings import MEMORY_SHARE, PARALLEL, computed_in, most_parallel
 from pathway_local.judges.judge_folder import SMALL_ENOUGH_FOR_CPU
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
-from pathway_local.judges.memory import BITS, CPU_PART, Checkpoint, Fit, Gpu, case_bytes, checkpoints, cpu_context, fit
+from pathway_local.judges.memory import (
+    BITS,
+    CPU_PART,
+    MOST_SHARE,
+    Checkpoint,
+    Fit,
+    Gpu,
+    case_bytes,
+    checkpoints,
+    cpu_context,
+    fit,
+)
 from pathway_local.system.installed import GPU_BUILD, uses_gpu
 from pathway_local.system.machine import GB, Device, Machine
 
@@ -19,6 +31,10 @@ estimate for cases: an engine does not start if it finds less memory than its co
 USUAL_TOKENS = 5000
 """Tokens of a usual case, prompt and reply; the registry's figures are for cases of this length."""
 
+GPU_MARGIN = 1.5
+"""Decimal gigabytes of a GPU's free memory that the engine leaves alone. CUDA takes about 0.6 GB of them for the engine
+itself before vLLM compares its share with what is free; the rest is for other programs that grow meanwhile."""
+
 _LIST = "`pathway-local judges list` shows which judges fit here"
 
 
@@ -27,12 +43,15 @@ class Placement:
     """Where a judge runs: on `gpus` GPUs, or on the processor if that is 0.
 
     `context`: tokens for prompt and reply here, perhaps fewer than the model supports. `cases`: how many cases of
-    USUAL_TOKENS fit at once; None if unknown.
+    USUAL_TOKENS fit at once; None if unknown. `share`: how much of each GPU's memory the engine takes, with a `note`
+    that says so; None on the processor, if the settings decide it, or if the GPU's memory is unknown.
     """
 
     gpus: int
     context: int
     cases: int | None = None
+    share: float | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +105,12 @@ def check_fits_here(
             raise _no_gpu(spec, machine)
         free = machine.free_memory / GB
         return _placed(spec, machine, 0, _Room(free, 1.0, 1, f"{free:.1f} GB of free memory", number))
-    devices = machine.gpus[: _gpus(spec, machine, chosen)]
+    devices = machine.gpus[: gpus_of_one(spec, machine, chosen)]
     room = _gpu_room(spec, devices, chosen, number)
-    return _placed(spec, machine, len(devices), room) if room else Placement(len(devices), sure_context(spec))
+    if room is None:
+        return Placement(len(devices), sure_context(spec))
+    placed = _placed(spec, machine, len(devices), room)
+    return placed if MEMORY_SHARE in chosen else replace(placed, share=room.share, note=_share_note(devices, room))
 
 
 def _runs_without_gpu(spec: JudgeSpec) -> bool:
@@ -124,8 +146,8 @@ def _entry(spec: JudgeSpec, key: str) -> str:
     return f"{spec.name.partition(':')[0]}: {{{key}}}"
 
 
-def _gpus(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> int:
-    """Return how many GPUs the settings take; a size of `auto` is estimated from the entry."""
+def gpus_of_one(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> int:
+    """Return the GPUs that one engine takes under these settings; a size of `auto` is estimated from the entry."""
     tensor = settings.get(PARALLEL, 1)
     if tensor == "auto":
         # The key-value heads divide the attention heads, which an entry does not give.
@@ -142,24 +164,45 @@ def _gpu_room(
     spec: JudgeSpec, devices: tuple[Device, ...], settings: Mapping[str, object], number: int
 ) -> _Room | None:
     """Return the memory that the engine takes of these GPUs, by the smallest; None if it can't be known beforehand."""
-    share = settings.get("gpu_memory_utilization", Gpu(0).utilisation)
-    if "kv_cache_memory_bytes" in settings or not isinstance(share, int | float):
-        return None
     totals = [device.total for device in devices if device.total]
-    if len(totals) < len(devices):
+    share = settings.get(MEMORY_SHARE, _open_share(devices))
+    if "kv_cache_memory_bytes" in settings or len(totals) < len(devices) or not isinstance(share, int | float):
         return None
     gb = min(totals) / GB
     for device in devices:
-        if device.free is not None and device.total and device.free < share * device.total:
+        if device.free is not None and device.total and (share <= 0 or device.free < share * device.total):
             free, whole = device.free / GB, device.total / GB
-            raise OutOfMemory(
-                f"judge {spec.name!r}: the engine takes {share:g} of a GPU's {whole:.1f} GB = {share * whole:.1f} GB, "
-                f"but only {free:.1f} GB are free",
-                "Stop other programs on the GPU (nvidia-smi lists them), or lower the share: "
-                f"`engine: {{gpu_memory_utilization: {max(0.01, int(100 * free / whole) / 100):.2f}}}`.",
-            )
+            said = f"only {free:.1f} of a GPU's {whole:.1f} GB are free"
+            hint = "Stop other programs on the GPU (nvidia-smi lists them)"
+            if MEMORY_SHARE in settings:
+                said += f", and its entry asks for {share:g} of all = {share * whole:.1f} GB"
+                hint += f", or leave {MEMORY_SHARE} out of the entry: then the engine takes what is free"
+            raise OutOfMemory(f"judge {spec.name!r}: {said}", f"{hint}.")
     words = f"{gb:.1f} GB x {share:g}"
+    if used := _used_by_others(devices):
+        words += f" (other programs hold {used:.1f} GB)"
     return _Room(gb, float(share), len(devices), f"{len(devices)} x {words}" if len(devices) > 1 else words, number)
+
+
+def _open_share(devices: tuple[Device, ...]) -> float:
+    """Return the share of each GPU that the engine takes if its settings leave it open: what is free less a margin."""
+    free = [(device.free - GPU_MARGIN * GB) / device.total for device in devices if device.free and device.total]
+    return max(0.0, min([MOST_SHARE, *(int(100 * share) / 100 for share in free)]))
+
+
+def _share_note(devices: tuple[Device, ...], room: _Room) -> str:
+    """Say how much memory the engine takes, and how much other programs hold."""
+    each = " on each GPU" if len(devices) > 1 else ""
+    takes = f"takes {room.share * room.gb:.1f} of {room.gb:.1f} GB of GPU memory{each}"
+    if used := _used_by_others(devices):
+        return f"other programs hold {used:.1f} GB of GPU memory (nvidia-smi lists them): the engine {takes}"
+    return f"the engine {takes}"
+
+
+def _used_by_others(devices: tuple[Device, ...]) -> float:
+    """Return the most decimal gigabytes that other programs hold on one of these GPUs; 0 if it does not matter."""
+    held = [(device.total - device.free) / GB for device in devices if device.total and device.free is not None]
+    return max((used for used in held if used > GPU_MARGIN), default=0)
 
 
 def _placed(spec: JudgeSpec, machine: Machine, gpus: int, room: _Room) -> Placement:
@@ -213,17 +256,9 @@ def _context(spec: JudgeSpec, shape: Architecture, left: float, number: int, *, 
 
     def longest(room: float) -> int:
         most = spec.context or SURE_CONTEXT
-        return _longest(shape, most, room, number) if on_gpu else min(most, cpu_context(shape, room, number))
+        if not on_gpu:
+            return min(most, cpu_context(shape, room, number))
+        # By bisection: memory comes in pages, so the formula of a case has no inverse.
+        return max(0, bisect_right(range(most + 1), room, key=lambda tokens: case_bytes(shape, tokens, number)) - 1)
 
     return max(min(longest(left), SURE_CONTEXT), longest(left / 2))
-
-
-def _longest(shape: Architecture, most: int, left: float, number: int) -> int:
-    """Return the longest case in tokens, up to `most`, that `left` bytes hold; by bisection, since pages make steps."""
-    if case_bytes(shape, most, number) <= left:
-        return most
-    low, high = 0, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if case_bytes(shape, middle, number) <= left else (low, middle)
-    return low

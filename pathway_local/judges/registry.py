@@ -23,7 +23,7 @@ from pathway_local.judges.judge_spec import (
     ThinkingSpec,
     Variant,
 )
-from pathway_local.judges.weights import check_folder, find_folder, is_folder, is_hub_id, local_path
+from pathway_local.judges.weights import check_folder, find_folder, is_folder, is_hub_id, local_path, models_home
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.shipped import shipped
 from pathway_local.system.yaml_places import Keys, Places, first_complaint
@@ -52,7 +52,7 @@ class Registry:
         return iter(self.specs.values())
 
     def get(self, name: str) -> JudgeSpec:
-        """Return the judge of that name, `NAME:VARIANT`, hub id, or folder.
+        """Return the judge of that name, `NAME:VARIANT`, hub id, folder, or folder's name in `models_home()`.
 
         If its weights are on this disk, what the entry leaves out is read from them and listed in `inferred`.
         Raises UnknownName, UsageError if there is no such folder, EngineError for a broken one.
@@ -86,14 +86,19 @@ class Registry:
 
 def _of_folder(name: str, known: Mapping[str, JudgeSpec]) -> JudgeSpec:
     folder = local_path(name)
-    there = is_folder(folder)
-    if "/" not in name and not (there and (folder / "config.json").is_file()):
-        raise UnknownName("judge", name, known, "You can also name a folder with a model")
-    if not there:
+    if "/" not in name and not _holds_model(folder):
+        folder = models_home() / name
+        if not _NAME.fullmatch(name) or not _holds_model(folder):
+            raise UnknownName("judge", name, known, "You can also name a folder with a model")
+    if not is_folder(folder):
         hint = "Name a judge of `pathway-local judges list`, or a folder with a model's config.json and safetensors."
         raise UsageError(f"there is no folder {name!r}, and no judge of that name", hint)
     short = re.sub(r"[^\w.-]", "-", folder.resolve().name).lstrip("._-")[:64] or "judge"
     return JudgeSpec(name=short, source=str(folder.resolve()), origin=FOLDER)
+
+
+def _holds_model(folder: Path) -> bool:
+    return is_folder(folder) and (folder / "config.json").is_file()
 
 
 def weights_folder(spec: JudgeSpec) -> Path:

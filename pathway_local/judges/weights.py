@@ -4,8 +4,10 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
 
 from pathway_local.errors import EngineError, WeightsMissing
 from pathway_local.system.shipped import packaged_folder
@@ -16,7 +18,8 @@ REVISION = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 """The name of a commit or a branch."""
 
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
-_INDEX = "model.safetensors.index.json"
+WHOLE = "model.safetensors"
+INDEX = f"{WHOLE}.index.json"
 _DESCRIBING = (
     "config.json",
     "generation_config.json",
@@ -31,13 +34,25 @@ _DESCRIBING = (
     "chat_template.jinja",
     "chat_template.json",
 )
+_DESCRIBING_SINCE = (
+    "hf_quant_config.json",
+    "params.json",
+    "preprocessor_config.json",
+    "processor_config.json",
+    "quant_config.json",
+    "quantize_config.json",
+    "video_preprocessor_config.json",
+)
+"""Files that vLLM reads and earlier releases did not hash."""
+
 _LARGEST_JSON = 64 * 1024 * 1024
+_AGAIN = "Fetch or copy it again."
 _STAGE = "or copy the model's folder to this machine: see docs/judges.md."
 _hashes: dict[tuple[Path, int, int], str] = {}
 
 
 def is_hub_id(source: str) -> bool:
-    """Whether a source names a repository of the model hub: `owner/name`."""
+    """Return whether a source names a repository of the model hub: `owner/name`."""
     return _HUB_ID.fullmatch(source) is not None and ".." not in source
 
 
@@ -67,7 +82,10 @@ def find_folder(name: str, source: str, revision: str | None = None) -> Path:
             raise WeightsMissing(f"judge {name!r}: this installation lacks its weights", "Reinstall pathway-local.")
         return folder
     if not is_hub_id(source):
-        return _existing(local_path(source), name, "Correct the entry's source, " + _STAGE)
+        folder = local_path(source)
+        if not is_folder(folder):
+            raise WeightsMissing(f"judge {name!r}: no folder {folder}", f"Correct the entry's source, {_STAGE}")
+        return folder.resolve()
     own = models_home() / name.replace(":", "-")
     if own.is_dir():
         return own
@@ -88,17 +106,11 @@ def local_path(text: str) -> Path:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder exists; False for a name that no file system accepts."""
+    """Return whether a folder exists; False for a name that no file system accepts."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
         return False
-
-
-def _existing(folder: Path, name: str, hint: str) -> Path:
-    if is_folder(folder):
-        return folder.resolve()
-    raise WeightsMissing(f"judge {name!r}: no folder {folder}", hint)
 
 
 def _commit(cached: Path, revision: str | None) -> str | None:
@@ -139,12 +151,17 @@ def check_folder(folder: Path, name: str) -> Path:
 def weight_files(folder: Path) -> list[Path]:
     """Return the safetensors files of a model, in order: those of its index, else all in the folder.
 
-    Some folders hold a second copy of the weights, called `consolidated`; it is ignored.
+    Some folders hold a second copy of the weights, called `consolidated`; it is ignored. Raises EngineError if the
+    index names other files.
     """
-    if (folder / _INDEX).is_file():
-        shards = read_json(folder / _INDEX).get("weight_map")
-        names = {Path(str(shard)).name for shard in shards.values()} if isinstance(shards, Mapping) else set()
-        return [folder / name for name in sorted(names)]
+    if (folder / INDEX).is_file():
+        shards = read_json(folder / INDEX).get("weight_map")
+        names = sorted(set(map(str, shards.values()))) if isinstance(shards, Mapping) else []
+        for name in names:
+            if Path(name).name != name or not name.endswith(".safetensors"):
+                said = f"{folder / INDEX} names {name[:60]!r}, which is not a safetensors file of this folder"
+                raise EngineError(said, _AGAIN)
+        return [folder / name for name in names]
     files = sorted(folder.glob("*.safetensors"))
     return [path for path in files if not path.name.startswith("consolidated")] or files
 
@@ -154,10 +171,22 @@ def weights_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in weight_files(folder))
 
 
-def weights_hash(folder: Path) -> str:
-    """Return the SHA-256 in hex of weights, config, tokenizer and chat template; the same in any folder."""
+def tensor_names(path: Path) -> list[str]:
+    """Return the names of a safetensors file's tensors. Raises WeightsMissing unless header and size are right."""
+    try:
+        with safe_open(path, framework="np") as file:
+            return list(file.keys())
+    except (SafetensorError, OSError) as error:
+        raise WeightsMissing(f"{path.name} is damaged: {str(error)[:200]}", _AGAIN) from None
+
+
+def weights_hash(folder: Path, *, earlier: bool = False) -> str:
+    """Return the SHA-256 in hex of weights, config, tokenizer and chat template; the same in any folder.
+
+    With `earlier`, return it as earlier releases did: it differs if the folder has a file of `_DESCRIBING_SINCE`.
+    """
     digest = hashlib.sha256()
-    for path in _hashed_files(folder):
+    for path in [*describing_files(folder, earlier=earlier), *weight_files(folder)]:
         digest.update(f"{path.name}\0{file_hash(path)}\n".encode())
     return digest.hexdigest()
 
@@ -173,9 +202,10 @@ def file_hash(path: Path) -> str:
     return _hashes[key]
 
 
-def _hashed_files(folder: Path) -> Iterator[Path]:
-    yield from sorted(folder / name for name in _DESCRIBING if (folder / name).is_file())
-    yield from weight_files(folder)
+def describing_files(folder: Path, *, earlier: bool = False) -> list[Path]:
+    """Return the files beside the weights that can change a score, in order; see `weights_hash`."""
+    names = _DESCRIBING if earlier else (*_DESCRIBING, *_DESCRIBING_SINCE)
+    return sorted(folder / name for name in names if (folder / name).is_file())
 
 
 def read_json(path: Path) -> dict[str, object]:

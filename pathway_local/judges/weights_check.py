@@ -1,21 +1,19 @@
 """Checks of a judge's config, engine settings, weights and hash."""
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from pathway_local.check import Check, checked
-from pathway_local.errors import EngineError, WeightsMissing
+from pathway_local.errors import EngineError
 from pathway_local.judges.architecture import context
 from pathway_local.judges.engine_settings import resolve
 from pathway_local.judges.fetch_record import changed_files, read_record
 from pathway_local.judges.installed_engine import check_architecture
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.weights import check_folder, read_json, weight_files, weights_hash
+from pathway_local.judges.weights import check_folder, read_json, tensor_names, weight_files, weights_hash
 from pathway_local.system.installed import vllm_version
 from pathway_local.system.machine import GB, Machine
 
-_LARGEST_HEADER = 100_000_000
 _AGAIN = "Fetch or copy it again."
 
 
@@ -29,39 +27,20 @@ def file_checks(spec: JudgeSpec, folder: Path, machine: Machine) -> Iterator[Che
         yield checked("hash", lambda: _hash(spec, folder))
 
 
-def checked_hash(spec: JudgeSpec, folder: Path) -> str:
+def checked_hash(spec: JudgeSpec, folder: Path, before: Collection[str] = ()) -> str:
     """Return the hash of a judge's weights and texts. Raises EngineError if the registry has another hash.
 
+    `before` has the hashes of a run's raters. If the hash as earlier releases computed it is among them, or in the
+    registry, it is returned: the judge stays the same rater, and `pinned_folder` shows only the files that it covers.
     Raises WeightsMissing if a file of weights is incomplete: an engine would say so late and unclearly.
     """
     for path in weight_files(folder):
-        check_safetensors(path)
-    found = weights_hash(folder)
-    if spec.sha256 and found != spec.sha256:
+        tensor_names(path)
+    found, earlier = weights_hash(folder), weights_hash(folder, earlier=True)
+    if spec.sha256 and spec.sha256 not in (found, earlier):
         said = f"judge {spec.name!r}: the files in {folder} have the hash {found}, the registry has {spec.sha256}"
         raise EngineError(said, f"{_AGAIN} If the files are the right ones, correct sha256 in the registry.")
-    return found
-
-
-def check_safetensors(path: Path) -> None:
-    """Check that a safetensors file is complete: its header is valid, and its size is what the header says.
-
-    The format: 8 bytes with the header's length, the header as JSON, then the tensors without gaps
-    (https://huggingface.co/docs/safetensors). Raises WeightsMissing.
-    """
-    size = path.stat().st_size
-    with path.open("rb") as stream:
-        length = int.from_bytes(stream.read(8), "little")
-        if not 2 <= length <= min(size - 8, _LARGEST_HEADER):
-            raise WeightsMissing(f"{path.name} is damaged: its header is cut off or invalid", _AGAIN)
-        try:
-            header = json.loads(stream.read(length))
-            ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
-            told = 8 + length + max(ends, default=0)
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
-            raise WeightsMissing(f"{path.name} is damaged: its header can't be read", _AGAIN) from None
-    if told != size:
-        raise WeightsMissing(f"{path.name} is damaged: it has {size:,} bytes, but its header says {told:,}", _AGAIN)
+    return earlier if earlier in (*before, spec.sha256) else found
 
 
 def _config(folder: Path) -> Check:
@@ -88,19 +67,23 @@ def _settings(spec: JudgeSpec, folder: Path, machine: Machine) -> Check:
 def _weights(spec: JudgeSpec, folder: Path) -> Check:
     files = weight_files(check_folder(folder, spec.name))
     for path in files:
-        check_safetensors(path)
+        tensor_names(path)
     total = sum(path.stat().st_size for path in files) / GB
     return Check("weights", "ok", f"{len(files)} safetensors {'file' if len(files) == 1 else 'files'}, {total:.3g} GB")
 
 
 def _hash(spec: JudgeSpec, folder: Path) -> Check:
-    found = checked_hash(spec, folder)
+    checked_hash(spec, folder)
+    found = weights_hash(folder)
+    if spec.sha256 and spec.sha256 != found:
+        said = f"the registry's, from an earlier release: libraries get only the files that it covers; now {found}"
+        return Check("hash", "note", said)
     if spec.sha256:
         return Check("hash", "ok", f"the registry's, {found}")
     record = read_record(folder)
     if record is None:
         return Check("hash", "note", f"neither the registry nor a record of a fetch has a hash to compare: {found}")
-    if record.sha256 != found:
+    if record.sha256 not in (found, weights_hash(folder, earlier=True)):
         changed = changed_files(folder, record)
         said = f"{', '.join(changed[:3]) or 'a file'} changed since it was fetched" + " and more" * (len(changed) > 3)
         return Check("hash", "problem", said, f"If you did not change it: delete {folder} and fetch or copy it again.")

@@ -1,11 +1,15 @@
 """Keeps tokenizers and an engine loaded for successive jobs in one process."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-from pathway_local.engines.host import Host, start
+from pathway_local.engines.engine import LoadPlan
+from pathway_local.engines.engine_list import engine_kind
+from pathway_local.engines.host import Host
+from pathway_local.engines.replicas import Engines, Replicas
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import weights_folder
 from pathway_local.passes import EngineConfig
@@ -14,27 +18,25 @@ from pathway_local.sealing.levels import Wanted
 
 
 class EngineCache:
-    """Keeps the engine of one judge until a job needs another one, and every tokenizer.
+    """Keeps the engine of one judge, or its several engines, until a job needs another one; and every tokenizer.
 
     A second job with the same judge then starts at once. Leaving it as a context manager frees the engine.
     """
 
     def __init__(self) -> None:
         self._tokenizers: dict[tuple[Path, tuple[str, ...]], JudgeTokenizer] = {}
-        self._engine: tuple[tuple[str, EngineConfig, Wanted], Host] | None = None
-        self._estimated: tuple[tuple[str, EngineConfig, Wanted], int] | None = None
+        self._engine: tuple[tuple[str, EngineConfig, Wanted, tuple[str, ...]], Host | Replicas] | None = None
+        self._planned: tuple[tuple[str, EngineConfig, Wanted, Engines], LoadPlan] | None = None
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.free()
 
     @property
-    def host(self) -> Host | None:
-        """The loaded engine, if any."""
+    def engine_now(self) -> Host | Replicas | None:
+        """The loaded engine or engines, if any."""
         return self._engine[1] if self._engine else None
 
     def tokenizer(self, judge: JudgeSpec) -> JudgeTokenizer:
@@ -44,17 +46,19 @@ class EngineCache:
             self._tokenizers[key] = JudgeTokenizer(*key)
         return self._tokenizers[key]
 
-    def context(self, kind: str, config: EngineConfig, seal: Wanted, estimate: Callable[[], int]) -> int:
-        """Return the first estimate of the context, in tokens, for a judge; `config` names the judge's whole context.
+    def load_plan(
+        self, kind: str, config: EngineConfig, seal: Wanted, engines: Engines, estimate: Callable[[], LoadPlan]
+    ) -> LoadPlan:
+        """Return the first estimate of how a judge is loaded; `config` names the judge's whole context.
 
         A loaded engine uses memory, and a new estimate would be too small. So keep the first one, and free another
         judge's engine before estimating.
         """
-        wanted = (kind, config, seal)
-        if self._estimated is None or self._estimated[0] != wanted:
+        wanted = (kind, config, seal, engines)
+        if self._planned is None or self._planned[0] != wanted:
             self.free()
-            self._estimated = wanted, estimate()
-        return self._estimated[1]
+            self._planned = wanted, estimate()
+        return self._planned[1]
 
     def engine(
         self,
@@ -64,19 +68,28 @@ class EngineCache:
         notify: Callable[[str], None],
         stopped: Callable[[], bool],
         log: Path | None = None,
-    ) -> Host:
+        gpus: tuple[str, ...] = ("",),
+    ) -> Host | Replicas:
         """Return the engine with that configuration; free another one first, since two may not fit into memory.
 
-        `log` receives everything that it prints while it loads.
+        `log` receives everything that it prints while it loads. `gpus` are those of each engine, as in `LoadPlan`.
         """
-        wanted = (kind, config, seal)
+        wanted = (kind, config, seal, gpus)
         if self._engine and self._engine[0] != wanted:
             self.free()
         if self._engine is None:
-            self._engine = wanted, start(kind, config, seal=seal, notify=notify, stopped=stopped, log=log)
-        host = self._engine[1]
-        host.notify, host.stopped = notify, stopped
-        return host
+
+            def start(own: str, notify: Callable[[str], None], stopped: Callable[[], bool]) -> Host:
+                return Host(kind, replace(config, gpus=own), seal=seal, notify=notify, stopped=stopped, log=log)
+
+            if len(gpus) == 1:
+                self._engine = wanted, start(gpus[0], notify, stopped)
+            else:
+                window = engine_kind(kind).window(config)
+                self._engine = wanted, Replicas([partial(start, own) for own in gpus], window, notify, stopped)
+        engine = self._engine[1]
+        engine.notify, engine.stopped = notify, stopped
+        return engine
 
     def free(self) -> None:
         """End the engine, if any, and all its work in flight."""

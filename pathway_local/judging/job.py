@@ -1,4 +1,4 @@
-"""A scoring job: judges judge the cases of a file under rubrics; the run keeps the outcomes."""
+"""Runs a scoring job: judges judge the cases of a file under rubrics, and the run keeps the outcomes."""
 
 import os
 import platform
@@ -8,13 +8,15 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from shlex import quote
 
 from pathway_local import __version__
 from pathway_local.case import BadRow, Case
+from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.engine_list import engine_kind, packages
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
@@ -26,11 +28,12 @@ from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.rubric_check import check_room
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.audit import file_facts
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.levels import caution_about
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.columns import no_column
+from pathway_local.sheets.columns import folded, names_of
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
 from pathway_local.system.installed import version_of
@@ -41,8 +44,8 @@ TEXTS = "texts"
 SHOW_SECONDS = 0.5
 
 
-class Watcher(Protocol):
-    """Shows how a job goes, and may end it early."""
+class Watcher:
+    """Shows how a job goes, and may end it early; this one shows nothing and never does."""
 
     def notice(self, message: str) -> None:
         """Tell the user something."""
@@ -58,30 +61,11 @@ class Watcher(Protocol):
 
     def stopped(self) -> bool:
         """Whether to end early."""
-
-
-class Silent:
-    """A watcher that shows nothing and never stops a job."""
-
-    def notice(self, message: str) -> None:
-        """Show nothing."""
-
-    def begin(self, rater: str, total: int | None) -> None:
-        """Show nothing."""
-
-    def ready(self) -> None:
-        """Show nothing."""
-
-    def watch(self, tally: Tally) -> None:
-        """Show nothing."""
-
-    def stopped(self) -> bool:
-        """Never."""
         return False
 
 
 def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: EngineCache | None = None) -> list[Tally]:
-    """Judge as planned; returns a tally for each engine. Raises PathwayError.
+    """Judge as planned; return a tally for each engine. Raises PathwayError.
 
     Jobs that follow each other share the engine and tokenizers in `loaded`; without it, the job frees its own.
     """
@@ -93,15 +77,17 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         rubrics = planned_rubrics(plan, existing)
         cases = _open_cases(plan, existing, rubrics.values(), watcher)
         raters = planned_raters(plan, existing, rubrics, registry)
+        for each in raters:
+            plan.engines.parts(each.judge, this_machine(), each.settings.options)
         run = existing or stack.enter_context(RunFile.create(plan.run))
         for each in raters:
             run.add_rubric(each.rubric.name, each.rubric.text)
         numbered = [(run.add_rater(each.rater), each) for each in raters]
+        sha256 = cases.sha256()
+        job_id = run.jobs.begin(command, _job_facts(plan, file_facts(plan.cases, run.key, sha256), raters))
         remember(run, cases, plan.mapping)
         if not plan.texts:
             run.set_setting(TEXTS, False)
-        sha256 = cases.sha256()
-        job_id = run.begin_job(command, _job_facts(plan, sha256, raters))
         return _ScoringJob(run, job_id, plan, cases, sha256, watcher, loaded).judge(numbered)
 
 
@@ -118,7 +104,7 @@ class _ScoringJob:
     loaded: EngineCache
 
     def judge(self, raters: Sequence[tuple[int, PlannedRater]]) -> list[Tally]:
-        """Judge under these raters, each with its id in the run; returns a tally for each engine."""
+        """Judge under these raters, each with its id in the run; return a tally for each engine."""
         tallies: list[Tally] = []
         status = "failed"
         try:
@@ -126,12 +112,12 @@ class _ScoringJob:
                 tallies.append(self._judge_with_one_engine([pair for pair in raters if pair[1].engine_key == key]))
             status = "stopped" if self.watcher.stopped() else "done"
             if self._cases_have_changed():
-                self.run.learn(self.id, {"cases_changed": True})
+                self.run.jobs.learn(self.id, {"cases_changed": True})
                 self.watcher.notice(
                     f"{self.plan.cases.name} changed while it was judged: run the same command again to judge the rest"
                 )
         finally:
-            self.run.end_job(self.id, status, _counts(tallies))
+            self.run.jobs.end(self.id, status, _counts(tallies))
         return tallies
 
     def _cases_have_changed(self) -> bool:
@@ -142,29 +128,46 @@ class _ScoringJob:
 
     def _judge_with_one_engine(self, own: Sequence[tuple[int, PlannedRater]]) -> Tally:
         judge, settings = own[0][1].judge, own[0][1].settings
-        whole = EngineConfig(str(weights_folder(judge)), settings.dtype, judge.context, settings.options)
-        tokenizer, engine = self.loaded.tokenizer(judge), engine_kind(settings.engine)
+        folder = pinned_folder(weights_folder(judge), settings.weights)
+        whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
+        tokenizer, engine, wanted = self.loaded.tokenizer(judge), engine_kind(settings.engine), self.plan.engines
 
-        def estimate() -> int:
-            return engine.context(judge, this_machine(), settings.options, settings.dtype)
+        def estimate() -> LoadPlan:
+            steps = self._steps(own)
+            return wanted.load_plan(engine, judge, this_machine(), settings.options, settings.dtype, steps)
 
-        context = self.loaded.context(settings.engine, whole, self.plan.seal, estimate)
-        config = replace(whole, max_model_len=context)
-        for _, planned in own:
-            self.run.set_setting(f"label:{planned.name}", judge.label)
-        pool = Pool(lambda: self._load_engine(judge, settings.engine, config), tokenizer, context)
+        planned = self.loaded.load_plan(settings.engine, whole, self.plan.seal, wanted, estimate)
+        config = replace(whole, max_model_len=planned.context, settings={**settings.options, **planned.settings})
+        for _, rater in own:
+            self.run.set_setting(f"label:{rater.name}", judge.label)
+        if judge.label:
+            unnamed = "" if self.plan.judges or not self.plan.rubrics else "no --judge is named: "
+            self.watcher.notice(f"{unnamed}{judge.name} is {judge.label}")
+        pool = Pool(lambda: self._load_engine(judge, settings.engine, config, planned), tokenizer, planned.context)
         try:
-            raters = [_local_rater(rater_id, planned, tokenizer, context, self.plan) for rater_id, planned in own]
-            return self._run_loop(judge, raters, pool, engine.window(config))
+            raters = [_local_rater(number, rater, tokenizer, planned.context, self.plan) for number, rater in own]
+            return self._run_loop(judge, raters, pool, len(planned.gpus) * engine.window(config))
         finally:
             if pool.in_flight:
                 self.loaded.free()  # or it would continue with requests that nobody waits for
 
-    def _load_engine(self, judge: JudgeSpec, kind: str, config: EngineConfig) -> Engine:
+    def _steps(self, raters: Sequence[tuple[int, PlannedRater]]) -> float | None:
+        """Estimate the decoding steps of these raters if no case is judged yet; None if the cases can't be counted."""
+        cases = self.cases.count()
+        if cases is None:
+            return None
+        waves = max(1.0, cases / WINDOW)
+        return sum(waves * rater.settings.samples * _written(rater) for _, rater in raters)
+
+    def _load_engine(self, judge: JudgeSpec, kind: str, config: EngineConfig, planned: LoadPlan) -> Engine:
         plan, watcher = self.plan, self.watcher
-        engine = self.loaded.engine(kind, config, plan.seal, watcher.notice, watcher.stopped, plan.engine_log)
+        for note in planned.notes:
+            watcher.notice(note)
+        engine = self.loaded.engine(
+            kind, config, plan.seal, watcher.notice, watcher.stopped, plan.engine_log, planned.gpus
+        )
         facts: dict[str, Value] = dict(asdict(engine.facts))
-        self.run.learn(self.id, {"engine": {"judge": judge.name, **facts}})
+        self.run.jobs.learn(self.id, {"engine": {"judge": judge.name, **facts, **planned.settings}})
         watcher.notice(f"{facts['engine']} {facts['version']} on {facts['device']}, sealed: {facts['seal']}")
         if caution := caution_about(engine.facts.seal, engine.facts.seal_limit):
             watcher.notice(caution)
@@ -180,7 +183,7 @@ class _ScoringJob:
             raters,
             pool,
             source=self.plan.cases.name,
-            keep=self.plan.keep,
+            keep=None if self.plan.keep is None else [*map(self.cases.column, self.plan.keep)],
             texts=self.run.get_setting(TEXTS) is not False,
             window=window,
             watch=progress.show_sometimes,
@@ -226,6 +229,13 @@ def _local_rater(
     return LocalRater(rater_id, writer, settings.sampling, settings.samples)
 
 
+def _written(rater: PlannedRater) -> float:
+    """Estimate the tokens that the judge writes for a case: a third of its limit, as real judges write."""
+    settings, rubric = rater.settings, rater.rubric
+    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, ""), settings.detail)
+    return (reply.form.limit + settings.think) / 3
+
+
 def _refusing_bad_rows(cases: CasesFile) -> Iterator[Case | BadRow]:
     for row in cases:
         if isinstance(row, BadRow):
@@ -237,7 +247,8 @@ def _refusing_bad_rows(cases: CasesFile) -> Iterator[Case | BadRow]:
 
 def _open_cases(plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], watcher: Watcher) -> CasesFile:
     """Open the cases file, and tell the user how its columns and the rubrics were read. Raises PathwayError."""
-    cases = cases_of(plan.cases, rubrics, run, plan.id_column, plan.mapping, _load_pseudonyms(plan, run, watcher))
+    key = _load_pseudonyms(plan, run, watcher)
+    cases = cases_of(plan.cases, rubrics, run, plan.id_column, plan.mapping, key, plan.encoding)
     _check_columns(cases, plan)
     for rubric in rubrics:
         for said in rubric.notices:
@@ -247,7 +258,10 @@ def _open_cases(plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], wa
     for name, column in cases.aliases_used.items():
         watcher.notice(f"column {shown(column)!r} is read as {name}")
     if cases.id_column is None:
-        watcher.notice("cases are known by their row number: give --id COLUMN if rows may move")
+        numbers = (shown(name) for name in cases.metadata if folded(name) in names_of("number"))
+        watcher.notice(
+            f"cases are identified by row number: give --id {quote(next(numbers, 'COLUMN'))} if rows may move"
+        )
     elif cases.id_column != plan.id_column:
         watcher.notice(f"column {shown(cases.id_column)!r} is read as the case's id")
     return cases
@@ -263,9 +277,7 @@ def _load_pseudonyms(plan: Plan, run: RunFile | None, watcher: Watcher) -> Pseud
 
 
 def _check_columns(cases: CasesFile, plan: Plan) -> None:
-    for name in plan.keep or ():
-        if name not in cases.columns:
-            raise no_column(name, cases.columns, cases.path.name)
+    for name in map(cases.column, plan.keep or ()):
         if name not in cases.metadata:
             what = "the ids" if name == cases.id_column else "an input"
             raise UsageError(
@@ -273,12 +285,12 @@ def _check_columns(cases: CasesFile, plan: Plan) -> None:
             )
     if plan.truncate and plan.truncate not in cases.inputs:
         raise UsageError(
-            f"--truncate names {plan.truncate!r}, which is no input", f"There are: {', '.join(cases.inputs)}."
+            f"--truncate names {plan.truncate!r}, which is not an input", f"There are: {', '.join(cases.inputs)}."
         )
 
 
-def _job_facts(plan: Plan, sha256: str, raters: Sequence[PlannedRater]) -> dict[str, Value]:
-    """The manifest: the raters and cases, and the versions and the machine, which can change a score."""
+def _job_facts(plan: Plan, cases: dict[str, Value], raters: Sequence[PlannedRater]) -> dict[str, Value]:
+    """Return the manifest: raters, cases, and the versions and the machine, which can change a score."""
     judges: list[Value] = [
         {"rater": each.name, "rubric": each.rubric.name, "sha256": each.rubric.sha256, "weights": each.settings.weights}
         for each in raters
@@ -286,7 +298,7 @@ def _job_facts(plan: Plan, sha256: str, raters: Sequence[PlannedRater]) -> dict[
     return {
         "seal": plan.seal,
         "raters": judges,
-        "cases": {"file": plan.cases.name, "sha256": sha256},
+        "cases": cases,
         "pathway_local": __version__,
         "python": platform.python_version(),
         "packages": {name: found for name in packages() if (found := version_of(name))},

@@ -1,4 +1,4 @@
-"""The loop: skip judged cases, render, generate, read, store."""
+"""Judges cases in a loop: skip judged ones, render, generate, read, store."""
 
 import gc
 import zlib
@@ -44,7 +44,7 @@ class LocalRater:
 
 @dataclass(slots=True)
 class Tally:
-    """How far a job has come. Cases are counted once per rubric; tokens are those of this job."""
+    """Counts what a job has done. Cases are counted once per rubric; tokens are those of this job."""
 
     judged: int = 0
     skipped: int = 0
@@ -54,7 +54,7 @@ class Tally:
 
     @property
     def done(self) -> int:
-        """Cases with an outcome, earlier ones among them."""
+        """Return the number of cases with an outcome, those of earlier jobs included."""
         return self.judged + self.skipped + self.failures.total()
 
     def count(self, stored: CaseOutcome) -> None:
@@ -123,7 +123,7 @@ class JudgingLoop:
         return self.tally
 
     def _unjudged(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[CaseRef, Texts]]:
-        """The cases of a batch that the rater has not judged, with the texts that its rubric reads."""
+        """Return the cases of a batch that the rater has not judged, with the texts that its rubric reads."""
         known = self.run.judged(rater.id, [row.id for row in batch])
         unjudged: list[tuple[CaseRef, Texts]] = []
         skipped: list[CaseRef] = []
@@ -149,7 +149,7 @@ class JudgingLoop:
     def _render(
         self, rater: LocalRater, unjudged: Sequence[tuple[CaseRef, Texts]]
     ) -> Iterable[tuple[CaseRef, Prompt | CaseError]]:
-        """The cases with their prompts; the loop then holds no texts, except inputs that a reply must echo."""
+        """Return the cases with their prompts; then the loop holds no texts, except inputs that a reply must echo."""
         prompts = rater.writer.write([texts for _, texts in unjudged])
         return zip([case for case, _ in unjudged], prompts, strict=True)
 
@@ -224,7 +224,7 @@ def _collecting_rarely() -> Iterator[None]:
 
 
 def own_seed(seed: int, case_id: str, sample: int) -> int:
-    """The seed of one sample of one case, below 2**31: with a shared seed, all samples would err in the same way."""
+    """Return a seed for one sample of one case, below 2**31: with a shared seed all samples would err alike."""
     return zlib.crc32(f"{seed} {sample} {case_id}".encode("utf-8", "surrogatepass")) >> 1
 
 

@@ -1,14 +1,15 @@
-"""The plan of a scoring job, and the raters that it needs: each judge under each rubric."""
+"""Plans a scoring job, and the raters that it needs: each judge under each rubric."""
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from pathway_local.engines.engine_list import engine_kind
+from pathway_local.engines.replicas import ONE_ENGINE, Engines
 from pathway_local.errors import UsageError
 from pathway_local.judges.engine_settings import computed_in
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -33,7 +34,7 @@ class Plan:
     `keep` names metadata columns, None means all. `detail`, `samples`, `temperature`, `seed` and `engine` are part of
     the rater: a run that continues keeps its own. Without `texts`, the run stores only scores from then on.
     `pseudonyms` is a key file; a new run makes a missing one. `engine_log` gets everything that an engine prints
-    while it loads.
+    while it loads. `engines` side by side give the same verdicts as one.
     """
 
     cases: Path
@@ -43,6 +44,7 @@ class Plan:
     rater: str | None = None
     registry: Path | None = None
     id_column: str | None = None
+    encoding: str = ""
     mapping: Mapping[str, str] = field(default_factory=dict)
     keep: Sequence[str] | None = ()
     detail: Detail = "full"
@@ -58,6 +60,7 @@ class Plan:
     texts: bool = True
     pseudonyms: Path | None = None
     engine_log: Path | None = None
+    engines: Engines = ONE_ENGINE
     allow_references: bool = False
 
 
@@ -79,7 +82,7 @@ class Settings(BaseModel):
     options: dict[str, JsonValue]
 
     def spec(self) -> dict[str, JsonValue]:
-        """The settings as JSON; raters of old runs have no `chat`."""
+        """Return the settings as JSON; raters of old runs have no `chat`."""
         return self.model_dump(mode="json", exclude={"chat"} if self.chat is None else None)
 
 
@@ -94,32 +97,33 @@ class PlannedRater:
 
     @property
     def rater(self) -> Rater:
-        """The rater that the run stores."""
+        """Return the rater that the run stores."""
         return Rater(self.name, "judge", self.rubric.name, self.settings.spec())
 
     @property
-    def engine_key(self) -> tuple[str, str, str, str]:
-        """Raters with the same key can share an engine."""
-        settings = self.settings
-        return self.judge.key, settings.engine, settings.dtype, json.dumps(settings.options, sort_keys=True)
+    def engine_key(self) -> tuple[str, ...]:
+        """Return a key: raters with the same one can share an engine."""
+        own = self.settings
+        return self.judge.key, own.weights, own.engine, own.dtype, json.dumps(own.options, sort_keys=True)
 
 
 def judging_raters(run: RunFile) -> list[Rater]:
-    """The raters of a run that are local judges."""
+    """Return the raters of a run that are local judges."""
     return [rater for _, rater in run.raters() if rater.kind == "judge"]
 
 
 def planned_rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
-    """The rubrics of a plan by name; without any, those of the run that it continues. Raises PathwayError."""
+    """Return the rubrics of a plan by name, or those of the run that it continues. Raises PathwayError."""
     if plan.rubrics:
         named: dict[str, Rubric] = {}
         for file in plan.rubrics:
             rubric = load_rubric(file, references=plan.allow_references)
+            rubric.check_settled(file)
             if named.setdefault(rubric.name, rubric).sha256 != rubric.sha256:
                 raise UsageError(f"two rubrics are called {rubric.name!r}", "Give one another name in its file.")
         return named
     if run is None or not judging_raters(run):
-        raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows ours.")
+        raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows some.")
     judged = {rater.rubric for rater in judging_raters(run)}
     return {name: rubric for name, rubric in rubrics_of(run).items() if name in judged}
 
@@ -127,14 +131,15 @@ def planned_rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
 def planned_raters(
     plan: Plan, run: RunFile | None, rubrics: Mapping[str, Rubric], registry: Registry
 ) -> list[PlannedRater]:
-    """The raters of a plan, or those of the run that it continues. Raises PathwayError."""
+    """Return the raters of a plan, or those of the run that it continues. Raises PathwayError."""
     if run and not plan.rubrics:
         return [_resumed_rater(rater, rubrics[rater.rubric], registry) for rater in judging_raters(run)]
     if plan.rater and len(plan.judges) > 1:
         raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
     judges = [registry.get(name) for name in plan.judges or [_usual_judge(run, plan.rater)]]
     machine = this_machine()
-    raters = [_new_rater(plan, judge, rubric, machine) for judge in judges for rubric in rubrics.values()]
+    before = [str(each.spec.get("weights")) for each in judging_raters(run)] if run else []
+    raters = [_new_rater(plan, judge, rubric, machine, before) for judge in judges for rubric in rubrics.values()]
     named = Counter((each.name, each.rubric.name) for each in raters)
     for (name, rubric), count in named.items():
         if count > 1:
@@ -146,7 +151,7 @@ def planned_raters(
 
 
 def _usual_judge(run: RunFile | None, rater: str | None) -> str:
-    """The default judge: that of the run's rater of this name, else the run's. UsageError if there are several."""
+    """Return the judge of the run's rater of this name, else of the run. Raises UsageError if there are several."""
     own = [(each.name, Settings.model_validate(each.spec).judge) for each in judging_raters(run)] if run else []
     named = [judge for name, judge in own if name == rater]
     judges = list(dict.fromkeys(named or [judge for _, judge in own]))
@@ -156,16 +161,17 @@ def _usual_judge(run: RunFile | None, rater: str | None) -> str:
 
 
 def _resumed_rater(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedRater:
-    """A rater of the run, with the weights that are on the disk now."""
+    """Return a rater of the run, with the weights that are on the disk now."""
     settings = Settings.model_validate(rater.spec)
     judge = registry.get(settings.judge)
     chat = settings.chat and chat_settings(judge, settings.think, settings.sampling)
-    now = settings.model_copy(update={"weights": checked_hash(judge, weights_folder(judge)), "chat": chat})
+    weights = checked_hash(judge, weights_folder(judge), [settings.weights])
+    now = settings.model_copy(update={"weights": weights, "chat": chat})
     return PlannedRater(rater.name, judge, rubric, now)
 
 
-def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> PlannedRater:
-    """A rater with the settings of the plan, else of the rubric, else of the registry."""
+def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine, before: Collection[str]) -> PlannedRater:
+    """Return a rater with the settings of the plan, else of the rubric, else of the registry."""
     temperature = plan.temperature if plan.temperature is not None else rubric.sampling.get("temperature", 0.0)
     if plan.samples > 1 and temperature == 0:
         raise UsageError(
@@ -177,7 +183,7 @@ def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -
     think, engine = think_budget(plan.think, judge), engine_kind(plan.engine)
     settings = Settings(
         judge=judge.key,
-        weights=checked_hash(judge, weights_folder(judge)),
+        weights=checked_hash(judge, weights_folder(judge), before),
         rubric=rubric.sha256,
         detail=plan.detail,
         samples=plan.samples,
@@ -192,5 +198,5 @@ def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -
 
 
 def default_run(cases: Path, out: Path | None) -> Path:
-    """The run file if the user names none: beside the output, else in this folder, named like the cases."""
+    """Return the run file if the user names none: beside the output, else in this folder, named like the cases."""
     return out.with_suffix(".run") if out and str(out) != "-" else Path(f"{cases.stem}.run")

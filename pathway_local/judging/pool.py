@@ -14,7 +14,7 @@ from pathway_local.rendering.prompt import Prompt
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.output_format import Form, Reading
-from pathway_local.verdict import NO_TOKENS, Tokens
+from pathway_local.verdict import NO_TOKENS, Number, Tokens
 
 
 class Request(Struct, frozen=True):
@@ -37,7 +37,7 @@ class Completion(Struct, frozen=True):
     id: str
     reading: Reading | None = None
     thinking: str = ""
-    probabilities: Mapping[str, Mapping[int, float]] = {}
+    probabilities: Mapping[str, Mapping[Number, float]] = {}
     cut: tuple[str, ...] = ()
     problem: tuple[str, str] = ("", "")
     tokens: Tokens = NO_TOKENS
@@ -98,10 +98,10 @@ class Pool:
         return str(self._passes)
 
     def _passes_of(self, request: Request) -> PassGenerator:
-        """The passes of a request: thinking, the reply, and any that the scores' probabilities still need."""
+        """Yield the passes of a request: thinking, the reply, and any that the scores' probabilities still need."""
         prompt, reply, thinking = request.prompt, request.prompt.reply, request.thinking
         thoughts, tokens, too_long = "", NO_TOKENS, False
-        shared, own = prompt.shared, prompt.own + prompt.start
+        shared, own, before = prompt.shared, prompt.own + prompt.start, ""
         try:
             if thinking:
                 result = yield self._thinking_pass(prompt, thinking)
@@ -109,14 +109,15 @@ class Pool:
                 thoughts, too_long = Replay(self.tokenizer, result.ids).text, result.finish == "length"
                 tokens = Tokens(len(shared) + len(prompt.own), result.cached_tokens, len(result.ids))
                 own = prompt.own + result.ids + thinking.closing + prompt.start
-            item = self._reply_pass(request, own)
+                before = result.id
+            item = self._reply_pass(request, own, before)
             result = yield item
             tokens += Tokens(len(shared) + len(own), result.cached_tokens, len(result.ids))
             result.check()
             if result.finish != "stop":
                 raise ReplyUnfinished("the reply reached the end of the judge's context")
             replay = Replay(self.tokenizer, result.ids)
-            reading = reply.read(replay.text)
+            reading = reply.form.read(replay.text)
             probabilities = yield from self._probabilities(item, result, replay, reading, reply.form)
         except CaseError as error:
             return Completion(request.id, problem=(error.kind, str(error)), tokens=tokens)
@@ -128,22 +129,24 @@ class Pool:
         own, shared = prompt.own, prompt.shared
         return Pass(self._next_id(), own, None, thinking.budget, thinking.sampling, stops, shared=shared)
 
-    def _reply_pass(self, request: Request, own: tuple[int, ...]) -> Pass:
+    def _reply_pass(self, request: Request, own: tuple[int, ...], after: str) -> Pass:
         reply, stops, shared = request.prompt.reply, self.tokenizer.end_ids, request.prompt.shared
-        room = max(1, min(reply.limit, self.context - len(shared) - len(own)))
-        watched, continues = self._probe.watched(reply.form), request.thinking is not None
-        grammar = reply.grammar(stops)
-        return Pass(self._next_id(), own, grammar, room, request.sampling, stops, watched, shared, continues)
+        room = max(1, min(reply.form.limit, self.context - len(shared) - len(own)))
+        watched = self._probe.watched(reply.form)
+        grammar = reply.form.grammar(stops)
+        return Pass(self._next_id(), own, grammar, room, request.sampling, stops, watched, shared, after)
 
     def _probabilities(
         self, item: Pass, result: PassResult, replay: Replay, reading: Reading, form: Form
-    ) -> Generator[Pass, PassResult, dict[str, Mapping[int, float]]]:
-        """The probabilities of each score's values, by the score's name. Raises RequestRefused."""
+    ) -> Generator[Pass, PassResult, dict[str, Mapping[Number, float]]]:
+        """Return the probabilities of each score's values, by the score's name. Raises RequestRefused."""
         noted = tuple(zip((*result.ids, self.tokenizer.eos_id), result.logprobs, strict=False))
-        found: dict[str, Mapping[int, float]] = {}
+        found: dict[str, Mapping[Number, float]] = {}
         for slot in form.slots:
             if isinstance(slot.field, ScoreField):
                 at, gap = replay.before(reading.spans[slot.name][0])
                 texts, own = form.score_texts(slot, gap), item.own + result.ids[:at]
-                found[slot.name] = yield from self._probe.passes(item.shared, own, texts, self._next_id, noted[at:])
+                found[slot.name] = yield from self._probe.passes(
+                    item.shared, own, texts, self._next_id, item.id, noted[at:]
+                )
         return found

@@ -1,4 +1,4 @@
-"""The probability of each value of a score, at the score's place in a reply.
+"""Finds the probability of each value of a score, at the score's place in a reply.
 
 While an engine writes a short reply, it also notes these probabilities. After a longer one, a further pass asks for
 one more token at that place.
@@ -14,6 +14,7 @@ from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.lark import literal
 from pathway_local.rubrics.output_format import Form
+from pathway_local.verdict import Number
 
 NEGLIGIBLE = 1e-3
 """The probe does not follow spellings that are less likely than this so far."""
@@ -32,8 +33,8 @@ Ids = tuple[int, ...]
 Noted = Sequence[tuple[int, Mapping[int, float]]]
 """Tokens of a reply from the score's place on, each with the log-probabilities that the engine noted there."""
 
-Texts = Mapping[int, str]
-Probing = Generator[Pass, PassResult, dict[int, float]]
+Texts = Mapping[Number, str]
+Probing = Generator[Pass, PassResult, dict[Number, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ class _Fork:
     """
 
     legal: tuple[int, ...]
-    settled: tuple[tuple[int, int], ...]
-    open: tuple[tuple[int, dict[int, bytes]], ...]
+    settled: tuple[tuple[int, Number], ...]
+    open: tuple[tuple[int, dict[Number, bytes]], ...]
 
 
 class Probe:
@@ -61,11 +62,11 @@ class Probe:
 
     def __init__(self, tokenizer: JudgeTokenizer) -> None:
         self.tokenizer = tokenizer
-        self._forks: dict[tuple[tuple[int, bytes], ...], _Fork] = {}
+        self._forks: dict[tuple[tuple[Number, bytes], ...], _Fork] = {}
         self.watched = lru_cache(FORMS)(self._watched)
 
     def _watched(self, form: Form) -> tuple[int, ...]:
-        """The ids to note while the engine writes a reply; none if it has other fields, since noting takes time."""
+        """Return the ids to note while the engine writes a reply; none if it has other fields, as noting takes time."""
         if not all(isinstance(slot.field, ScoreField) for slot in form.slots):
             return ()
         befores = [(slot, form.before(slot.name)) for slot in form.slots]
@@ -77,14 +78,17 @@ class Probe:
             todo += [left for _, left in fork.open]
         return tuple(sorted(found)) if len(found) <= MOST_WATCHED else ()
 
-    def passes(self, shared: Ids, own: Ids, texts: Texts, next_id: Callable[[], str], noted: Noted = ()) -> Probing:
-        """The distribution over the values of `texts`; each text would follow the ids `shared` and `own`.
+    def passes(
+        self, shared: Ids, own: Ids, texts: Texts, next_id: Callable[[], str], after: str, noted: Noted = ()
+    ) -> Probing:
+        """Return the distribution over the values of `texts`; each text would follow the ids `shared` and `own`.
 
-        Log-probabilities that the reply `noted` there need no pass. Raises RequestRefused.
+        `after` is the id of the pass that wrote the reply. Log-probabilities that the reply `noted` there need no pass.
+        Raises RequestRefused.
         """
         found = dict.fromkeys(texts, 0.0)
         # Each path: its tokens, the rest of each value's text behind them, and the product of their shares.
-        open_paths: list[tuple[tuple[int, ...], dict[int, bytes], float]] = [((), _rests(texts), 1.0)]
+        open_paths: list[tuple[tuple[int, ...], dict[Number, bytes], float]] = [((), _rests(texts), 1.0)]
         while open_paths:
             path, rests, probability = open_paths.pop()
             fork = self._fork(rests)
@@ -92,7 +96,7 @@ class Probe:
             if len(fork.legal) > 1:
                 logprobs = _noted_at(noted, path)
                 if not all(token in logprobs for token in fork.legal):
-                    logprobs = yield from self._asked(shared, own + path, fork.legal, next_id)
+                    logprobs = yield from self._asked(shared, own + path, fork.legal, next_id, after)
                 shares = _shares(fork.legal, logprobs)
             for token, value in fork.settled:
                 found[value] += probability * shares[token]
@@ -104,9 +108,9 @@ class Probe:
         return {value: share / mass for value, share in found.items()} if mass > 0 else {}
 
     def _asked(
-        self, shared: Ids, own: Ids, legal: Ids, next_id: Callable[[], str]
+        self, shared: Ids, own: Ids, legal: Ids, next_id: Callable[[], str], after: str
     ) -> Generator[Pass, PassResult, dict[int, float]]:
-        """The log-probabilities of `legal` as the next token. Raises RequestRefused.
+        """Return the log-probabilities of `legal` as the next token. Raises RequestRefused.
 
         These passes have no grammar: a mask changes the probabilities of all legal ids by one factor, so their shares
         in each other's sum are the same without it, for less work.
@@ -114,13 +118,13 @@ class Probe:
         found: dict[int, float] = {}
         for at in range(0, len(legal), MOST_NAMED):
             named = legal[at : at + MOST_NAMED]
-            result = yield Pass(next_id(), own, None, 1, logprob_ids=named, shared=shared, continues=True)
+            result = yield Pass(next_id(), own, None, 1, logprob_ids=named, shared=shared, after=after)
             result.check()
             for each in result.logprobs:
                 found.update(each)
         return found
 
-    def _fork(self, rests: Mapping[int, bytes]) -> _Fork:
+    def _fork(self, rests: Mapping[Number, bytes]) -> _Fork:
         key = tuple(rests.items())
         if key not in self._forks:
             grammar = _either(rests, self.tokenizer.end_ids)
@@ -131,27 +135,27 @@ class Probe:
             self._forks[key] = _Fork(legal, settled, tuple(each for each in lefts if len(each[1]) > 1))
         return self._forks[key]
 
-    def _left(self, rests: Mapping[int, bytes], token: int) -> dict[int, bytes]:
-        """The values that `token` still allows, each with the rest of its text."""
+    def _left(self, rests: Mapping[Number, bytes], token: int) -> dict[Number, bytes]:
+        """Return the values that `token` still allows, each with the rest of its text."""
         if token in (self.tokenizer.eos_id, *self.tokenizer.end_ids):
             return {value: rest for value, rest in rests.items() if not rest}
         said = self.tokenizer.bytes_of(token)
         return {value: rest[len(said) :] for value, rest in rests.items() if rest.startswith(said)}
 
 
-def _rests(texts: Texts) -> dict[int, bytes]:
+def _rests(texts: Texts) -> dict[Number, bytes]:
     return {value: text.encode() for value, text in texts.items()}
 
 
 def _noted_at(noted: Noted, path: tuple[int, ...]) -> Mapping[int, float]:
-    """The log-probabilities behind `path`, if the reply took that path."""
+    """Return the log-probabilities noted after `path`, if the reply took that path."""
     if len(noted) <= len(path) or any(token != own for token, (own, _) in zip(path, noted, strict=False)):
         return {}
     return noted[len(path)][1]
 
 
 def _shares(legal: tuple[int, ...], logprobs: Mapping[int, float]) -> dict[int, float]:
-    """The share of each legal id in the sum of their probabilities; 0 for all if that sum is 0."""
+    """Return the share of each legal id in the sum of their probabilities; 0 for all if that sum is 0."""
     known = [logprobs.get(token, -math.inf) for token in legal]
     most = max(known)
     if most == -math.inf:
@@ -162,8 +166,8 @@ def _shares(legal: tuple[int, ...], logprobs: Mapping[int, float]) -> dict[int, 
     return {token: weight / mass for token, weight in zip(legal, weights, strict=True)}
 
 
-def _either(rests: Mapping[int, bytes], end_ids: Sequence[int]) -> str:
-    """A grammar of exactly these texts; if one is empty, any of the judge's end tokens may end the reply."""
+def _either(rests: Mapping[Number, bytes], end_ids: Sequence[int]) -> str:
+    """Return a grammar of exactly these texts; if one is empty, any of the judge's end tokens may end the reply."""
     texts = sorted({rest.decode() for rest in rests.values()})
     choices = [literal(text) for text in texts if text]
     if "" not in texts:

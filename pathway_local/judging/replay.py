@@ -1,4 +1,4 @@
-"""Generated ids replayed as text: where each token ends, and which fields reached their budget."""
+"""Replays generated ids as text: where each token ends, and which fields reached their budget."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -25,11 +25,11 @@ class Replay:
 
     @cached_property
     def ends(self) -> list[int]:
-        """The offset in bytes at which each token ends."""
+        """Return the offset in bytes at which each token ends."""
         return list(accumulate(map(len, self._pieces)))
 
     def before(self, offset: int) -> tuple[int, str]:
-        """How many tokens end at or before the blanks in front of `offset`, and the text between their end and it.
+        """Return the number of tokens that end before the blanks in front of `offset`, and the text from there to it.
 
         A probe continues from these tokens. The blanks are left out, since a token may join a blank with the score.
         """
@@ -39,7 +39,7 @@ class Replay:
         return tokens, self.text[:offset].encode("utf-8", "surrogateescape")[start:].decode()
 
     def cut_fields(self, reply: Reply, reading: Reading, grammar: str) -> tuple[str, ...]:
-        """The fields of free text that ended because they reached their budget."""
+        """Return the fields of free text that ended because they reached their budget."""
         form = reply.form
         return tuple(slot.name for slot in form.slots if self._cut(slot, form, reading.spans[slot.name], grammar))
 

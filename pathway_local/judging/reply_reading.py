@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathway_local.errors import ReplyError
 from pathway_local.judging.pool import Completion
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict, storable
+from pathway_local.verdict import Failure, Number, Outcome, Score, Value, Verdict, storable
 
 
 def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, marks: Sequence[str]) -> Outcome:
-    """The verdict of one case from its completions.
+    """Return the verdict of one case from its completions.
 
     With several samples, each score's distribution is the mean of the samples', and its value the likeliest one. The
     other fields come from the first sample with these values. A failed sample fails the case.
@@ -42,10 +42,10 @@ def _score(name: str, completions: Sequence[Completion]) -> Score:
     return Score(max(mean, key=lambda value: (mean[value], -value)), mean)
 
 
-def _value(completion: Completion, name: str) -> int:
+def _value(completion: Completion, name: str) -> Number:
     value = completion.reading.values[name] if completion.reading else None
-    if not isinstance(value, int):
-        raise ReplyError(f"the score {name!r} is not a whole number")
+    if not isinstance(value, int | float):
+        raise ReplyError(f"the score {name!r} is not a number")
     return value
 
 
@@ -54,7 +54,7 @@ def _agrees(completion: Completion, scores: Mapping[str, Score]) -> bool:
 
 
 def _clean(value: Value, cut: bool) -> Value:
-    """The text without blanks around it, and without the half of a character that a budget may leave at its end."""
+    """Strip blanks, and the half of a character that a budget may leave at the end of a text."""
     if isinstance(value, list):
         return [_clean(item, cut) for item in value]
     if not isinstance(value, str):

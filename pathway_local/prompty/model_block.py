@@ -68,6 +68,9 @@ def _schema(options: Mapping[str, object]) -> object:
 
 
 def _notices(options: Mapping[str, object]) -> Iterator[str]:
+    temperature = options.get("temperature")
+    if isinstance(temperature, int | float) and temperature > 0:
+        yield f"temperature {temperature:g} draws the scores: add --temperature 0 to judge for the likeliest ones"
     for name in PENALTIES:
         if options.get(name):
             yield f"{name} is ignored: it would push the judge away from its format"

@@ -10,16 +10,19 @@ from jinja2 import TemplateSyntaxError
 
 from pathway_local.errors import RubricError
 from pathway_local.prompty.model_block import ModelBlock, read_model
-from pathway_local.prompty.turn import Syntax, Turn, joined, labelled, placed_turn
+from pathway_local.prompty.turn import Syntax, Turn, jinja_turn, joined, labelled, placed_turn
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.yaml_places import Places
 
-ROLE = re.compile(r"^[ \t]*#?[ \t]*(system|user|assistant|developer)[ \t]*:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+# Nowhere do two patterns for blanks follow each other: on a line of blanks they would share them out in every way.
+ROLE = re.compile(
+    r"^[ \t]*(?:#[ \t]*)?(system|user|assistant|developer)[ \t]*:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE
+)
 UNSETTLED = re.compile(r"^[^\n]*#[ \t]*UNSETTLED\b:?[ \t]*([^\n]*)$", re.MULTILINE)
 KEYS = {
     *("name", "description", "version", "authors", "tags", "base", "model", "inputs", "outputs", "sample", "template"),
     *("$schema", "id", "kind", "displayName", "metadata", "inputSchema", "outputSchema", "tools"),
-    *("notes", "rules"),
+    *("notes", "rules", "settled"),
 }
 """The keys of Prompty's version 1, of version 2, and our own."""
 
@@ -31,6 +34,7 @@ SYNTAXES: Mapping[str, Syntax] = {
     "single-braces": "single-braces",
     "braces": "braces",
     "f-string": "braces",
+    "dollars": "dollars",
     "none": "none",
 }
 LIMIT = 400_000
@@ -57,7 +61,8 @@ class Prompty:
     """The parts of a Prompty file.
 
     `outputs` and `rules` are as the file writes them, or None; `declared` says whether the file names its inputs.
-    `body` is the prompt as it stands; it begins at the file's line `first_line`.
+    `body` is the prompt as it stands; it begins at the file's line `first_line`. `settled` quotes demands of the prompt
+    that the user chose to do without.
     """
 
     name: str
@@ -75,6 +80,7 @@ class Prompty:
     declared: bool = True
     sample: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    settled: tuple[str, ...] = ()
 
 
 def parse_prompty(text: str, where: str) -> Prompty:
@@ -105,7 +111,15 @@ def parse_prompty(text: str, where: str) -> Prompty:
         declared=bool(names),
         sample=sample,
         notices=("tools are not offered to a judge",) if front.get("tools") else (),
+        settled=_settled(front.get("settled"), places),
     )
+
+
+def _settled(block: object, places: Places) -> tuple[str, ...]:
+    """Return the demands of the prompt that the rubric does without, as the file quotes them."""
+    if not isinstance(block, list | None):
+        raise RubricError(f"{places.of('settled')}: settled must be a list", "Such as settled: [half points].")
+    return tuple(map(str, block or ()))
 
 
 def split_front_matter(text: str, where: str) -> tuple[str, str, int]:
@@ -175,19 +189,12 @@ def _turns(body: str, where: str, first_line: int, template: Template, names: Se
 
 
 def _jinja_turn(role: str, text: str, where: str, line: int) -> Turn:
-    turn = Turn(role, text.strip())
     line += text[: len(text) - len(text.lstrip())].count("\n")
     try:
-        flaw, at = turn.flaw()
+        return jinja_turn(role, text)
     except TemplateSyntaxError as error:
-        raise RubricError(
-            f"{where} line {line + error.lineno - 1}: {error.message}",
-            "Fix the Jinja syntax, or let `pathway-local rubrics adopt` find out how the prompt marks its inputs.",
-        ) from None
-    if flaw:
-        hint = "Insert inputs as {{ name }}, and choose with {% if name %}."
-        raise RubricError(f"{where} line {line + at - 1}: {flaw}", hint)
-    return turn
+        hint = "Insert inputs as {{ name }}, choose with {% if name %}; docs/rubrics.md shows other marks of inputs."
+        raise RubricError(f"{where} line {line + error.lineno - 1}: {error.message}", hint) from None
 
 
 def _check_front(front: Mapping[str, object], matter: str, places: Places) -> None:

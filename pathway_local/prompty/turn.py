@@ -1,192 +1,227 @@
 """One turn of a prompt: a role, and a text with places for a case's inputs."""
 
+import operator
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
-from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError, meta, nodes
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2 import Environment, TemplateSyntaxError, nodes
 
 from pathway_local.errors import RubricError
 
-Syntax = Literal["jinja2", "braces", "single-braces", "double-braces", "none"]
+Syntax = Literal["jinja2", "braces", "single-braces", "double-braces", "dollars", "none"]
 """How a prompt marks where its inputs go.
 
 `braces` is the syntax of `str.format`: {name}, with {{ and }} for plain braces. In the next two, only {name} or only
-{{name}} marks an input, and all other braces are text. `none` marks nothing.
+{{name}} marks an input, and all other braces are text. `dollars` is $name or ${name}. `none` marks nothing.
 """
 
 DEPTH = 60
 """Levels of a template's tree at most: Jinja and Python fail on deeper ones."""
 
-JINJA = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
-
 MARKS: Mapping[str, re.Pattern[str]] = {
     "braces": re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}"),
     "single-braces": re.compile(r"(?<!\{)\{([A-Za-z_]\w*)\}(?!\})"),
     "double-braces": re.compile(r"\{\{[ \t]*([A-Za-z_]\w*)[ \t]*\}\}"),
+    "dollars": re.compile(r"\$\{?([a-z_]\w*)\}?"),
 }
 
+COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "lteq": operator.le,
+    "gt": operator.gt,
+    "gteq": operator.ge,
+    "in": lambda part, whole: operator.contains(whole, part),
+    "notin": lambda part, whole: not operator.contains(whole, part),
+}
+"""The comparisons that a test may make, by Jinja's name."""
 
-def parsed(template: str) -> nodes.Template:
-    """Return the template as a tree. Raises TemplateSyntaxError, also for a template that is nested too deeply."""
+_TESTS = (nodes.Name, nodes.Const, nodes.Not, nodes.And, nodes.Or, nodes.Compare, nodes.Operand)
+_JINJA = Environment(keep_trailing_newline=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """The place of an input."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An `{% if %}` block: the parts behind the first test that holds. The test of `{% else %}` always holds."""
+
+    branches: tuple[tuple[nodes.Node, tuple["TurnPart", ...]], ...]
+
+
+TurnPart = str | Insert | Choice
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn of the prompt: a role, the text as its file writes it, and the same text in parts.
+
+    A turn may insert inputs and choose by them, and nothing else. If it changed a case's text, the result could no
+    longer be told apart from the rubric's own words.
+    """
+
+    role: str
+    template: str
+    parts: tuple[TurnPart, ...]
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """The inputs that the turn inserts or tests."""
+        return frozenset(node.name for node in _nodes(self.parts) if isinstance(node, Insert | nodes.Name))
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether the turn's own words depend only on which inputs are empty, so that few variants are tokenized."""
+        return not any(isinstance(node, nodes.Compare) for node in _nodes(self.parts))
+
+    def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
+        """Return the turn's text: tests see `values`, and the text receives `fenced`. Raises RubricError."""
+        try:
+            return "".join(_rendered(self.parts, values, fenced))
+        except TypeError as error:
+            # The error's own message may quote a case, so only its kind is passed on.
+            raise RubricError(f"the prompt's template failed with {type(error).__name__}") from None
+
+
+def _nodes(parts: Sequence[TurnPart]) -> Iterator[Insert | nodes.Node]:
+    """Yield every place of an input, and every node of a test."""
+    for part in parts:
+        if isinstance(part, Insert):
+            yield part
+        elif isinstance(part, Choice):
+            for test, inner in part.branches:
+                yield from _with_all_below(test)
+                yield from _nodes(inner)
+
+
+def _with_all_below(test: nodes.Node) -> Iterator[nodes.Node]:
+    yield test
+    yield from test.find_all(nodes.Node)
+
+
+def _rendered(parts: Sequence[TurnPart], values: Mapping[str, str], fenced: Mapping[str, str]) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, Insert):
+            yield fenced[part.name]
+        else:
+            chosen = next((inner for test, inner in part.branches if _value(test, values)), ())
+            yield from _rendered(chosen, values, fenced)
+
+
+def _value(test: nodes.Node, values: Mapping[str, str]) -> object:
+    match test:
+        case nodes.Name():
+            return values[test.name]
+        case nodes.Not():
+            return not _value(test.node, values)
+        case nodes.And():
+            return _value(test.left, values) and _value(test.right, values)
+        case nodes.Or():
+            return _value(test.left, values) or _value(test.right, values)
+        case nodes.Compare():
+            left = _value(test.expr, values)
+            for operand in test.ops:
+                right = _value(operand.expr, values)
+                if not COMPARISONS[operand.op](left, right):
+                    return False
+                left = right
+            return True
+    assert isinstance(test, nodes.Const)
+    return test.value
+
+
+def jinja_turn(role: str, text: str) -> Turn:
+    """Return the turn of a Jinja template, without blanks at its ends.
+
+    Jinja only parses it. A template is a program from elsewhere, and Jinja would run all of it: a format width, a
+    product or nested loops could take all memory. Raises TemplateSyntaxError for anything but inputs and tests.
+    """
+    text = text.strip()
     try:
-        tree = JINJA.parse(template)
+        tree = _JINJA.parse(text)
     except RecursionError:
         raise TemplateSyntaxError("the template is nested too deep", 1) from None
+    except ValueError:
+        raise TemplateSyntaxError("the template holds a number that is too long", 1) from None
     level: list[nodes.Node] = [tree]
     for _ in range(DEPTH):
         level = [inner for node in level for inner in node.iter_child_nodes()]
     if level:
         raise TemplateSyntaxError("the template is nested too deep", level[0].lineno)
-    return tree
+    return Turn(role, text, tuple(_parts(tree.body)))
 
 
-_REFUSED = (nodes.Assign, nodes.AssignBlock, nodes.For, nodes.Macro, nodes.CallBlock, nodes.FilterBlock)
-_FENCED = "fenced_"
+def _parts(body: Sequence[nodes.Node]) -> Iterator[TurnPart]:
+    for node in body:
+        if isinstance(node, nodes.Output):
+            for piece in node.nodes:
+                if isinstance(piece, nodes.Name):
+                    yield Insert(piece.name)
+                elif isinstance(piece, nodes.TemplateData | nodes.Const):
+                    yield str(piece.data if isinstance(piece, nodes.TemplateData) else piece.value)
+                else:
+                    raise _refused(piece, "only inputs may be inserted")
+        elif isinstance(node, nodes.If):
+            yield Choice(tuple(_branches(node)))
+        else:
+            raise _refused(node, "a rubric may only insert inputs and choose by them")
 
 
-@dataclass(frozen=True)
-class Turn:
-    """One turn of the prompt: a role and a Jinja template.
-
-    The template may insert inputs (`{{ x }}`) and choose by them (`{% if x %}`), and nothing else. If it changed a
-    case's text, the result could no longer be told apart from the rubric's own words.
-    """
-
-    role: str
-    template: str
-
-    @cached_property
-    def variables(self) -> frozenset[str]:
-        """The inputs that the template uses."""
-        return frozenset(meta.find_undeclared_variables(parsed(self.template)))
-
-    @cached_property
-    def plain(self) -> bool:
-        """Whether the template only inserts inputs, or asks whether they are empty.
-
-        Then the text around them depends on nothing else, and can be tokenized once for all cases.
-        """
-        tree = parsed(self.template)
-        free = {id(node) for output in tree.find_all(nodes.Output) for node in output.nodes}
-        for condition in tree.find_all(nodes.If):
-            test = condition.test.node if isinstance(condition.test, nodes.Not) else condition.test
-            free.add(id(test))
-        return all(id(name) in free for name in tree.find_all(nodes.Name))
-
-    def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
-        """Return the turn's text: conditions see `values`, and the text receives `fenced`. Raises RubricError."""
-        named = {f"{_FENCED}{name}": text for name, text in fenced.items()}
-        try:
-            return self._compiled.render({**values, **named})
-        except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
-            # The error's own message may quote a case, so only its kind is passed on.
-            raise RubricError(f"the prompt's template failed with {type(error).__name__}") from None
-
-    def flaw(self) -> tuple[str, int]:
-        """Return the forbidden thing in the template and its line there; an empty text if all is fine."""
-        tree = parsed(self.template)
-        for refused in tree.find_all(_REFUSED):
-            return f"{type(refused).__name__.lower()} is not allowed in a rubric", refused.lineno
-        for output in tree.find_all(nodes.Output):
-            for node in output.nodes:
-                if not isinstance(node, nodes.Name | nodes.TemplateData | nodes.Const):
-                    return "the template changes an input", node.lineno
-        return "", 0
-
-    @cached_property
-    def _compiled(self) -> Template:
-        tree = parsed(self.template)
-        for output in tree.find_all(nodes.Output):
-            for node in output.nodes:
-                if isinstance(node, nodes.Name):
-                    node.name = f"{_FENCED}{node.name}"
-        return Template.from_code(JINJA, JINJA.compile(tree), {})
+def _branches(node: nodes.If) -> Iterator[tuple[nodes.Node, tuple[TurnPart, ...]]]:
+    for branch in (node, *node.elif_):
+        for inner in _with_all_below(branch.test):
+            if not isinstance(inner, _TESTS):
+                raise _refused(inner, "a test may only name and compare inputs")
+        yield branch.test, tuple(_parts(branch.body))
+    yield nodes.Const(True), tuple(_parts(node.else_))
 
 
-@dataclass(frozen=True)
-class PlacedTurn(Turn):
-    """A turn without a template engine: `pieces` are texts, each with whether it names an input."""
-
-    pieces: tuple[tuple[str, bool], ...] = ()
-
-    @cached_property
-    def variables(self) -> frozenset[str]:
-        """The inputs that the turn names."""
-        return frozenset(text for text, is_input in self.pieces if is_input)
-
-    @cached_property
-    def plain(self) -> bool:
-        """True: such a turn can't choose."""
-        return True
-
-    def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
-        """Return the pieces in order, with each input's fenced text in its place."""
-        return "".join(fenced[text] if is_input else text for text, is_input in self.pieces)
-
-    def flaw(self) -> tuple[str, int]:
-        """No flaw: such a turn can't do anything forbidden."""
-        return "", 0
+def _refused(node: nodes.Node, rule: str) -> TemplateSyntaxError:
+    """Return the error that names a construct which a rubric may not use."""
+    kind = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).lower()
+    name = f" {node.name!r}" if isinstance(node, nodes.Filter | nodes.Test) else ""
+    return TemplateSyntaxError(f"{kind}{name} is not allowed: {rule}", node.lineno)
 
 
-@dataclass(frozen=True)
-class JoinedTurn(Turn):
-    """Several turns of one role, joined into one."""
-
-    parts: tuple[Turn, ...] = ()
-
-    @cached_property
-    def variables(self) -> frozenset[str]:
-        """The inputs that any part uses."""
-        return frozenset().union(*(part.variables for part in self.parts))
-
-    @cached_property
-    def plain(self) -> bool:
-        """Whether all parts are plain."""
-        return all(part.plain for part in self.parts)
-
-    def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
-        """Return the texts of the parts, with an empty line between them."""
-        return "\n\n".join(part.render(values, fenced) for part in self.parts)
-
-    def flaw(self) -> tuple[str, int]:
-        """Return the first flaw of any part."""
-        return next((flaw for part in self.parts if (flaw := part.flaw())[0]), ("", 0))
+def joined(first: Turn, second: Turn) -> Turn:
+    """Return both turns as one, with the role of the first and an empty line between them."""
+    return Turn(first.role, f"{first.template}\n\n{second.template}", (*first.parts, "\n\n", *second.parts))
 
 
-def joined(first: Turn, second: Turn) -> JoinedTurn:
-    """Return both turns as one, with the role of the first."""
-    return JoinedTurn(first.role, f"{first.template}\n\n{second.template}", (first, second))
-
-
-def placed_turn(role: str, text: str, syntax: Syntax, names: Collection[str]) -> PlacedTurn:
+def placed_turn(role: str, text: str, syntax: Syntax = "none", names: Collection[str] = ()) -> Turn:
     """Return the turn with places for the inputs called `names`; marks with other names are text."""
-    return PlacedTurn(role, text.strip(), tuple(_pieces(text.strip(), syntax, names)))
+    return Turn(role, text.strip(), tuple(_placed(text.strip(), syntax, names)))
 
 
-def _pieces(text: str, syntax: Syntax, names: Collection[str]) -> Iterator[tuple[str, bool]]:
-    at, literal = 0, ""
+def _placed(text: str, syntax: Syntax, names: Collection[str]) -> Iterator[str | Insert]:
+    at = 0
     for mark in MARKS[syntax].finditer(text) if syntax in MARKS else ():
-        literal += text[at : mark.start()]
+        yield text[at : mark.start()]
         at = mark.end()
         if mark.group(1) in names:
-            yield literal, False
-            yield mark.group(1), True
-            literal = ""
+            yield Insert(mark.group(1))
         else:
-            literal += mark.group()[0] if mark.group() in ("{{", "}}") else mark.group()
-    yield literal + text[at:], False
+            yield mark.group()[0] if mark.group() in ("{{", "}}") else mark.group()
+    yield text[at:]
 
 
-def labelled(names: Collection[str], closing: str = "") -> PlacedTurn:
+def labelled(names: Collection[str], closing: str = "") -> Turn:
     """Return a user turn with each input between tags of its name, then `closing`."""
-    pieces: list[tuple[str, bool]] = []
+    parts: list[str | Insert] = []
     for name in names:
-        pieces += [("\n\n" * bool(pieces) + f"<{name}>\n", False), (name, True), (f"\n</{name}>", False)]
+        parts += ["\n\n" * bool(parts) + f"<{name}>\n", Insert(name), f"\n</{name}>"]
     if closing.strip():
-        pieces.append(("\n\n" * bool(pieces) + closing.strip(), False))
-    shown = "".join(f"{{{{{text}}}}}" if is_input else text for text, is_input in pieces)
-    return PlacedTurn("user", shown, tuple(pieces))
+        parts.append("\n\n" * bool(parts) + closing.strip())
+    shown = "".join(f"{{{{{part.name}}}}}" if isinstance(part, Insert) else part for part in parts)
+    return Turn("user", shown, tuple(parts))

@@ -1,19 +1,25 @@
 """The run, rubric and cases file of a command that hands out cases to people or to a hosted judge."""
 
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Self
 
+from pathway_local import __version__
 from pathway_local.case import Case
-from pathway_local.errors import CaseError, UsageError
+from pathway_local.errors import CaseError, CasesError, UsageError
 from pathway_local.rubrics.rubric import Rubric, load_rubric
+from pathway_local.runs.audit import file_facts
+from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
+from pathway_local.system.output_file import output_file
+from pathway_local.verdict import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,7 @@ class Given:
     id_column: str | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
     pseudonyms: Path | None = None
+    encoding: str = ""
 
 
 class CasesGiven:
@@ -44,7 +51,9 @@ class CasesGiven:
         self._run = stack.enter_context(RunFile.open(given.run)) if given.run.exists() else None
         self.rubric = self._rubric()
         key = Pseudonyms.at(given.pseudonyms, make=self._run is None) if given.pseudonyms else None
-        self.file: CasesFile = cases_of(given.cases, [self.rubric], self._run, given.id_column, given.mapping, key)
+        self.file: CasesFile = cases_of(
+            given.cases, [self.rubric], self._run, given.id_column, given.mapping, key, given.encoding
+        )
 
     @classmethod
     @contextmanager
@@ -66,8 +75,32 @@ class CasesGiven:
         if self._run is None:
             self._run = self._stack.enter_context(RunFile.create(self._given.run))
         self._run.add_rubric(self.rubric.name, self.rubric.text)
-        remember(self._run, self.file, self._given.mapping)
         return self._run
+
+    @contextmanager
+    def handing_out(
+        self, run: RunFile, out: Path, command: Sequence[str], facts: Mapping[str, Value], *, force: bool
+    ) -> Iterator[tuple[BinaryIO, int, dict[str, int]]]:
+        """Yield the file `out` to write to, a new job's id, and the counts with which the block ends the job.
+
+        The file gets its name last: a file with ids that the run does not know would be useless.
+        """
+        with output_file(out, force=force) as file, run.together():
+            cases = file_facts(self.file.path, run.key, self.file.sha256())
+            job = run.jobs.begin(command, {"pathway_local": __version__, **facts, "cases": cases})
+            remember(run, self.file, self._given.mapping)
+            counts: dict[str, int] = {}
+            yield file, job, counts
+            file.seek(0)
+            written = hashlib.sha256()
+            for part in iter(lambda: file.read(2**20), b""):
+                written.update(part)
+            run.jobs.learn(job, {WRITTEN: file_facts(out, run.key, written.hexdigest())})
+            run.jobs.end(job, "done", counts)
+
+    def changed(self) -> CasesError:
+        """The error for a file that differs between two readings."""
+        return CasesError(f"{self.file.path.name} changed while it was being read", "Run the command again.")
 
     def _rubric(self) -> Rubric:
         name = self._given.rubric

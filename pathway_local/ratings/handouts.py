@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UnknownName
+from pathway_local.ratings.hosted_reply import Echoes
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.database import decoding
 from pathway_local.runs.run_file import RunFile
@@ -46,8 +47,7 @@ class Handout:
 
 def hand_out(key: bytes, rubric: Rubric, case: Case, recipient: str) -> Handout:
     """A handout of the case with a new random id; `key` is the run's. Raises MissingInput."""
-    texts = rubric.inputs_of(case)
-    echoes = {name: fingerprint(key, {"": texts[asked]}) for name, asked in rubric.format.echoes.items()}
+    echoes = Echoes.of(key, rubric.format, rubric.inputs_of(case)).expected
     place = (case.id, case.row, case.numbered, fingerprint(key, rubric.texts_of(case)))
     return Handout(secrets.token_hex(ID_BYTES), rubric.name, rubric.sha256, *place, recipient, echoes)
 

@@ -27,15 +27,13 @@ class Echoes:
 
     @classmethod
     def of(cls, key: bytes, output_format: OutputFormat, inputs: Mapping[str, str]) -> "Echoes":
-        """Fingerprints of a case's texts."""
-        return cls(
-            key,
-            {name: _fingerprint(key, inputs[asked]) for name, asked in output_format.echoes.items() if asked in inputs},
-        )
+        """The fingerprints of a case's texts."""
+        asked = output_format.echoes.items()
+        return cls(key, {name: fingerprint(key, {"": inputs[of]}) for name, of in asked if of in inputs})
 
     def changed(self, name: str, text: Value) -> bool:
         """Whether the reply repeated another text; False without a fingerprint."""
-        return name in self.expected and _fingerprint(self.key, str(text)) != self.expected[name]
+        return name in self.expected and fingerprint(self.key, {"": str(text)}) != self.expected[name]
 
 
 def read_reply(text: str, output_format: OutputFormat, echoes: Echoes, *, unfinished: bool = False) -> Outcome:
@@ -54,7 +52,7 @@ def read_reply(text: str, output_format: OutputFormat, echoes: Echoes, *, unfini
         try:
             loose = read(text, output_format, unfinished=unfinished)
         except (ReplyError, RecursionError) as error:
-            reason = str(error) if isinstance(error, ReplyError) else "it is nested too deep"
+            reason = str(error) if isinstance(error, ReplyError) else "it is nested too deeply"
             return Failure("unfinished-reply" if unfinished else "unreadable-reply", reason)
         values, rest = loose.values, loose.rest
         marks += [f"{BREAK}{name}" for name in loose.breaks]
@@ -74,16 +72,9 @@ def _strict(text: str, output_format: OutputFormat) -> Reading:
 
 
 def _verdict(values: Mapping[str, Value], output_format: OutputFormat, rest: list[str], marks: list[str]) -> Verdict:
-    scores = {name: Score(value) for name in output_format.scores if isinstance(value := values.get(name), int)}
-    fields = {name: _clean(values[name]) for name in output_format.fields if name in values}
+    scores = {name: Score(value) for name in output_format.scores if isinstance(value := values.get(name), int | float)}
+    given = {name: values[name] for name in output_format.fields if name in values}
+    fields = {name: value.strip() if isinstance(value, str) else value for name, value in given.items()}
     if rest:
         fields[output_format.apart(REST)] = "\n\n".join(rest)
     return Verdict(scores, fields, tuple(marks))
-
-
-def _clean(value: Value) -> Value:
-    return value.strip() if isinstance(value, str) else value
-
-
-def _fingerprint(key: bytes, text: str) -> str:
-    return fingerprint(key, {"": text})

@@ -1,6 +1,5 @@
 """Writes batch files for hosted judges: a rubric's prompts under random ids. Opens no connection."""
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,18 +8,15 @@ from itertools import compress
 from pathlib import Path
 from typing import Any, Self
 
-from pathway_local import __version__
 from pathway_local.case import Case
-from pathway_local.errors import CasesError, UsageError
+from pathway_local.errors import UsageError
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import Handout, hand_out, store_handouts
 from pathway_local.ratings.samples import draw
 from pathway_local.ratings.service_schema import Service, strict_schema
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.jobs import WRITTEN
 from pathway_local.sheets.cells import json_text
-from pathway_local.sheets.columns import no_column
-from pathway_local.system.output_file import check_output, output_file
+from pathway_local.system.output_file import check_output
 from pathway_local.verdict import Value
 
 CHAT_URL = "/v1/chat/completions"
@@ -58,6 +54,7 @@ class Leaving:
     characters: int
     echoed: tuple[str, ...]
     temperature: float | None
+    notes: tuple[str, ...]
 
 
 class HostedRequests:
@@ -79,25 +76,21 @@ class HostedRequests:
 
     def write(self, command: Sequence[str]) -> None:
         """Write the file with mode 0600, and store in the run which case is behind each id."""
-        run = self._given.begin()
-        # The file gets its name last: a file with ids that the run does not know would be useless.
-        with output_file(self.plan.out, force=self._force) as file, run.together():
-            job = run.begin_job(command, self._facts())
+        plan, leaving, run = self.plan, self.leaving, self._given.begin()
+        facts: dict[str, Value] = {"service": plan.service, "model": plan.model, "rubric": leaving.rubric}
+        facts |= {"cases": leaving.cases, "characters": leaving.characters, "temperature": leaving.temperature}
+        begun = self._given.handing_out(run, plan.out, command, {"hosted_export": facts}, force=self._force)
+        with begun as (file, job, counts):
             handouts: list[Handout] = []
-            written = hashlib.sha256()
             for case in filter(self._selects, self._given):
-                handout = hand_out(run.key, self._given.rubric, case, f"{self.plan.service} {self.plan.model}")
+                handout = hand_out(run.key, self._given.rubric, case, f"{plan.service} {plan.model}")
                 handouts.append(handout)
                 request: dict[str, Value] = self._request(handout.custom_id, case)
-                line = json_text(request).encode() + b"\n"
-                written.update(line)
-                file.write(line)
-            if len(handouts) != self.leaving.cases:
-                said = f"{self._given.file.path.name} changed while it was being read"
-                raise CasesError(said, "Run the command again.")
+                file.write(json_text(request).encode() + b"\n")
+            if len(handouts) != leaving.cases:
+                raise self._given.changed()
             store_handouts(run, job, handouts)
-            run.learn(job, {WRITTEN: {"file": self.plan.out.name, "sha256": written.hexdigest()}})
-            run.end_job(job, "done", {"cases": len(handouts), "characters": self.leaving.characters})
+            counts |= {"cases": leaving.cases, "characters": leaving.characters}
 
     def _selection(self) -> Callable[[Case], bool]:
         """Tells whether `only` selects a case. Raises UsageError."""
@@ -112,8 +105,7 @@ class HostedRequests:
         column, sign, value = only.partition("=")
         if not sign:
             raise UsageError(f"--only {only} is neither a number nor COLUMN=VALUE", "For example --only 200.")
-        if column not in file.columns:
-            raise no_column(column, file.columns, file.path.name)
+        column = file.column(column)
         if column == file.id_column:
             case_id = file.pseudonyms.of(value) if file.pseudonyms else value
             return lambda case: case.id == case_id
@@ -130,13 +122,10 @@ class HostedRequests:
         if not count:
             raise UsageError(f"no case of {self._given.file.path.name} is selected", "Check --only and the cases file.")
         echoed = tuple(rubric.format.echoes.values()) if rubric.format.in_json else ()
-        return Leaving(
-            rubric.name, count, self._given.left_out, tuple(rubric.inputs), characters, echoed, self._temperature()
-        )
-
-    def _temperature(self) -> float | None:
-        takes = _TAKES_TEMPERATURE[self.plan.service].match(self.plan.model)
-        return self._given.rubric.sampling.get("temperature") if takes else None
+        takes_it = _TAKES_TEMPERATURE[self.plan.service].match(self.plan.model)
+        temperature = rubric.sampling.get("temperature") if takes_it else None
+        inputs, notes = tuple(rubric.inputs), self._given.file.notes
+        return Leaving(rubric.name, count, self._given.left_out, inputs, characters, echoed, temperature, notes)
 
     def _request(self, custom_id: str, case: Case) -> dict[str, Any]:
         rubric, plan = self._given.rubric, self.plan
@@ -152,13 +141,6 @@ class HostedRequests:
             named = {"name": re.sub(r"[^\w-]", "_", rubric.name, flags=re.ASCII)[:64], "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         return {"custom_id": custom_id, "method": "POST", "url": CHAT_URL, "body": body}
-
-    def _facts(self) -> dict[str, Value]:
-        plan, leaving, file = self.plan, self.leaving, self._given.file
-        said: dict[str, Value] = {"service": plan.service, "model": plan.model, "rubric": leaving.rubric}
-        said |= {"cases": leaving.cases, "characters": leaving.characters, "temperature": leaving.temperature}
-        cases: dict[str, Value] = {"file": file.path.name, "sha256": file.sha256()}
-        return {"pathway_local": __version__, "hosted_export": said, "cases": cases}
 
 
 def _check_turns(rubric: Rubric, service: Service) -> None:
@@ -177,7 +159,7 @@ def _anthropic(
 ) -> dict[str, Any]:
     messages = body.pop("messages")
     system = [message["content"] for message in messages if message["role"] == "system"]
-    body["max_tokens"] = max(LEAST_TOKENS, 4 * rubric.format.reply(texts).reserve)
+    body["max_tokens"] = max(LEAST_TOKENS, 4 * rubric.format.reply(texts).form.reserve)
     if system:
         body["system"] = "\n\n".join(system)
     body["messages"] = [message for message in messages if message["role"] != "system"]

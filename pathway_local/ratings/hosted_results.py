@@ -9,6 +9,7 @@ from pathway_local.sheets.row import Row
 from pathway_local.verdict import NO_TOKENS, Failure, Tokens
 
 UNFINISHED = ("length", "max_tokens", "model_context_window_exceeded", "max_output_tokens")
+NAME_LIMIT = 200
 REFUSED = ("content_filter", "refusal")
 
 
@@ -43,15 +44,14 @@ def read_result(row: Row) -> HostedResult:
 def _openai(row: Row, custom_id: str, response: dict[str, Any]) -> HostedResult:
     service = "vllm" if row.cells.get("id", "").startswith("vllm-") else "openai"
     body = _object(response, "body")
-    model = _text(body, "model")
+    model = _model(body)
     status = response.get("status_code")
     error = _loaded(row, "error") or _object(body, "error")
     if error or status not in (200, None) or not body:
         details = _object(error, "error") or error
         code = _word(details, "code") or _word(details, "type") or "no reply"
-        return HostedResult(
-            custom_id, service, model, failure=Failure("hosted-error", f"status {_status(status)}: {code}")
-        )
+        shown = status if isinstance(status, int) else 0
+        return HostedResult(custom_id, service, model, failure=Failure("hosted-error", f"status {shown}: {code}"))
     text, ending, refusal = _response_text(body) if "output" in body else _chat_text(body)
     if refusal or ending in REFUSED:
         return HostedResult(custom_id, service, model, failure=Failure("refused", "the hosted judge refused"))
@@ -89,7 +89,7 @@ def _response_text(body: dict[str, Any]) -> tuple[str, str, bool]:
 
 def _anthropic(custom_id: str, result: dict[str, Any]) -> HostedResult:
     message = _object(result, "message")
-    model = _text(message, "model")
+    model = _model(message)
     kind = result.get("type")
     if kind != "succeeded":
         error = _object(result, "error")
@@ -133,13 +133,15 @@ def _word(value: dict[str, Any], key: str) -> str:
     return found if len(found) <= 60 and found.replace("_", "").replace("-", "").isalnum() else ""
 
 
+def _model(value: dict[str, Any]) -> str:
+    """The model's name, which messages show; empty for a text that is no name, since it may quote the case."""
+    found = _text(value, "model")
+    return found if len(found) <= NAME_LIMIT and found.isprintable() and " " not in found else ""
+
+
 def _count(value: dict[str, Any], key: str) -> int:
     found = value.get(key)
     return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**53 else 0
-
-
-def _status(value: object) -> int:
-    return value if isinstance(value, int) else 0
 
 
 def _joined(content: object, kind: str) -> str:

@@ -1,7 +1,7 @@
 """Imports ratings of people or of a hosted judge into a run: the whole file or nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import assert_never
@@ -17,11 +17,14 @@ from pathway_local.ratings.loose_reading import SPACING
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsFile, RatingsReading
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.audit import file_facts
+from pathway_local.runs.audit import KEYED, file_facts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Value, Verdict
 
 SHOWN_PROBLEMS = 5
+SHOWN_LEFT_OUT = 10
+LEAST_ALIKE = 8
+"""Cases on which two people's scores must all be the same before we suspect that a sheet was imported twice."""
 
 
 @dataclass(slots=True)
@@ -91,26 +94,33 @@ def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> I
     """Match the file's ratings with the run's cases and store them.
 
     Nothing is stored if an error is raised. RatingsError names each line with an unknown case, a score off the
-    scale, or a rater's second rating of a case; UsageError: columns or raters are ambiguous; CasesError: the file
-    can't be read.
+    scale, or a rater's second rating of a case; of a hosted judge's file, such lines are left out if others are valid.
+    UsageError: columns or raters are ambiguous; CasesError: the file can't be read.
     """
     reading = RatingsReading(run, file)
     ratings = reading.ratings()
     known = KnownCases(run, reading.rubric.name, file.pseudonyms)
     if not known and not reading.handouts:
-        raise UsageError(f"{run.path.name} has no cases yet", "Judge them, or draw a sample of them, first.")
+        raise UsageError(f"{run.path.name} has no cases yet", "Judge or sample them first.")
     matched = _match(ratings, known, reading.handouts, reading.problems)
     raters = _raters(ratings, file, reading.rubric)
+    unclear = len(reading.problems)
     new = _new_ones(matched, _stored(run, raters), reading.problems)
-    _refuse(file.path, reading.problems)
+    if file.kind == "hosted" and len(matched) > len(reading.problems) - unclear:
+        # A service's bad line costs its own case; a person's sheet with one has probably moved rows.
+        reading.notices += _left_out(reading.problems)
+    else:
+        _refuse(file.path, reading.problems)
+    reading.notices += _imported_before(run, file, raters)
     counts = _count(raters, matched, new)
     with run.together():
-        job = run.begin_job(command, _facts(file, raters))
+        job = run.jobs.begin(command, _facts(file, raters, run.key))
         ids = {rater.name: run.add_rater(_with_model(run, rater, counts[rater.name])) for rater in raters}
         for item in new:
             rating, place = item.rating, item.place
             run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens)
-        run.end_job(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
+        run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
+    reading.notices += _alike(run, raters)
     notices = tuple(dict.fromkeys(reading.notices))
     return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices)
 
@@ -130,7 +140,8 @@ def _match(
         before = first.setdefault(item.key, rating.where)
         if before != rating.where:
             problems.append(Problem(rating.where, f"{rating.rater} rated the same case in {before}"))
-        matched.append(item)
+        else:
+            matched.append(item)
     return matched
 
 
@@ -149,20 +160,17 @@ def _case_of(rating: Rating, known: KnownCases, handouts: Mapping[str, Handout])
 def _raters(ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> list[Rater]:
     judges: dict[str, set[tuple[str, str]]] = {}
     for rating in ratings:
-        judges.setdefault(rating.rater, set()).add(rating.judge)
-    return [_rater(name, file, rubric, seen) for name, seen in judges.items()]
-
-
-def _rater(name: str, file: RatingsFile, rubric: Rubric, judges: Iterable[tuple[str, str]]) -> Rater:
-    models = {judge for judge in judges if judge[1]}
-    if len(models) > 1:
-        shown_models = ", ".join(sorted(model for _, model in models))
-        raise UsageError(
-            f"{file.path.name} holds replies of several models: {shown_models}", "Split the file by model."
-        )
-    service, model = next(iter(models), ("", ""))
-    hosted: dict[str, Value] = {"service": service, "model": model} if file.kind == "hosted" else {}
-    return Rater(name, file.kind, rubric.name, {"rubric": rubric.sha256, **hosted})
+        own = judges.setdefault(rating.rater, set())
+        own |= {rating.judge} if rating.judge[1] else set()
+    found = []
+    for name, models in judges.items():
+        if len(models) > 1:
+            several = ", ".join(sorted(f"{model} ({service})" for service, model in models))
+            raise UsageError(f"{file.path.name} holds replies of several models: {several}", "Split the file by model.")
+        service, model = next(iter(models), ("", ""))
+        hosted: dict[str, Value] = {"service": service, "model": model} if file.kind == "hosted" else {}
+        found.append(Rater(name, file.kind, rubric.name, {"rubric": rubric.sha256, **hosted}))
+    return found
 
 
 def _stored(run: RunFile, raters: Sequence[Rater]) -> dict[tuple[str, str], tuple[str, Outcome]]:
@@ -191,6 +199,49 @@ def _new_ones(
             reason = f"{rating.rater} gave this case another rating in the run (import corrections under a new --rater)"
             problems.append(Problem(rating.where, reason))
     return new
+
+
+def _left_out(problems: Sequence[Problem]) -> Iterator[str]:
+    said = list(dict.fromkeys(map(str, sorted(problems, key=lambda problem: problem.place))))
+    yield from (f"left out: {problem}" for problem in said[:SHOWN_LEFT_OUT])
+    if len(said) > SHOWN_LEFT_OUT:
+        yield f"left out: {len(said) - SHOWN_LEFT_OUT} further lines"
+
+
+def _imported_before(run: RunFile, file: RatingsFile, raters: Sequence[Rater]) -> Iterator[str]:
+    """A note for each earlier import of the very same file under other raters' names."""
+    names, own = [rater.name for rater in raters], file_facts(file.path, run.key)[KEYED]
+    for job in run.jobs.all():
+        facts = job.facts.get("import")
+        if isinstance(facts, dict) and job.status and facts.get(KEYED) == own:
+            known = facts.get("raters")
+            others = [str(name) for name in known] if isinstance(known, list) else []
+            if others and not set(others) & set(names):
+                yield (
+                    f"{file.path.name} was imported before, as {', '.join(others)}: under the name of "
+                    f"{', '.join(names)} as well, one person's ratings count twice"
+                )
+
+
+def _alike(run: RunFile, raters: Sequence[Rater]) -> Iterator[str]:
+    """A note for each person who gave exactly the scores that one of these people gave."""
+    people = [rater for _, rater in run.raters() if rater.kind == "human" and rater.rubric == raters[0].rubric]
+    new = [rater.name for rater in raters if rater.kind == "human"]
+    given = {
+        rater.name: {
+            record.case_id: {name: score.value for name, score in record.outcome.scores.items()}
+            for record in run.records(rater.name, rater.rubric)
+            if isinstance(record.outcome, Verdict)
+        }
+        for rater in (people if new else ())
+    }
+    for name in new:
+        for other in given:
+            pairs = [(scores, given[other][case]) for case, scores in given[name].items() if case in given[other]]
+            several = len({str(scores) for scores, _ in pairs}) > 1
+            known = other in new[: new.index(name) + 1]
+            if several and not known and len(pairs) >= LEAST_ALIKE and all(one == two for one, two in pairs):
+                yield f"{name} and {other} gave the same scores to all their {len(pairs)} cases: is it one sheet twice?"
 
 
 def _refuse(path: Path, problems: Sequence[Problem]) -> None:
@@ -225,7 +276,7 @@ def _with_model(run: RunFile, rater: Rater, counts: ImportedRater) -> Rater:
     return rater.completed(next(same, rater))
 
 
-def _facts(file: RatingsFile, raters: Sequence[Rater]) -> dict[str, Value]:
+def _facts(file: RatingsFile, raters: Sequence[Rater], key: bytes) -> dict[str, Value]:
     models = {str(rater.spec["model"]) for rater in raters if rater.spec.get("model")}
     said: dict[str, Value] = {"raters": [rater.name for rater in raters], "models": [*sorted(models)]}
-    return {"pathway_local": __version__, "import": {**file_facts(file.path), "kind": file.kind, **said}}
+    return {"pathway_local": __version__, "import": {**file_facts(file.path, key), "kind": file.kind, **said}}

@@ -82,7 +82,7 @@ class KnownCases:
         return "raters saw different texts of its case, and the file does not hold its texts"
 
     def _unknown(self, case_id: str) -> str:
-        """Why no case has this id. Spreadsheets often turn the id 0042 into the number 42, so look for that too."""
+        """Say why no case has this id. Spreadsheets often turn the id 0042 into the number 42, so look for that too."""
         if self._without_zeros is None:
             self._without_zeros = {own.lstrip("0") for own in self._by_id if own.startswith("0")}
         if case_id.isdigit() and case_id in self._without_zeros:

@@ -1,8 +1,9 @@
 """Values read from a reply that breaks its format, and a mark for each kind of break."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from pathway_local.errors import ReplyError
 from pathway_local.rubrics.fields import ScoreField
@@ -12,7 +13,7 @@ from pathway_local.verdict import Value
 SPACING = "spacing"
 """The break of a reply that differs from its format only in blanks and line ends."""
 
-_FENCE = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```", re.DOTALL)
+_OPENING, _CLOSING = re.compile(r"```[\w-]*[ \t]*\r?\n"), "```"
 
 
 @dataclass(slots=True)
@@ -30,12 +31,13 @@ class LooseReading:
 
     def unfenced(self, text: str) -> str:
         """The text inside the reply's only code fence; text outside it is kept as rest."""
-        found = _FENCE.search(text)
-        if not found or len(_FENCE.findall(text)) > 1:
+        fences = islice(_fences(text), 2)
+        opening, end = next(fences, (None, -1))
+        if opening is None or next(fences, None):
             return text
         self.mark("code-fence")
-        self.keep_outside(text[: found.start()], text[found.end() :])
-        return found.group(1)
+        self.keep_outside(text[: opening.start()], text[end + len(_CLOSING) :])
+        return text[opening.end() : end].rstrip(" \t").removesuffix("\n").removesuffix("\r")
 
     def keep_outside(self, *texts: str) -> None:
         """Keep texts that stand outside the format as rest."""
@@ -62,3 +64,14 @@ class LooseReading:
         if not self.breaks:
             self.mark(SPACING)
         return self
+
+
+def _fences(text: str) -> Iterator[tuple[re.Match[str], int]]:
+    """Each code fence: the match of its opening, and where its closing begins.
+
+    One pattern for a whole fence would take hours for a megabyte of blanks behind an opening.
+    """
+    opening = _OPENING.search(text)
+    while opening and (end := text.find(_CLOSING, opening.end())) >= 0:
+        yield opening, end
+        opening = _OPENING.search(text, end + len(_CLOSING))

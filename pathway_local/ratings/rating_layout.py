@@ -6,20 +6,26 @@ or named by the user, never guessed from their content.
 
 import re
 import shlex
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.errors import ColumnsError, UnknownName, UsageError
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.sheets.columns import folded, has_column, listed, match_columns, no_column
+from pathway_local.sheets.columns import (
+    folded,
+    has_column,
+    listed,
+    match_columns,
+    names_of,
+    no_column,
+    same_column,
+)
 from pathway_local.sheets.row import shown
 
 HANDOUT_IDS = ("rating_id", "custom_id")
-CASE_IDS = ("id", "case_id", "case")
-RATERS = ("rater", "evaluator", "grader", "annotator", "reviewer", "assessor")
-ONLY_SCORE = ("score", "rating")
-REPLIES = ("reply", "raw_reply", "completion", "raw_response")
-NOTES = ("notes", "note", "comment", "comments", "remark", "remarks", "reason", "reasons", "rationale")
+LONGEST_HEADER = 300
+"""A longer header names nobody, and the search for a name in it would take time by the square of its length."""
 
 _SEPARATOR = r"[\s._:/\-]+"
 
@@ -75,13 +81,14 @@ def find_layout(
     of the run's cases file. With `one_rater`, a single column belongs to the rater whom the import names.
     Raises UsageError if a score is missing or its evaluator is ambiguous.
     """
-    if id_column is not None and id_column not in columns:
+    if id_column is not None and same_column(id_column, columns) is None:
         raise no_column(id_column, columns, source)
     # Random ids come first: each stands for one case with one text, whatever other ids the sheet has.
-    ids = (*HANDOUT_IDS, *((own_id,) if own_id else ()), *CASE_IDS)
-    id_column = id_column or _first(ids, columns)
-    rater_column = None if any(folded(name) in RATERS for name in scores) else _first(RATERS, columns)
-    reply_column = _first(REPLIES, columns) if hosted and not scores else None
+    ids = (id_column,) if id_column else (*HANDOUT_IDS, *((own_id,) if own_id else ()), *names_of("ids"), "case")
+    id_column = _first(ids, columns)
+    names_raters = any(folded(name) in names_of("raters") for name in scores)
+    rater_column = None if names_raters else _first(names_of("raters"), columns)
+    reply_column = _first(names_of("replies"), columns) if hosted and not scores else None
     header = _Header(columns, rubric, source)
     if reply_column:
         scored = {"": dict[str, str]()}
@@ -113,10 +120,10 @@ class _Header:
         """The columns that have the scores' own names. Raises UsageError if no column has one."""
         known = self.rubric.format.scores
         found = {score: column for score in known if (column := _first((score,), self.columns))}
-        if not found and len(known) == 1 and (column := _first(ONLY_SCORE, self.columns)):
+        if not found and len(known) == 1 and (column := _first(names_of("scores"), self.columns)):
             found = dict.fromkeys(known, column)
         if not found:
-            replies = f", and no column of raw replies called {REPLIES[0]}" if hosted else ""
+            replies = ", and no column of raw replies called reply" if hosted else ""
             raise UsageError(
                 f"{self.source} has no column called {' or '.join(known)}{replies}",
                 f"Name each evaluator's column with --score. The columns are {', '.join(listed(self.columns))}.",
@@ -143,6 +150,7 @@ class _Header:
         """Score and column of one --score, and whether the user named the score."""
         known = list(self.rubric.format.scores)
         score, sign, column = item.partition("=")
+        item, column = same_column(item, self.columns) or item, same_column(column, self.columns) or column
         if item in self.columns:
             fits = [name for name in known if folded(name) == folded(item) or _owner(item, name)]
             if len(fits) == 1 or len(known) == 1:
@@ -162,7 +170,7 @@ class _Header:
         if folded(column) == folded(score):
             return ""
         alone = len(self.rubric.format.scores) == 1
-        owners = (_owner(column, word) for word in ((score, *ONLY_SCORE) if alone else (score,)))
+        owners = (_owner(column, word) for word in ((score, *names_of("scores")) if alone else (score,)))
         owner = next(filter(None, owners), column.strip() if alone else "")
         if not owner:
             raise UsageError(
@@ -185,19 +193,23 @@ class _Header:
 
     def _note(self, column: str, owner: str) -> str:
         """The name under which an evaluator's verdicts keep this column; empty if it is not a note of theirs."""
-        if owner and any(folded(_owner(column, word)) == folded(owner) for word in NOTES):
+        if owner and any(folded(_owner(column, word)) == folded(owner) for word in names_of("notes")):
             return "notes"
         own = next((name for name in self.rubric.format.fields if folded(name) == folded(column)), "")
-        if own or folded(column) not in NOTES:
+        if own or folded(column) not in names_of("notes"):
             return own
         return "shared_notes" if owner else "notes"
 
 
 def _owner(column: str, word: str) -> str:
     """The rest of a header beside a word: Ann for "Ann score", "Ann_score" or "score (Ann)"; empty if it lacks it."""
+    if len(column) > LONGEST_HEADER:
+        return ""
     w = r"[\s_\-]*".join(re.escape(part) for part in re.split(r"[\s_\-]+", word))
-    found = re.fullmatch(rf"{w}\s*\((.+)\)|(.+?){_SEPARATOR}{w}|{w}{_SEPARATOR}(.+?)", column.strip(), re.IGNORECASE)
-    return next((part.strip() for part in found.groups() if part), "") if found else ""
+    column = unicodedata.normalize("NFC", column.strip())
+    bare = "".join(unicodedata.normalize("NFD", letter)[0] for letter in column)  # as long as the column's own name
+    found = re.fullmatch(rf"{w}\s*\((.+)\)|(.+?){_SEPARATOR}{w}|{w}{_SEPARATOR}(.+?)", bare, re.IGNORECASE)
+    return column[slice(*found.span(found.lastindex or 0))].strip() if found else ""
 
 
 def _inputs(rubric: Rubric, columns: Sequence[str]) -> Mapping[str, str]:
@@ -211,13 +223,7 @@ def _inputs(rubric: Rubric, columns: Sequence[str]) -> Mapping[str, str]:
 
 def _first(names: Iterable[str], columns: Sequence[str]) -> str | None:
     """The column with the first of these names that the sheet has, in any spelling."""
-    for name in names:
-        if name in columns:
-            return name
-        alike = [column for column in columns if folded(column) == folded(name)]
-        if len(alike) == 1:
-            return alike[0]
-    return None
+    return next((column for name in names if (column := same_column(name, columns))), None)
 
 
 def _is_handout(column: str) -> bool:

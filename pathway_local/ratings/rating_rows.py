@@ -7,7 +7,7 @@ from pathway_local.case import fingerprint
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.hosted_reply import Echoes, read_reply
-from pathway_local.ratings.hosted_results import HostedResult, read_result
+from pathway_local.ratings.hosted_results import read_result
 from pathway_local.ratings.rating_layout import Evaluator, RatingLayout
 from pathway_local.ratings.score_text import read_score
 from pathway_local.rubrics.rubric import Rubric
@@ -149,12 +149,6 @@ def result_rating(row: Row, rubric: Rubric, key: bytes, unit: str, handout: Hand
     if result is None:
         return Problem(where, row.problem)
     judge = (result.service, result.model)
-    outcome = _result_outcome(result, rubric, key, handout)
-    return Rating(where, result.custom_id, "", None, "", outcome, result.failure is None, judge, result.tokens)
-
-
-def _result_outcome(result: HostedResult, rubric: Rubric, key: bytes, handout: Handout | None) -> Outcome:
-    if result.failure:
-        return result.failure
     echoes = Echoes(key, handout.echoes if handout else {})
-    return read_reply(result.text, rubric.format, echoes, unfinished=result.unfinished)
+    outcome = result.failure or read_reply(result.text, rubric.format, echoes, unfinished=result.unfinished)
+    return Rating(where, result.custom_id, "", None, "", outcome, result.failure is None, judge, result.tokens)

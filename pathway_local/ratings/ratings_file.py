@@ -34,6 +34,7 @@ class RatingsFile:
     id_column: str | None = None
     scores: Sequence[str] = ()
     pseudonyms: Pseudonyms | None = None
+    encoding: str = ""
 
 
 class RatingsReading:
@@ -47,7 +48,7 @@ class RatingsReading:
         self.problems: list[Problem] = []
         self.notices: list[str] = []
         self.blanks = 0
-        self._sheets = _sheets(file.path, self.notices)
+        self._sheets = _sheets(file, self.notices)
         self._results = is_result_file(self._sheets[0].columns)
         if self._results and file.kind != "hosted":
             raise UsageError(f"{file.path.name} holds a batch service's results", "Import it with --kind hosted.")
@@ -129,9 +130,9 @@ class RatingsReading:
         return rubric
 
 
-def _sheets(path: Path, notices: list[str]) -> list[Sheet]:
+def _sheets(file: RatingsFile, notices: list[str]) -> list[Sheet]:
     """The file's sheet; every evaluator's sheet if the file is a rating workbook that `sample` wrote."""
-    first = open_sheet(path)
+    first = open_sheet(file.path, file.encoding)
     if not _is_handed_out(first):
         notices += first.notes
         return [first]

@@ -25,7 +25,7 @@ from pathway_local.rubrics.fields import (
 )
 from pathway_local.rubrics.output_format import OutputFormat, Slot
 from pathway_local.sheets.columns import folded
-from pathway_local.verdict import Value, is_nested_deep
+from pathway_local.verdict import Value, is_nested_deep, plain
 
 TRIES = 100
 """Opening braces to try: a failed try may read the rest of the reply, so 20,000 braces would take seconds."""
@@ -158,7 +158,7 @@ def _value(field: AnyField, value: Any) -> tuple[Value, str]:
 def _kept(value: Value) -> Value:
     """The value if a run can store it. Raises ReplyError."""
     if is_nested_deep(value):
-        raise ReplyError("it is nested too deep")
+        raise ReplyError("it is nested too deeply")
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:
@@ -170,12 +170,15 @@ def _score(field: ScoreField, value: Any) -> tuple[Value, str]:
     if isinstance(value, str):
         number, how = read_score(value, field)
         return number, how or ("" if field.written else "type")
+    if (value is None or isinstance(value, bool)) and json.dumps(value) in (written := field.values_by_text(True)):
+        return written[json.dumps(value)], ""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ReplyError("this is not a score")
     if value not in field.values:
         shown = f"{value:g}" if abs(value) < MOST_SHOWN else "its number"
         raise ReplyError(f"{shown} is off the scale")
-    return int(value), "" if isinstance(value, int) and not field.written else "type"
+    as_digits = isinstance(value, int) or field.step != 1
+    return plain(value), "" if as_digits and not field.written.get(value) else "type"
 
 
 def _list_flaw(field: TextListField, value: Any) -> str:
@@ -193,11 +196,11 @@ def _salvage(text: str, slots: list[Slot], reading: LooseReading, unfinished: bo
         # "score": 1 at a cut may be the start of 10: a number that ends a cut-off reply does not count.
         cut = unfinished and len(found) == 1 and not text[found[0].end() :].strip()
         if isinstance(slot.field, ScoreField) and len(found) == 1 and not cut:
-            reading.take(slot, partial(_salvaged, slot.field, found[0].group(2)))
+            reading.take(slot, partial(_score_alone, slot.field, found[0].group(2)))
         else:
             reading.mark(f"missing:{slot.name}")
     reading.rest.append(text)
 
 
-def _salvaged(field: ScoreField, number: str) -> tuple[Value, str]:
+def _score_alone(field: ScoreField, number: str) -> tuple[Value, str]:
     return read_score(number, field)[0], ""

@@ -129,7 +129,7 @@ def _sections(text: str, anchors: Sequence[_Anchor], reading: LooseReading) -> I
 
 
 def _departure(found: str, exact: str) -> str:
-    """How a heading departs from the layout's: "spacing", "case", "heading", or empty."""
+    """Name how a heading departs from the layout's: "spacing", "case", "heading", or empty."""
     bare, wanted = "".join(found.split()), "".join(exact.split())
     if bare == wanted:
         return "" if found.strip() == exact else "spacing"

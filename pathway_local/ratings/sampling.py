@@ -1,25 +1,21 @@
 """Draws cases for people to rate: writes a shuffled rating sheet and stores each case's probability in the run."""
 
-import hashlib
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pathway_local import __version__
 from pathway_local.case import Case, fingerprint
-from pathway_local.errors import CasesError, UsageError
+from pathway_local.errors import UsageError
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.ratings.rating_sheet import RatingRow, write_rating_sheet
 from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
-from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.run_file import RunFile
-from pathway_local.sheets.columns import no_column
 from pathway_local.sheets.kinds import kind_of
 from pathway_local.sheets.row import shown
 from pathway_local.sheets.workbook import WORKBOOK
-from pathway_local.system.output_file import check_output, output_file, temporary_files_in
+from pathway_local.system.output_file import check_output, temporary_files_in
 from pathway_local.verdict import Value
 
 
@@ -39,7 +35,8 @@ class SamplePlan:
 class Drawn:
     """Counts of a sample: `drawn` out of `cases`, of which `in_sheet` are in the sheet.
 
-    `before` were handed out by an earlier, smaller sample with the same seed; `cut` texts were too long for a cell.
+    `before` were handed out by an earlier, smaller sample with the same seed; `cut` texts were too long for a
+    cell, `notes` say how the cases file was read.
     """
 
     cases: int
@@ -49,6 +46,7 @@ class Drawn:
     in_sheet: int
     strata: int
     cut: int
+    notes: tuple[str, ...]
 
 
 def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> Drawn:
@@ -57,9 +55,9 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
     if kind_of(plan.out) is not WORKBOOK:
         raise UsageError(f"{plan.out.name} is not an XLSX file", "Give --out a name that ends in .xlsx.")
     if len(set(plan.raters)) != len(plan.raters):
-        raise UsageError("two evaluators have the same name", "Give each --rater another name.")
+        raise UsageError("two evaluators have the same name", "Give each --rater a different name.")
     with CasesGiven.open(plan.given) as given:
-        _check_strata(given, plan.strata)
+        plan = replace(plan, strata=_strata(given, plan.strata)) if plan.strata else plan
         stratum_by_id = {case.id: case.metadata.get(plan.strata, "") for case in given}
         ids, strata = list(stratum_by_id), list(stratum_by_id.values())
         drawn, chances = draw(ids, strata, plan.size, plan.seed)
@@ -67,30 +65,30 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
         every, chosen = _read_again(run, given, ids, [*zip(strata, drawn, chances, strict=True)])
         before = _handed_out_before(run, given.rubric.name, plan, _hashes(every))
         new = [case for case in chosen if case.id not in before]
-        # The sheet gets its name last: a sheet with ids that the run does not know would be useless.
-        with output_file(plan.out, force=force) as file, run.together():
-            job = run.begin_job(command, _facts(plan, given))
+        facts: dict[str, Value] = {"size": plan.size, "seed": plan.seed, "strata": plan.strata}
+        facts["raters"] = list(plan.raters)
+        with given.handing_out(run, plan.out, command, {"sample": facts}, force=force) as (file, job, counts):
             store_sample(run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), every)
             sheets = {rater: _rows(run, given, plan, rater, new, job) for rater in plan.raters or ("",)}
             with temporary_files_in(plan.out.parent):
                 cut = write_rating_sheet(file, given.rubric, sheets)
-            file.seek(0)
-            sha256 = hashlib.sha256(file.read()).hexdigest()
-            run.learn(job, {WRITTEN: {"file": plan.out.name, "sha256": sha256}})
-            run.end_job(job, "done", {"cases": len(ids), "drawn": plan.size, "in_sheet": len(new)})
-        return Drawn(len(ids), given.left_out, plan.size, len(before), len(new), len(set(strata)), cut)
+            counts |= {"cases": len(ids), "drawn": plan.size, "in_sheet": len(new)}
+        return Drawn(
+            len(ids), given.left_out, plan.size, len(before), len(new), len(set(strata)), cut, given.file.notes
+        )
 
 
-def _check_strata(given: CasesGiven, column: str) -> None:
-    if column and column not in given.file.columns:
-        raise no_column(column, given.file.columns, given.file.path.name)
-    if column and column == given.file.id_column:
+def _strata(given: CasesGiven, asked: str) -> str:
+    """The column of the strata in the file's own spelling. Raises UsageError."""
+    column = given.file.column(asked)
+    if column == given.file.id_column:
         raise UsageError(f"{shown(column)} is the column of the ids", "Name another column with --strata.")
     if column in given.file.inputs.values():
         raise UsageError(
             f"{shown(column)} is an input of the rubric {given.rubric.name!r}, a text to judge",
             "Name a column such as language or chatbot with --strata.",
         )
+    return column
 
 
 def _read_again(
@@ -103,17 +101,16 @@ def _read_again(
     numbers: dict[str, int] = {}
     every: list[Inclusion] = []
     chosen: list[Case] = []
-    changed = CasesError(f"{given.file.path.name} changed while it was being read", "Run the command again.")
     for place, case in enumerate(given):
         if place >= len(ids) or case.id != ids[place]:
-            raise changed
+            raise given.changed()
         stratum, is_drawn, chance = fates[place]
         case_hash = fingerprint(run.key, given.rubric.texts_of(case))
         number = numbers.setdefault(stratum, len(numbers))
         every.append(Inclusion(case.id, case_hash, case.row, case.numbered, number, chance, is_drawn))
         chosen += [case] if is_drawn else []
     if len(every) != len(ids):
-        raise changed
+        raise given.changed()
     return every, chosen
 
 
@@ -144,9 +141,3 @@ def _rows(
     store_handouts(run, job, handouts)
     texts = [given.rubric.inputs_of(case) for case in order]
     return [RatingRow(handout.custom_id, own) for handout, own in zip(handouts, texts, strict=True)]
-
-
-def _facts(plan: SamplePlan, given: CasesGiven) -> dict[str, Value]:
-    drawn: dict[str, Value] = {"size": plan.size, "seed": plan.seed, "strata": plan.strata, "raters": list(plan.raters)}
-    cases: dict[str, Value] = {"file": given.file.path.name, "sha256": given.file.sha256()}
-    return {"pathway_local": __version__, "sample": drawn, "cases": cases}

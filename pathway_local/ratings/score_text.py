@@ -4,13 +4,17 @@ import re
 
 from pathway_local.errors import ReplyError
 from pathway_local.rubrics.fields import ScoreField
+from pathway_local.verdict import Number, plain
 
 _DECORATION = "*_`()[]\"'“”‘’ \t\r\n"
-_NUMBER = re.compile(r"(-?\d{1,6})(?:\.0+)?(?!\d)(?:\s*(?:/|out of)\s*(\d{1,6})(?![\d.,]))?(.*)", re.DOTALL)
+_NUMBER = re.compile(
+    r"(-?\d{1,6}(?:[.,]\d{1,6})?)(?!\d)(?:\s*(?:/|\b(?:out of|of|von|sur|de)\b)\s*(\d{1,6})(?!\d|[.,]\d))?(.*)",
+    re.DOTALL,
+)
 _JOINTS = " \t\r\n*_`\"'().,;:–—-"
 
 
-def read_score(text: str, field: ScoreField) -> tuple[int, str]:
+def read_score(text: str, field: ScoreField) -> tuple[Number, str]:
     """The value in `text`, and how it departs from the field's own spelling.
 
     The departure is empty, "case", "markdown", "label" (the level's name instead of its value) or "score-form"
@@ -21,32 +25,32 @@ def read_score(text: str, field: ScoreField) -> tuple[int, str]:
     bare = text.strip()
     if bare in written:
         return written[bare], ""
-    plain = bare.strip(_DECORATION)
-    if plain in written:
-        return written[plain], "markdown"
-    ended = plain.rstrip(".,;:!")
+    undecorated = bare.strip(_DECORATION)
+    if undecorated in written:
+        return written[undecorated], "markdown"
+    ended = undecorated.rstrip(".,;:!")
     spoken = [value for name, value in written.items() if name.casefold() == ended.casefold()]
     if len(spoken) == 1:
-        return spoken[0], "case" if ended == plain else "score-form"
-    named = [value for value, label in field.levels.items() if _folded(label) == _folded(plain)]
+        return spoken[0], "case" if ended == undecorated else "score-form"
+    named = [value for value, label in field.levels.items() if _folded(label) == _folded(undecorated)]
     if len(named) == 1:
         return named[0], "label"
-    return _numbered(plain, field), "score-form"
+    return _numbered(undecorated, field), "score-form"
 
 
 def scale_text(field: ScoreField) -> str:
     """The scale in a few words, for messages."""
     low, high = field.values[0], field.values[-1]
-    whole = field.values == tuple(range(low, high + 1))
+    whole = isinstance(low, int) and isinstance(high, int) and field.values == tuple(range(low, high + 1))
     return f"{low} to {high}" if whole else ", ".join(map(str, field.values[:20]))
 
 
-def _numbered(plain: str, field: ScoreField) -> int:
+def _numbered(text: str, field: ScoreField) -> Number:
     """The number that the text begins with; its level or the end of the scale may follow, but no other number."""
-    found = _NUMBER.fullmatch(plain)
+    found = _NUMBER.fullmatch(text)
     if not found:
         raise ReplyError("this is not a score")
-    value, end, rest = int(found.group(1)), found.group(2), found.group(3)
+    value, end, rest = plain(float(found.group(1).replace(",", "."))), found.group(2), found.group(3)
     if value not in field.values:
         raise ReplyError(f"{value} is off the scale {scale_text(field)}")
     if end and int(end) != field.values[-1]:

@@ -1,5 +1,6 @@
 """Turns a rubric's JSON layout into the strict schema that a hosted service accepts."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -34,7 +35,10 @@ def strict_schema(output_format: OutputFormat, inputs: Mapping[str, str], servic
         if isinstance(part.field, EchoField):
             owner[last] = {"type": "string", "const": inputs[part.field.input], **described}
         elif isinstance(part.field, ScoreField) and part.field.written:
-            owner[last] = {"type": "string", "enum": list(part.field.texts(False)), **described}
+            # Words alone are strings; null beside numbers stays null.
+            mixed = len(part.field.written) < len(part.field.values)
+            texts = [json.loads(text) for text in part.field.texts(True)] if mixed else list(part.field.texts(False))
+            owner[last] = {**({} if mixed else {"type": "string"}), "enum": texts, **described}
     return _strict(schema, _REFUSED[service])
 
 

@@ -1,4 +1,4 @@
-"""How a judge takes turns and whether it thinks first: all from its entry in models.yaml."""
+"""A judge's turns and its thinking before a reply, both from its entry in models.yaml."""
 
 from dataclasses import asdict, dataclass, replace
 
@@ -14,8 +14,8 @@ MOST_DIGITS = 10
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """How a judge takes turns: whether its system turn is folded into the user turn, the switches of its chat template,
-    and the text that opens its reply before the reply's own start."""
+    """A judge's turns: whether the system turn is folded into the user turn, the switches of the chat template, and the
+    text that opens a reply before the reply's own start."""
 
     folds_system: bool = False
     switches: tuple[tuple[str, object], ...] = ()
@@ -37,12 +37,12 @@ class Thinking:
         return self.budget + len(self.closing)
 
     def seeded(self, seed: int) -> "Thinking":
-        """The same with another seed."""
+        """Return the same with another seed."""
         return replace(self, sampling=self.sampling.seeded(seed))
 
 
 def think_budget(wanted: str, judge: JudgeSpec) -> int:
-    """The judge's thinking budget in tokens; `wanted` is a number, or "auto" for the judge's own budget.
+    """Return the judge's thinking budget in tokens; `wanted` is a number, or "auto" for the judge's own budget.
 
     Raises UsageError if it is neither, or if the judge never thinks.
     """
@@ -60,7 +60,7 @@ def think_budget(wanted: str, judge: JudgeSpec) -> int:
 
 
 def chat_of(judge: JudgeSpec, budget: int) -> Chat:
-    """How the judge takes turns if it may think for `budget` tokens."""
+    """Return how the judge takes turns if it may think for `budget` tokens."""
     how = judge.thinking
     folds = judge.system == "fold"
     if how is None:
@@ -70,8 +70,10 @@ def chat_of(judge: JudgeSpec, budget: int) -> Chat:
 
 
 def thinking_sampling(judge: JudgeSpec, reply: Sampling) -> Sampling:
-    """How to draw the judge's thoughts: as its maker recommends, else as the reply. A judge that always takes the
-    likeliest token can think in circles."""
+    """Return how to draw the judge's thoughts: as its maker recommends, or else as the reply.
+
+    A judge that always takes the likeliest token can think in circles.
+    """
     stated = judge.thinking.sampling if judge.thinking else judge.sampling
     how = stated if stated.temperature is not None else judge.sampling
     if how.temperature is None:
@@ -80,7 +82,7 @@ def thinking_sampling(judge: JudgeSpec, reply: Sampling) -> Sampling:
 
 
 def thinking_of(judge: JudgeSpec, budget: int, tokenizer: JudgeTokenizer, reply: Sampling) -> Thinking | None:
-    """How the judge thinks before a reply that is drawn with `reply`; None if it does not think."""
+    """Return how the judge thinks before a reply that is drawn with `reply`; None if it does not think."""
     how = judge.thinking
     if how is None or not budget:
         return None
@@ -89,7 +91,7 @@ def thinking_of(judge: JudgeSpec, budget: int, tokenizer: JudgeTokenizer, reply:
 
 
 def chat_settings(judge: JudgeSpec, budget: int, reply: Sampling) -> dict[str, JsonValue]:
-    """Everything in the judge's entry that changes its prompts or thinking, as JSON; it is part of the rater."""
+    """Return everything in the judge's entry that changes its prompts or thinking, as JSON for the rater's spec."""
     how = judge.thinking
     thinks: dict[str, JsonValue] = {}
     if how and budget:

@@ -8,10 +8,9 @@ from datetime import date
 from pathlib import Path
 
 from pathway_local.check import Check, checked
-from pathway_local.errors import EngineError
+from pathway_local.errors import EngineError, TemplateLimit
 from pathway_local.judges.default_template import default_template
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
-from pathway_local.judges.weights import chat_template
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 
 SYSTEM, USER, ANSWER, NEXT = "systemwords", "userwords", "answerwords", "nextwords"
@@ -24,27 +23,20 @@ _DATES = ("%Y-%m-%d", "%d %b %Y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y")
 
 def chat_checks(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Iterator[Check]:
     """Check the chat template; if it is missing or takes no turns, its other checks are left out."""
-    if not tokenizer.tokenizer.chat_template:
+    if not tokenizer.template:
         yield _no_template(spec, folder, tokenizer)
         return
     system = checked(SYSTEM_TURN, lambda: _system(spec, tokenizer))
     yield system
     if system.status != "problem":
-        yield checked("chat template", lambda: _template(spec, folder, tokenizer))
+        yield checked("chat template", lambda: _template(spec, tokenizer))
         yield checked("thinking", lambda: _thinking(spec, tokenizer))
     yield checked("end of turn", lambda: _end_of_turn(spec, tokenizer))
 
 
 def off_switches(spec: JudgeSpec) -> Switches:
-    """The chat template's switches that keep the judge from thinking."""
+    """Return the chat template's switches that keep the judge from thinking."""
     return spec.thinking.off_by if spec.thinking else {}
-
-
-def rendered(
-    tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switches: Switches, *, reply: bool = True
-) -> str:
-    """The text of these turns (role, words); with `reply`, also the opening of a reply. Raises EngineError."""
-    return tokenizer.chat([{"role": role, "content": words} for role, words in turns], switches, reply=reply)
 
 
 def _no_template(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Check:
@@ -59,9 +51,9 @@ def _no_template(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Ch
     )
 
 
-def _template(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Check:
-    text = rendered(tokenizer, _turns(spec), off_switches(spec))
-    size, begin = f"{len(chat_template(folder)):,} characters", tokenizer.tokenizer.bos_token
+def _template(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
+    text = tokenizer.chat(_turns(spec), off_switches(spec))
+    size, begin = f"{len(tokenizer.template):,} characters", tokenizer.tokenizer.bos_token
     if (
         begin
         and not text.startswith(begin)
@@ -102,9 +94,11 @@ def _edit(spec: JudgeSpec, key: str) -> str:
 
 
 def _refusal(tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switches: Switches) -> str:
-    """Why the judge can't take these turns; empty if it can."""
+    """Return why the judge can't take these turns; empty if it can. Raises TemplateLimit."""
     try:
-        text = rendered(tokenizer, turns, switches)
+        text = tokenizer.chat(turns, switches)
+    except TemplateLimit:
+        raise
     except EngineError as error:
         return str(error)
     at = [text.find(words) for words in (SYSTEM, USER)]
@@ -134,14 +128,14 @@ def _thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
 
 
 def _thinking_problem(spec: JudgeSpec, tokenizer: JudgeTokenizer, off: str, on: str) -> tuple[str, str] | None:
-    """The switch's problem and its fix; `off` and `on` are the text behind the user's words with each setting."""
+    """Return the switch's problem and its fix; `off` and `on` follow the user's words with each setting."""
     how = spec.thinking
     assert how is not None
     opening = how.start.strip() or _opening(how.end)
     if len(tokenizer.encode(how.end)) != 1:
         said = f"its end {how.end!r} is not one token, so nothing would stop it"
         return said, "Correct thinking.end in its entry."
-    prompts = [rendered(tokenizer, _turns(spec), switches) for switches in (how.off_by, how.on_by)]
+    prompts = [tokenizer.chat(_turns(spec), switches) for switches in (how.off_by, how.on_by)]
     if how.off_by != how.on_by and prompts[0] == prompts[1]:
         return "its switch changes nothing: off_by and on_by give the same prompt", _SWITCHES
     if opening and not how.skip and _open(off, opening, how.end):
@@ -153,7 +147,7 @@ def _thinking_problem(spec: JudgeSpec, tokenizer: JudgeTokenizer, off: str, on: 
 
 
 def _opening(end: str) -> str:
-    """The tag that opens a span that `end` closes; empty if `end` is no closing tag."""
+    """Return the tag that opens a span that `end` closes; empty if `end` is no closing tag."""
     for closing, opening in (("</", "<"), ("[/", "[")):
         if end.startswith(closing):
             return opening + end.removeprefix(closing)
@@ -165,8 +159,8 @@ def _open(tail: str, opening: str, end: str) -> bool:
 
 
 def _tail(spec: JudgeSpec, tokenizer: JudgeTokenizer, switches: Switches) -> str:
-    """The text between the user's words and the reply."""
-    return rendered(tokenizer, _turns(spec), switches).rpartition(USER)[2]
+    """Return the text between the user's words and the reply."""
+    return tokenizer.chat(_turns(spec), switches).rpartition(USER)[2]
 
 
 def _end_of_turn(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
@@ -186,11 +180,11 @@ def _end_of_turn(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
 
 
 def _behind_an_answer(tokenizer: JudgeTokenizer) -> Iterator[tuple[int, ...]]:
-    """The ids behind a reply at the end of a conversation, and behind a reply before another user turn."""
+    """Yield the ids behind a reply at the end of a conversation, and behind a reply before another user turn."""
     said = [("user", USER), ("assistant", ANSWER)]
     for turns in (said, [*said, ("user", NEXT)]):
         try:
-            rest = rendered(tokenizer, turns, {}, reply=False).rpartition(ANSWER)[2].lstrip()
+            rest = tokenizer.chat(turns, {}, reply=False).rpartition(ANSWER)[2].lstrip()
         except EngineError:
             continue  # a template may refuse a conversation that ends with a reply
         if ids := tokenizer.encode(rest):

@@ -69,14 +69,14 @@ class PromptWriter:
         self._starts: dict[str, tuple[int, ...]] = {}
 
     def write(self, cases: Iterable[Mapping[str, str]]) -> list[Prompt | CaseError]:
-        """The prompt of each case, given by its texts, in order; the error for a case that can't have one."""
+        """Return the prompt of each case, given by its texts, in order; an error for a case that can't have one."""
         drafts = [self._draft(texts) for texts in cases]
         texts = [text for draft in drafts if isinstance(draft, _Draft) for text in draft.texts]
         encoded = iter(self.tokenizer.encode_cases(texts))
         return [self._finish(draft, encoded) if isinstance(draft, _Draft) else draft for draft in drafts]
 
     def shared_prefix(self) -> tuple[int, ...]:
-        """The ids at the beginning of all prompts of this rubric."""
+        """Return the ids at the beginning of all prompts of this rubric."""
         example = dict.fromkeys(self.rubric.inputs, "example")
         first = self._pieces(example)[0]
         return first if isinstance(first, tuple) else ()
@@ -92,7 +92,7 @@ class PromptWriter:
             return error
 
     def _bounded(self, text: str, name: str = "") -> str:
-        """The text, or only its beginning if it is far too long and may be cut. Raises PromptTooLong."""
+        """Return the text, or only its beginning if it is far too long and may be cut. Raises PromptTooLong."""
         beginning = self.tokenizer.beginning(text, self.context)
         if len(beginning) < len(text) and (not name or name != self.truncate):
             said = f"the prompt has over {self.context} tokens in {name or 'the text that the reply repeats'} alone"
@@ -104,13 +104,13 @@ class PromptWriter:
         start = [next(encoded) if theirs else self._start(text) for text, theirs in draft.reply.start]
         length = sum(len(ids) for _, ids in pieces) + sum(map(len, start))
         thought = self.thinking.most if self.thinking else 0
-        over = length + thought + draft.reply.reserve - self.context
+        over = length + thought + draft.reply.form.reserve - self.context
         marks: tuple[str, ...] = ()
         if over > 0:
             if not any(name == self.truncate and len(ids) > over for name, ids in pieces):
                 # A text beyond the context may have been shortened before it was encoded.
                 known = f"at least {length}" if any(len(ids) > self.context for _, ids in pieces) else str(length)
-                return self._too_long(known, thought, draft.reply.reserve)
+                return self._too_long(known, thought, draft.reply.form.reserve)
             pieces = [(name, ids[: len(ids) - over] if name == self.truncate else ids) for name, ids in pieces]
             marks = (f"truncated:{self.truncate}",)
         shared, rest = (pieces[0][1], pieces[1:]) if not pieces[0][0] else ((), pieces)
@@ -122,7 +122,7 @@ class PromptWriter:
         return PromptTooLong(said, TOO_LONG_HINT)
 
     def _pieces(self, inputs: Mapping[str, str]) -> list[Piece]:
-        """The prompt with the names of inputs in place of the case's texts.
+        """Return the prompt with the names of inputs in place of the case's texts.
 
         In a plain rubric it depends only on which inputs are empty, so it is kept; in others it depends on the case.
         """
@@ -140,10 +140,10 @@ class PromptWriter:
         fence = secrets.token_hex(16)
         names = list(self.rubric.inputs)
         fenced = {name: f"{fence}{at}{fence}" if inputs[name] else "" for at, name in enumerate(names)}
-        messages = _messages(self.rubric.turns, inputs, fenced, self.chat.folds_system)
-        text = self.tokenizer.chat(messages, dict(self.chat.switches)) + self.chat.opening
-        # A template that trims, drops or doubles a turn would change which texts are judged, without a sound.
-        if text.count(fence) != sum(message["content"].count(fence) for message in messages):
+        turns = _conversation(self.rubric.turns, inputs, fenced, self.chat.folds_system)
+        text = self.tokenizer.chat(turns, dict(self.chat.switches)) + self.chat.opening
+        # A template that drops or doubles a turn would change which texts are judged, without a sound.
+        if text.count(fence) != sum(words.count(fence) for _, words in turns):
             raise EngineError("the judge's chat template does not put every turn in as it is")
         parts = text.split(fence)
         return [names[int(part)] if at % 2 else self.tokenizer.encode(part) for at, part in enumerate(parts) if part]
@@ -170,12 +170,12 @@ class _Draft(Struct, frozen=True):
     rules: tuple[CaseRule, ...]
 
 
-def _messages(
+def _conversation(
     turns: Sequence[Turn], values: Mapping[str, str], fenced: Mapping[str, str], folds_system: bool
-) -> list[dict[str, str]]:
-    """The conversation; for a judge without a system turn, the user turn begins with the system's text."""
-    messages = [{"role": turn.role, "content": turn.render(values, fenced)} for turn in turns]
-    if folds_system and len(messages) > 1 and messages[0]["role"] == "system":
-        system, user = messages[0], messages[1]
-        return [{"role": user["role"], "content": f"{system['content']}\n\n{user['content']}"}, *messages[2:]]
-    return messages
+) -> list[tuple[str, str]]:
+    """Return each turn's role and words. For a judge without a system turn, the user turn begins with its words."""
+    said = [(turn.role, turn.render(values, fenced)) for turn in turns]
+    if folds_system and len(said) > 1 and said[0][0] == "system":
+        (_, system), (role, words), *rest = said
+        return [(role, f"{system}\n\n{words}"), *rest]
+    return said

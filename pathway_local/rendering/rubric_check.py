@@ -68,32 +68,32 @@ def inspect(rubric: Rubric, judge: JudgeUse | None = None) -> Inspection:
     """
     inputs = example_inputs(rubric)
     check_grammars(rubric.format, inputs, judge.tokenizer if judge else None)
-    reply = rubric.format.reply(inputs)
+    reply, lengths = rubric.format.reply(inputs), None
     start = "".join(text for text, _ in reply.start)
     if judge is None:
         turns = "\n\n".join(f"{turn.role}:\n{turn.render(inputs, inputs)}" for turn in rubric.turns)
-        advice = tuple(_advice_by_characters(rubric))
-        return Inspection(rubric, reply.reserve, reply.limit, f"{turns}\n\nassistant:\n{start}", start, None, advice)
-    writer = PromptWriter(rubric, judge.tokenizer, judge.chat, context=judge.context)
-    lengths = check_room(writer)
-    advice = tuple(_advice_by_tokens(lengths))
-    return Inspection(rubric, reply.reserve, reply.limit, example_prompt(writer), start, lengths, advice)
+        example, advice = f"{turns}\n\nassistant:\n{start}", tuple(_advice_by_characters(rubric))
+    else:
+        writer = PromptWriter(rubric, judge.tokenizer, judge.chat, context=judge.context)
+        lengths = check_room(writer)
+        example, advice = example_prompt(writer), tuple(_advice_by_tokens(lengths))
+    return Inspection(rubric, reply.form.reserve, reply.form.limit, example, start, lengths, advice)
 
 
 def example_inputs(rubric: Rubric) -> dict[str, str]:
-    """A text for each input: the file's own sample, or if that is blank the input's name."""
+    """Return a text for each input: the file's own sample, or if that is blank the input's name."""
     texts = {name: (rubric.sample or {}).get(name, "") for name in rubric.inputs}
     return {name: text if text.strip() else f"(the case's {name})" for name, text in texts.items()}
 
 
 def example_prompt(writer: PromptWriter) -> str:
-    """The prompt of the rubric's example, decoded from its ids, even if the judge's context is too short for it."""
+    """Return the prompt of the rubric's example, decoded from its ids, even if it is too long for the judge."""
     [prompt] = _prompts(writer, example_inputs(writer.rubric))
     return b"".join(writer.tokenizer.pieces(prompt.ids)).decode("utf-8", "replace")
 
 
 def check_room(writer: PromptWriter) -> Lengths:
-    """The lengths of the rubric's prompts. Raises EngineError if the judge's context is too short for any case."""
+    """Return the lengths of the rubric's prompts. Raises EngineError if the judge's context can't hold any case."""
     found = _lengths(writer)
     if found.room <= 0:
         said = f"the judge's context of {found.context:,} tokens is too short for the rubric {writer.rubric.name}"
@@ -113,7 +113,7 @@ def check_grammars(output_format: OutputFormat, inputs: Mapping[str, str], token
 
 
 def budgets(output_format: OutputFormat) -> list[tuple[str, str, int]]:
-    """Each generated field with its type and the tokens reserved for it."""
+    """Return each generated field with its type and the tokens reserved for it."""
     fields = {**output_format.scores, **output_format.fields}
     order = [name for name in output_format.outputs.fields if name in fields]
     return [(name, fields[name].type, fields[name].reserve(output_format.in_json)) for name in order]
@@ -121,14 +121,14 @@ def budgets(output_format: OutputFormat) -> list[tuple[str, str, int]]:
 
 def _flaw(reply: Reply, tokenizer: JudgeTokenizer | None) -> str:
     if tokenizer is None:
-        grammar = llguidance.grammar_from("lark", reply.grammar())
+        grammar = llguidance.grammar_from("lark", reply.form.grammar())
         return str(llguidance.LLMatcher(llguidance.LLTokenizer("byte"), grammar).get_error() or "")
-    matcher = tokenizer.matcher(reply.grammar(tokenizer.end_ids))
+    matcher = tokenizer.matcher(reply.form.grammar(tokenizer.end_ids))
     return str(matcher.get_error() or ("" if tokenizer.legal_ids(matcher) else "no token may come first"))
 
 
 def _lengths(writer: PromptWriter) -> Lengths:
-    """The lengths with short texts: a long sample that the rubric shows twice would count as the rubric's own."""
+    """Return the lengths, found with short texts: a long sample shown twice would count as the rubric's own."""
     rubric, thinking = writer.rubric, writer.thinking
     inputs = example_inputs(rubric)
     blank = [name for name, wanted in rubric.inputs.items() if wanted.empty == "judge"]
@@ -137,12 +137,12 @@ def _lengths(writer: PromptWriter) -> Lengths:
     reply = prompts[0].reply
     texts = [*short.values(), *(text for text, theirs in reply.start if theirs)]
     own = len(prompts[0].ids) - sum(map(len, writer.tokenizer.encode_cases(texts)))
-    kept_free = reply.reserve + (thinking.most if thinking else 0)
+    kept_free = reply.form.reserve + (thinking.most if thinking else 0)
     return Lengths(own, _common([prompt.ids for prompt in prompts]), kept_free, writer.context)
 
 
 def _prompts(writer: PromptWriter, *cases: Mapping[str, str]) -> list[Prompt]:
-    """The prompts of cases with these inputs, however long."""
+    """Return the prompts of cases with these inputs, however long."""
     wide = PromptWriter(writer.rubric, writer.tokenizer, writer.chat, context=UNBOUNDED, detail=writer.detail)
     found: list[Prompt] = []
     for prompt in wide.write(cases):
@@ -166,7 +166,7 @@ def _advice_by_tokens(lengths: Lengths) -> Iterator[str]:
 
 
 def _advice_by_characters(rubric: Rubric) -> Iterator[str]:
-    """The same advice without a tokenizer, by characters of the prompt."""
+    """Yield the same advice without a tokenizer, by characters of the prompt."""
     filled = dict.fromkeys(rubric.inputs, "\x00")
     text = "\n".join(turn.render(filled, filled) for turn in rubric.turns)
     first, own = text.find("\x00"), len(text.replace("\x00", ""))

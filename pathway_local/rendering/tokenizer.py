@@ -13,7 +13,9 @@ from tokenizers import Tokenizer
 
 from pathway_local.errors import EngineError
 from pathway_local.judges.default_template import default_template
+from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.weights import read_json
+from pathway_local.rendering.chat_frame import ChatFrame, chat_frame
 
 ENCODED_AT_ONCE = 50_000
 """Characters in each piece of a long text, when its tokens are counted piece by piece."""
@@ -34,10 +36,11 @@ class JudgeTokenizer:
             raise EngineError(f"{folder} holds no tokenizer.json", hint)
         from transformers import PreTrainedTokenizerFast  # slow to import, and not needed by help or summary
 
+        pinned = pinned_folder(folder)
         fix = _declared(folder / "config.json").get("model_type") in MISTRAL
         try:
             # Without this flag, transformers warns about every large tokenizer without a version in its config.
-            self.tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, fix_mistral_regex=fix)
+            self.tokenizer = PreTrainedTokenizerFast.from_pretrained(pinned, fix_mistral_regex=fix)
             self._ours: Tokenizer = self.tokenizer.backend_tokenizer
             self._theirs = _without_added_tokens(self._ours)
         except Exception as error:  # noqa: BLE001 (the tokenizer library raises bare Exception for a broken file)
@@ -48,28 +51,28 @@ class JudgeTokenizer:
                 f"the tokenizer in {folder} names no end token", "Set eos_token in tokenizer_config.json."
             )
         self.eos_id: int = self.tokenizer.eos_token_id
+        templates = self.tokenizer.chat_template or ""
+        self.template: str = templates if isinstance(templates, str) else templates.get("default", "")
+        self._frames: dict[tuple[tuple[str, ...], str, bool], ChatFrame] = {}
         self.end_ids = self._end_ids(folder, end_of_turn)
 
-    def chat(self, messages: Sequence[Mapping[str, str]], switches: Mapping[str, object], *, reply: bool = True) -> str:
-        """The prompt text of a conversation; with `reply`, also the opening of the judge's turn. Raises EngineError."""
-        if not self.tokenizer.chat_template:
+    def chat(self, turns: Sequence[tuple[str, str]], switches: Mapping[str, object], *, reply: bool = True) -> str:
+        """Return the text of turns (role, words); with `reply`, also the opening of a reply. Raises EngineError."""
+        if not self.template:
             guess = default_template(self.tokenizer.get_vocab()).name
             raise EngineError(
                 f"the judge's tokenizer has no chat template; {guess!r} would be the default for its tokens",
                 f"If its maker describes that one, `pathway-local judges check NAME --template {guess}` puts it there.",
             )
-        try:
-            rendered = self.tokenizer.apply_chat_template(
-                list(messages), tokenize=False, add_generation_prompt=reply, **switches
-            )
-        except Exception as error:  # noqa: BLE001  a template is a program from elsewhere, and may raise anything
-            reason = (str(error).strip().splitlines() or [""])[0][:200] or type(error).__name__
-            hint = "`pathway-local judges check NAME` shows what it takes; system: fold in its entry may help."
-            raise EngineError(f"the chat template fails: {reason}", hint) from None
-        return str(rendered)
+        roles = tuple(role for role, _ in turns)
+        key = (roles, repr(switches), reply)
+        if key not in self._frames:
+            variables = {**self.tokenizer.special_tokens_map, **switches, "add_generation_prompt": reply}
+            self._frames[key] = chat_frame(self.template, roles, variables)
+        return self._frames[key].filled([words for _, words in turns])
 
     def id_of(self, token: str) -> int:
-        """The id of a special or added token. Raises EngineError."""
+        """Return the id of a special or added token. Raises EngineError."""
         found = self.tokenizer.convert_tokens_to_ids(token)
         if not isinstance(found, int) or found == self.tokenizer.unk_token_id:
             raise EngineError(
@@ -78,17 +81,17 @@ class JudgeTokenizer:
         return found
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """The ids of our own text, in which special tokens count."""
+        """Return the ids of our own text, in which special tokens count."""
         return tuple(self._ours.encode(text, add_special_tokens=False).ids)
 
     def encode_cases(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """The ids of texts of cases: nothing in them becomes a special or added token."""
+        """Return the ids of texts of cases: nothing in them becomes a special or added token."""
         # Tokenizers refuse lone surrogates. All texts go in one batch, which the library spreads over the cores.
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         return [tuple(encoded.ids) for encoded in self._theirs.encode_batch_fast(clean, add_special_tokens=False)]
 
     def beginning(self, text: str, tokens: int) -> str:
-        """A beginning of a case's text with more than this many tokens; the whole text if it may have fewer.
+        """Return a beginning of a case's text with more than this many tokens; the whole text if it may have fewer.
 
         Encoding ten million characters would take a gigabyte, and no judge has the context for them. So the tokens of a
         text that can hardly fit are counted piece by piece. Cutting a text can add a few tokens, so it counts as too
@@ -117,20 +120,20 @@ class JudgeTokenizer:
         return cache(lambda token: bytes(self.grammar_tokenizer.decode_bytes([token])))
 
     def pieces(self, ids: Sequence[int]) -> list[bytes]:
-        """The bytes of each of these tokens."""
+        """Return the bytes of each of these tokens."""
         return list(map(self.bytes_of, ids))
 
     def matcher(self, grammar: str) -> llguidance.LLMatcher:
-        """A matcher that follows ids through a Lark grammar; if it does not compile, `get_error` says why."""
+        """Return a matcher that follows ids through a Lark grammar; if it does not compile, `get_error` says why."""
         return llguidance.LLMatcher(self.grammar_tokenizer, llguidance.grammar_from("lark", grammar))
 
     def legal_ids(self, matcher: llguidance.LLMatcher) -> tuple[int, ...]:
-        """The ids that a grammar allows next."""
+        """Return the ids that a grammar allows next."""
         bits = np.unpackbits(self._mask(matcher).view(np.uint8), bitorder="little")
         return tuple(np.flatnonzero(bits[: self.grammar_tokenizer.vocab_size]).tolist())
 
     def lets_through(self, matcher: llguidance.LLMatcher, token: int) -> bool:
-        """Whether a grammar allows this id next."""
+        """Return whether a grammar allows this id next."""
         return bool(self._mask(matcher).view(np.uint8)[0, token // 8] >> token % 8 & 1)
 
     def _mask(self, matcher: llguidance.LLMatcher) -> NDArray[np.int32]:
@@ -154,12 +157,12 @@ class JudgeTokenizer:
 
 
 def _declared(path: Path) -> Mapping[str, object]:
-    """The content of a JSON file of the judge; empty if the file is missing."""
+    """Return the content of a JSON file of the judge; empty if the file is missing."""
     return read_json(path) if path.is_file() else {}
 
 
 def _without_added_tokens(tokenizer: Tokenizer) -> Tokenizer:
-    """A twin of the tokenizer without added tokens, for texts of cases; plain text gets the same ids from both.
+    """Return a twin of the tokenizer without added tokens, for texts of cases. Plain text gets the same ids from both.
 
     The library's own `encode_special_tokens` is not enough: an added token such as </think> that is not marked as
     special would still become its id, and a case could end a judge's thinking.

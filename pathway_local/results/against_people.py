@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from pathway_local.errors import UsageError
-from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.ceiling import Ceiling, Contrast, compare_judges, human_ceiling, mean_of_people
@@ -17,6 +16,25 @@ from pathway_local.verdict import Value
 MEAN_OF_OTHERS = "mean of the other people"
 CEILING_FIGURE = "spearman"
 """The ceiling's figure unless the plan names another one that allows means of people."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementPlan:
+    """`raters` are named (none: all); cases with the same value of the column `cluster` depend on each other.
+
+    Judges are compared with the raters called `against` (empty: all people) by `figure` (empty: quadratic kappa, for
+    nominal scores plain kappa); `margin` is the largest shortfall that still counts as "not worse". `by` is a column
+    of subgroups; those under `smallest` cases get no figures, and are left out if it `hides` them.
+    """
+
+    raters: Sequence[str] = ()
+    cluster: str = ""
+    against: str = ""
+    figure: str = ""
+    margin: float = 0.05
+    by: str = ""
+    smallest: int = 10
+    hides: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +67,12 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class AgainstPeople:
-    """How judges compare with `reference`; `missing` says why a part is absent."""
+    """Judges compared with `reference`; `missing` says why a part is absent."""
 
     reference: str
     margin: float
     ceiling: JudgesAndPeople | None
     judges: tuple[TwoJudges, ...]
-    by: str
     groups: tuple[Groups, ...]
     missing: tuple[str, ...]
 
@@ -118,9 +135,8 @@ def against_people(
             ceiling = test.ceiling(judges)
         two = [test.two_judges(first, second) for first, second in combinations(judges, 2)]
     groups = tuple(_groups(matrix, judges, reference, clusters, plan)) if plan.by else ()
-    return AgainstPeople(
-        _name(matrix, reference, plan.against), plan.margin, ceiling, tuple(two), plan.by, groups, tuple(missing)
-    )
+    name = _name(matrix, reference, plan.against)
+    return AgainstPeople(name, plan.margin, ceiling, tuple(two), groups, tuple(missing))
 
 
 def _reference(matrix: RatingsMatrix, compared: Sequence[int], against: str) -> list[int]:
@@ -143,7 +159,7 @@ def _missing(matrix: RatingsMatrix, reference: Sequence[int], judges: Sequence[i
     if not reference:
         yield "no people have scored, so judges can't be compared with people"
     elif not judges:
-        yield "no judge has scored, so there is nobody to compare with people"
+        yield "no judge has scored, so there is no judge to compare with people"
     elif matrix.nominal:
         yield "the scale is nominal, so there are no means of people: no human ceiling and no errors in groups"
     elif len(reference) < 2:
@@ -204,6 +220,6 @@ def _groups(
     own = None if clusters is None else clusters[known]
     for judge in judges:
         found = group_errors(scores[known, judge], target[known], codes[known], clusters=own, smallest=plan.smallest)
-        shown = [each for each in found if each.cases >= plan.smallest]
+        shown = [each for each in found if each.cases >= (plan.smallest if plan.hides else 1)]
         named = tuple((names[each.group] or "(empty)", each) for each in shown)
         yield Groups(matrix.raters[judge].name, named, len(found) - len(shown))

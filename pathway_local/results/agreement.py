@@ -1,14 +1,14 @@
-"""How far a run's raters agree: each pair of them, sets of them, and judges held against people."""
+"""Agreement of a run's raters: in pairs, in sets, and of judges with people."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from pathway_local.rater import Kind
-from pathway_local.results.against_people import AgainstPeople, against_people
-from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.ratings.import_ratings import LEAST_ALIKE
+from pathway_local.results.against_people import AgainstPeople, AgreementPlan, against_people
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, ratings_matrices, why_no_levels
 from pathway_local.rubrics.rubric import Rubric
@@ -17,7 +17,7 @@ from pathway_local.statistics.agreement import PairAgreement, Reliability, Speci
 from pathway_local.statistics.agreement import special_agreement as special_pair
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Estimate, IntArray, Undefined, undefined_estimate
-from pathway_local.verdict import Value
+from pathway_local.verdict import Number, Value
 
 ORDER: tuple[Kind, ...] = ("judge", "hosted", "panel", "human")
 """The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
@@ -48,15 +48,16 @@ class ScoreAgreement:
     rubric: str
     score: str
     nominal: bool
-    levels: tuple[int, ...]
-    special: tuple[int, ...]
+    levels: tuple[Number, ...]
+    special: tuple[Number, ...]
     cases: int
-    cluster: str
+    plan: AgreementPlan
     raters: tuple[MatrixRater, ...]
     pairs: tuple[Pair, ...]
     sets: tuple[Set, ...]
     people: AgainstPeople
     notices: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     def coverage(self, rater: MatrixRater) -> float:
         """The share of the cases that the rater scored."""
@@ -71,7 +72,7 @@ class ScoreAgreement:
             for name, estimate in pair.agreement.figures.items():
                 yield FigureRow("pairs", name, estimate, *names, facts=facts)
             if pair.special:
-                for name, estimate in (("exact", pair.special.exact), ("kappa", pair.special.kappa)):
+                for name, estimate in pair.special.figures.items():
                     yield FigureRow("special", name, estimate, *names, facts=facts)
         for each in self.sets:
             facts = {"cases": each.found.shared, "raters": each.found.raters, "complete": each.found.complete}
@@ -88,8 +89,18 @@ class ScoreAgreement:
             "levels": list(self.levels),
             "special": list(self.special),
             "cases": self.cases,
-            "cluster_by": self.cluster or None,
-            "raters": [_rater_json(rater, self.coverage(rater)) for rater in self.raters],
+            "cluster_by": self.plan.cluster or None,
+            "raters": [
+                {
+                    "name": rater.name,
+                    "kind": rater.kind,
+                    "scored": rater.verdicts,
+                    "coverage": self.coverage(rater),
+                    "failures": rater.failures,
+                    "other_texts": rater.other_texts,
+                }
+                for rater in self.raters
+            ],
             "figures": [row.as_json() for row in self.rows()],
             "confusion": [_table_json(pair) for pair in self.pairs],
             "notices": list(self.notices),
@@ -122,12 +133,13 @@ def _score(matrix: RatingsMatrix, members: Mapping[str, set[str]], plan: Agreeme
         levels=matrix.levels,
         special=matrix.special,
         cases=len(matrix.case_ids),
-        cluster=plan.cluster,
+        plan=plan,
         raters=tuple(matrix.raters[place] for place in chosen),
         pairs=tuple(pairs),
         sets=tuple(_sets(matrix, compared, pairs, clusters)),
         people=against_people(matrix, compared, members, clusters, plan),
         notices=tuple(_notices(matrix, compared, members)),
+        warnings=tuple(_warnings(pairs)),
     )
 
 
@@ -151,6 +163,19 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
         rater = matrix.raters[place]
         if rater.other_texts:
             yield f"{rater.name}: {rater.other_texts} verdicts are left out, because their cases had other texts"
+
+
+def _warnings(pairs: Iterable[Pair]) -> Iterator[str]:
+    """A warning for each two people whose scores are all the same, as if a sheet had been imported under two names."""
+    for pair in pairs:
+        table = pair.agreement.table
+        if pair.first.kind == pair.second.kind == "human" and not isinstance(table, Undefined):
+            same = np.diag(np.asarray(table))
+            if same.sum() == np.sum(table) >= LEAST_ALIKE and np.count_nonzero(same) > 1:
+                yield (
+                    f"{pair.first.name} and {pair.second.name} gave the same scores to all {same.sum()} cases of both: "
+                    "if one sheet was imported under two names, the figures count it twice"
+                )
 
 
 def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> Pair:
@@ -199,17 +224,6 @@ def _without_levels(figures: Mapping[str, Estimate], why: str) -> dict[str, Esti
     }
 
 
-def _rater_json(rater: MatrixRater, coverage: float) -> dict[str, Value]:
-    return {
-        "name": rater.name,
-        "kind": rater.kind,
-        "scored": rater.verdicts,
-        "coverage": coverage,
-        "failures": rater.failures,
-        "other_texts": rater.other_texts,
-    }
-
-
 def _table_json(pair: Pair) -> dict[str, Value]:
     table = pair.agreement.table
     names: dict[str, Value] = {"first": pair.first.name, "second": pair.second.name}
@@ -217,6 +231,5 @@ def _table_json(pair: Pair) -> dict[str, Value]:
         return names | {"counts": None, "reason": str(table)}
     counts: dict[str, Value] = {"counts": np.asarray(table).tolist()}
     if pair.special:
-        four = ("both", "first_only", "second_only", "neither")
-        counts["special"] = {name: getattr(pair.special, name) for name in four}
+        counts["special"] = dict(pair.special.counts)
     return names | counts

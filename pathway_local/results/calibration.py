@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +16,17 @@ from pathway_local.statistics.calibration import MapCheck, MonotoneMap, check_ma
 from pathway_local.statistics.ceiling import mean_of_people
 from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, undefined_estimate
-from pathway_local.statistics.prediction_powered import Correction, Target, corrected_mean
-from pathway_local.verdict import Value
+from pathway_local.statistics.prediction_powered import Correction, Survey, Target, corrected_mean
+from pathway_local.verdict import Number, Value
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationPlan:
-    """Which judges (none named: all) to correct by the labels of `against`, for the file or the population behind it.
+    """Corrects `judges` (empty: all) by the labels of `against`, for the file or the population behind it.
 
     `assume_random` takes all labels as a random sample of all cases. `by` is a column of groups; groups under
-    `smallest` cases are left out. Cases with the same value of the column `cluster` depend on each other.
+    `smallest` cases are left out if it `hides` them. Cases with the same value of the column `cluster` depend on each
+    other.
     """
 
     against: str
@@ -36,6 +36,7 @@ class CalibrationPlan:
     cluster: str = ""
     by: str = ""
     smallest: int = 10
+    hides: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class PartMean:
 class PeopleMap:
     """People's mean score for each level that the judge may expect, and the map's errors on cases it did not see."""
 
-    levels: dict[int, float]
+    levels: dict[Number, float]
     knots: MonotoneMap
     check: MapCheck | Undefined
 
@@ -64,13 +65,10 @@ class Calibration:
     rubric: str
     score: str
     judge: str
-    against: str
-    target: Target
+    plan: CalibrationPlan
     sample: Sample | None
     parts: tuple[PartMean, ...]
-    by: str
     hidden: int
-    cluster: str
     map: PeopleMap | Undefined
     notices: tuple[str, ...]
 
@@ -81,7 +79,7 @@ class Calibration:
             if part.special is not None:
                 yield from self._part_rows(part, part.special, "special_")
         if isinstance(self.map, PeopleMap) and isinstance(self.map.check, MapCheck):
-            names = (self.judge, self.against)
+            names = (self.judge, self.plan.against)
             for kind, gain in (("absolute", self.map.check.absolute), ("squared", self.map.check.squared)):
                 facts: dict[str, Value] = {"labelled": self.map.check.cases, "folds": self.map.check.folds}
                 parts = (("unmapped", gain.unmapped), ("mapped", gain.mapped), ("gain", gain.gain))
@@ -89,8 +87,9 @@ class Calibration:
                     yield FigureRow("map", f"{kind}_error_{name}", estimate, *names, facts=facts)
 
     def _part_rows(self, part: PartMean, found: Correction | Undefined, what: str) -> Iterator[FigureRow]:
-        names = (self.judge, self.against, part.name)
-        facts: dict[str, Value] = {"cases": part.cases, "target": self.target, "assumed_random": self.sample is None}
+        names = (self.judge, self.plan.against, part.name)
+        facts: dict[str, Value] = {"cases": part.cases, "target": self.plan.target}
+        facts["assumed_random"] = self.sample is None
         if isinstance(found, Undefined):
             yield FigureRow("calibration", f"{what}corrected", undefined_estimate(found.reason), *names, facts=facts)
             return
@@ -112,10 +111,10 @@ class Calibration:
             "rubric": self.rubric,
             "score": self.score,
             "judge": self.judge,
-            "against": self.against,
+            "against": self.plan.against,
             "sample": drawn,
             "assumed_random": sample is None,
-            "cluster_by": self.cluster or None,
+            "cluster_by": self.plan.cluster or None,
             "figures": [row.as_json() for row in self.rows()],
             "map": _map_json(self.map),
             "notices": list(self.notices),
@@ -132,7 +131,7 @@ def _score(matrix: RatingsMatrix, plan: CalibrationPlan) -> Iterator[Calibration
     judges = [place for name in plan.judges for place in matrix.columns(name)] or matrix.of_kind("judge")
     judges = [place for place in judges if place not in people]
     if not judges:
-        raise UsageError(f"there is no judge to hold against {plan.against}", "Name a rater with --judge.")
+        raise UsageError(f"there is no judge to compare with {plan.against}", "Name a rater with --judge.")
     labels = _Labels(matrix, people, plan)
     for judge in judges:
         yield _calibration(matrix, judge, labels, plan)
@@ -154,6 +153,7 @@ class _Labels:
         special = labelled & ~np.isfinite(scores)
         counted = labelled if design is None else labelled & design.drawn
         inside = np.ones(len(given), np.bool_) if design is None else np.asarray(design.probability > 0)
+        self.plan = plan
         self.inside: NDArray[np.bool_] = inside
         self.sample = design.sample if design else None
         self.scores: FloatArray = np.where(counted, scores, np.nan)[inside]
@@ -164,7 +164,7 @@ class _Labels:
         self.groups: IntArray = codes[inside]
         self.notices: list[str] = []
         if design is None:
-            self.notices.append("--assume-random: by your word, the labels are a random sample of all cases")
+            self.notices.append("--assume-random: you state that the labels are a random sample of all cases")
             return
         self._note(int(np.sum(labelled & ~counted)), "labels are left out: their cases are not in the sample")
         self._note(int(np.sum(~inside)), "cases are left out: the sample was not drawn from them")
@@ -173,6 +173,23 @@ class _Labels:
             missing,
             f"of {design.sample.drawn} drawn cases have no label; we assume that they are like the labelled ones",
         )
+
+    def correct(
+        self,
+        judge: FloatArray,
+        special: NDArray[np.bool_],
+        scale: tuple[float, float],
+        group: NDArray[np.bool_] | None = None,
+    ) -> Placed:
+        """The correction of the judge's mean and share of special levels, over all cases or those of the group."""
+        labelled = np.isfinite(self.scores) | self.special
+        if group is not None and np.sum(labelled & group) < self.plan.smallest:
+            few = Undefined(f"under {self.plan.smallest} of its cases are labelled")
+            return Placed(few, few)
+        survey = Survey(self.plan.target, self.strata, self.clusters, group)
+        if special.any() or self.special.any():
+            return corrected_domain_mean(judge, self.scores, special, self.special, scale, survey)
+        return Placed(corrected_mean(judge, self.scores, scale, survey), Undefined("nobody gave a special level"))
 
     def _note(self, count: int, what: str) -> None:
         if count:
@@ -186,7 +203,7 @@ def _own_design(designs: Sequence[Design], labelled: NDArray[np.bool_]) -> Desig
 
 
 def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: CalibrationPlan) -> Calibration:
-    inside, rater = labels.inside, matrix.raters[judge]
+    inside = labels.inside
     parts: list[PartMean] = []
     mapping: PeopleMap | Undefined = Undefined("the scale is nominal")
     hidden = 0
@@ -196,59 +213,30 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: Calib
         expected = np.where(np.isfinite(matrix.expected), matrix.expected, matrix.on_scale)[inside, judge]
         special = np.isin(matrix.given[inside, judge], matrix.special)
         scale = (float(matrix.levels[0]), float(matrix.levels[-1]))
-        placed = partial(_placed, expected, special, labels, scale, plan)
-        parts.append(_part("", len(expected), placed(), bool(matrix.special)))
-        sizes = [(code, name, int(np.sum(labels.groups == code))) for code, name in enumerate(labels.names)]
-        shown = [each for each in sizes if each[2] >= plan.smallest]
-        hidden = sum(1 for _, _, size in sizes if 0 < size < plan.smallest)
-        for code, name, size in shown:
-            parts.append(_part(name or "(empty)", size, placed(labels.groups == code), bool(matrix.special)))
+        groups = [(name or "(empty)", labels.groups == code) for code, name in enumerate(labels.names)]
+        sizes = [int(np.sum(group)) for _, group in groups]
+        least = plan.smallest if plan.hides else 1
+        hidden = sum(1 for size in sizes if 0 < size < least)
+        shown = [group for group, size in zip(groups, sizes, strict=True) if size >= least]
+        for name, group in [("", None), *shown]:
+            found = labels.correct(expected, special, scale, group)
+            size = len(expected) if group is None else int(np.sum(group))
+            parts.append(PartMean(name, size, found.mean, found.special if matrix.special else None))
         mapping = _map(expected, labels, matrix.levels)
     return Calibration(
         rubric=matrix.rubric,
         score=matrix.score,
-        judge=rater.name,
-        against=plan.against,
-        target=plan.target,
+        judge=matrix.raters[judge].name,
+        plan=plan,
         sample=labels.sample,
         parts=tuple(parts),
-        by=plan.by,
         hidden=hidden,
-        cluster=plan.cluster,
         map=mapping,
         notices=tuple(labels.notices),
     )
 
 
-def _part(name: str, cases: int, found: Placed, has_special: bool) -> PartMean:
-    return PartMean(name, cases, found.mean, found.special if has_special else None)
-
-
-def _placed(
-    judge: FloatArray,
-    special: NDArray[np.bool_],
-    labels: _Labels,
-    scale: tuple[float, float],
-    plan: CalibrationPlan,
-    inside: NDArray[np.bool_] | None = None,
-) -> Placed:
-    """The correction of all cases, or of the group of those inside."""
-    labelled = np.isfinite(labels.scores) | labels.special
-    if inside is not None and np.sum(labelled & inside) < plan.smallest:
-        few = Undefined(f"under {plan.smallest} of its cases are labelled")
-        return Placed(few, few)
-    target, strata, clusters = plan.target, labels.strata, labels.clusters
-    people = labels.scores
-    if special.any() or labels.special.any():
-        marks = (special, labels.special)
-        return corrected_domain_mean(
-            judge, people, *marks, scale, target=target, strata=strata, clusters=clusters, inside=inside
-        )
-    plain = corrected_mean(judge, people, scale, target=target, strata=strata, clusters=clusters, inside=inside)
-    return Placed(plain, Undefined("nobody gave a special level"))
-
-
-def _map(expected: FloatArray, labels: _Labels, levels: Sequence[int]) -> PeopleMap | Undefined:
+def _map(expected: FloatArray, labels: _Labels, levels: Sequence[Number]) -> PeopleMap | Undefined:
     knots = fit_map(expected, labels.scores)
     if isinstance(knots, Undefined):
         return knots
@@ -264,9 +252,5 @@ def _map_json(found: PeopleMap | Undefined) -> Value:
     if isinstance(found, Undefined):
         return {"reason": str(found)}
     checked = isinstance(found.check, MapCheck)
-    return {
-        "expected": found.knots.knots.tolist(),
-        "people": found.knots.heights.tolist(),
-        "cross_validated": checked,
-        **({} if isinstance(found.check, MapCheck) else {"reason": str(found.check)}),
-    }
+    knots: dict[str, Value] = {"expected": found.knots.knots.tolist(), "people": found.knots.heights.tolist()}
+    return knots | {"cross_validated": checked} | ({} if checked else {"reason": str(found.check)})

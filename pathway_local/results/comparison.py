@@ -12,8 +12,8 @@ from pathway_local.errors import UnknownName
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
-from pathway_local.statistics.figure import FloatArray, IntArray, Undefined
-from pathway_local.statistics.paired import PairedComparison, paired_comparison
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
+from pathway_local.statistics.intervals import mean
 
 SHOWN_VALUES = 20
 
@@ -37,6 +37,17 @@ class ComparisonPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class PairedComparison:
+    """Pairs in which the first scored higher, the same and lower, and the mean of first minus second."""
+
+    pairs: int
+    wins: int
+    ties: int
+    losses: int
+    difference: Estimate
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
     """One chatbot: how many cases it has, and how many of them got a score on the scale."""
 
@@ -54,9 +65,7 @@ class Comparison:
     rater: str
     first: Side
     second: Side
-    pair_by: str
-    cluster: str
-    margin: float
+    plan: ComparisonPlan
     unpaired: int
     several: int
     found: PairedComparison | Undefined
@@ -102,12 +111,26 @@ def _compare(matrix: RatingsMatrix, place: int, plan: ComparisonPlan) -> Compari
         rater=matrix.raters[place].name,
         first=first,
         second=second,
-        pair_by=plan.pair_by,
-        cluster=plan.cluster,
-        margin=plan.margin,
+        plan=plan,
         unpaired=int(np.sum(np.isfinite(means[0]) != np.isfinite(means[1]))),
         several=several,
         found=found,
+    )
+
+
+def paired_comparison(first: FloatArray, second: FloatArray, *, clusters: IntArray | None = None) -> PairedComparison:
+    """Compare scores (pairs,) of the same questions; pairs with a score missing (NaN) are left out.
+
+    The paired t interval of the mean difference (Student 1908), robust to dependence within `clusters`.
+    """
+    both = np.isfinite(first) & np.isfinite(second)
+    differences = np.round((first - second)[both], 9)
+    return PairedComparison(
+        pairs=len(differences),
+        wins=int(np.sum(differences > 0)),
+        ties=int(np.sum(differences == 0)),
+        losses=int(np.sum(differences < 0)),
+        difference=mean(differences, None if clusters is None else clusters[both], each="difference"),
     )
 
 

@@ -1,4 +1,4 @@
-"""Where raters disagree: each case's scores side by side, the pattern they make, and the cases to look at first."""
+"""Disagreement of raters: each case's scores side by side, their pattern, and the cases to look at first."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.output_format import OutputFormat, Slot
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
-from pathway_local.verdict import Verdict
+from pathway_local.verdict import Number, Verdict, plain
 
 Kind = Literal["agree", "neighbours", "apart", "special"]
 """All gave one level; two adjacent levels; levels further apart; some gave a special level and some did not."""
@@ -30,9 +30,9 @@ class Divergence:
     """
 
     case: str
-    scores: Mapping[str, int]
+    scores: Mapping[str, Number]
     mean: float | None
-    spread: int | None
+    spread: Number | None
     kind: Kind
     pattern: str
     reasons: Mapping[str, str]
@@ -68,7 +68,7 @@ def divergence(run: RunFile, rubrics: Iterable[Rubric], top: int) -> list[ScoreD
     return [_score(run, rubric, matrix, top) for rubric in rubrics for matrix in ratings_matrices(run, rubric)]
 
 
-def pattern_of(values: Sequence[int], special: Sequence[int], levels: Sequence[int]) -> tuple[Kind, str]:
+def pattern_of(values: Sequence[Number], special: Sequence[Number], levels: Sequence[Number]) -> tuple[Kind, str]:
     """The kind of a case's scores, and the pattern in words: "all 2s", "mix of 2s and 4s"."""
     found = sorted(set(values))
     named = [f"{value}s" for value in found]
@@ -101,7 +101,7 @@ def _score(run: RunFile, rubric: Rubric, matrix: RatingsMatrix, top: int) -> Sco
 
 
 def _case(matrix: RatingsMatrix, names: Sequence[str], case_id: str, row: np.ndarray) -> Divergence:
-    scores = {name: int(value) for name, value in zip(names, row, strict=True) if np.isfinite(value)}
+    scores = {name: plain(float(value)) for name, value in zip(names, row, strict=True) if np.isfinite(value)}
     kind, pattern = pattern_of(list(scores.values()), matrix.special, matrix.levels)
     on_scale = [value for value in scores.values() if value not in matrix.special]
     if not on_scale or matrix.nominal:
@@ -109,7 +109,7 @@ def _case(matrix: RatingsMatrix, names: Sequence[str], case_id: str, row: np.nda
     return Divergence(case_id, scores, sum(on_scale) / len(on_scale), max(on_scale) - min(on_scale), kind, pattern, {})
 
 
-def _urgency(case: Divergence) -> tuple[bool, int, float]:
+def _urgency(case: Divergence) -> tuple[bool, Number, float]:
     values = list(case.scores.values())
     return case.kind == "special", case.spread or 0, float(np.var(values))
 

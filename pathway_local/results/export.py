@@ -1,60 +1,110 @@
 """A run's verdicts as a table: a file of its own, or columns beside the user's own sheet."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pathway_local.case import BAD_ROW, BadRow, Case, fingerprint
-from pathway_local.errors import CasesError, UsageError
+from pathway_local.errors import CasesError, RunFileError, UnknownName, UsageError
+from pathway_local.results.divergence import NOTES, reason_field
 from pathway_local.results.export_columns import (
+    CASE_COLUMNS,
+    END_COLUMNS,
+    SCORE_COLUMNS,
     RubricColumns,
-    case_cells,
-    case_columns,
+    cells_in,
     columns_by_rubric,
-    end_columns,
     metadata_columns,
+    names,
 )
+from pathway_local.results.summary import summary_page
 from pathway_local.runs.audit import AuditTrail, file_facts, note
 from pathway_local.runs.jobs import recorded
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.columns import same_column
+from pathway_local.sheets.kinds import Page
 from pathway_local.sheets.tables import add_columns, write_table
 from pathway_local.verdict import Failure, Value
 
 EXPORT = "export"
+RATER = "rater"
+SUFFIXES = tuple(column.suffix for column in SCORE_COLUMNS)
 
 
-def export(run: RunFile, target: Path, *, force: bool) -> list[str]:
+def export(run: RunFile, target: Path, *, force: bool, only: Sequence[str] = ()) -> list[str]:
     """Write a row for each case, rater and rubric, in the order of the cases file; returns notes for the user.
 
-    Raises UsageError.
+    Columns that no row fills are left out; `only` names those to write, in their order. A workbook also gets a sheet
+    with the summary and one with the failures. Raises UsageError.
     """
     columns = _columns(run)
     fields = list(dict.fromkeys(name for _, rater in run.raters() for name in columns[rater.rubric].of(rater)))
+    ends = {name for _, rater in run.raters() for name in columns[rater.rubric].ends(rater)}
     metadata = metadata_columns(run, fields)
+    failures: list[dict[str, Value]] = []
 
     def row(record: Record) -> dict[str, Value]:
         kept: dict[str, Value] = {column: record.metadata.get(name, "") for name, column in metadata.items()}
-        return case_cells(record) | kept | columns[record.rubric].cells(record)
+        cells = cells_in(CASE_COLUMNS, record) | kept | columns[record.rubric].cells(record)
+        if isinstance(record.outcome, Failure):
+            failures.append(cells)
+        return cells
 
-    every = [*case_columns(), *metadata.values(), *fields, *end_columns()]
-    return _remarks(write_table(target, every, map(row, run.records()), force=force))
+    every = [*names(CASE_COLUMNS), *metadata.values(), *fields, *(name for name in names(END_COLUMNS) if name in ends)]
+    every = _chosen(only, every, run) if only else every
+
+    def further() -> Iterator[Page]:
+        # They come last: only then are all failures known.
+        yield summary_page(run)
+        if failures:
+            told = [*names(CASE_COLUMNS), *metadata.values(), *(name for name in names(END_COLUMNS) if name in ends)]
+            yield Page("failures", told, failures)
+
+    return _remarks(write_table(target, every, map(row, run.records()), further(), force=force))
 
 
-def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) -> list[str]:
+def _chosen(asked: Sequence[str], every: Sequence[str], run: RunFile) -> list[str]:
+    """The columns that a user asked for: by their names, a score's also as `label`, its reason as `reason`."""
+    scores = [(rubric, score) for rubric in rubrics_of(run).values() for score in rubric.format.scores]
+    short = {suffix[1:]: [f"{score}{suffix}" for _, score in scores] for suffix in SUFFIXES}
+    short["reason"] = [*(reason_field(rubric.format, score) for rubric, score in scores), *NOTES]
+    chosen: list[str] = []
+    for name in asked:
+        column = same_column(name, every)
+        found = [each for each in (column, *short.get(name, ())) if each in every]
+        if not found:
+            raise UnknownName("column", name, [*every, *short])
+        chosen += found
+    return list(dict.fromkeys(chosen))
+
+
+def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, only: Sequence[str] = ()) -> list[str]:
     """Copy the cases' own sheet with the verdicts' columns added to each row; rows stay in their order.
 
-    Columns are named RUBRIC.FIELD, with the rater in front if the run has several. A case with other texts than those
+    Columns are named RUBRIC.FIELD, with the rater in front if the run has several; else a column names the rater. Those
+    that no row fills are left out; `only` names those to add. A case with other texts than those
     judged gets no cells; the returned notes count such cases. Raises UsageError; CasesError if cases are known by row
     number alone and a row has other texts: then rows have moved.
     """
     columns = _columns(run)
     several = len({rater.name for _, rater in run.raters()}) > 1
-    added = [
-        f"{_prefix(rater.name, rater.rubric, several)}{column}"
+    own_columns = {
+        (rater.name, rater.rubric): [
+            *([] if several else [RATER]),
+            *columns[rater.rubric].of(rater),
+            *columns[rater.rubric].ends(rater),
+        ]
         for _, rater in run.raters()
-        for column in (*columns[rater.rubric].of(rater), *end_columns())
+    }
+    every = list(dict.fromkeys(column for own in own_columns.values() for column in own))
+    wanted = _chosen(only, every, run) if only else every
+    added = [
+        f"{_prefix(rater, rubric, several)}{column}"
+        for (rater, rubric), own in own_columns.items()
+        for column in (wanted if only else own)
+        if column in own
     ]
     found: dict[str, list[Record]] = {}
     without_id: dict[int, list[Record]] = {}
@@ -82,7 +132,8 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
                 changed += 1
                 continue
             prefix = _prefix(record.rater, record.rubric, several)
-            cells |= {f"{prefix}{name}": value for name, value in own.cells(record).items()}
+            told = {RATER: record.rater} | own.cells(record)
+            cells |= {f"{prefix}{name}": value for name, value in told.items()}
         return cells
 
     remarks = _remarks(add_columns(cases, target, added, cells_of, force=force))
@@ -92,27 +143,31 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool) ->
 
 
 def _remarks(cut: int) -> list[str]:
-    return [f"{cut} cells were cut: a workbook's cell ends there"] if cut else []
+    return [f"{cut} cells were cut at the length limit of a workbook's cells"] if cut else []
 
 
 def record_export(run: Path, target: Path, command: Sequence[str]) -> bool:
     """Record in a run's audit trail that `target` was exported from it; False if the run can't be written."""
-    facts: dict[str, Value] = {"file": "-"} if str(target) == "-" else file_facts(target)
+    try:
+        with RunFile.read(run) as read:
+            facts: dict[str, Value] = {"file": "-"} if str(target) == "-" else file_facts(target, read.key)
+    except RunFileError:
+        return False
     return note(run, EXPORT, {"command": recorded(command), **facts})
 
 
 def is_judges_own(run: Path, target: Path) -> bool:
     """Whether `judge` wrote this file from this run and it is unchanged since, by the run's audit trail."""
-    try:
-        facts = file_facts(target) if run.is_file() else {}
-    except OSError:
-        return False  # missing or unreadable: the command that writes it reports that
-    if not facts:
+    if not run.is_file():
         return False
     with RunFile.read(run) as read:
-        entries = AuditTrail(read.database).entries()
-    told = [entry.facts for entry in entries if entry.event == EXPORT and _of_judge(entry.facts)]
-    return any(facts.items() <= each.items() for each in told)
+        trail = AuditTrail(read.database)
+        try:
+            about = trail.entries_about(target, read.key)
+        except OSError:
+            return False  # missing or unreadable: the command that writes it reports that
+        told = [entry.facts for entry in trail.entries() if entry.number in about and entry.event == EXPORT]
+    return any(_of_judge(each) and each.get("file") == target.name for each in told)
 
 
 def _of_judge(facts: Mapping[str, Value]) -> bool:

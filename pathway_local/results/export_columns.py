@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 
 from pathway_local.rater import Rater
+from pathway_local.results.summary import labels_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
@@ -37,6 +38,13 @@ def _marks(record: Record) -> Value:
     return " ".join(record.outcome.marks) if isinstance(record.outcome, Verdict) else None
 
 
+def _row(record: Record) -> int:
+    return (record.outcome.row if isinstance(record.outcome, Failure) else 0) or record.row
+
+
+CAUTION = "caution"
+"""The column of a judge's label, which must stand wherever its scores do; it depends on the rater alone."""
+
 CASE_COLUMNS = [
     Column("case", "the case's id", lambda record: record.case_id),
     Column("rater", "who judged it", lambda record: record.rater),
@@ -58,6 +66,8 @@ END_COLUMNS = [
     Column("marks", "what to know about the verdict", _marks),
     Column("failure", "the kind of failure", lambda r: r.outcome.kind if isinstance(r.outcome, Failure) else None),
     Column("failure_message", "why", lambda r: r.outcome.message if isinstance(r.outcome, Failure) else None),
+    Column("failure_row", "its row in the cases file", lambda r: _row(r) if isinstance(r.outcome, Failure) else None),
+    Column(CAUTION, "what to know about the judge", lambda record: None),
 ]
 
 # SQLite takes a bare column from the row that holds the minimum, so the names come in the order in which a reader of
@@ -75,37 +85,47 @@ _FIELDS = """
 """
 
 
+_FILLED = """
+    SELECT rater_id, MAX(failure_kind IS NOT NULL), MAX(COALESCE(marks, '[]') <> '[]'),
+        MAX(COALESCE(scores, '') LIKE '%"probabilities"%')
+    FROM outcomes WHERE superseded = 0 GROUP BY rater_id
+"""
+
+
 def metadata_columns(run: RunFile, fields: Iterable[str]) -> dict[str, str]:
     """The column of each metadata name of the run, unlike those of `fields`."""
-    names = [name for name, *_ in run.database.stream(_METADATA)]
-    return _apart(names, {*case_columns(), *end_columns(), *fields}, "case")
+    found = [name for name, *_ in run.database.stream(_METADATA)]
+    return _apart(found, {*names(CASE_COLUMNS), *names(END_COLUMNS), *fields}, "case")
 
 
-def case_columns() -> list[str]:
-    """The names of the columns about the case."""
-    return [column.name for column in CASE_COLUMNS]
+def names(columns: Iterable[Column]) -> list[str]:
+    """The names of these columns."""
+    return [column.name for column in columns]
 
 
-def end_columns() -> list[str]:
-    """The names of the columns behind a rubric's fields."""
-    return [column.name for column in END_COLUMNS]
-
-
-def case_cells(record: Record) -> dict[str, Value]:
-    """The record's cells about the case."""
-    return _filled(CASE_COLUMNS, record)
+def cells_in(columns: Iterable[Column], record: Record) -> dict[str, Value]:
+    """The record's cells in these columns, without empty ones."""
+    return {column.name: value for column in columns if (value := column.value(record)) is not None}
 
 
 class RubricColumns:
     """The columns that the verdicts under one rubric fill: no two alike, and none like `others`.
 
     A rubric does not tell all fields: people write notes, hosted judges more than was asked, and panels have means and
-    spreads. `held` has the fields that each rater's verdicts hold.
+    spreads. `held` has the fields that each rater's verdicts hold, `empty` the columns that none of its outcomes fills,
+    `labels` the label of each judge that must stand beside its scores.
     """
 
-    def __init__(self, rubric: Rubric, held: Mapping[str, Sequence[str]], others: Collection[str]) -> None:
+    def __init__(
+        self,
+        rubric: Rubric,
+        held: Mapping[str, Sequence[str]],
+        others: Collection[str],
+        empty: Mapping[str, Collection[str]],
+        labels: Mapping[str, str],
+    ) -> None:
         self.rubric = rubric
-        self._held = held
+        self._held, self._empty, self._labels = held, empty, labels
         self._thinking = rubric.format.thinking
         self.scores = _apart(rubric.format.scores, others, "field")
         fields = [*rubric.format.fields, self._thinking, *(name for own in held.values() for name in own)]
@@ -114,14 +134,21 @@ class RubricColumns:
     def of(self, rater: Rater) -> Iterator[str]:
         """The columns that the rater's verdicts fill, in order."""
         for name, score in self.rubric.format.scores.items():
-            yield from (self.scores[name], *_beside(name, score))
-        thinking = [self._thinking] if rater.spec.get("think") else []
-        fields = [*self.rubric.format.fields, *thinking, *self._held.get(rater.name, ())]
-        yield from (self.fields[name] for name in dict.fromkeys(fields))
+            empty = self._empty.get(rater.name, ())
+            yield from (self.scores[name], *(column for column in _beside(name, score) if column not in empty))
+        held = self._held.get(rater.name, ())
+        ordered = [name for name in (*self.rubric.format.fields, self._thinking) if name in held]
+        yield from (self.fields[name] for name in dict.fromkeys((*ordered, *held)))
+
+    def ends(self, rater: Rater) -> list[str]:
+        """The columns behind those of `of` that the rater's outcomes fill."""
+        return [name for name in names(END_COLUMNS) if name not in self._empty.get(rater.name, ())]
 
     def cells(self, record: Record) -> dict[str, Value]:
         """The record's cells by column, without those about the case."""
-        cells = _filled(END_COLUMNS, record)
+        cells = cells_in(END_COLUMNS, record)
+        if label := self._labels.get(record.rater):
+            cells[CAUTION] = label
         if isinstance(record.outcome, Verdict):
             for name, score in record.outcome.scores.items():
                 declared = self.rubric.format.scores[name]
@@ -140,17 +167,20 @@ def columns_by_rubric(run: RunFile, rubrics: Mapping[str, Rubric]) -> dict[str, 
         rater = raters[rater_id]
         held[rater.rubric].setdefault(rater.name, []).append(field)
     scores = [item for rubric in rubrics.values() for item in rubric.format.scores.items()]
-    others = {
-        *case_columns(),
-        *end_columns(),
-        *(column for name, score in scores for column in _beside(name, score)),
-    }
-    return {name: RubricColumns(rubric, held[name], others) for name, rubric in rubrics.items()}
-
-
-def _filled(columns: Sequence[Column], record: Record) -> dict[str, Value]:
-    """The record's cells in these columns."""
-    return {column.name: value for column in columns if (value := column.value(record)) is not None}
+    beside = (column for name, score in scores for column in _beside(name, score))
+    others = {*names(CASE_COLUMNS), *names(END_COLUMNS), *beside}
+    labels = labels_of(run)
+    empty: dict[str, dict[str, set[str]]] = {name: {} for name in rubrics}
+    for rater_id, fails, has_marks, has_shares in run.database.stream(_FILLED):
+        rater = raters[rater_id]
+        missing = set() if fails else {name for name in names(END_COLUMNS) if name.startswith("failure")}
+        missing |= set() if has_marks else {"marks"}
+        missing |= set() if rater.name in labels else {CAUTION}
+        for name, score in rubrics[rater.rubric].format.scores.items() if not has_shares else ():
+            shares = [f"{name}_p{value}" for value in score.values]
+            missing |= {f"{name}_expected", f"{name}_confidence", *shares}
+        empty[rater.rubric][rater.name] = missing
+    return {name: RubricColumns(rubric, held[name], others, empty[name], labels) for name, rubric in rubrics.items()}
 
 
 def _beside(name: str, score: ScoreField) -> list[str]:
@@ -158,9 +188,9 @@ def _beside(name: str, score: ScoreField) -> list[str]:
     return [*(f"{name}{each.suffix}" for each in SCORE_COLUMNS), *(f"{name}_p{value}" for value in score.values)]
 
 
-def _apart(names: Iterable[str], others: Collection[str], prefix: str) -> dict[str, str]:
+def _apart(found: Iterable[str], others: Collection[str], prefix: str) -> dict[str, str]:
     """A column for each name: the name, behind as many prefixes as it takes to differ from every other column."""
-    columns = {name: name for name in names}
+    columns = {name: name for name in found}
     for name in [each for each in columns if each in others]:
         column = name
         while column in others or column in columns.values():

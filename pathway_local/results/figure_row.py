@@ -57,7 +57,7 @@ def write_figures(path: Path, found: Iterable[Figured], *, force: bool) -> None:
         {"rubric": each.rubric, "score": each.score, **row.as_json()} for each in found for row in each.rows()
     ]
     further = dict.fromkeys(name for row in rows for name in row if name not in COLUMNS)
-    write_table(path, [*COLUMNS, *further], rows, force=force)
+    write_table(path, [*COLUMNS, *further], rows, title="figures", force=force)
 
 
 def estimate_values(estimate: Estimate, first: str = "", second: str = "") -> dict[str, Value]:
@@ -73,7 +73,7 @@ def estimate_values(estimate: Estimate, first: str = "", second: str = "") -> di
 
 
 def why_missing(estimate: Estimate) -> str:
-    """Why the value, or else its interval, is missing; empty where both are there."""
+    """Say why the value, or else its interval, is missing; empty if both exist."""
     if isinstance(estimate.value, Undefined):
         return str(estimate.value)
     return f"no interval, because {estimate.interval.reason}" if isinstance(estimate.interval, Undefined) else ""

@@ -15,7 +15,7 @@ from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
-from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
+from pathway_local.verdict import Failure, Number, Outcome, Score, Value, Verdict
 
 Rule = Literal["mean", "median", "majority"]
 
@@ -67,9 +67,9 @@ def make_panel(
     votes = {rubric.name: _votes(run, rubric, members) for rubric in rubrics}
     with run.together():
         facts: dict[str, Value] = {"name": name, "of": list(members), "rule": rule}
-        job = run.begin_job(command, {"pathway_local": __version__, "panel": facts})
+        job = run.jobs.begin(command, {"pathway_local": __version__, "panel": facts})
         made = [_store(run, name, members, rule, rubric, votes[rubric.name]) for rubric in rubrics]
-        run.end_job(job, "done", {"judged": sum(each.verdicts for each in made)})
+        run.jobs.end(job, "done", {"judged": sum(each.verdicts for each in made)})
     return made
 
 
@@ -81,7 +81,7 @@ def _rubrics(run: RunFile, name: str, members: Sequence[str], rule: Rule) -> lis
         if member not in known:
             raise UnknownName("rater", member, known)
     if len(set(members)) != len(members) or len(members) < LEAST:
-        raise UsageError("a panel needs two raters or more, each named once", "Such as --of ann,bob,cara.")
+        raise UsageError("a panel needs two raters or more, each named once", "For example --of ann,bob,cara.")
     if name in members or any(rater.kind == "panel" and rater.name in members for rater in raters):
         raise UsageError("a panel can't have panels as members", "Name the raters in those panels.")
     of = {member: {rater.rubric for rater in raters if rater.name == member} for member in members}
@@ -156,7 +156,7 @@ def _verdict(verdicts: Sequence[Verdict], declared: Mapping[str, ScoreField], ru
     return Verdict(scores, fields, tuple(marks)) if found else problem
 
 
-def _majority(values: Sequence[int]) -> int | None:
+def _majority(values: Sequence[Number]) -> Number | None:
     """The value that more than half of the votes name; None without such a value."""
     value, count = Counter(values).most_common(1)[0]
     return value if 2 * count > len(values) else None

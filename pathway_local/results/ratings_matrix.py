@@ -10,17 +10,21 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from pathway_local.errors import NotKept, UnknownName
+from pathway_local.errors import NotKept, UnknownName, UsageError
 from pathway_local.rater import Kind, Rater, raters_named
 from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.database import decoding, placeholders
+from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.runs.stored_outcome import to_verdict
+from pathway_local.sheets.columns import means_the_same, same_column
+from pathway_local.sheets.row import shown
 from pathway_local.statistics.figure import FloatArray, IntArray
-from pathway_local.verdict import Verdict
+from pathway_local.verdict import Number, Verdict
 
 # The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are
 # decoded only where a score is among them.
@@ -28,6 +32,37 @@ _OUTCOMES = """
     SELECT case_id, row, metadata, rater_id, case_hash, scores, fields
     FROM outcomes CROSS JOIN cases ON key = case_key WHERE superseded = 0 AND rater_id IN ({}) ORDER BY outcomes.id DESC
 """
+
+# A row that is no case has no metadata to keep.
+_METADATA = """
+    SELECT metadata FROM cases WHERE EXISTS (
+        SELECT 1 FROM outcomes WHERE case_key = key AND superseded = 0 AND failure_kind IS NOT 'bad-row'
+    )
+"""
+
+
+def kept_column(run: RunFile, asked: str) -> tuple[str, int]:
+    """The run's own spelling of a metadata column, and how many cases lack it; figures treat it as empty there.
+
+    NotKept if no case has it; UsageError if it holds inputs or ids, which a run never keeps as metadata.
+    """
+    with decoding(run.path):
+        kept = [json.loads(metadata) for (metadata,) in run.database.stream(_METADATA)]
+    column = same_column(asked, tuple(dict.fromkeys(name for each in kept for name in each))) or asked
+    lacking = sum(column not in each for each in kept)
+    if kept and lacking == len(kept):
+        _refuse_inputs(run, column)
+        raise NotKept(column)
+    return column, lacking
+
+
+def _refuse_inputs(run: RunFile, column: str) -> None:
+    mapping, id_column = remembered_columns(run)
+    inputs = {name for rubric in rubrics_of(run).values() for name in rubric.inputs}
+    is_input = same_column(column, list(mapping.values())) or any(means_the_same(name, column) for name in inputs)
+    if is_input or (id_column and same_column(column, [id_column])):
+        what = "an input: a run keeps no texts" if is_input else "the column of the ids, each of which is another"
+        raise UsageError(f"{shown(column)} is {what}", "Name a column such as chatbot or language.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +112,8 @@ class RatingsMatrix:
     rubric: str
     score: str
     nominal: bool
-    levels: tuple[int, ...]
-    special: tuple[int, ...]
+    levels: tuple[Number, ...]
+    special: tuple[Number, ...]
     raters: tuple[MatrixRater, ...]
     case_ids: tuple[str, ...]
     given: FloatArray

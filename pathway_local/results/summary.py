@@ -1,20 +1,22 @@
 """A run's summary: distribution, mean and confidence for each rater, rubric and score; and the failures."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pathway_local.results.panel import mean_of
-from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.sheets.kinds import Page
 from pathway_local.statistics.figure import Estimate, Interval, undefined_estimate
 from pathway_local.statistics.intervals import mean
-from pathway_local.verdict import Failure
+from pathway_local.verdict import Failure, Number, Value
+
+SHOWN_FAILURES = 10
 
 Key = tuple[str, str, str]
 """Rater, rubric, group; the group is empty without `by`."""
@@ -28,10 +30,10 @@ class ScoreSummary:
     """
 
     name: str
-    levels: Mapping[int, str]
+    levels: Mapping[Number, str]
     scale: str
-    special: tuple[int, ...]
-    counts: dict[int, int]
+    special: tuple[Number, ...]
+    counts: dict[Number, int]
     means: Counter[float] = field(default_factory=Counter)
     confidence_sum: float = 0.0
     confidences: int = 0
@@ -65,9 +67,34 @@ class ScoreSummary:
         return Estimate(found.value, replace(found.interval, low=low, high=high))
 
 
+@dataclass(frozen=True, slots=True)
+class FailedCase:
+    """A case without a verdict: its id, its row below the header of the file, why, and where a person finds it."""
+
+    case: str
+    row: int
+    reason: str
+    place: str
+
+    @classmethod
+    def of(cls, record: Record, failure: Failure) -> "FailedCase":
+        """The failed case of a record."""
+        place, sign, _ = failure.message.rpartition(f": {failure.reason}") if failure.reason else ("", "", "")
+        place = place if sign else f"row {record.row} below the header"
+        return cls(record.case_id, failure.row or record.row, failure.reason or failure.message, place)
+
+    def __str__(self) -> str:
+        # A row without an id got its place as one.
+        named = self.place if self.case.startswith(self.place) else f"{self.case} ({self.place})"
+        return f"{named}: {self.reason}"
+
+
 @dataclass(slots=True)
 class Group:
-    """One rater under one rubric, or the part of its cases with one value in a metadata column."""
+    """One rater under one rubric, or the part of its cases with one value in a metadata column.
+
+    `failed` has its first failures.
+    """
 
     rater: str
     rubric: str
@@ -75,6 +102,7 @@ class Group:
     scores: dict[str, ScoreSummary]
     verdicts: int = 0
     failures: Counter[str] = field(default_factory=Counter)
+    failed: list[FailedCase] = field(default_factory=list)
     marks: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -87,13 +115,15 @@ class Group:
 class Summary:
     """All groups of a run, in the order of its raters; `by` is the metadata column that defines them.
 
-    `hidden` counts the values of that column that are left out for some rater, because they have too few cases.
+    `hidden` counts the values of that column that are left out for some rater, because they have too few cases. `path`
+    is the run's.
     """
 
     groups: list[Group]
     by: str
     labels: Mapping[str, str]
     hidden: int = 0
+    path: str = ""
 
     def as_json(self) -> list[dict[str, object]]:
         """The same as plain values."""
@@ -116,27 +146,27 @@ def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
     ordered = sorted(groups.values(), key=lambda group: (group.rater, group.rubric, group.group))
     shown = [group for group in ordered if not by or group.cases >= smallest]
     hidden = {group.group for group in ordered if by and group.cases < smallest}
-    return Summary(shown, by, dict(_labels(run)), len(hidden))
+    return Summary(shown, by, labels_of(run), len(hidden), str(run.path))
 
 
-def _labels(run: RunFile) -> Iterator[tuple[str, str]]:
-    """The label of each judge that must stand wherever its scores are shown."""
-    for _, rater in run.raters():
-        label = run.get_setting(f"label:{rater.name}")
-        if isinstance(label, str) and label:
-            yield rater.name, label
+def labels_of(run: RunFile) -> dict[str, str]:
+    """The label of each judge that must stand wherever its scores are shown, by the rater's name."""
+    labels = {rater.name: run.get_setting(f"label:{rater.name}") for _, rater in run.raters()}
+    return {name: label for name, label in labels.items() if isinstance(label, str) and label}
 
 
 def _empty(rubric: Rubric) -> dict[str, ScoreSummary]:
-    def empty(name: str, scored: ScoreField) -> ScoreSummary:
-        return ScoreSummary(name, scored.levels, scored.scale, scored.special, dict.fromkeys(scored.values, 0))
-
-    return {name: empty(name, scored) for name, scored in rubric.format.scores.items()}
+    return {
+        name: ScoreSummary(name, each.levels, each.scale, each.special, dict.fromkeys(each.values, 0))
+        for name, each in rubric.format.scores.items()
+    }
 
 
 def _count(group: Group, record: Record) -> None:
     if isinstance(record.outcome, Failure):
         group.failures[record.outcome.kind] += 1
+        if len(group.failed) < SHOWN_FAILURES:
+            group.failed.append(FailedCase.of(record, record.outcome))
         return
     group.verdicts += 1
     group.marks.update(record.outcome.marks)
@@ -160,6 +190,7 @@ def _group_json(group: Group, by: str) -> dict[str, object]:
         "cases": group.cases,
         "scores": {name: _score_json(score) for name, score in group.scores.items()},
         "failures": dict(group.failures),
+        "failed": [{"case": each.case, "row": each.row, "reason": each.reason} for each in group.failed],
         "marks": dict(group.marks),
     }
 
@@ -175,3 +206,36 @@ def _score_json(score: ScoreSummary) -> dict[str, object]:
         "special_share": score.special_share,
         "mean_confidence": score.confidence,
     }
+
+
+def summary_page(run: RunFile) -> Page:
+    """The summary as a sheet of a workbook: a row for each score of each rater, with the judge and its label."""
+    found = summarize(run)
+    judges = {
+        (rater.name, rater.rubric): str(rater.spec.get("judge") or rater.spec.get("model") or rater.kind)
+        for _, rater in run.raters()
+    }
+    rows: list[dict[str, Value]] = []
+    for group in found.groups:
+        for name, score in group.scores.items():
+            mean, interval = score.mean.value, score.mean.interval
+            rows.append(
+                {
+                    "rater": group.rater,
+                    "judge": judges[group.rater, group.rubric],
+                    "rubric": group.rubric,
+                    "score": name,
+                    "n": score.n,
+                    "mean": mean if isinstance(mean, float) else None,
+                    **({"low": interval.low, "high": interval.high} if isinstance(interval, Interval) else {}),
+                    **{f"{value}s": count for value, count in score.counts.items()},
+                    "confidence": score.confidence,
+                    "failed": group.failures.total(),
+                    "caution": found.labels.get(group.rater, ""),
+                }
+            )
+    levels = sorted({value for group in found.groups for score in group.scores.values() for value in score.counts})
+    named = ["rater", "judge", "rubric", "score", "n", "mean", "low", "high"]
+    heads = [*named, *(f"{value}s" for value in levels), "confidence", "failed", "caution"]
+    filled = [head for head in heads if any(row.get(head) not in (None, "") for row in rows)]
+    return Page("summary", filled, rows)

@@ -19,7 +19,6 @@ from pathway_local.verdict import Value, Verdict
 
 Phrase = Annotated[str, StringConstraints(min_length=1, max_length=400)]
 Plain = bool | int | float | str
-TESTS = ("begins_with", "contains", "equals", "one_of", "at_least", "at_most", "empty", "longer_than", "shorter_than")
 
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "ʼ": "'", "“": '"', "”": '"', "‑": "-", "–": "-", "—": "-"})
 
@@ -46,12 +45,10 @@ class Condition(BaseModel):
     def _whole(self) -> "Condition":
         if (self.input is None) == (self.field is None):
             raise ValueError("give either input or field")
-        if len(self._given()) != 1:
-            raise ValueError(f"give exactly one of {', '.join((*TESTS, 'same_as'))}")
+        tests = [name for name in Condition.model_fields if name not in ("input", "field")]
+        if sum(getattr(self, name) is not None for name in tests) != 1:
+            raise ValueError(f"give exactly one of {', '.join(tests)}")
         return self
-
-    def _given(self) -> list[str]:
-        return [name for name in (*TESTS, "same_as") if getattr(self, name) is not None]
 
     @property
     def inputs(self) -> list[str]:
@@ -68,7 +65,7 @@ class Condition(BaseModel):
         return self.test(inputs[self.input or ""], other)
 
     def test(self, value: Value, other: bytes | None) -> bool:
-        """Whether the value passes; `other` is the hash of the text that it must equal, if any."""
+        """Return whether the value passes; `other` is the hash of the text that it must equal, if any."""
         if other is not None:
             return isinstance(value, str) and _digest(value) == other
         text = _normal(value) if isinstance(value, str) else ""
@@ -118,7 +115,7 @@ class FieldCondition(Struct, frozen=True):
     other: bytes | None
 
     def holds(self, verdict: Verdict) -> bool | None:
-        """Whether it holds; None if the verdict lacks the field."""
+        """Return whether it holds; None if the verdict lacks the field."""
         if score := verdict.scores.get(self.name):
             return self.condition.test(score.value, self.other)
         return self.condition.test(verdict.fields[self.name], self.other) if self.name in verdict.fields else None
@@ -133,11 +130,13 @@ class CaseRule(Struct, frozen=True):
     expect: tuple[bool | FieldCondition | None, ...]
 
     def is_broken(self, verdict: Verdict) -> bool:
-        """Whether this verdict breaks it. A condition on a field that was left out breaks nothing."""
+        """Return whether this verdict breaks it. A condition on a field that was left out breaks nothing."""
         when, unless, expect = (
             [each.holds(verdict) if isinstance(each, FieldCondition) else each for each in part]
             for part in (self.when, self.unless, self.expect)
         )
+        # None stands for a missing input or field: it keeps `when` and `unless` from applying the rule, and in `expect`
+        # it breaks nothing. So only what the verdict says can get a mark.
         return all(when) and all(held is False for held in unless) and False in expect
 
 
@@ -194,7 +193,7 @@ def _normal(text: str) -> str:
 
 
 def _begins(text: str, phrase: str) -> bool:
-    """Whether the text begins with these words, ignoring marks such as ** or quotes before them."""
+    """Return whether the text begins with these words, ignoring marks such as ** or quotes before them."""
     bare = re.sub(r"^\W+", "", text)
     wanted = re.sub(r"^\W+", "", phrase)
     return wanted != "" and bare.startswith(wanted) and not re.match(r"\w", bare[len(wanted) :])

@@ -34,7 +34,7 @@ class _Criteria:
 
 
 def is_criteria(text: str) -> bool:
-    """Whether the text is a criteria file: it has no front matter, and criteria and levels are among its keys."""
+    """Return whether the text is a criteria file: without front matter, and with criteria and levels among its keys."""
     bare = text.lstrip("\ufeff \t\r\n")
     begins = r"[{,\s]" if bare.startswith("{") else r"^[ \t]*"
     return not bare.startswith("---") and all(re.search(rf"{begins}{key}", bare, re.MULTILINE) for key in _KEYS)
@@ -132,4 +132,4 @@ def _turns(read: _Criteria, where: str) -> tuple[Turn, ...]:
     case = "\n\n".join(f"<{name}>\n{{{{{name}}}}}\n</{name}>" for name in names)
     user = f"{case}\n\nJudge the {judged} now."
     # Braces in a criterion are text; only our own names mark inputs.
-    return (placed_turn("system", system, "none", ()), *split_turns(user, where, 1))
+    return (placed_turn("system", system), *split_turns(user, where, 1))

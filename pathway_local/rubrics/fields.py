@@ -10,15 +10,18 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from pathway_local.errors import FormatError, ReplyError
 from pathway_local.rubrics.json_values import ESCAPES, bounded, read_value, string_budget, string_rules
 from pathway_local.rubrics.lark import alternatives, character_class, literal, terminal
-from pathway_local.verdict import Value
+from pathway_local.verdict import Number, Value, plain
 
 SLACK = 2
 """Tokens that can straddle a field's two ends: they belong to it and to the literal beside it."""
+
+
+_BARE = re.compile(r"-?\d+(\.\d+)?|true|false|null")
 
 
 class _Field(BaseModel):
@@ -56,7 +59,7 @@ class _Field(BaseModel):
         raise NotImplementedError
 
     def as_schema(self) -> dict[str, JsonValue]:
-        """JSON Schema of the value."""
+        """Return the JSON Schema of the value."""
         raise NotImplementedError
 
 
@@ -93,26 +96,34 @@ class _Listed(_Field):
         raise ReplyError(f"{value!r} is not one of the values of this field")
 
 
-class ScoreField(_Listed):
-    """A whole number on a scale. `levels` names its values; `special` values have no place on the scale.
+ScoreValue = Annotated[Number, Field(ge=-1_000_000, le=1_000_000), AfterValidator(plain)]
 
-    `written` maps values to the words that a judge writes instead of their digits, such as Pass for 1.
+
+class ScoreField(_Listed):
+    """A number on a scale. `levels` names its values; `special` values have no place on the scale.
+
+    `step` is the distance between neighbouring values from `min` to `max`. `written` maps values to the words that a
+    judge writes instead of their digits, such as Pass for 1. A special value may lie beyond `min` and `max` if
+    `written` says how it is spelled, such as null.
     """
 
     type: Literal["score"] = "score"
     scale: Literal["ordinal", "nominal"] = "ordinal"
-    min: int | None = None
-    max: int | None = None
-    levels: Mapping[int, str] = {}
-    special: tuple[int, ...] = ()
-    written: Mapping[int, str] = {}
+    min: ScoreValue | None = None
+    max: ScoreValue | None = None
+    step: Annotated[ScoreValue, Field(gt=0)] = 1
+    levels: Mapping[ScoreValue, str] = {}
+    special: tuple[ScoreValue, ...] = ()
+    written: Mapping[ScoreValue, str] = {}
 
     @model_validator(mode="after")
     def _whole(self) -> "ScoreField":
         if (self.min is None) != (self.max is None) or (self.min is None and not self.levels):
             raise ValueError("a score needs levels, or min and max")
-        if self.min is not None and self.max is not None and not 1 <= self.max - self.min <= 1000:
-            raise ValueError("max must lie 1 to 1000 above min")
+        if self.min is not None and self.max is not None:
+            steps = (self.max - self.min) / self.step
+            if not 1 <= round(steps) <= 1000 or abs(steps - round(steps)) > 1e-6:
+                raise ValueError("max must lie 1 to 1000 steps above min")
         if len(self.values) < 2:
             raise ValueError("a score needs two levels or more")
         for name, given in (("levels", self.levels), ("special", self.special), ("written", self.written)):
@@ -123,32 +134,40 @@ class ScoreField(_Listed):
             raise ValueError("two values are written the same way")
         return self
 
-    @property
-    def values(self) -> tuple[int, ...]:
+    @cached_property
+    def values(self) -> tuple[Number, ...]:
         """All values in ascending order, special ones included."""
-        if self.min is not None and self.max is not None:
-            return tuple(range(self.min, self.max + 1))
-        return tuple(sorted(self.levels))
+        if self.min is None or self.max is None:
+            return tuple(sorted(self.levels))
+        steps = round((self.max - self.min) / self.step)
+        beyond = set(self.special) & set(self.written)
+        return tuple(sorted({*(plain(self.min + at * self.step) for at in range(steps + 1)), *beyond}))
 
     def texts(self, in_json: bool) -> Mapping[str, Value]:
         return dict(self.values_by_text(in_json))
 
-    def values_by_text(self, in_json: bool) -> dict[str, int]:
+    def values_by_text(self, in_json: bool) -> dict[str, Number]:
         """Return the text of each value, and the value."""
-        # Digits, true and false are JSON as they stand; other words need quotes.
-        bare = not self.written or set(self.written.values()) == {"true", "false"}
-        mark = '"' if in_json and not bare else ""
-        return {f"{mark}{self.written.get(value, str(value))}{mark}": value for value in self.values}
+        # With steps of 0.5, all values have one decimal: were 1 written without, it would begin 1.5.
+        places = len(str(self.step).partition(".")[2])
+        spelled = {
+            value: self.written.get(value, f"{value:.{places}f}" if places else str(value)) for value in self.values
+        }
+        # Numbers, true, false and null are JSON as they stand; other words need quotes.
+        return {
+            text if not in_json or _BARE.fullmatch(text) else literal(text): value for value, text in spelled.items()
+        }
 
     def as_schema(self) -> dict[str, JsonValue]:
-        return {"type": "integer", "enum": list(self.values)}
+        kind = "integer" if all(isinstance(value, int) for value in self.values) else "number"
+        return {"type": kind, "enum": list(self.values)}
 
 
 class ChoiceField(_Listed):
-    """One of a few texts, which is not a score."""
+    """One of a few texts, which is not a score. A single choice is a constant."""
 
     type: Literal["choice"] = "choice"
-    choices: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=2)
+    choices: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _distinct(self) -> "ChoiceField":
@@ -259,11 +278,11 @@ class TextField(_Field):
 
             start: S0 ("<" S1 | "</" S2 | "</b" S3)*
             S0: /[^<]+/             text without the first character of "</b>"
-            S1: /[^<\\/][^<]*/      after "<", anything that does not go on with "/"
-            S2: /[^<b][^<]*/        after "</", anything that does not go on with "b"
+            S1: /[^<\\/][^<]*/      after "<", anything that does not continue with "/"
+            S2: /[^<b][^<]*/        after "</", anything that does not continue with "b"
             S3: /[^<>][^<]*/
 
-        Each proper prefix of `after` is a separator of its own. Behind it, either a segment shows that it was text,
+        Each proper prefix of `after` is a separator. Behind it, either a segment shows that it was text,
         or the rest of `after` comes and the text has ended.
         """
         # If the literal stood earlier in "prefix + literal" than behind the prefix, the reader would end the text too

@@ -10,7 +10,7 @@ from pathway_local.errors import ReplyError
 from pathway_local.verdict import Value, is_nested_deep
 
 ESCAPES = 20
-"""How many escapes (quotes, line breaks) a text may hold: each opens a new piece, which has a budget of its own."""
+"""How many escapes (quotes, line breaks) a text may hold: each opens a new piece with a new budget."""
 
 _PLAIN = r'[^"\\\x00-\x1f]'
 # Halves of a surrogate pair (\ud800 to \udfff) are left out: alone they are no text that can be stored.
@@ -19,7 +19,7 @@ _ESCAPE = r'\\(["\\\/bfnrt]|u([0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]
 
 def string_rules(name: str, tokens: int) -> str:
     """Lark rules for a JSON string: the first piece has a budget of `tokens`, the one behind an escape half of it."""
-    # An escape is a terminal of its own. Inside a piece, the budget could end between the backslash and its letter,
+    # An escape is a separate terminal. Inside a piece, the budget could end between the backslash and its letter,
     # and the closing quote would become part of the escape: up to half of all random walks broke that way.
     return (
         f'{name}: "\\"" {name}_first ({name.upper()}_ESC {name}_next){{0,{ESCAPES}}} "\\""\n'

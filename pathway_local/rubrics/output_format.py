@@ -16,7 +16,7 @@ from pathway_local.errors import FormatError, ReplyError
 from pathway_local.rubrics.fields import AnyField, EchoField, ScoreField
 from pathway_local.rubrics.lark import literal
 from pathway_local.system.yaml_places import first_complaint
-from pathway_local.verdict import Value, storable
+from pathway_local.verdict import Number, Value, storable
 
 Detail = Literal["full", "through-score", "score"]
 """How much of the format a judge writes: everything, up to the last score, or only the scores."""
@@ -50,7 +50,7 @@ class Form:
     parts: tuple[Part, ...]
     in_json: bool
     _grammars: dict[tuple[int, ...], str] = field(default_factory=dict, init=False, repr=False)
-    _texts: dict[tuple[str, str], Mapping[int, str]] = field(default_factory=dict, init=False, repr=False)
+    _texts: dict[tuple[str, str], Mapping[Number, str]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def limit(self) -> int:
@@ -85,7 +85,7 @@ class Form:
     def _places(self) -> dict[str, int]:
         return {part.name: at for at, part in enumerate(self.parts) if isinstance(part, Slot)}
 
-    def score_texts(self, slot: Slot, gap: str) -> Mapping[int, str]:
+    def score_texts(self, slot: Slot, gap: str) -> Mapping[Number, str]:
         """Return for each value of a score the text from `gap` in front of it to the end of the literal behind it."""
         assert isinstance(slot.field, ScoreField)
         if (slot.name, gap) not in self._texts:
@@ -155,28 +155,6 @@ class Reply(Struct, frozen=True):
     start: tuple[tuple[str, bool], ...]
     form: Form
 
-    @property
-    def reserve(self) -> int:
-        """The tokens to keep free for the reply."""
-        return self.form.reserve
-
-    @property
-    def limit(self) -> int:
-        """The most tokens that the reply can take, including its end token."""
-        return self.form.limit
-
-    def grammar(self, end_ids: Sequence[int] = ()) -> str:
-        """Return the Lark grammar of the form; see `Form.grammar`."""
-        return self.form.grammar(end_ids)
-
-    def read(self, text: str) -> Reading:
-        """Return the values in `text`, which the judge generated behind the start. Raises ReplyError."""
-        return self.form.read(text)
-
-    def write(self, values: Mapping[str, Value]) -> str:
-        """Return the text that a judge would generate for these values."""
-        return self.form.write(values)
-
 
 class Outputs(BaseModel):
     """The `outputs:` block of a rubric. `layout` is "json", or a text with each field's name in braces.
@@ -200,7 +178,7 @@ class OutputFormat:
         self._cuts: dict[Detail, tuple[tuple[Part, ...], Form]] = {}
         self._check()
         # Fields that don't fit the layout (a list in a text) fail when their grammar is written: do it once here.
-        self.reply(dict.fromkeys(self.echoes.values(), "x")).grammar()
+        self.reply(dict.fromkeys(self.echoes.values(), "x")).form.grammar()
 
     @classmethod
     def load(cls, block: object) -> "OutputFormat":
@@ -250,7 +228,7 @@ class OutputFormat:
         return Reply(start, form)
 
     def schema(self) -> dict[str, JsonValue]:
-        """JSON Schema of the whole output; for a text layout, of its fields as an object."""
+        """Return the JSON Schema of the whole output; for a text layout, of its fields as an object."""
         return _object_schema([(slot.name.split("."), slot.field) for slot in self._slots()])
 
     def _slots(self) -> list[Slot]:

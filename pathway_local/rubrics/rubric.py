@@ -2,11 +2,13 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from pathway_local.adopt.demands import Reconciled, reconcile
 from pathway_local.adopt.finding import Source
+from pathway_local.adopt.front_matter import in_yaml
 from pathway_local.adopt.placeholders import shown
 from pathway_local.case import Case
 from pathway_local.errors import MissingInput, RubricError, UnknownName
@@ -28,7 +30,8 @@ MOST_BYTES = 4 * LIMIT
 class Rubric:
     """A rubric as its file declares it. `text` is the whole file; its hash identifies the rubric.
 
-    `notices` tell the user how the file was read.
+    `notices` tell the user how the file was read. `source` is the prompt as the judge reads it, and `settled` quotes
+    demands in it that the user chose to do without.
     """
 
     name: str
@@ -42,11 +45,27 @@ class Rubric:
     rules: tuple[Rule, ...] = ()
     notices: tuple[str, ...] = ()
     sample: Mapping[str, str] | None = None
+    source: Source = field(default=Source(""), repr=False)
+    settled: tuple[str, ...] = ()
 
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of the file's text, in 64 hex digits."""
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @cached_property
+    def reconciliation(self) -> list[Reconciled]:
+        """What the prompt's sentences demand of a reply, each with how the format meets it."""
+        return reconcile(self.source, self.format.outputs.model_dump(), list(self.inputs), self.settled)
+
+    def check_settled(self, where: str) -> None:
+        """Raise RubricError if the prompt demands something that the format does not write and nobody settled."""
+        for row in self.reconciliation:
+            if row.state == "open":
+                said = f"{where} line {row.line}: the prompt demands {row.demand!r}, and the format does not write it"
+                raise RubricError(
+                    said, f"Correct outputs, or accept it in the front matter: settled: [{in_yaml(row.demand)}]"
+                )
 
     def texts_of(self, case: Case) -> dict[str, str]:
         """Return the texts of `case` that this rubric uses, without those that the case lacks."""
@@ -69,13 +88,16 @@ class Rubric:
         return {name: texts[name] for name in self.inputs}
 
 
-def parse_rubric(text: str, where: str) -> Rubric:
-    """Return the rubric in a Prompty or criteria text; errors call it `where`. Raises RubricError."""
+def parse_rubric(text: str, where: str, *, stored: bool = False) -> Rubric:
+    """Return the rubric in a Prompty or criteria text; errors call it `where`. Raises RubricError.
+
+    `stored` says that a run has judged by it: points that are open by now don't keep the run from being read.
+    """
     prompty = criteria_prompty(text, where) if is_criteria(text) else parse_prompty(text, where)
     if not prompty.declared:
         prompty = with_inputs_used(prompty)
     source = Source(shown(prompty.body, prompty.template.syntax), prompty.first_line)
-    output_format, rules, format_notices = read_format(prompty, source)
+    output_format, rules, format_notices = read_format(prompty, source, stored=stored)
     inputs, input_notices = read_inputs(prompty, output_format, source)
     fields = [*output_format.scores, *output_format.fields]
     return Rubric(
@@ -90,6 +112,8 @@ def parse_rubric(text: str, where: str) -> Rubric:
         rules=read_rules(rules, inputs, fields, prompty.places),
         notices=(*prompty.notices, *format_notices, *input_notices, *prompty.model.notices),
         sample=prompty.sample,
+        source=source,
+        settled=prompty.settled,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from pathway_local.adopt.finding import Source
 from pathway_local.adopt.formats import FoundFormat, find_format
+from pathway_local.adopt.refusals import refusal
 from pathway_local.adopt.schemas import schema_candidates
 from pathway_local.errors import FormatError, RubricError
 from pathway_local.prompty.prompty_file import Prompty
@@ -14,36 +15,43 @@ LEAST_TOKENS = 32
 """Tokens that a text keeps at least when a prompt's own limit shortens it."""
 
 
-def read_format(prompty: Prompty, source: Source) -> tuple[OutputFormat, object, tuple[str, ...]]:
-    """Return the format, the `rules:` block that goes with it, and notes for the user. Raises RubricError."""
+def read_format(
+    prompty: Prompty, source: Source, *, stored: bool = False
+) -> tuple[OutputFormat, object, tuple[str, ...]]:
+    """Return the format, the `rules:` block that goes with it, and notes for the user. Raises RubricError.
+
+    A rubric that a run has `stored` was accepted when it judged, so its open points are no error.
+    """
     limit = prompty.model.max_tokens
-    if _is_declared(prompty.outputs):
+    # Our own form has a layout or fields; a schema has neither.
+    if isinstance(prompty.outputs, Mapping) and not {"layout", "fields"}.isdisjoint(prompty.outputs):
         declared = _load_format(prompty.outputs, prompty)
         return declared, prompty.rules, tuple(_length_notices(declared, limit))
-    found = _found_format(prompty, source)
+    found = _found_format(prompty, source, stored=stored)
     output_format = _fitted(_load_format(found.outputs, prompty), found, limit)
     notice = f"the output format was found in the prompt: {found.findings[0].value}"
     rules = prompty.rules if prompty.rules is not None else found.rules or None
     return output_format, rules, (notice, *_length_notices(output_format, limit))
 
 
-def _is_declared(outputs: object) -> bool:
-    """Whether the block is in our form: a schema has neither a layout nor fields."""
-    return isinstance(outputs, Mapping) and not {"layout", "fields"}.isdisjoint(outputs)
-
-
-def _found_format(prompty: Prompty, source: Source) -> FoundFormat:
+def _found_format(prompty: Prompty, source: Source, *, stored: bool) -> FoundFormat:
     where = prompty.places.where
     adopt = f"`pathway-local rubrics adopt {where} -o NEW.prompty`"
     declared = prompty.outputs if prompty.outputs is not None else prompty.model.schema
+    refused = None if stored else refusal(source, list(prompty.inputs), where)
+    if refused:
+        raise refused
     found = find_format(source, list(prompty.inputs), list(schema_candidates(declared)))
-    if prompty.outputs is not None and (found is None or found.kind != "schema"):
+    if prompty.outputs is not None and (found is None or found.candidate.kind != "schema"):
         said = f"{prompty.places.of('outputs')}: outputs has neither a layout with fields nor properties with a score"
         raise FormatError(said, 'See "Write your own front matter" in docs/rubrics.md.')
     if found is None:
         said = f"{where}: the file has no outputs: block, and its prompt asks for no format with a score"
         raise RubricError(said, f"Declare a format, or add the standard one: {adopt[:-1]} --layout score-line`.")
-    if found.doubt:
+    if found.candidate.closing and not prompty.template.closing and not stored:
+        said = f"{where} line {source.line(found.candidate.row)}: nothing marks where the reasoning ends"
+        raise RubricError(said, f"{adopt} adds a last line for the verdict.")
+    if found.doubt and not stored:
         open_point = next(finding for finding in found.findings if finding.doubt)
         at = f" line {open_point.line}" if open_point.line else ""
         hint = f"Settle it with {adopt}."
@@ -71,11 +79,11 @@ def _fitted(output_format: OutputFormat, found: FoundFormat, limit: int) -> Outp
         name: declared.field | ({"tokens": max(LEAST_TOKENS, int(texts[name] * share))} if name in texts else {})
         for name, declared in found.fields.items()
     }
-    return OutputFormat.load({"layout": found.layout, "fields": fields})
+    return OutputFormat.load({"layout": found.candidate.layout, "fields": fields})
 
 
 def _plan(output_format: OutputFormat) -> int:
-    return output_format.reply(dict.fromkeys(output_format.echoes.values(), "x")).reserve
+    return output_format.reply(dict.fromkeys(output_format.echoes.values(), "x")).form.reserve
 
 
 def _length_notices(output_format: OutputFormat, limit: int) -> Iterator[str]:

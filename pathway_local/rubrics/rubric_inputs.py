@@ -96,14 +96,11 @@ def _with_empties(
     inputs: Mapping[str, Input], prompty: Prompty, source: Source, notices: list[str]
 ) -> dict[str, Input]:
     """Set `empty: judge` for inputs that may be empty by the prompt, if the front matter does not say."""
-    silent = [name for name in inputs if "empty" not in _mapping(prompty.inputs.get(name))]
+    declared = {name: block for name, block in prompty.inputs.items() if isinstance(block, Mapping)}
+    silent = [name for name in inputs if "empty" not in declared.get(name, {})]
     settled = dict(inputs)
     for found in find_inputs(source, Placeholders("none", {}), silent) if silent else ():
         if found.empty and inputs[found.name].empty == "fail":
             settled[found.name] = replace(inputs[found.name], empty="judge")
             notices.append(f"an empty {found.name!r} is judged: the prompt says that it may be empty")
     return settled
-
-
-def _mapping(value: object) -> Mapping[object, object]:
-    return value if isinstance(value, Mapping) else {}

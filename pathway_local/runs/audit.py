@@ -6,10 +6,11 @@ after further entries.
 """
 
 import hashlib
+import hmac
 import json
 import os
 import pwd
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import Value
 
 BEFORE_ALL = "0" * 64
+KEYED = "keyed_sha256"
 SHORT = 12
 
 _LAST = "SELECT id, hash FROM audit ORDER BY id DESC LIMIT 1"
@@ -54,20 +56,30 @@ class AuditTrail:
 
     def append_within(self, event: str, facts: Mapping[str, Value]) -> None:
         """Add an entry inside `Database.writing`, to be committed with the other changes there."""
-        _append(self._db.rows, self._db.execute, event, facts)
+        last = self._db.rows(_LAST)
+        number, before = (int(last[0][0]) + 1, str(last[0][1])) if last else (1, BEFORE_ALL)
+        text = to_json({"at": now(), "event": event, "who": _who(), "facts": dict(facts)})
+        self._db.execute(_APPEND, (number, text, _hash(before, number, text)))
 
     def head(self) -> str:
-        """The last entry's hash, 64 hex digits; 64 zeros without an entry."""
+        """Return the last entry's hash, 64 hex digits; 64 zeros without an entry."""
         rows = self._db.rows(_LAST)
         return str(rows[0][1]) if rows else BEFORE_ALL
 
     def entries(self) -> list[TrailEntry]:
-        """All entries, oldest first, whether their hashes are right or not."""
+        """Return all entries, oldest first, whether their hashes are right or not."""
         with decoding(self._db.path):
-            return [_entry(row) for row in self._rows()]
+            told = [(number, json.loads(text), stored) for number, text, stored in self._rows()]
+            return [TrailEntry(n, e["at"], e["event"], e["who"], e["facts"], stored) for n, e, stored in told]
+
+    def entries_about(self, path: Path, key: bytes) -> list[int]:
+        """Return the numbers of the entries that record a file with the content that it has now."""
+        sha256 = sha256_of(path)  # entries of earlier releases have it without the key
+        hashes = str(file_facts(path, key, sha256)[KEYED]), sha256
+        return [number for number, text, _ in self._rows() if any(each in text for each in hashes)]
 
     def check(self, head: str = "") -> int:
-        """Check every hash, and find the entry whose hash is or begins with `head`; returns how many entries follow it.
+        """Check every hash and find the entry whose hash is or begins with `head`; return how many entries follow it.
 
         Raises TrailChanged, which names the first entry with a wrong hash.
         """
@@ -88,41 +100,35 @@ class AuditTrail:
 
 
 def note(path: Path, event: str, facts: Mapping[str, Value]) -> bool:
-    """Add an entry to a run that this process does not write to otherwise; False if it can't be written.
+    """Add an entry to a run that this process does not hold open; return False if it can't be written.
 
-    Another process may be writing to the run; the entry then goes between two of its commits.
+    If another process is writing to the run, the entry goes between two of its commits.
     """
     try:
-        with run_file_errors(path), closing(connect(path, "rw")) as db:
-            db.execute("BEGIN IMMEDIATE")
-            _append(lambda query: db.execute(query).fetchall(), db.execute, event, facts)
-            db.execute("COMMIT")
+        with run_file_errors(path), closing(Database(path, connect(path, "rw"), None)) as db:
+            AuditTrail(db).append(event, facts)
     except RunFileError:
         return False
     return True
 
 
-def file_facts(path: Path) -> dict[str, Value]:
-    """A file's name and SHA-256, for an entry about it."""
+def file_facts(path: Path, key: bytes, sha256: str = "") -> dict[str, Value]:
+    """Return a file's name and keyed hash, for an entry about it; give its SHA-256 if you know it.
+
+    The run's `key` makes sure that nobody can tell what was judged by trying files, once a purge has replaced it.
+    """
+    return {"file": path.name, KEYED: hmac.new(key, (sha256 or sha256_of(path)).encode(), "sha256").hexdigest()}
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file in hex."""
     with path.open("rb") as file:
-        return {"file": path.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def now() -> str:
-    """The time in UTC, to the second, in ISO 8601."""
+    """Return the time in UTC, to the second, in ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _append(
-    rows: Callable[[str], Sequence[tuple[Any, ...]]],
-    execute: Callable[[str, Sequence[object]], object],
-    event: str,
-    facts: Mapping[str, Value],
-) -> None:
-    last = rows(_LAST)
-    number, before = (int(last[0][0]) + 1, str(last[0][1])) if last else (1, BEFORE_ALL)
-    text = to_json({"at": now(), "event": event, "who": _who(), "facts": dict(facts)})
-    execute(_APPEND, (number, text, _hash(before, number, text)))
 
 
 def _hash(before: str, number: int, text: str) -> str:
@@ -135,9 +141,3 @@ def _who() -> dict[str, Value]:
     except KeyError:
         user = ""  # only a directory service knows it, which needs a socket
     return {"uid": os.getuid(), "user": user, "host": os.uname().nodename}
-
-
-def _entry(row: Sequence[Any]) -> TrailEntry:
-    number, text, stored = row
-    told = json.loads(text)
-    return TrailEntry(int(number), told["at"], told["event"], told["who"], told["facts"], stored)

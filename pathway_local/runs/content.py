@@ -1,23 +1,32 @@
 """One hash of everything that a run holds: the audit trail keeps it, so that changes by other programs show.
 
-A command that writes records the hash that it found and the hash that it left. Between the two no entry vouches for
-the outcomes: the outcomes of a killed command are reported as not covered, not as changed.
+A command that writes records the hash that it found and the hash that it left, and each time whether the rows still had
+the sum that was committed with them (`row_sum`). The sum covers what no hash does: the rows that a killed command
+left, and changes while a command runs.
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from pathway_local.errors import ContentChanged
 from pathway_local.runs.audit import HINT, AuditTrail
 from pathway_local.runs.database import Database
+from pathway_local.runs.row_sum import computed_sum, stored_sum
+from pathway_local.verdict import Value
 
-HASHES = FOUND, LEFT = "found", "left"
-"""The facts of an entry: the hash that a command found, and the hash that it left."""
+HASHES = FOUND, LEFT, SUM = "content found", "content left", "rows as committed"
+"""The facts of an entry: the hash that a command found, the hash that it left, and whether the rows had their sum."""
+
+EARLIER_HASHES = EARLIER_FOUND, EARLIER_LEFT = "found", "left"
+"""The same in earlier releases, which did not hash settings and jobs and kept no sum."""
 
 # Rows per block, hashed by columns: half the time of row by row. Another number would make another hash.
 _BLOCK = 256
 _WRITES = ("job begins", "job ends", "purge")
+_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +34,7 @@ class _Table:
     """The rows and columns of a table that are hashed, in the order of a key that does not depend on the file's layout.
 
     Columns that a table got later are not hashed, so that hashes of old runs still match. A step of `migrations` that
-    changes hashed values would have to leave an entry with the new hash.
+    changes hashed values must leave an entry with the new hash.
     """
 
     name: str
@@ -34,7 +43,7 @@ class _Table:
     texts: tuple[str, ...]
 
     def query(self, where: str = "") -> str:
-        """The query of the rows: numbers as they are, texts as bytes, since decoding them takes longer than hashing."""
+        """Return a query for numbers as they are, and texts as bytes: decoding them takes longer than hashing."""
         columns = [*self.numbers, *(f"CAST({name} AS BLOB)" for name in self.texts)]
         return f"SELECT {', '.join(columns)} FROM {self.name} {where} ORDER BY {self.key}"
 
@@ -64,10 +73,15 @@ _OTHERS = (
         ("custom_id", "rubric_sha256", "case_id", "case_hash", "recipient", "echoes"),
     ),
 )
+_SINCE = (
+    _Table("settings", "name", (), ("name", "value")),
+    _Table("jobs", "id", ("id",), ("command", "facts", "started", "ended", "status", "counts")),
+)
+"""Tables that earlier releases did not hash."""
 
 
-def content_hash(db: Database) -> str:
-    """The SHA-256 of outcomes, their raters, rubrics and cases, samples and handouts, as 64 hex digits.
+def content_hash(db: Database, *, earlier: bool = False) -> str:
+    """Return the SHA-256 of the run's content as 64 hex digits; with `earlier`, without the tables of `_SINCE`.
 
     Rows are streamed: a million outcomes take seconds and no memory.
     """
@@ -75,37 +89,72 @@ def content_hash(db: Database) -> str:
     raters = _add(whole, db, _OUTCOMES)
     rubrics = _add(whole, db, _RATERS, _among(raters))
     _add(whole, db, _RUBRICS, _among(rubrics))
-    for table in _OTHERS:
+    for table in _OTHERS if earlier else (*_OTHERS, *_SINCE):
         _add(whole, db, table)
     return whole.hexdigest()
 
 
+def found_facts(db: Database) -> dict[str, Value]:
+    """Return the facts about the content for the entry of a command that begins to write, inside `Database.writing`."""
+    last = next((entry.facts for entry in reversed(AuditTrail(db).entries()) if entry.event in _WRITES), {})
+    facts: dict[str, Value] = {FOUND: content_hash(db)}
+    if facts[FOUND] != last.get(LEFT):  # else nothing happened since, and the sum of a million rows takes half a minute
+        facts |= _sum_facts(db)
+    if EARLIER_LEFT in last:
+        facts[EARLIER_FOUND] = content_hash(db, earlier=True)
+    # An earlier release kept no sum; a wrong one is reported for good by this entry, and need not be by all later ones.
+    if facts.get(SUM) is False or stored_sum(db.stream) is None:
+        db.execute("UPDATE run SET state = ?", (computed_sum(db.stream),))
+    return facts
+
+
+def left_facts(db: Database) -> dict[str, Value]:
+    """Return the facts about the content for the entry of a command that has written, inside `Database.writing`."""
+    return {LEFT: content_hash(db), **_sum_facts(db)}
+
+
 def check_content(db: Database) -> str:
-    """Check the run's content against its audit trail; returns why no entry vouches for it, "" if one does.
+    """Check the run's content against its audit trail; return which times nothing covers, "" if all are covered.
 
     Raises ContentChanged. While another process may write, call it within `Database.snapshot`.
     """
-    left: object = None
-    number, job = 0, None
+    before: Mapping[str, Value] = {}
+    number, gaps = 0, []
     for entry in AuditTrail(db).entries():
         if entry.event not in _WRITES:
             continue
-        found = entry.facts.get(FOUND)
-        if left and found and found != left:
-            said = f"its outcomes were changed between entries {number} and {entry.number} of its audit trail"
-            raise ContentChanged(f"{db.path}: {said}", HINT)
-        left, number = entry.facts.get(LEFT), entry.number
-        job = entry.facts.get("job") if entry.event == "job begins" else None
-    if left and left != content_hash(db):
-        raise ContentChanged(f"{db.path}: its outcomes are not those of entry {number} of its audit trail", HINT)
-    if left:
-        return ""
-    return f"job {job} has not ended: its outcomes since are not covered" if job else "its outcomes are not covered"
+        checks = _checks(before, entry.facts)
+        if not all(checks):
+            said = f"changed by another program between entries {number} and {entry.number} of its audit trail"
+            raise ContentChanged(f"{db.path}: its content was {said}", HINT)
+        began_empty = not number and EARLIER_FOUND in entry.facts
+        if not checks and entry.event != "job ends" and not began_empty:
+            gaps.append(f"between entries {number} and {entry.number}" if number else f"before entry {entry.number}")
+        before, number = entry.facts, entry.number
+    hashed = {name: content_hash(db, earlier=name == EARLIER_LEFT) for name in before if name in (LEFT, EARLIER_LEFT)}
+    checks = _checks(before, {FOUND: hashed.get(LEFT), EARLIER_FOUND: hashed.get(EARLIER_LEFT), **_sum_facts(db)})
+    if not all(checks):
+        raise ContentChanged(f"{db.path}: its content is not that of entry {number} of its audit trail", HINT)
+    if not checks:
+        gaps.append(f"after entry {number}")
+    more = f", and {len(gaps) - _SHOWN} more times" if len(gaps) > _SHOWN else ""
+    return f"no hash covers changes {', '.join(gaps[:_SHOWN])}{more}" if gaps else ""
 
 
-def _add(whole: "hashlib._Hash", db: Database, table: _Table, where: str = "") -> set[int]:
-    """Hash a table's rows, with the length of each text before it; gives the values of the first column."""
-    firsts: set[int] = set()
+def _checks(before: Mapping[str, Value], now: Mapping[str, Value]) -> list[bool]:
+    """Return whether each hash found is the one left before, and whether the rows had their sum, as far as told."""
+    pairs = [(now.get(FOUND), before.get(LEFT)), (now.get(EARLIER_FOUND), before.get(EARLIER_LEFT))]
+    return [found == left for found, left in pairs if found and left] + ([now[SUM] is True] if SUM in now else [])
+
+
+def _sum_facts(db: Database) -> dict[str, Value]:
+    kept = stored_sum(db.stream)
+    return {} if kept is None else {SUM: kept == computed_sum(db.stream)}
+
+
+def _add(whole: "hashlib._Hash", db: Database, table: _Table, where: str = "") -> set[Any]:
+    """Hash a table's rows, with the length of each text before it; return the values of the first column."""
+    firsts: set[Any] = set()
     count = len(table.numbers)
     whole.update(table.name.encode())
     rows = db.stream(table.query(where))
@@ -116,7 +165,7 @@ def _add(whole: "hashlib._Hash", db: Database, table: _Table, where: str = "") -
         whole.update(repr((numbers, lengths)).encode())
         for column in texts:
             whole.update(b"".join(filter(None, column)))
-        firsts.update(numbers[0])
+        firsts.update(columns[0])
     return firsts
 
 

@@ -1,4 +1,4 @@
-"""A run's SQLite file: one writer that commits on time, readers at the same time, and errors in a user's words."""
+"""Opens a run's SQLite file: one writer that commits on time, many readers, and errors in a user's words."""
 
 import errno
 import os
@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from pathway_local.errors import RunDamaged, RunFileError, RunLocked
 from pathway_local.runs.migrations import MIGRATIONS, migrate, schema_version
+from pathway_local.runs.row_sum import keep_sum
 from pathway_local.system.private_file import LOCKED_HINT, WriterLock
 
 COMMIT_SECONDS = 0.5
@@ -29,7 +30,7 @@ _DISK = "Check the disk's health, its free space and your quota, then run the sa
 
 
 class run_file_errors:
-    """Turns errors of SQLite and the system into run-file errors, which name `path` and never quote stored text."""
+    """Turns errors of SQLite and the system into RunFileErrors, which name `path` and never quote stored text."""
 
     # A class, since every outcome enters it, and a generator takes three times as long.
     def __init__(self, path: Path) -> None:
@@ -61,7 +62,7 @@ def _from_sqlite(path: Path, code: int) -> RunFileError:
         case sqlite3.SQLITE_IOERR:
             return RunFileError(f"{path}: its disk failed to read or write", _DISK)
         case sqlite3.SQLITE_NOTADB:
-            return damaged(path, "it is no run file, or its beginning is damaged")
+            return damaged(path, "it is not a run file, or its beginning is damaged")
         case _:
             return damaged(path, "the run file is damaged")
 
@@ -82,7 +83,7 @@ def _from_system(path: Path, error: OSError) -> RunFileError:
 
 
 def damaged(path: Path, what: str) -> RunDamaged:
-    """The error for a file that is damaged, or no run file."""
+    """Return the error for a file that is damaged, or not a run."""
     return RunDamaged(f"{path}: {what}", _DAMAGED)
 
 
@@ -130,6 +131,7 @@ class Database:
             # Others may read while this one writes, and a commit returns only once it is on the disk.
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
+            keep_sum(connection)
             undo.pop_all()
         return cls(path, connection, lock)
 
@@ -148,24 +150,24 @@ class Database:
         return cls(path, connection, None)
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
+        """Return all rows of a query."""
         with self._errors:
             return self._connection.execute(query, values).fetchall()
 
     def rows_among(self, query: str, ids: Sequence[object], *before: object) -> list[tuple[Any, ...]]:
-        """All rows of a query with {} in place of any number of ids; `before` are the values that come before them."""
+        """Return all rows of a query with {} in place of any number of ids; `before` are the values before them."""
         parts = [ids[start : start + IDS_PER_QUERY] for start in range(0, len(ids), IDS_PER_QUERY)]
         return [row for part in parts for row in self.rows(query.format(placeholders(part)), *before, *part)]
 
     def stream(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query, one at a time. The caller may stop early and close the file."""
+        """Yield the rows of a query, one at a time. The caller may stop early and close the file."""
         with self._errors:
             # A loop, since `yield from` closes the cursor of a caller that stops early, and fails on a closed file.
             for row in self._connection.execute(query, values):  # noqa: UP028
                 yield row
 
     def execute(self, query: str, values: Sequence[object]) -> int:
-        """Run one statement that changes something, inside `writing`; returns the key of the row added last."""
+        """Run one statement that changes something, inside `writing`; return the key of the row added last."""
         return self._connection.execute(query, tuple(values)).lastrowid or 0
 
     def execute_all(self, query: str, rows: Sequence[Sequence[object]]) -> None:
@@ -175,9 +177,9 @@ class Database:
 
     @contextmanager
     def writing(self, *, commit: bool = False) -> Iterator[None]:
-        """One change inside the open transaction; commits with `commit`, or if a commit is due.
+        """Make one change inside the open transaction; commit it with `commit`, or if a commit is due.
 
-        An error or interrupt in the block undoes the block's changes and leaves earlier ones.
+        An error or interrupt in the block undoes the block's changes and keeps earlier ones.
         """
         with self._mutex:
             if self._broken:
@@ -200,6 +202,7 @@ class Database:
 
     @contextmanager
     def _whole(self) -> Iterator[None]:
+        # The open transaction also holds earlier changes that the caller takes for stored: an error must not undo them.
         self._connection.execute("SAVEPOINT change")
         try:
             yield
@@ -212,7 +215,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All reads in this block see the file as of one moment, even while another process writes."""
+        """Let all reads in this block see the file as of one moment, even while another process writes."""
         if self._lock:  # nobody else writes outcomes
             yield
             return
@@ -226,7 +229,7 @@ class Database:
     @contextmanager
     def together(self) -> Iterator[None]:
         """Commit all changes of this block together at its end, or none of them."""
-        self.commit()
+        self.commit()  # or a rollback below would undo earlier changes as well
         self._held = True
         try:
             yield
@@ -244,7 +247,7 @@ class Database:
     def shredding(self) -> Iterator[None]:
         """Overwrite in the file all that this block removes, then shrink the file; no copy stays beside it.
 
-        RunLocked if another process has the file open: pages that it still reads can't be removed.
+        Raises RunLocked if another process has the file open: pages that it still reads can't be removed.
         """
         self.commit()
         with self._mutex, self._errors:
@@ -287,12 +290,12 @@ class Database:
 
 
 def placeholders(values: Sized) -> str:
-    """One question mark for each of these values, for `IN ({})`."""
+    """Return one question mark for each of these values, for `IN ({})`."""
     return ",".join("?" * len(values))
 
 
 def _connect_reader(path: Path) -> sqlite3.Connection:
-    """A connection that can't change anything; it may be open while another process writes."""
+    """Return a connection that can't change anything; it may be open while another process writes."""
     # SQLite needs a -wal and a -shm file beside a WAL database. If the folder is read-only and no writer left them, the
     # file alone is complete. Else connect read-write: a read-only connection would leave both files behind.
     alone = not os.access(path.parent, os.W_OK, effective_ids=True) and not Path(f"{path}-wal").exists()
@@ -302,7 +305,7 @@ def _connect_reader(path: Path) -> sqlite3.Connection:
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection to an existing file; `mode` is "rw", or another mode of SQLite with its parameters."""
+    """Return a connection to an existing file; `mode` is "rw", or another mode of SQLite with its parameters."""
     db = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
@@ -323,13 +326,13 @@ def _need_file(path: Path) -> None:
 
 
 def _check(path: Path, db: sqlite3.Connection) -> None:
-    """Refuse a file that is no run file, that a newer program made, or that a quick check finds damaged."""
+    """Refuse a file that is not a run, that a newer program made, or that a quick check finds damaged."""
     size = path.stat().st_size
     if not size:
         raise damaged(path, "it is empty")
     version = schema_version(db)
     if not version:
-        raise damaged(path, "it is an SQLite file, but no run file")
+        raise damaged(path, "it is an SQLite file, but not a run")
     if version > len(MIGRATIONS):
         raise RunFileError(
             f"{path}: a newer pathway-local made it (schema {version}, this one knows {len(MIGRATIONS)})",

@@ -3,16 +3,15 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pathway_local.runs.audit import AuditTrail, now
-from pathway_local.runs.content import FOUND, LEFT, content_hash
+from pathway_local.runs.content import found_facts, left_facts
 from pathway_local.runs.database import Database, decoding
 from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import Value
 
 WRITTEN = "written"
-"""The fact of a job with the name and SHA-256 of a file that it wrote for others, such as a rating sheet."""
+"""The name of a job's fact: the name and SHA-256 of a file that it wrote for others, such as a rating sheet."""
 
 FROM_CASES = ("--only", "--between")
 """Options that take COLUMN=VALUE; the value can be a student's name."""
@@ -44,13 +43,13 @@ class Jobs:
         self._trail = AuditTrail(db)
 
     def begin(self, command: Sequence[str], facts: Mapping[str, Value]) -> int:
-        """Record that a command starts to write; returns the job's id."""
+        """Record that a command starts to write, with facts for the manifest; return the job's id."""
         said = recorded(command)
         with self._db.writing(commit=True):
+            found = found_facts(self._db)
             row = (to_json(said), to_json(dict(facts)), now())
             job = self._db.execute("INSERT INTO jobs (command, facts, started) VALUES (?, ?, ?)", row)
-            found = content_hash(self._db)
-            self._trail.append_within("job begins", {"job": job, "command": said, **facts, FOUND: found})
+            self._trail.append_within("job begins", {"job": job, "command": said, **facts, **found})
         return job
 
     def learn(self, job: int, facts: Mapping[str, Value]) -> None:
@@ -65,18 +64,21 @@ class Jobs:
         with self._db.writing(commit=True):
             row = (now(), status, to_json(dict(counts)), job)
             self._db.execute("UPDATE jobs SET ended = ?, status = ?, counts = ? WHERE id = ?", row)
-            left = content_hash(self._db)
-            self._trail.append_within("job ends", {"job": job, "status": status, **counts, LEFT: left})
+            left = left_facts(self._db)
+            self._trail.append_within("job ends", {"job": job, "status": status, **counts, **left})
 
     def all(self) -> list[Job]:
-        """Every command that wrote to the run, oldest first."""
-        query = "SELECT id, command, facts, started, ended, status, counts FROM jobs ORDER BY id"
+        """Return every command that wrote to the run, oldest first."""
+        rows = self._db.rows("SELECT id, command, facts, started, ended, status, counts FROM jobs ORDER BY id")
         with decoding(self._db.path):
-            return [_job(row) for row in self._db.rows(query)]
+            return [
+                Job(id, tuple(json.loads(said)), json.loads(facts), start, end, status, counts and json.loads(counts))
+                for id, said, facts, start, end, status, counts in rows
+            ]
 
 
 def recorded(command: Sequence[str]) -> list[Value]:
-    """The command without values from cases, which a purge could not remove from the audit trail."""
+    """Return the command without values from cases, which a purge could not remove from the audit trail."""
     said: list[Value] = []
     for word in command:
         option, sign, value = word.partition("=")
@@ -92,8 +94,3 @@ def recorded(command: Sequence[str]) -> list[Value]:
 def _without_value(given: str) -> str:
     column, sign, _ = given.partition("=")
     return f"{column}={LEFT_OUT}" if sign else given
-
-
-def _job(row: Sequence[Any]) -> Job:
-    id, command, facts, started, ended, status, counts = row
-    return Job(id, tuple(json.loads(command)), json.loads(facts), started, ended, status, counts and json.loads(counts))

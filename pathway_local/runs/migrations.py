@@ -144,11 +144,14 @@ BAD_ROWS = (
     WHERE outcomes.id = told.id AND (told.file LIKE '% line ' OR told.file LIKE '% row ')""",
 )
 
-MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES, AUDIT, STRATA, BAD_ROWS)
+# The sum of `row_sum`. A later step that changes stored values must set it to NULL; the next job then starts it anew.
+ROW_SUM = ("ALTER TABLE run ADD COLUMN state TEXT",)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES, AUDIT, STRATA, BAD_ROWS, ROW_SUM)
 
 
 def schema_version(db: sqlite3.Connection) -> int:
-    """The number of steps that a file has seen; 0 for a file that is no run file."""
+    """Return the number of steps that a file has seen; 0 for a file that is not a run."""
     ours = db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
     return int(db.execute("PRAGMA user_version").fetchone()[0]) if ours else 0
 

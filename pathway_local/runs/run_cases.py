@@ -1,4 +1,4 @@
-"""The cases file of a run: its columns are matched as when the run was first judged."""
+"""Opens the cases file of a run; its columns are matched as when the run was first judged."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -20,11 +20,12 @@ def cases_of(
     id_column: str | None = None,
     mapping: Mapping[str, str] | None = None,
     pseudonyms: Pseudonyms | None = None,
+    encoding: str = "",
 ) -> CasesFile:
-    """The cases file at `path` for these rubrics; arguments take precedence over what the run remembers.
+    """Return the cases file at `path` for these rubrics; arguments take precedence over what the run remembers.
 
-    With `pseudonyms`, these replace the cases' ids. UsageError if the run's ids are not pseudonyms of that key.
-    RunFileError if the run's cases have row numbers as ids and these have ids of their own, or vice versa.
+    With `pseudonyms`, these replace the cases' ids. Raises UsageError if the run's ids are not pseudonyms of that key,
+    and RunFileError if the run's cases have row numbers as ids and these have an id column, or vice versa.
     """
     known = list(rubrics)
     needed = {rubric.name: tuple(rubric.inputs) for rubric in known}
@@ -33,7 +34,7 @@ def cases_of(
     inputs = {name for names in needed.values() for name in names}
     given = {name: column for name, column in remembered_mapping.items() if name in inputs} | dict(mapping or {})
     optional = inputs - required
-    cases = CasesFile(path, needed, given, id_column or remembered_id, optional)
+    cases = CasesFile(path, needed, given, id_column or remembered_id, optional, encoding)
     if run is not None:
         run.refuse_mix(numbered=cases.id_column is None)
     cases.pseudonyms = _checked(pseudonyms, run, cases)
@@ -49,7 +50,7 @@ def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None
 
 
 def _checked(given: Pseudonyms | None, run: RunFile | None, cases: CasesFile) -> Pseudonyms | None:
-    """The given pseudonyms, if they are the run's. Raises UsageError."""
+    """Return the given pseudonyms if they are the run's. Raises UsageError."""
     known = run.get_setting(PSEUDONYMS) if run else None
     if given is None:
         if known is not None:
@@ -60,12 +61,12 @@ def _checked(given: Pseudonyms | None, run: RunFile | None, cases: CasesFile) ->
     if known is not None and known != given.mark:
         raise UsageError("the pseudonyms in this run were made with another key", "Give --pseudonyms that key's file.")
     if run is not None and known is None and run.numbered is not None:
-        raise UsageError("the ids in this run are no pseudonyms", "Leave --pseudonyms out, or name another run file.")
+        raise UsageError("the ids in this run are not pseudonyms", "Leave --pseudonyms out, or name another run file.")
     return given
 
 
 def remembered_columns(run: RunFile) -> tuple[dict[str, str], str | None]:
-    """The column that the user gave for each input of the run's cases, and the column of their ids."""
+    """Return the column that the user gave for each input of the run's cases, and the column of their ids."""
     kept = run.get_setting(SETTING)
     if not isinstance(kept, dict):
         return {}, None

@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +19,7 @@ from pathway_local.errors import RaterChanged, RunFileError, UnknownName
 from pathway_local.rater import Rater
 from pathway_local.runs.audit import now
 from pathway_local.runs.database import Database, damaged, decoding, placeholders, run_file_errors
-from pathway_local.runs.jobs import Job, Jobs
+from pathway_local.runs.jobs import Jobs
 from pathway_local.runs.migrations import migrate
 from pathway_local.runs.record import CaseOutcome, Record
 from pathway_local.runs.stored_outcome import COLUMNS, from_columns, to_columns, to_json
@@ -38,6 +38,8 @@ _NUMBERED = """
 """
 _ADD_RATER = "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALUES (?, ?, ?, ?, ?)"
 _COMPLETE_RATER = "UPDATE raters SET fingerprint = ?, spec = ? WHERE id = ?"
+# A verdict is kept if the texts have changed (other hash), or if a failure replaces it (the last value). A new verdict
+# on the same texts replaces it.
 _SUPERSEDE = """
     UPDATE outcomes SET superseded = 1
     WHERE case_key = ? AND rater_id = ? AND superseded = 0 AND failure_kind IS NULL AND (case_hash <> ? OR ?)
@@ -83,10 +85,14 @@ class RunFile:
     database: Database
     """The SQLite file, for modules with their own tables in it."""
 
+    jobs: Jobs
+    """The commands that wrote to the run; one that writes now begins and ends its job here."""
+
     def __init__(self, db: Database) -> None:
         """Not for callers: `create`, `open` and `read` make one."""
         self.path = db.path
         self.database = self._db = db
+        self.jobs = Jobs(db)
         try:
             self.key = self._read_key()
             [(numbered,)] = db.rows(_NUMBERED)
@@ -97,12 +103,12 @@ class RunFile:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> Self:
-        """Make a new run, 0600, and open it for writing. RunFileError if that name is taken."""
+        """Make a new run, 0600, and open it for writing. Raises RunFileError if that name is taken."""
         path = Path(path)
         with run_file_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
             db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             migrate(db)
-            db.execute("INSERT INTO run VALUES (?, ?)", (secrets.token_bytes(KEY_BYTES), now()))
+            db.execute("INSERT INTO run VALUES (?, ?, ?)", (secrets.token_bytes(KEY_BYTES), now(), "0" * 64))
             create(path, db.serialize())
         return cls.open(path)
 
@@ -147,9 +153,9 @@ class RunFile:
             raise
 
     def add_rubric(self, name: str, text: str) -> str:
-        """Store a rubric's whole text; returns its SHA-256 as hex digits.
+        """Store a rubric's whole text; return its SHA-256 in hex.
 
-        RaterChanged if the run has outcomes under another text of that name.
+        Raises RaterChanged if the run has outcomes under another text of that name.
         """
         sha256 = _sha256(text)
         with self._db.writing(commit=True):
@@ -163,7 +169,7 @@ class RunFile:
         return sha256
 
     def rubrics(self) -> dict[str, str]:
-        """The texts of the run's rubrics by name, in the order they came."""
+        """Return the texts of the run's rubrics by name, in the order they came."""
         rows = self._db.rows("SELECT name, text, sha256 FROM rubrics ORDER BY id")
         with decoding(self.path):
             changed = any(_sha256(text) != sha256 for _, text, sha256 in rows)
@@ -172,10 +178,10 @@ class RunFile:
         return {name: text for name, text, _ in rows}
 
     def add_rater(self, rater: Rater) -> int:
-        """The id of a rater, which is added if new; `Rater.completed` fills in facts that the stored one lacks.
+        """Add a rater if it is new; return its id. `Rater.completed` fills in facts that the stored one lacks.
 
-        UnknownName if its rubric was not added; RaterChanged, which names the differences, if the run has outcomes of
-        another rater with that name and rubric.
+        Raises UnknownName if its rubric was not added, and RaterChanged, which names the differences, if the run has
+        outcomes of another rater with that name and rubric.
         """
         with self._db.writing(commit=True):
             rubric_id = {name: id for id, name in self._db.rows("SELECT id, name FROM rubrics")}
@@ -194,7 +200,7 @@ class RunFile:
             return self._db.execute(_ADD_RATER, columns)
 
     def raters(self) -> list[tuple[int, Rater]]:
-        """Each rater with its id, in the order they came."""
+        """Return each rater with its id, in the order they came."""
         query = """
             SELECT raters.id, raters.name, kind, rubrics.name, spec, fingerprint
             FROM raters JOIN rubrics ON rubrics.id = rubric_id ORDER BY raters.id
@@ -210,7 +216,7 @@ class RunFile:
         return found
 
     def judged(self, rater_id: int, case_ids: Sequence[str]) -> dict[str, str]:
-        """The hash of each of these cases that has a verdict; failures are left out, since they are tried again."""
+        """Return the hash of each of these cases that has a verdict: failures are left out, to be tried again."""
         asked = {storable(case_id): case_id for case_id in case_ids}
         found = self._db.rows_among(_JUDGED, list(asked), rater_id)
         return {asked[case_id]: case_hash for case_id, case_hash in found}
@@ -228,7 +234,7 @@ class RunFile:
 
         It replaces the outcome before. A replaced verdict stays in the file as superseded if the case's texts have
         changed or a failure replaces it. Probabilities keep seven digits, as many as float32 has.
-        RunFileError if row numbers and other ids would mix; ValueError for a number that is not finite.
+        Raises RunFileError if row numbers and other ids would mix, ValueError for a number that is not finite.
         """
         self.put_all(rater_id, [CaseOutcome(case, outcome, tokens)], keep=keep)
 
@@ -262,21 +268,20 @@ class RunFile:
                 if case_id not in still_bad:
                     self._db.execute("DELETE FROM outcomes WHERE id = ?", (outcome_id,))
 
-    def keep_metadata(self, cases: Iterable[CaseRef], keep: Collection[str] | None) -> None:
+    def keep_metadata(self, cases: Sequence[CaseRef], keep: Collection[str] | None) -> None:
         """Fill in the metadata columns named in `keep` (None: all) and the row of cases that the run has.
 
         Give only cases with the texts that were judged: a row number may have become another case's id.
         """
-        there = list(cases)
-        if there:
+        if cases:
             with self._db.writing():
-                self._store_cases(there, keep)
+                self._store_cases(cases, keep)
 
     def records(self, rater: str | None = None, rubric: str | None = None) -> Iterator[Record]:
-        """The current outcomes in the order of the cases file, one case's raters in the order they came.
+        """Yield the current outcomes in the order of the cases file, one case's raters in the order they came.
 
-        They are streamed: a reader sees the run as of the first record, and a writer must not put before the last.
-        UnknownName for a rater or a rubric that the run lacks.
+        A reader sees the run as of the first record, and a writer must not put before the last.
+        Raises UnknownName for a rater or a rubric that the run lacks.
         """
         raters = dict(self.raters())
         rater_names = dict.fromkeys(each.name for each in raters.values())
@@ -287,24 +292,8 @@ class RunFile:
             raise UnknownName("rubric", rubric, rubric_names)
         return self._stream({i: r for i, r in raters.items() if rater in (None, r.name) and rubric in (None, r.rubric)})
 
-    def begin_job(self, command: Sequence[str], facts: Mapping[str, Value]) -> int:
-        """Record that a command starts to write, with facts for the manifest; returns its id for `end_job`."""
-        return Jobs(self._db).begin(command, facts)
-
-    def learn(self, job_id: int, facts: Mapping[str, Value]) -> None:
-        """Add facts that a job learned while it ran."""
-        Jobs(self._db).learn(job_id, facts)
-
-    def end_job(self, job_id: int, status: str, counts: Mapping[str, int]) -> None:
-        """Record how a command ended."""
-        Jobs(self._db).end(job_id, status, counts)
-
-    def jobs(self) -> list[Job]:
-        """Every command that wrote to the run, oldest first."""
-        return Jobs(self._db).all()
-
     def get_setting(self, name: str) -> Value:
-        """A stored JSON value; None if nothing is stored under that name."""
+        """Return a stored JSON value; None if nothing is stored under that name."""
         rows = self._db.rows("SELECT value FROM settings WHERE name = ?", name)
         with decoding(self.path):
             value: Value = json.loads(rows[0][0]) if rows else None
@@ -338,12 +327,12 @@ class RunFile:
         """Delete raters without outcomes, so that a changed one may replace them; raise RaterChanged for others."""
         query = f"SELECT 1 FROM raters JOIN outcomes ON rater_id = raters.id WHERE raters.{column} = ? LIMIT 1"
         if self._db.rows(query, value):
-            hint = "Undo that change, name another run file, or give the changed one another name"
-            raise RaterChanged(f"{self.path}: it holds outcomes {what}", f"{hint} (a judge's is its --rater).")
+            hint = "Undo that change, name another run file, or give it another name (for a judge: --rater NAME)."
+            raise RaterChanged(f"{self.path}: it holds outcomes {what}", hint)
         self._db.execute(f"DELETE FROM raters WHERE {column} = ?", (value,))
 
     def _store_cases(self, cases: Sequence[CaseRef], keep: Collection[str] | None) -> dict[str, int]:
-        """Update row and kept metadata of the cases that the run has; returns their keys by stored id."""
+        """Update row and kept metadata of the cases that the run has; return their keys by stored id."""
         for case in cases:
             self.refuse_mix(numbered=case.numbered)
         found = self._db.rows_among(_CASES, [storable(case.id) for case in cases])
@@ -360,7 +349,7 @@ class RunFile:
         return {case_id: key for case_id, (key, *_) in known.items()}
 
     def _keys(self, cases: Sequence[CaseRef], known: Mapping[str, int], keep: Collection[str] | None) -> list[int]:
-        """The key of each case; adds cases that are not `known`."""
+        """Return the key of each case; cases that are not `known` are added."""
         keys, new = [], []
         last = self._db.rows("SELECT COALESCE(MAX(key), 0) FROM cases")[0][0] if len(known) < len(cases) else 0
         for case in cases:
@@ -375,10 +364,10 @@ class RunFile:
         return keys
 
     def refuse_mix(self, *, numbered: bool) -> None:
-        """RunFileError if this run's cases have the other kind of ids."""
+        """Raise RunFileError if this run's cases have the other kind of ids."""
         if self.numbered in (None, numbered):
             return
-        kinds = ("ids of their own", "row numbers as ids")
+        kinds = ("ids from a column", "row numbers as ids")
         raise RunFileError(
             f"{self.path}: its cases have {kinds[bool(self.numbered)]}, these have {kinds[numbered]}",
             "Name the id column as before, or name another run file.",

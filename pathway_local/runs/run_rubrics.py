@@ -1,4 +1,4 @@
-"""A run's rubrics: all of them, or those that a command needs."""
+"""Finds a run's rubrics: all of them, or those that a command needs."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -10,20 +10,20 @@ from pathway_local.runs.run_file import RunFile
 
 
 def rubrics_of(run: RunFile) -> dict[str, Rubric]:
-    """The rubrics of a run by name, from their stored texts."""
-    return {name: parse_rubric(text, name) for name, text in run.rubrics().items()}
+    """Return the rubrics of a run by name, from their stored texts."""
+    return {name: parse_rubric(text, name, stored=True) for name, text in run.rubrics().items()}
 
 
 def rubrics_named(run: RunFile, name: str | None) -> list[Rubric]:
-    """The run's rubric of that name; without a name, all of them. Raises UnknownName."""
+    """Return the run's rubric of that name; without a name, all of them. Raises UnknownName."""
     return [rubric_of(run, name)] if name else list(rubrics_of(run).values())
 
 
 def rubrics_rated_by(run: RunFile, name: str | None, raters: Sequence[str]) -> tuple[list[Rubric], dict[str, str]]:
-    """The rubrics of `rubrics_named` that all of these raters or groups of raters have rated under, and the others.
+    """Return the rubrics of `rubrics_named` that all of these raters or groups have rated under, and the others.
 
-    The others come by name, each with a rater who is missing there. Raises UnknownName for a rater of no rubric, and
-    UsageError if no rubric has all raters.
+    The others come by name, each with a rater who has not rated under it. Raises UnknownName for a rater of no rubric,
+    and UsageError if no rubric has all raters.
     """
     rubrics = rubrics_named(run, name)
     rated = {
@@ -41,7 +41,7 @@ def rubrics_rated_by(run: RunFile, name: str | None, raters: Sequence[str]) -> t
 
 
 def rubric_of(run: RunFile, name: str | None) -> Rubric:
-    """The run's rubric of that name; without a name, its only one. Raises UsageError."""
+    """Return the run's rubric of that name; without a name, its only one. Raises UsageError."""
     texts = run.rubrics()
     if name is None and len(texts) == 1:
         name = next(iter(texts))
@@ -50,4 +50,4 @@ def rubric_of(run: RunFile, name: str | None) -> Rubric:
         raise UsageError(f"{run.path.name} {said}", "Name one with --rubric.")
     if name not in texts:
         raise UnknownName("rubric", name, texts, f"These are the rubrics of {run.path.name}")
-    return parse_rubric(texts[name], name)
+    return parse_rubric(texts[name], name, stored=True)

@@ -1,10 +1,11 @@
 """Turns an outcome into a run file's columns and back: JSON that the plain sqlite3 shell can query."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pathway_local.verdict import Failure, Outcome, Score, Verdict, storable
+from pathway_local.verdict import Failure, Number, Outcome, Score, Verdict, storable
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -13,12 +14,12 @@ COLUMNS = "scores, fields, marks, failure_kind, failure_message, source, source_
 
 
 def to_json(value: object) -> str:
-    """Compact JSON that can be stored. ValueError for a number that is not finite."""
+    """Return compact JSON that can be stored. Raises ValueError for a number that is not finite."""
     return storable(_ENCODE(value))
 
 
 def to_columns(outcome: Outcome) -> tuple[object, ...]:
-    """The values of `COLUMNS`.
+    """Return the values of `COLUMNS`.
 
     Scores are `{"NAME": {"value": 4, "probabilities": {"1": 0.02, …}}}`; a probability keeps seven digits.
     """
@@ -31,7 +32,7 @@ def to_columns(outcome: Outcome) -> tuple[object, ...]:
 
 
 def from_columns(columns: Sequence[Any]) -> Outcome:
-    """The outcome of these columns. ValueError, TypeError, LookupError or AttributeError for others."""
+    """Return the outcome of these columns. ValueError, TypeError, LookupError or AttributeError for invalid ones."""
     scores, fields, marks, kind, message, source, row, reason = columns
     if scores is None or fields is None or marks is None:
         return Failure(str(kind), str(message), str(source or ""), int(row or 0), str(reason or ""))
@@ -39,7 +40,7 @@ def from_columns(columns: Sequence[Any]) -> Outcome:
 
 
 def to_verdict(scores: str, fields: str, marks: str) -> Verdict:
-    """The verdict of the first three columns; errors as from `from_columns`."""
+    """Return the verdict of the first three columns; raises what `from_columns` raises."""
     by_name = {name: _score(values) for name, values in json.loads(scores).items()}
     others, said = json.loads(fields), json.loads(marks)
     if not isinstance(others, dict) or not all(isinstance(mark, str) for mark in said):
@@ -57,6 +58,10 @@ def _score_values(score: Score) -> Mapping[str, object]:
 
 def _score(values: Mapping[str, object]) -> Score:
     value, probabilities = values["value"], values.get("probabilities", {})
-    if not isinstance(value, int) or not isinstance(probabilities, dict):
-        raise TypeError("a stored score is no score")
-    return Score(value, {int(each): float(share) for each, share in probabilities.items()})
+    if not isinstance(value, int | float) or not math.isfinite(value) or not isinstance(probabilities, dict):
+        raise TypeError("not a stored score")
+    return Score(value, {_value(each): float(share) for each, share in probabilities.items()})
+
+
+def _value(text: str) -> Number:
+    return float(text) if "." in text else int(text)

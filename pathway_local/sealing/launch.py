@@ -6,9 +6,9 @@ starts processes, is set aside before the filter is put on the others.
 
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from pathway_local.sealing.filter import install
 from pathway_local.system.private_process import STOPPING
@@ -41,7 +41,10 @@ def start_process(
     """
 
     def start() -> "subprocess.Popen[bytes]":
-        with _blocked_signals():
+        # Asked for first: blocking may raise KeyboardInterrupt at once, and the mask must be restored then, too.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
             return subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -51,16 +54,7 @@ def start_process(
                 start_new_session=True,
                 env=environment,
             )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     return _apart[-1].submit(start).result() if _apart else start()
-
-
-@contextmanager
-def _blocked_signals() -> Iterator[None]:
-    """Block STOPPING in this thread and in what it starts; a signal that arrives meanwhile is delivered afterwards."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,16 +1,19 @@
 """Puts on this process the strongest seal that the kernel allows and under which CUDA starts."""
 
+import ctypes
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from pathway_local.sealing import cuda
 from pathway_local.sealing.filter import install
 from pathway_local.sealing.levels import FILTER, OFF, OFF_SWITCHES, UNFILTERED
 from pathway_local.sealing.namespace import seal
 from pathway_local.system.installed import uses_gpu
+
+SUCCESS, NO_DRIVER = 0, -1
+"""What cuInit returns if CUDA starts, and our number for a machine without its driver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +54,13 @@ def close_off(wanted: str, gate: int) -> tuple[str, str]:
 def _strongest(ladder: Sequence[Parts]) -> tuple[Parts, str]:
     """Return the strongest seal under which CUDA starts, if any, and why it is not the first of the ladder."""
     best = ladder[0]
-    if not uses_gpu() or (answer := cuda.answer_under(best.try_on)) in (cuda.SUCCESS, cuda.NO_DRIVER):
+    if not uses_gpu() or (answer := cuda_under(best.try_on)) in (SUCCESS, NO_DRIVER):
         return best, ""
-    if cuda.answer_under(lambda: None) != cuda.SUCCESS:
+    if cuda_under(lambda: None) != SUCCESS:
         return best, ""
     # Start from the top again: the unsealed try may have let the driver's set-uid helper make missing device files.
     for parts in ladder:
-        if cuda.answer_under(parts.try_on) == cuda.SUCCESS:
+        if cuda_under(parts.try_on) == SUCCESS:
             why = f"CUDA does not start under a stronger seal (cuInit returns {answer})"
             return parts, why if parts != best else ""
     return best, ""
@@ -76,3 +79,31 @@ def _filter(level: str, gate: int) -> bool:
         handle.detach()
         os.close(listener)
     return True
+
+
+def initialize_cuda() -> int:
+    """Return what the driver's cuInit returns; NO_DRIVER if its library can't be loaded."""
+    try:
+        return int(ctypes.CDLL("libcuda.so.1").cuInit(0))
+    except OSError:
+        return NO_DRIVER
+
+
+def cuda_under(put_on_seal: Callable[[], object]) -> int:
+    """Return what cuInit returns under a seal; NO_DRIVER if the process that tries it ends first.
+
+    A forked process tries it, since this one could remove neither the seal nor the driver.
+    """
+    read, write = os.pipe()
+    trial = os.fork()
+    if trial == 0:
+        try:
+            put_on_seal()
+            os.write(write, str(initialize_cuda()).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with open(read, "rb") as pipe:  # noqa: PTH123  a descriptor, not a path
+        told = pipe.read()
+    os.waitpid(trial, 0)
+    return int(told or NO_DRIVER)

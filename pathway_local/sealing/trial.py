@@ -5,11 +5,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from pathway_local.errors import EngineError
 from pathway_local.sealing.environment import SWITCHES, settle
 from pathway_local.sealing.seal import close_off
+from pathway_local.system.shipped import python_path
 
 _PATIENCE = 300.0
 """Seconds; importing torch from a slow disk for the first time can take a minute."""
@@ -22,8 +22,7 @@ def try_seal(*, cuda: bool = False) -> dict[str, str]:
     `cuda` also what torch finds inside: the first GPU's name, or "no: " and why it finds none. Raises EngineError if
     the process fails.
     """
-    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    environment = os.environ | {"PYTHONPATH": python_path()}
     try:
         command = [sys.executable, "-P", "-m", "pathway_local.sealing.trial", *(["cuda"] if cuda else [])]
         done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=True, env=environment)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, ColumnsError, UnknownName
-from pathway_local.sheets.columns import ID_COLUMNS, ColumnMatch, has_column, match_columns, no_column
+from pathway_local.sheets.columns import ColumnMatch, has_column, match_columns, names_of, no_column, same_column
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.sheets.nested_keys import nested_cells, nested_keys
 from pathway_local.sheets.pseudonyms import Pseudonyms
@@ -22,7 +22,8 @@ class CasesFile:
 
     `needed` has the inputs of each rubric by its name, `mapping` the columns that the user gave for inputs,
     `optional` the inputs that the file or a row of it may lack, `id_column` the column of the ids; without it, ids
-    are read from a column named id or case_id, and a file without either has its rows numbered.
+    are read from a column named id or case_id, and a file without either has its rows numbered. `encoding` is the
+    one that the user named; without it, it is found.
 
     Afterwards `inputs` has the column of each input (`score_rubric.criteria` is the key criteria of the objects in
     the column score_rubric), `aliases_used` the inputs found under another name, `id_column` the column of the ids
@@ -39,10 +40,11 @@ class CasesFile:
         mapping: Mapping[str, str] | None = None,
         id_column: str | None = None,
         optional: Collection[str] = (),
+        encoding: str = "",
     ) -> None:
         self.path = path
         self.pseudonyms: Pseudonyms | None = None
-        self.sheet = open_sheet(path)
+        self.sheet = open_sheet(path, encoding)
         self.columns = self.sheet.columns
         self.notes = self.sheet.notes
         present = {name for name in optional if name in (mapping or {}) or has_column(name, self.columns)}
@@ -54,9 +56,7 @@ class CasesFile:
         match = self._match(wanted, mapping or {})
         self.inputs = match.columns
         self.aliases_used = match.aliases_used
-        if id_column is not None and id_column not in self.columns:
-            raise no_column(id_column, self.columns, path.name)
-        self.id_column = id_column or self._find_id_column()
+        self.id_column = self._find_id_column() if id_column is None else self.column(id_column)
         self._used = {self.id_column, *self.inputs.values(), *(path[0] for path in self._nested.values())}
         self.metadata = tuple(column for column in self.columns if column not in self._used)
 
@@ -79,6 +79,12 @@ class CasesFile:
             raise CasesError(f"{self.path} can't be read to its end: {error.strerror}") from None
         if not number:
             raise CasesError(f"{self.path.name} has no rows below its header")
+
+    def column(self, name: str) -> str:
+        """The column of that name, in any spelling. Raises UnknownName."""
+        if found := same_column(name, self.columns):
+            return found
+        raise no_column(name, self.columns, self.path.name)
 
     def count(self) -> int | None:
         """Return the approximate number of rows, for showing progress; None if counting them would take long."""
@@ -110,8 +116,8 @@ class CasesFile:
         return replace(row, cells={**row.cells, **nested_cells(row, self._nested)}) if self._nested else row
 
     def _find_id_column(self) -> str | None:
-        inputs = self.inputs.values()
-        return next((name for name in ID_COLUMNS if name in self.columns and name not in inputs), None)
+        named = (same_column(name, self.columns) for name in names_of("ids"))
+        return next((name for name in named if name and name not in self.inputs.values()), None)
 
     def _item(self, row: Row, seen: set[str]) -> Case | BadRow:
         reason = self._flaw(row)
@@ -129,12 +135,14 @@ class CasesFile:
             seen.add(name)
             if usable and not duplicate and self.pseudonyms:
                 name = self.pseudonyms.of(name)
-        if reason:
-            return BadRow(name, row.number, self.path.name, place, reason, numbered=self.id_column is None)
-        inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items() if column in row.cells}
+        numbered = self.id_column is None
         own = {column: text for column, text in row.cells.items() if column not in self._used}
+        if reason:
+            readable = {column: text for column, text in own.items() if not flaw(text)}
+            return BadRow(name, row.number, self.path.name, place, reason, numbered, readable)
+        inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items() if column in row.cells}
         metadata = dict.fromkeys(self.metadata, "") | own
-        return Case(name, inputs, metadata, row.number, numbered=self.id_column is None)
+        return Case(name, inputs, metadata, row.number, numbered)
 
     def _flaw(self, row: Row) -> str:
         """Return why the row can't be a case, apart from its id; "" if it can."""

@@ -1,25 +1,26 @@
 """Finds the column of a cases file that holds each input of the rubrics."""
 
+import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
+from functools import cache
 from operator import eq
+from pathlib import Path
+from typing import Any
 
 from pathway_local.errors import ColumnsError, UnknownName
 from pathway_local.sheets.row import is_like_a_name, shown
+from pathway_local.system.safe_yaml import load_yaml
 
-ALIASES = (
-    ("question", "query", "user_question", "prompt", "user_input"),
-    ("answer", "response", "ai_answer", "model_answer", "generated_answer", "bot_answer", "chatbot_answer", "output"),
-    ("ideal_answer", "gold_answer", "reference", "reference_answer", "expected_answer", "ground_truth"),
-    ("retrieved_content", "context", "contexts", "retrieved_context", "documents", "content"),
-    ("follow_up_question", "followup", "follow_up"),
-    ("fq_id", "follow_up_id"),
-)
-"""Names that mean the same input."""
+NAMES_FILE = Path(__file__).with_name("column_names.yaml")
+ALIKE = 0.8
+"""The least similarity of a name that a hint proposes."""
 
-ID_COLUMNS = ("id", "case_id")
+_COMBINING = re.compile("[\u0300-\u036f]")
+
 SHOWN_COLUMNS = 40
 
 
@@ -46,6 +47,7 @@ def match_columns(
     and no two inputs of one rubric share a column. Raises UnknownName if `mapping` names an input or a column that
     does not exist; ColumnsError, with `source` as the file's name, if an input has no column or several fit.
     """
+    mapping = {name: same_column(column, (*found, *nested)) or column for name, column in mapping.items()}
     matching = _Matching(needed, found, dict(mapping), nested)
     for name, column in mapping.items():
         if name not in matching.inputs:
@@ -54,7 +56,7 @@ def match_columns(
             # Keys inside cells can be students' words, so the message lists only keys that nearly match the user's.
             near = get_close_matches(column, nested, n=3)
             raise no_column(column, [*found, *near], source)
-    for fits in (eq, _is_spelled_alike, _means_the_same):
+    for fits in (eq, _is_spelled_alike, means_the_same):
         matching.claim(fits)
     matching.claim(lambda name, column: column in nested and folded(column.rpartition(".")[2]) == folded(name))
     matching.check(source)
@@ -107,10 +109,10 @@ class _Matching:
                     )
         missing = [name for name in self.inputs if name not in self.columns]
         if missing:
-            maps = " ".join(self._map_option(name) for name in missing)
-            raise ColumnsError(
-                f"{source}: {'; '.join(map(self._lack, missing))}", f"For example: {maps}. {self._both_sides()}"
-            )
+            lacks, maps = "; ".join(map(self._lack, missing)), self._map_options(missing)
+            free = [column for column in self.found if column not in self.columns.values()]
+            may_be = {name: self.choices.get(name, free) for name in missing}
+            raise ColumnsError(f"{source}: {lacks}", f"For example: {maps}. {self._both_sides()}", may_be)
 
     def _rivals(self, name: str) -> list[str]:
         """Return the other inputs of the rubrics that need this one."""
@@ -121,11 +123,16 @@ class _Matching:
             return f"{name} could be in {' or '.join(map(shown, self.choices[name]))}"
         return f"no column for {name}"
 
-    def _map_option(self, name: str) -> str:
-        free = {folded(c): c for c in names_among(self.found) if c not in self.columns.values() and shown(c) == c}
-        near = [match for alias in (name, *_aliases(name)) for match in get_close_matches(folded(alias), free, n=1)]
-        choice = self.choices.get(name, [free[match] for match in near] or ["COLUMN"])[0]
-        return f"--map {shlex.quote(f'{name}={choice}')}"
+    def _map_options(self, missing: Sequence[str]) -> str:
+        """Return an option for each missing input, with a column that may be its own; none is proposed twice."""
+        free = [c for c in names_among(self.found) if c not in self.columns.values() and shown(c) == c]
+        options = []
+        for name in missing:
+            near = (column for column in free if any(_is_near(alias, column) for alias in (name, *_aliases(name))))
+            choice = next((column for column in (*self.choices.get(name, ()), *near) if column in free), "COLUMN")
+            free = [column for column in free if column != choice]
+            options.append(f"--map {shlex.quote(f'{name}={choice}')}")
+        return " ".join(options)
 
     def _both_sides(self) -> str:
         needs = "; ".join(f"{rubric} needs {', '.join(names)}" for rubric, names in self.needed.items())
@@ -156,7 +163,8 @@ def names_among(columns: Sequence[str], known: Sequence[str] = ()) -> list[str]:
 
     If some do and no name is a known one, the header is probably missing and all names are a case's texts: then none.
     """
-    ours = set(map(folded, (*ID_COLUMNS, *known, *(name for group in ALIASES for name in group))))
+    groups = (names_of("ids"), *_names()["inputs"].values())
+    ours = set(map(folded, known)).union(*groups)
     recognized = [name for name in columns if folded(name) in ours]
     alike = [name for name in columns if folded(name) in ours or is_like_a_name(name)]
     return alike if recognized or len(alike) == len(columns) else []
@@ -167,18 +175,62 @@ def has_column(name: str, columns: Sequence[str]) -> bool:
     return any(_is_spelled_alike(name, column) for column in columns)
 
 
+def same_column(name: str, columns: Sequence[str]) -> str | None:
+    """Return the column of that name, else the only one in another spelling (`Chatbot` for `chatbot`), else None."""
+    alike = [name] if name in columns else [column for column in columns if _is_spelled_alike(name, column)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def names_of(kind: str) -> tuple[str, ...]:
+    """Return the folded names of a kind of column: ids, number, raters, scores, replies or notes."""
+    names: tuple[str, ...] = _names()[kind]
+    return names
+
+
+@cache
+def _names() -> dict[str, Any]:
+    """Return the folded names of column_names.yaml: a tuple for each kind, and under `inputs` one for each input."""
+    read: Any = load_yaml(NAMES_FILE.read_text(encoding="utf-8"), NAMES_FILE.name, ColumnsError)
+
+    def flat(languages: Sequence[Sequence[str]]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(folded(name) for names in languages for name in names))
+
+    inputs = {name: flat(languages) for name, languages in read.pop("inputs").items()}
+    return {"inputs": inputs} | {kind: flat(languages) for kind, languages in read.items()}
+
+
 def _is_spelled_alike(name: str, column: str) -> bool:
     return folded(column) == folded(name)
 
 
-def _means_the_same(name: str, column: str) -> bool:
-    return folded(column) in map(folded, _aliases(name))
+def means_the_same(name: str, column: str) -> bool:
+    """Whether a column's name means the same as an input's."""
+    return folded(column) in (folded(name), *_aliases(name))
 
 
 def _aliases(name: str) -> tuple[str, ...]:
-    return next((group for group in ALIASES if folded(name) in map(folded, group)), ())
+    groups: Iterator[tuple[str, ...]] = iter(_names()["inputs"].values())
+    return next((group for group in groups if folded(name) in group), ())
+
+
+def _is_near(alias: str, column: str) -> bool:
+    """Whether a column's name may be a misspelling of the alias, or holds all its words and others.
+
+    One word in common is not enough: `answer_id` and `chatbot` hold no `chatbot_answer`.
+    """
+    words, others = _words(alias), _words(column)
+    if len(words) > 1 and words < others:
+        return True
+    if len(words) != len(others) or abs(len(folded(alias)) - len(folded(column))) > 1:
+        return False
+    return SequenceMatcher(None, folded(alias), folded(column)).ratio() >= ALIKE
+
+
+def _words(name: str) -> set[str]:
+    return {folded(word) for word in re.split(r"[\s_()\-]+", name) if word}
 
 
 def folded(name: str) -> str:
-    """Return the name without case, blanks, dashes and underscores: names that differ only in these are the same."""
-    return "".join(name.casefold().split()).replace("-", "").replace("_", "")
+    """Return the name without case, accents, blanks, dashes and underscores: names that differ only there are alike."""
+    bare = _COMBINING.sub("", unicodedata.normalize("NFKD", name.casefold()))
+    return "".join(bare.split()).replace("-", "").replace("_", "")

@@ -39,9 +39,10 @@ class DelimitedSheet(Sheet):
 
     unit = "line"
 
-    def __init__(self, path: Path, delimiter: str = "") -> None:
+    def __init__(self, path: Path, delimiter: str = "", encoding: str = "") -> None:
         self.path = path
-        self.encoding = find_encoding(path, header=True)
+        self.encoding = find_encoding(path, header=True, chosen=encoding)
+        self.notes = self.encoding.notes(path)
         self.delimiter = delimiter or self._sniff()
         above = ""
         for header in self._records():
@@ -92,20 +93,22 @@ class DelimitedSheet(Sheet):
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write every record as it is, with the new fields before its line break."""
-        file.write(self.encoding.mark + self._extended(self._header, columns))
+        encoding = self.encoding.of_copies
+        file.write(encoding.mark + encoding.encode(self._extended(self._header, columns)))
         for row, cells in rows:
             text = own_text(self.path, row)
             # A record with too many fields, or with fields that can't be told apart, gets no new ones: they would
             # end up below wrong columns.
             if cells is None or row.width is None or row.width > len(self.columns):
-                file.write(self.encoding.encode(text))
+                file.write(encoding.encode(text))
             else:
-                file.write(self._extended(text, [*[""] * (len(self.columns) - row.width), *cells]))
+                cells = [*[""] * (len(self.columns) - row.width), *cells]
+                file.write(encoding.encode(self._extended(text, cells)))
         return 0
 
-    def _extended(self, text: str, fields: Sequence[Value]) -> bytes:
+    def _extended(self, text: str, fields: Sequence[Value]) -> str:
         body = text.rstrip("\r\n")
-        return self.encoding.encode(f"{body}{self.delimiter}{_line(fields, self.delimiter)}{text[len(body) :]}")
+        return f"{body}{self.delimiter}{_line(fields, self.delimiter)}{text[len(body) :]}"
 
     def _row(self, record: RawRow, number: int) -> Row:
         width = None if record.problem else len(record.fields)
@@ -150,7 +153,12 @@ def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, V
     return 0
 
 
-CSV = SheetKind(DelimitedSheet, partial(_write, delimiter=","), DelimitedSheet.copy)
+CSV = SheetKind(DelimitedSheet, partial(_write, delimiter=","), DelimitedSheet.copy, encodings=True)
 """Read with commas, semicolons or tabs, whichever its header shows; written with commas."""
 
-TSV = SheetKind(partial(DelimitedSheet, delimiter="\t"), partial(_write, delimiter="\t"), DelimitedSheet.copy)
+TSV = SheetKind(
+    partial(DelimitedSheet, delimiter="\t"), partial(_write, delimiter="\t"), DelimitedSheet.copy, encodings=True
+)
+
+TEXT = SheetKind(DelimitedSheet, partial(_write, delimiter="\t"), DelimitedSheet.copy, encodings=True)
+"""What spreadsheets save as text: read like CSV, written with tabs."""

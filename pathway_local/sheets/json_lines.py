@@ -1,6 +1,7 @@
-"""JSONL files as rows: one JSON object on each line."""
+"""JSONL files as rows, one JSON object on each line, and JSON files with one list of such objects."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NoReturn
@@ -14,6 +15,10 @@ from pathway_local.verdict import Value
 
 SAMPLE_LINES = 1_000
 SAMPLE_SIZE = 8 * 2**20
+WHOLE_LIMIT = 512 * 2**20
+"""Bytes of a JSON list, which is held in memory as a whole."""
+
+_BLANK = re.compile(r"[ \t\r\n]*")
 
 
 class JsonLinesSheet(Sheet):
@@ -21,9 +26,10 @@ class JsonLinesSheet(Sheet):
 
     unit = "line"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, encoding: str = "") -> None:
         self.path = path
-        self.encoding = find_encoding(path, header=False)
+        self.encoding = find_encoding(path, header=False, chosen=encoding)
+        self.notes = self.encoding.notes(path)
         self.columns = column_names(path, self._keys())
 
     def rows(self) -> Iterator[Row]:
@@ -50,19 +56,23 @@ class JsonLinesSheet(Sheet):
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write every line as it is, with the new keys before its closing brace."""
-        file.write(self.encoding.mark)
+        encoding = self.encoding.of_copies
+        file.write(encoding.mark)
         for row, cells in rows:
-            text = own_text(self.path, row)
-            if cells is not None and not row.problem:
-                # The columns are the keys of the first lines, so a later line may still have one of the new names.
-                refuse_columns(self.path, columns, row.cells)
-                # The line holds one JSON object, so its last character is the closing brace: the new keys go before it,
-                # without the braces of their own object, and the user's part keeps every byte.
-                body = text.rstrip()
-                added = json_text(dict(zip(columns, cells, strict=True)))[1:-1]
-                text = f"{body[:-1]}{', ' if row.cells and added else ''}{added}}}{text[len(body) :]}"
-            file.write(self.encoding.encode(text))
+            file.write(encoding.encode(self._extended(row, columns, cells)))
         return 0
+
+    def _extended(self, row: Row, columns: Sequence[str], cells: Sequence[Value] | None) -> str:
+        text = own_text(self.path, row)
+        if cells is None or row.problem:
+            return text
+        # The columns are the keys of the first lines, so a later line may still have one of the new names.
+        refuse_columns(self.path, columns, row.cells)
+        # The text is one JSON object, so its last character is the closing brace: the new keys go before it, without
+        # the braces of their own object, and the user's part keeps every byte.
+        body = text.rstrip()
+        added = json_text(dict(zip(columns, cells, strict=True)))[1:-1]
+        return f"{body[:-1]}{', ' if row.cells and added else ''}{added}}}{text[len(body) :]}"
 
     def _row(self, line: str, number: int, start: int, problem: str, raw: str | None) -> Row:
         if problem or not number:
@@ -88,6 +98,62 @@ class JsonLinesSheet(Sheet):
                 'Write one JSON object on each line, such as {"question": "…"}.',
             )
         return list(keys)
+
+
+class JsonListSheet(JsonLinesSheet):
+    """A JSON file with a list of objects. The whole file is held in memory, so a large one should be JSONL."""
+
+    unit = "item"
+
+    def rows(self) -> Iterator[Row]:
+        """Yield every item of the list."""
+        for number, text in enumerate(self._items(), 1):
+            yield self._row(text, number, number, "", text)
+
+    def count(self) -> int | None:
+        """Return None: only reading the items would tell."""
+        return None
+
+    def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
+        """Write the list anew, each object as it is with the new keys before its closing brace."""
+        encoding, before = self.encoding.of_copies, "[\n"
+        file.write(encoding.mark)
+        for row, cells in rows:
+            file.write(encoding.encode(before + self._extended(row, columns, cells)))
+            before = ",\n"
+        file.write(encoding.encode("\n]\n"))
+        return 0
+
+    def _items(self) -> Iterator[str]:
+        """Yield the text of each item. CasesError if the file is no list, or too large."""
+        if self.path.stat().st_size > WHOLE_LIMIT:
+            raise CasesError(f"{self.path.name} is too large to be read as one JSON list", "Save it as JSONL.")
+        with self.path.open(encoding=self.encoding.codec, errors=self.encoding.errors) as file:
+            text = file.read().removeprefix("\ufeff")
+        decoder, at = json.JSONDecoder(), _next(text, 0)
+        hint = 'The file must be one list of objects: [{"question": "…"}, …], or JSONL.'
+        if text[at : at + 1] != "[":
+            raise CasesError(f"{self.path.name} is not a list of rows", hint)
+        while True:
+            at = _next(text, at + 1)
+            if text[at : at + 1] == "]":
+                return
+            try:
+                _, end = decoder.raw_decode(text, at)
+            except (ValueError, RecursionError):
+                raise CasesError(f"{self.path.name} line {text.count(chr(10), 0, at) + 1}: broken JSON", hint) from None
+            yield text[at:end]
+            at = _next(text, end)
+            if text[at : at + 1] == "]":
+                return
+            if text[at : at + 1] != ",":
+                raise CasesError(f"{self.path.name} line {text.count(chr(10), 0, at) + 1}: broken JSON", hint)
+
+
+def _next(text: str, at: int) -> int:
+    """The place of the next character that is not blank."""
+    found = _BLANK.match(text, at)
+    return found.end() if found else at
 
 
 class _NotCells(Exception):
@@ -136,4 +202,14 @@ def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, V
     return 0
 
 
-JSON_LINES = SheetKind(JsonLinesSheet, _write, JsonLinesSheet.copy)
+def _write_list(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+    before = "[\n"
+    for row in rows:
+        file.write((before + json_text({column: row.get(column) for column in columns})).encode())
+        before = ",\n"
+    file.write(b"[]\n" if before.startswith("[") else b"\n]\n")
+    return 0
+
+
+JSON_LIST = SheetKind(JsonListSheet, _write_list, JsonListSheet.copy, encodings=True)
+JSON_LINES = SheetKind(JsonLinesSheet, _write, JsonLinesSheet.copy, encodings=True)

@@ -5,18 +5,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from shlex import quote
 from typing import Any, BinaryIO, ClassVar, Generic, TypeVar
 
-from pathway_local.errors import CasesError
+from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.row import Row
 from pathway_local.verdict import Value
 
 KINDS = {
     ".csv": "pathway_local.sheets.delimited.CSV",
     ".tsv": "pathway_local.sheets.delimited.TSV",
+    ".txt": "pathway_local.sheets.delimited.TEXT",
     ".jsonl": "pathway_local.sheets.json_lines.JSON_LINES",
     ".ndjson": "pathway_local.sheets.json_lines.JSON_LINES",
+    ".json": "pathway_local.sheets.json_lines.JSON_LIST",
     ".parquet": "pathway_local.sheets.parquet.PARQUET",
     ".xlsx": "pathway_local.sheets.workbook.WORKBOOK",
 }
@@ -60,15 +61,28 @@ S = TypeVar("S", bound=Sheet)
 
 
 @dataclass(frozen=True, slots=True)
+class Page:
+    """A further sheet of a workbook."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Iterable[Mapping[str, Value]]
+
+
+@dataclass(frozen=True, slots=True)
 class SheetKind(Generic[S]):
     """The functions of a kind of file. Only `read` is required; a kind without `write` or `copy` refuses that.
 
-    `copy` writes the sheet to a file with columns added to its right, and returns how many texts were cut.
+    `copy` writes the sheet to a file with columns added to its right, and returns how many texts were cut. A kind of
+    text file has `encodings`: its `read` takes the name of one as the argument `encoding`. A kind with several sheets
+    in a file has `write_pages`.
     """
 
-    read: Callable[[Path], S]
+    read: Callable[..., S]
     write: Writer | None = None
     copy: Callable[[S, BinaryIO, Sequence[str], NewCells], int] | None = None
+    encodings: bool = False
+    write_pages: Callable[[BinaryIO, Iterable[Page]], int] | None = None
 
 
 def kind_of(path: Path) -> SheetKind[Any] | None:
@@ -78,14 +92,14 @@ def kind_of(path: Path) -> SheetKind[Any] | None:
     return kind
 
 
-def open_sheet(path: Path) -> Sheet:
-    """Open the file as a sheet. Raises CasesError if it can't be read as one."""
+def open_sheet(path: Path, encoding: str = "") -> Sheet:
+    """Open the file as a sheet, in the encoding that the user named, if any.
+
+    Raises CasesError if it can't be read as one, UsageError for an encoding that does not exist or can't apply.
+    """
     kind = kind_of(path)
     if kind is None:
         hint = f"Name a file that ends in one of these: {', '.join(KINDS)}."
-        if path.suffix.lower() == ".json":
-            lines = path.with_suffix(".jsonl")
-            hint = f"Write each of its objects on its own line: jq -c '.[]' {quote(str(path))} > {quote(str(lines))}"
         raise CasesError(f"{path.name} is not a kind of file that can be read", hint)
     try:
         if not path.exists():
@@ -94,7 +108,9 @@ def open_sheet(path: Path) -> Sheet:
             raise CasesError(f"{path} is not a file", "Name a file, not a folder or a device.")
         if not path.stat().st_size:
             raise CasesError(f"{path.name} is empty")
-        sheet: Sheet = kind.read(path)
+        if encoding and not kind.encodings:
+            raise UsageError(f"{path.name} has no encoding to choose", "Leave --encoding out.")
+        sheet: Sheet = kind.read(path, encoding=encoding) if encoding else kind.read(path)
         return sheet
     except OSError as error:
         raise CasesError(f"{path} can't be read: {error.strerror}") from None

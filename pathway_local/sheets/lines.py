@@ -1,4 +1,4 @@
-"""Reads text files: finds their encoding from the first bytes; numbers their lines and limits their size."""
+"""Reads text files: finds their encoding; numbers their lines and limits their size."""
 
 import codecs
 from collections import deque
@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
 
-from pathway_local.errors import CasesError
+from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.row import ROW_LIMIT, Row
 
 SAMPLE = 2**20
@@ -17,7 +17,19 @@ LINE_LIMIT = 200_000
 COUNT_LIMIT = 200_000_000
 """Bytes of the largest file that is read to its end only to count its rows."""
 
-SAVE_AS_UTF8 = 'Save it as UTF-8 (in a spreadsheet: "CSV UTF-8").'
+SAVE_AS_UTF8 = 'Save it as UTF-8 (in a spreadsheet: "CSV UTF-8"), or name its encoding, such as --encoding cp1251.'
+
+OLDER = {"cp1252": "Windows-1252", "mac-roman": "Mac Roman", "cp850": "DOS 850"}
+"""Encodings without any mark in which spreadsheets in western Europe save CSV files."""
+
+LETTERS = frozenset("äöüßÄÖÜéèêëàâçñóíáúãõôîïùûœåøæÉÀÇÑÅØÆ„“”‘’‚–—…€«»§°£¿¡")
+"""Characters that such files have in number. Read in a wrong encoding, few of their bytes become one of them."""
+
+ENOUGH = 1_000
+"""Lines that are not UTF-8, without any that is, after which no further line is looked at."""
+
+WIDE = 0.4
+"""Share of zero bytes in every second place: in UTF-16, western text has over nine tenths."""
 
 
 class RowTooLong(Exception):
@@ -39,7 +51,18 @@ class Encoding:
     @property
     def name(self) -> str:
         """The encoding as people write it."""
-        return "UTF-8" if self.codec == "utf-8" else "UTF-16"
+        return "UTF-16" if self.codec.startswith("utf-16") else OLDER.get(self.codec, self.codec.upper())
+
+    def notes(self, path: Path) -> tuple[str, ...]:
+        """What people should know about a file that is not UTF-8."""
+        if self.codec == "utf-8":
+            return ()
+        return (f"{path.name} is read as {self.name}; if letters look wrong, name its encoding: --encoding NAME",)
+
+    @property
+    def of_copies(self) -> "Encoding":
+        """The encoding of a copy with added cells, which hold letters that only Unicode has."""
+        return self if self.codec.startswith("utf") else Encoding("utf-8", "surrogateescape", bom=True)
 
     @property
     def mark(self) -> bytes:
@@ -51,37 +74,75 @@ class Encoding:
         return text.encode(self.codec, self.errors)
 
 
-def find_encoding(path: Path, *, header: bool) -> Encoding:
-    """Return UTF-8, or UTF-16 with a byte order mark. CasesError if it is neither, or its `header` is damaged."""
+def find_encoding(path: Path, *, header: bool, chosen: str = "") -> Encoding:
+    """Return the user's `chosen` encoding, else the one that the bytes show.
+
+    That is UTF-8 or UTF-16, or, if no line with other than ASCII letters is UTF-8, the encoding of OLDER that makes
+    the most letters of them. CasesError if it is none of these or a mix, or its `header` is damaged.
+    """
     with path.open("rb") as file:
-        sample = file.read(SAMPLE)
-    if sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        start = file.read(4096)
+    codec = _codec(chosen) if chosen else _utf16(start)
+    if codec.startswith("utf-16"):
+        if path.stat().st_size % 2:
+            raise CasesError(f"{path.name} is UTF-16 and ends in the middle of a character", SAVE_AS_UTF8)
+        return Encoding(codec, "surrogatepass", start.startswith("\ufeff".encode(codec)))
+    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         raise CasesError(f"{path.name} is UTF-32", SAVE_AS_UTF8)
-    for mark, codec in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
-        if sample.startswith(mark):
-            if path.stat().st_size % 2:
-                raise CasesError(f"{path.name} is UTF-16 and ends in the middle of a character", SAVE_AS_UTF8)
-            return Encoding(codec, "surrogatepass", bom=True)
-    _check_utf8(path, sample, header)
-    return Encoding("utf-8", "surrogateescape", sample.startswith(codecs.BOM_UTF8))
-
-
-def _check_utf8(path: Path, sample: bytes, header: bool) -> None:
-    """Raise CasesError if the whole file seems to be in another encoding; a few damaged rows are only bad rows."""
-    lines = sample.split(b"\n")
-    if b"\0" in lines[0]:
+    if b"\0" in start.partition(b"\n")[0]:
         raise CasesError(f"{path.name} is not UTF-8: line 1 has NUL bytes", SAVE_AS_UTF8)
-    if len(sample) == SAMPLE and len(lines) > 1:
-        lines.pop()  # the sample may end in the middle of a character
-    bad: list[tuple[int, int]] = []
-    good = 0
-    for number, line in enumerate(lines, 1):
-        try:
-            good += not line.decode().isascii()
-        except UnicodeDecodeError as error:
-            bad.append((number, error.start + 1))
-    if bad and ((header and bad[0][0] == 1) or (len(bad) > 2 and not good)):
-        raise CasesError(f"{path.name} is not UTF-8: line {bad[0][0]}, byte {bad[0][1]}", SAVE_AS_UTF8)
+    codec = codec or _older(path, header) or "utf-8"
+    return Encoding(codec, "surrogateescape", codec == "utf-8" and start.startswith(codecs.BOM_UTF8))
+
+
+def _codec(chosen: str) -> str:
+    """Python's name of an encoding. Raises UsageError."""
+    try:
+        codec = codecs.lookup(chosen).name
+        "\n".encode(codec, "surrogateescape")  # refuses codecs that make no text, such as hex
+    except (LookupError, UnicodeError):
+        raise UsageError(f"no encoding is called {chosen!r}", "For example --encoding cp1252 or utf-8.") from None
+    return {"utf-8-sig": "utf-8", "utf-16": "utf-16-le"}.get(codec, codec)
+
+
+def _utf16(start: bytes) -> str:
+    """The UTF-16 that a file begins with: by its byte order mark, else by every second byte; "" if it is another."""
+    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return ""
+    zeros = [start[place::2].count(0) / max(len(start) // 2, 1) for place in (0, 1)]
+    if start.startswith(codecs.BOM_UTF16_LE) or (not zeros[0] and zeros[1] > WIDE):
+        return "utf-16-le"
+    return "utf-16-be" if start.startswith(codecs.BOM_UTF16_BE) or (not zeros[1] and zeros[0] > WIDE) else ""
+
+
+def _older(path: Path, header: bool) -> str:
+    """The older encoding of a file; "" for UTF-8, in which a few damaged rows are only bad rows. Raises CasesError."""
+    good, number, first = 0, 1, (0, 0)
+    bad: list[bytes] = []
+    with path.open("rb") as file:
+        # The first umlaut can come late. So the file is read until a line is UTF-8, or many are not.
+        while not good and len(bad) < ENOUGH and (chunk := file.read(SAMPLE)):
+            chunk += file.readline(ROW_LIMIT)
+            for line in [] if chunk.isascii() else chunk.split(b"\n"):
+                try:
+                    good += not line.decode().isascii()
+                except UnicodeDecodeError as error:
+                    bad.append(line)
+                    first = first if first[0] else (number, error.start + 1)
+                number += 1
+            number += chunk.count(b"\n") if chunk.isascii() else -1
+    found = "" if good else _most_letters(b"".join(bad))
+    if not found and bad and ((header and first[0] == 1) or len(bad) > max(good, 2)):
+        raise CasesError(f"{path.name} is not UTF-8: line {first[0]}, byte {first[1]}", SAVE_AS_UTF8)
+    return found
+
+
+def _most_letters(sample: bytes) -> str:
+    """The older encoding in which most of the bytes beyond ASCII are western letters; "" if that is less than half."""
+    beyond = bytes(byte for byte in sample if byte > 127)
+    shares = {codec: sum(letter in LETTERS for letter in beyond.decode(codec, "replace")) for codec in OLDER}
+    best = max(OLDER, key=lambda codec: shares[codec])
+    return best if 2 * shares[best] > len(beyond) else ""
 
 
 class Lines:
@@ -155,12 +216,13 @@ def count_lines(path: Path, encoding: Encoding, *, quotes: bool) -> int | None:
     """Count the lines that hold anything; with `quotes`, only those that end outside quotes. None for a large file."""
     if path.stat().st_size > COUNT_LIMIT:
         return None
-    quoted, count = False, 0
+    quoted, count, lines = False, 0, 0
     with path.open(encoding=encoding.codec, errors=encoding.errors) as file:
         for line in file:
             quoted ^= quotes and line.count('"') % 2 == 1
+            lines += not line.isspace()
             count += not quoted and not line.isspace()
-    return count
+    return lines if quoted else count  # a stray quote seems to enclose all that follows
 
 
 def own_text(path: Path, row: Row) -> str:

@@ -24,6 +24,9 @@ NAME_LENGTH, NAME_WORDS = 40, 3
 _SENTENCE = re.compile(r"""[.,;:!?…](?=["')\]”’»]*(\s|$))|[。，、；：！？“”„«»"@\n]|\w['’]\w""")
 """Punctuation found in texts, but not in names such as score_rubric.criteria or Answer (bot)."""
 
+_ABBREVIATED = re.compile(r"(?i:\b(?:lfd|\w*nr|no|num|núm)\.(?=\s|$)|^\w{1,12}\.$|\b[dl]['’](?=\w))")
+"""Marks that names have, too: "Lfd. Nr.", "Matrikelnr.", "réponse de l'IA"."""
+
 
 class Row(Struct, frozen=True):
     """One row below the header.
@@ -89,7 +92,7 @@ def is_like_a_name(name: str) -> bool:
         and len(name) <= NAME_LENGTH
         and len(name.split()) <= NAME_WORDS
         and any(map(str.isalpha, name))
-        and not _SENTENCE.search(name)
+        and not _SENTENCE.search(_ABBREVIATED.sub("", name.strip()))
     )
 
 

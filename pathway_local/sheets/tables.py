@@ -3,26 +3,35 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import UsageError
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.delimited import CSV
-from pathway_local.sheets.kinds import KINDS, Writer, kind_of
+from pathway_local.sheets.kinds import KINDS, Page, Writer, kind_of
 from pathway_local.sheets.row import Row, refuse_columns
 from pathway_local.system.output_file import check_output, output_file, temporary_files_in
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Value
 
 
-def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Value]], *, force: bool = False) -> int:
+def write_table(
+    path: Path,
+    columns: Sequence[str],
+    rows: Iterable[Mapping[str, Value]],
+    further: Iterable[Page] = (),
+    *,
+    title: str = "verdicts",
+    force: bool = False,
+) -> int:
     """Write a table in the format of the path's ending, or CSV to stdout if `path` is "-".
 
     Returns how many texts were cut because a workbook's cell holds no more. A column that a row lacks stays empty.
-    CSV and XLSX get no text that a spreadsheet would run as a formula. Rows are written as they come, except to
-    Parquet, which needs all of them for its types. Raises OutputExists, and UsageError if the file can't be
-    written; then nothing of it is left.
+    CSV and XLSX get no text that a spreadsheet would run as a formula. A workbook's sheet has the `title`, and the
+    `further` sheets come behind it. Rows are written as they come, except to Parquet, which needs all of them for its
+    types. Raises OutputExists, and UsageError if the file can't be written; then nothing of it is left.
     """
     write = _writer(path)
     if str(path) == "-" and sys.stdout.isatty():
@@ -34,7 +43,10 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, 
         cut = write(sys.stdout.buffer, columns, rows)
         sys.stdout.buffer.flush()
         return cut
+    kind = kind_of(path)
     with output_file(path, force=force) as file, temporary_files_in(path.parent):
+        if kind and kind.write_pages:
+            return kind.write_pages(file, chain([Page(title, columns, rows)], further))
         return write(file, columns, rows)
 
 

@@ -1,24 +1,35 @@
 """XLSX workbooks as rows."""
 
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from itertools import repeat
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import date
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import openpyxl
 from openpyxl.cell import WriteOnlyCell
 from openpyxl.cell.cell import Cell
+from openpyxl.styles import Alignment, Font
+from openpyxl.utils import get_column_letter
 
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.cells import workbook_cell
-from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
+from pathway_local.sheets.kinds import NewCells, Page, Sheet, SheetKind
 from pathway_local.sheets.row import Row, column_names, plain_text
 from pathway_local.sheets.workbook_archive import check_archive, check_copyable, damaged, has_formulas
 from pathway_local.verdict import Value
 
 LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
+
+LOOKED_AT, WIDEST = 200, 60
+"""Rows that decide how wide a column is, and its most characters: longer texts are wrapped."""
+
+HEADER, WRAPPED = Font(bold=True), Alignment(wrap_text=True, vertical="top")
+
+_DATE = re.compile(r"(19|20)\d\d-\d\d-\d\d")
 
 Cells = Sequence[Any]
 
@@ -184,29 +195,63 @@ def fill_cell(cell: Cell, value: Value) -> bool:
 
 
 def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+    return _write_pages(file, [Page("verdicts", columns, rows)])
+
+
+def _write_pages(file: BinaryIO, pages: Iterable[Page]) -> int:
     book = openpyxl.Workbook(write_only=True)
-    sheet = book.create_sheet("verdicts")
-    cut = 0
-
-    def append(values: Iterable[Value]) -> None:
-        nonlocal cut
-        cells = [WriteOnlyCell(sheet) for _ in columns]
-        cut += sum(fill_cell(cell, value) for cell, value in zip(cells, values, strict=True))
-        sheet.append(cells)
-
     try:
-        append(columns)
-        for number, row in enumerate(rows, 1):
-            if number == LAST_ROW:
-                raise UsageError(
-                    f"a workbook holds no more than {LAST_ROW - 1:,} rows below its header", "Write .csv or .parquet."
-                )
-            append(row.get(column) for column in columns)
+        cut = sum(_fill(book, page.title, page.columns, page.rows) for page in pages)
     except BaseException:
-        sheet.close()  # left open, it would write a warning to stderr when it is collected
+        for sheet in book.worksheets:
+            sheet.close()  # left open, it would write a warning to stderr when it is collected
         raise
     book.save(file)
     return cut
 
 
-WORKBOOK = SheetKind(WorkbookSheet, _write, WorkbookSheet.copy)
+def _fill(book: Any, title: str, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+    """Add a sheet with a frozen header, a filter and columns as wide as their first rows need; return the texts cut."""
+    sheet = book.create_sheet(title)
+    stream = iter(rows)
+    first = list(islice(stream, LOOKED_AT))
+    for place, column in enumerate(columns, 1):
+        lengths = [len(column) + 4, *(len(_seen(row.get(column))) + 2 for row in first)]
+        sheet.column_dimensions[get_column_letter(place)].width = min(max(lengths), WIDEST)
+    sheet.freeze_panes = "A2"
+    cut = 0
+    number = 0
+    for number, row in enumerate(chain([dict(zip(columns, columns, strict=True))], first, stream)):
+        if number == LAST_ROW:
+            raise UsageError(
+                f"a workbook holds no more than {LAST_ROW - 1:,} rows below its header", "Write .csv or .parquet."
+            )
+        cells = [WriteOnlyCell(sheet) for _ in columns]
+        for cell, value in zip(cells, (row.get(column) for column in columns), strict=True):
+            cut += fill_cell(cell, value)
+            if number == 0:
+                cell.font = HEADER
+            else:
+                _format(cell)
+        sheet.append(cells)
+    sheet.auto_filter.ref = f"A1:{get_column_letter(max(len(columns), 1))}{number + 1}"
+    return cut
+
+
+def _format(cell: Any) -> None:
+    """Show fractions with two decimals and ISO dates as dates, and wrap long texts."""
+    if isinstance(cell.value, float):
+        cell.number_format = "0.00"
+    elif isinstance(cell.value, str) and _DATE.fullmatch(cell.value):
+        with suppress(ValueError):  # such as 2026-02-30
+            cell.value = date.fromisoformat(cell.value)
+            cell.number_format = "yyyy-mm-dd"
+    elif isinstance(cell.value, str) and (len(cell.value) > WIDEST or "\n" in cell.value):
+        cell.alignment = WRAPPED
+
+
+def _seen(value: Value) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+WORKBOOK = SheetKind(WorkbookSheet, _write, WorkbookSheet.copy, write_pages=_write_pages)

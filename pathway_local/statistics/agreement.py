@@ -1,7 +1,7 @@
-"""How far raters agree: each figure of two raters, or of any number, with its interval; confusion and special levels.
+"""Agreement of raters: each figure of two raters, or of any number, with its interval; confusion and special levels.
 
 Scores are (cases,) arrays with NaN where a rater has none. Special values are taken out beforehand; whether
-both gave one is a question of its own, `special_agreement`. Figures obey the declared scale: its levels, not
+both gave one is another question: `special_agreement`. Figures obey the declared scale: its levels, not
 those that happen to occur. The first rater minus the second: a positive mean difference means that the
 second is stricter.
 """
@@ -45,14 +45,10 @@ class Reliability:
 
 @dataclass(frozen=True, slots=True)
 class SpecialAgreement:
-    """Whether two raters gave a special level to the same cases; four counts, and two figures of them."""
+    """Whether two raters gave a special level to the same cases: four counts, and two figures of them, by name."""
 
-    both: int
-    first_only: int
-    second_only: int
-    neither: int
-    exact: Estimate
-    kappa: Estimate
+    counts: Mapping[str, int]
+    figures: Mapping[str, Estimate]
 
 
 def pair_agreement(
@@ -120,7 +116,7 @@ def estimates(built: Mapping[str, Statistic | Undefined], cases: CountedRows, re
 
 
 def confusion(first: FloatArray, second: FloatArray, values: Sequence[float]) -> IntArray | Undefined:
-    """How many cases got each pair of levels, (k, k): rows are the first rater's, columns the second's."""
+    """Count the cases with each pair of levels, (k, k): rows are the first rater's, columns the second's."""
     off = off_scale(first, values) or off_scale(second, values)
     if off:
         return Undefined(off)
@@ -150,4 +146,5 @@ def special_agreement(
     alike = pair.figures["kappa"]
     if isinstance(alike.value, Undefined) and pair.cases > 1:
         alike = undefined_estimate("every case is special to both" if all_special else "no case is special to either")
-    return SpecialAgreement(all_special, first_only, second_only, neither, pair.figures["exact"], alike)
+    counts = {"both": all_special, "first_only": first_only, "second_only": second_only, "neither": neither}
+    return SpecialAgreement(counts, {"exact": pair.figures["exact"], "kappa": alike})

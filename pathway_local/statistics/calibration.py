@@ -9,9 +9,11 @@ from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Unde
 from pathway_local.statistics.intervals import cluster_codes, mean
 
 FEWEST = 20
+"""With fewer labels, a fold would test the map on a single case or two."""
+
 FOLDS = 10
 SEED = 0
-"""Of the order in which clusters go into folds: the same labels give the same figures."""
+"""Fixes the order in which clusters go into folds, so that the same labels give the same figures."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class Coefficient:
 
 
 def off_scale(scores: FloatArray, values: Sequence[float]) -> str:
-    """Why scores are not on the scale, naming the first that is not; empty where all are."""
+    """Say why scores are not on the scale, naming the first that is not; empty if all are."""
     if list(values) != sorted(set(values)):
         raise ValueError(f"the levels of a scale ascend, each once: {values}")
     strange = scores[np.isfinite(scores) & ~np.isin(scores, np.asarray(values, dtype=np.float64))]

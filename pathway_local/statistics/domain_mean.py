@@ -6,12 +6,18 @@ cases only, so the mean over the others is a ratio of two means, each of which t
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Number, Undefined
-from pathway_local.statistics.prediction_powered import BoolArray, Correction, Target, corrected_mean, few_dissenters
+from pathway_local.statistics.figure import Estimate, FloatArray, Interval, Number, Undefined
+from pathway_local.statistics.prediction_powered import (
+    CASES_ALONE,
+    BoolArray,
+    Correction,
+    Survey,
+    corrected_mean,
+    few_dissenters,
+)
 
 ROUNDS = 4
 """Newton's steps. The equation is linear up to the cross-fitted slopes, so it is solved to many digits by then."""
@@ -31,33 +37,27 @@ def corrected_domain_mean(
     judge_special: BoolArray,
     people_special: BoolArray,
     scale: tuple[float, float],
-    *,
-    target: Target = "file",
-    strata: IntArray | None = None,
-    clusters: IntArray | None = None,
-    inside: BoolArray | None = None,
+    survey: Survey = CASES_ALONE,
 ) -> Placed:
     """The corrected mean and share; scores (N,) are NaN off the scale, the next two say which are special levels.
-
-    The other arguments are those of `corrected_mean`.
 
     With z for a place on the scale by people, g by the judge: the mean m solves E[z (y - m)] = 0. Its left side
     is a mean, corrected with g (f - m) in the judge's place; it is solved by Newton's steps, m plus it over
     E[z]. By linearization (Woodruff 1971; Särndal, Swensson and Wretman 1992, chapter 5), m has the variance of
     that mean divided by E[z] squared.
     """
-    correct = partial(corrected_mean, target=target, strata=strata, clusters=clusters, inside=inside)
     z, g = _has_place(people, people_special), _has_place(judge, judge_special)
-    special = correct(1 - g, 1 - z, (0.0, 1.0))
+    special = corrected_mean(1 - g, 1 - z, (0.0, 1.0), survey)
     if isinstance(special, Undefined):
         return Placed(special, special)
-    labels, verdicts = (scores[np.isfinite(scores) & (inside is None or inside)] for scores in (people, judge))
+    inside = True if survey.inside is None else survey.inside
+    labels, verdicts = (scores[np.isfinite(scores) & inside] for scores in (people, judge))
     if len(labels) < 2:
         return Placed(Undefined(f"{len(labels)} of the labels has a place on the scale, under 2"), special)
 
     def deviation(middle: float) -> Correction | Undefined:
         ends = (scale[0] - middle, scale[1] - middle)
-        return correct(_deviations(judge, g, middle), _deviations(people, z, middle), ends)
+        return corrected_mean(_deviations(judge, g, middle), _deviations(people, z, middle), ends, survey)
 
     start = float(labels.mean())
     found, corrected = _solved(deviation, lambda each: each.corrected, start, special, scale)

@@ -12,7 +12,7 @@ Weights = Literal["none", "linear", "quadratic"]
 
 
 def disagreement(size: int, weights: Weights) -> FloatArray:
-    """How far apart two of `size` levels count as being, (size, size).
+    """Return the distance at which two of `size` levels count, (size, size).
 
     "none": 0 for the same level, else 1. "linear": levels apart. "quadratic": levels apart, squared. Levels
     count by their position on the declared scale, so unused ones keep their place.

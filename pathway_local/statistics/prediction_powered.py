@@ -25,6 +25,25 @@ FEW_DISSENTERS = 15
 
 
 @dataclass(frozen=True, slots=True)
+class Survey:
+    """The mean to estimate, and how the labels were drawn; arrays are (cases,).
+
+    `target` is these cases or the population that they are a random sample of. Labels were drawn at random within
+    each code of `strata`; cases with the same code of `clusters` depend on each other. With `inside` the mean is that
+    of the group of cases for which it is true.
+    """
+
+    target: Target = "file"
+    strata: IntArray | None = None
+    clusters: IntArray | None = None
+    inside: BoolArray | None = None
+
+
+CASES_ALONE = Survey()
+"""Estimates the mean of the cases themselves, from labels drawn at random from all of them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Correction:
     """A judge's mean, corrected.
 
@@ -63,27 +82,19 @@ class _Sample:
 
 
 def corrected_mean(
-    judge: FloatArray,
-    people: FloatArray,
-    scale: tuple[float, float],
-    *,
-    target: Target = "file",
-    strata: IntArray | None = None,
-    clusters: IntArray | None = None,
-    inside: BoolArray | None = None,
+    judge: FloatArray, people: FloatArray, scale: tuple[float, float], survey: Survey = CASES_ALONE
 ) -> Correction | Undefined:
     """The mean that people would give to these N cases, or to the population that they are a random sample of.
 
     `judge` and `people` are (N,) with NaN where there is no verdict or no label; `scale` is the lowest and the
-    highest score; `strata` (N,) holds the codes within which labels were drawn at random, `clusters` (N,)
-    those of what depends on each other. With y of the n labelled cases and f of the judge:
+    highest score. With y of the n labelled cases and f of the judge:
 
     - "file": mean_n(y) + L (mean_N(f) - mean_n(f)), L = Cov(y, f)/Var(f), Var = (1 - n/N) Var(y - L f)/n.
     - "population": the unlabelled cases take the place of all N, L = Cov(y, f)/((1 + n/N) Var(f)),
       Var = Var(y - L f)/n + L^2 Var(f)/N.
 
-    L is cross-fitted: each labelled case uses that of all other clusters. With `inside` (N,) the mean is that of the
-    group of cases for which it is true, while L is still that of all. A case without a verdict keeps its
+    L is cross-fitted: each labelled case uses that of all other clusters. For a group inside the cases, L is
+    still that of all. A case without a verdict keeps its
     place with the mean verdict as f, which is the same for all of them. Strata weight the cases; for the file
     the variance is summed within strata, for the population the gain of stratifying is left unused. Variances
     add up clusters before squaring.
@@ -91,10 +102,10 @@ def corrected_mean(
     Intervals are those of `log_odds_interval` with `tailed_freedom`: where most scores lie at one end of the
     scale the residuals have long tails, for which plain t intervals are too short.
     """
-    sample = _sample(judge, people, scale, target, strata, clusters)
+    sample = _sample(judge, people, scale, survey)
     if isinstance(sample, Undefined):
         return sample
-    group = np.ones(len(judge), dtype=np.bool_) if inside is None else inside
+    group = np.ones(len(judge), dtype=np.bool_) if survey.inside is None else survey.inside
     if not np.any(group & sample.labelled):
         return Undefined("no case of the group is labelled")
     return _correction(sample, judge, group, cross_fitted_slopes(sample.judge, people, sample.strata, sample.clusters))
@@ -124,29 +135,22 @@ def cross_fitted_slopes(judge: FloatArray, people: FloatArray, strata: IntArray,
     return slopes
 
 
-def _sample(
-    judge: FloatArray,
-    people: FloatArray,
-    scale: tuple[float, float],
-    target: Target,
-    strata: IntArray | None,
-    clusters: IntArray | None,
-) -> _Sample | Undefined:
+def _sample(judge: FloatArray, people: FloatArray, scale: tuple[float, float], survey: Survey) -> _Sample | Undefined:
     labelled = np.isfinite(people)
     if labelled.sum() < 2:
         return Undefined(f"{int(labelled.sum())} of {len(people)} cases are labelled, under 2")
     given = np.isfinite(judge)
     filled = np.where(given, judge, judge[given].mean() if given.any() else 0.0)
     layers = np.zeros(len(judge), dtype=np.int64)
-    if strata is not None:
-        layers = np.unique(strata, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    if survey.strata is not None:
+        layers = np.unique(survey.strata, return_inverse=True)[1].astype(np.int64).reshape(-1)
     size = int(layers.max()) + 1
     whole, inside = np.bincount(layers, minlength=size), np.bincount(layers[labelled], minlength=size)
     if np.any(inside == 0):
         return Undefined(f"{int(np.sum(inside == 0))} of {size} strata have no label")
     shares = np.where(labelled, inside[layers], np.maximum(whole - inside, 1)[layers])
-    codes = cluster_codes(clusters, len(judge))
-    return _Sample(filled, people, layers, codes, whole[layers] / shares, *scale, target)
+    codes = cluster_codes(survey.clusters, len(judge))
+    return _Sample(filled, people, layers, codes, whole[layers] / shares, *scale, survey.target)
 
 
 def _correction(sample: _Sample, judge: FloatArray, inside: BoolArray, slopes: FloatArray) -> Correction:
@@ -264,7 +268,10 @@ def _interval(
 
 
 def _more_labels(variance: float, residual: float, labels: int, cases: int) -> int | Undefined:
-    """How many more labels quarter the variance (and so halve the interval); residual/n is the labels' part of it."""
+    """The number of further labels that quarter the variance, and so halve the interval.
+
+    `residual` / n is the part of the variance that comes from n labels.
+    """
     if not np.isfinite(variance) or variance <= 1e-18 or labels == cases:
         return Undefined("there is no interval to halve")
     fixed = variance - residual / labels

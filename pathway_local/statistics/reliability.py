@@ -161,7 +161,7 @@ def _one_minus(observed: FloatArray, expected: FloatArray) -> FloatArray:
 
 
 def _level_counts(rows: FloatArray, values: Sequence[float]) -> FloatArray:
-    """How many raters gave each row each level of the scale, (rows, levels)."""
+    """Count the raters who gave each row each level of the scale, (rows, levels)."""
     return np.stack([np.sum(rows == value, axis=1) for value in values], axis=1).astype(np.float64)
 
 

@@ -26,9 +26,17 @@ from pathway_local.statistics.figure import (
 from pathway_local.statistics.intervals import LEVEL, cluster_codes, t_quantile, wilson
 
 FEW_CLUSTERS = 30
+"""With fewer clusters, percentiles of a bootstrap cover the truth in clearly less than 95% of samples."""
+
 GROUPS = 100
+"""Groups of the jackknife of a costly figure: its t interval then has 99 degrees of freedom, close to the normal."""
+
 DENSE_CELLS = 4_000_000
+"""The largest table (clusters, distinct rows) to build: 32 MB. Above, each case stays a row of its own."""
+
 CHUNK_CELLS = 4_000_000
+"""Weights drawn at once. All 10,000 resamples of 100,000 clusters would take 8 GB."""
+
 SAME_EVERYWHERE = Undefined("every resample gives the same figure, which says nothing of its uncertainty")
 
 
@@ -188,6 +196,8 @@ def counted_rows(scores: FloatArray, clusters: IntArray | None = None) -> Counte
 def _distinct_rows(scores: FloatArray) -> tuple[FloatArray, IntArray]:
     """The distinct rows and the row of each case; missing scores count as alike."""
     kind = np.zeros(len(scores), dtype=np.int64)
+    # Codes are renumbered after each column: a product over many raters would overflow. `np.unique` over whole rows
+    # would sort them as bytes, and would keep rows with NaN apart.
     for column in scores.T:
         levels, place = np.unique(column, return_inverse=True)
         kind = np.unique(kind * len(levels) + place.reshape(-1), return_inverse=True)[1].astype(np.int64).reshape(-1)
@@ -202,12 +212,14 @@ def _widened(clusters: int) -> float:
 
 
 def _drawn_times(rng: np.random.Generator, draws: int, times: IntArray) -> FloatArray:
-    """How often each kind of cluster is in a draw of as many clusters with replacement, (draws, kinds)."""
+    """Count each kind of cluster in draws of as many clusters with replacement, (draws, kinds)."""
     clusters = int(times.sum())
+    # The multinomial takes time by kinds, single picks by clusters; a kind costs up to ten times as much as a pick.
     if 8 * len(times) < clusters:
         return rng.multinomial(clusters, times / clusters, size=draws).astype(np.float64)
     picks = rng.integers(0, clusters, size=(draws, clusters))
     if len(times) < clusters:
         picks = np.repeat(np.arange(len(times)), times)[picks]
+    # One bincount for all draws: each draw's picks are shifted into their own range.
     picks += np.arange(draws)[:, None] * len(times)
     return np.bincount(picks.ravel(), minlength=draws * len(times)).reshape(draws, -1).astype(np.float64)

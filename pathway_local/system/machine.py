@@ -18,11 +18,15 @@ _PATIENCE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A GPU. `total` and `free` are bytes of its memory, None if its driver does not report them."""
+    """A GPU. `total` and `free` are bytes of its memory, None if its driver does not report them.
+
+    `id` is its name in CUDA_VISIBLE_DEVICES: its UUID, since CUDA numbers GPUs in another order than nvidia-smi.
+    """
 
     name: str
     total: int | None = None
     free: int | None = None
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,8 @@ def _multiplies_bf16(proc: Path) -> bool:
     return told is None or not _BF16.isdisjoint(told)
 
 
-def _queried() -> list[tuple[str, Device]]:
-    """Return the GPUs that nvidia-smi reports, each with its UUID; none without that tool or a driver."""
+def _queried() -> list[Device]:
+    """Return the GPUs that nvidia-smi reports; none without that tool or a driver."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
@@ -75,7 +79,7 @@ def _queried() -> list[tuple[str, Device]]:
     except (OSError, subprocess.SubprocessError):
         return []
     rows = [line.split(", ", 4) for line in answer.decode("utf-8", "replace").splitlines()]
-    return [(row[1], Device(row[4].strip(), _bytes(row[2]), _bytes(row[3]))) for row in rows if len(row) == 5]
+    return [Device(row[4].strip(), _bytes(row[2]), _bytes(row[3]), row[1]) for row in rows if len(row) == 5]
 
 
 def _bytes(mebibytes: str) -> int | None:
@@ -83,28 +87,28 @@ def _bytes(mebibytes: str) -> int | None:
     return int(mebibytes) * _MIB if mebibytes.strip().isdecimal() else None
 
 
-def _listed(proc: Path) -> list[tuple[str, Device]]:
+def _listed(proc: Path) -> list[Device]:
     """Return the GPUs that the NVIDIA driver lists in /proc, without their memory."""
     found = []
     for path in sorted((proc / "driver/nvidia/gpus").glob("*/information")):
         lines = path.read_text("utf-8", "replace").splitlines()
         told = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
-        found.append((told.get("GPU UUID", ""), Device(told.get("Model", "GPU"))))
+        found.append(Device(told.get("Model", "GPU"), id=told.get("GPU UUID", "")))
     return found
 
 
-def _visible(gpus: Sequence[tuple[str, Device]]) -> tuple[Device, ...]:
+def _visible(gpus: Sequence[Device]) -> tuple[Device, ...]:
     """Return the GPUs that CUDA_VISIBLE_DEVICES names by number or start of a UUID, up to the first unknown name."""
     wanted = os.environ.get("CUDA_VISIBLE_DEVICES")
     if wanted is None:
-        return tuple(device for _, device in gpus)
+        return tuple(gpus)
     visible: list[Device] = []
     for name in filter(None, map(str.strip, wanted.split(","))):
         if name.startswith("MIG-"):
-            visible.append(Device("a part of a GPU"))
+            visible.append(Device("a part of a GPU", id=name))
             continue
-        by_number = [device for at, (_, device) in enumerate(gpus) if str(at) == name]
-        found = by_number or [device for uuid, device in gpus if uuid.startswith(name)]
+        by_number = [device for at, device in enumerate(gpus) if str(at) == name]
+        found = by_number or [device for device in gpus if device.id.startswith(name)]
         if not found:
             break
         visible.append(found[0])

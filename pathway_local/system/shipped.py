@@ -1,5 +1,6 @@
-"""Finds what the product ships beside its code: `models.yaml` and `prompts/`."""
+"""Finds the package, and what ships beside its code: `models.yaml` and `prompts/`."""
 
+import os
 from pathlib import Path
 
 from pathway_local.errors import UsageError
@@ -15,9 +16,14 @@ def shipped(name: str) -> Path:
     packaged = _PACKAGE / "_shipped" / name
     if packaged.exists():
         return packaged
-    raise UsageError(f"this installation lacks its own {name}", "Install pathway-local again.")
+    raise UsageError(f"this installation lacks {name}", "Install pathway-local again.")
 
 
 def packaged_folder(name: str) -> Path:
     """Return the folder of that name inside the package; it may not exist yet."""
     return _PACKAGE / name
+
+
+def python_path() -> str:
+    """Return the PYTHONPATH with which another Python finds this package."""
+    return os.pathsep.join(filter(None, [str(_PACKAGE.parent), os.environ.get("PYTHONPATH")]))

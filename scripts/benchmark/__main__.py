@@ -19,6 +19,7 @@ from benchmark.report import hardware, hardware_line, tables, told, write
 from benchmark.shape import SHAPES
 from benchmark.stage import Stage
 from benchmark.variants import USUAL, groups
+from pathway_local.cli.command_help import Command, option
 from pathway_local.cli.terminal import table
 from pathway_local.engines.vllm import CORE_APART
 from pathway_local.errors import PathwayError, UnknownName
@@ -27,35 +28,44 @@ from pathway_local.system.installed import uses_gpu
 from pathway_local.system.machine import this_machine
 
 GPU_SHARE = 0.9
+WORK, ENGINE, OWN = "Work", "Engine", "Our own Python"
+DETAILS = ", ".join(get_args(Detail))
+Core = Literal["same", "own"]
 console = Console(width=200)
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+EXAMPLES = """\
+scripts/bench
+scripts/bench --shape qwen3-8b --cases 5000 --variants constrained,judge"""
+
+
+@app.command(cls=Command, epilog=EXAMPLES)
 def bench(
-    shape: Annotated[str, typer.Option(help=f"The judge's shape: {', '.join(SHAPES)}.")] = "tiny",
-    cases: Annotated[int, typer.Option(help="Cases in each round and rubric.")] = 500,
-    rounds: Annotated[int, typer.Option(help="Rounds; each measures every variant once.")] = 3,
-    rubric: Annotated[list[str], typer.Option(help="A rubric; several share one engine.")] = ["pathway-answer"],  # noqa: B006
+    shape: Annotated[str, option("SHAPE", f"The judge's shape: {', '.join(SHAPES)}.", WORK)] = "tiny",
+    cases: Annotated[int, option("N", "Cases in each round and rubric.", WORK)] = 500,
+    rounds: Annotated[int, option("N", "Rounds; each measures every variant once.", WORK)] = 3,
+    rubric: Annotated[
+        list[str], option("RUBRIC", "A rubric; several share one engine (default: pathway-answer).", WORK)
+    ] = [],  # noqa: B006
     detail: Annotated[
-        str, typer.Option(help=f"How much the judge writes, separated by commas: {', '.join(get_args(Detail))}.")
+        str, option("DETAIL", f"How much the judge writes, separated by commas: {DETAILS}.", WORK)
     ] = "full",
     variants: Annotated[
-        str, typer.Option(help="Variants, separated by commas; prometheus-eval needs to be installed.")
+        str, option("VARIANTS", "Separated by commas; prometheus-eval needs to be installed.", WORK)
     ] = ",".join(USUAL),
-    setting: Annotated[list[str], typer.Option("--set", help="NAME=VALUE, an engine setting.")] = [],  # noqa: B006
-    core: Annotated[
-        Literal["same", "own"], typer.Option(help="Run vLLM's core in the engine's process or in its own.")
-    ] = "same",
     reply_tokens: Annotated[
-        int | None, typer.Option(help="Cut the budgets, for replies of about so many tokens.")
+        int | None, option("N", "Cut the budgets so that replies have about this many tokens.", WORK)
     ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(help="Minutes for all rounds together; loading does not count.")
-    ] = None,
-    own: Annotated[
-        bool, typer.Option(help="Measure only our own Python, with an engine that replies at once.")
-    ] = False,
-    words: Annotated[int, typer.Option(help="With --own: words in each text of a case.")] = 30,
-    out: Annotated[Path | None, typer.Option(help="Write all figures here as JSON, after every round.")] = None,
+    setting: Annotated[list[str], option("NAME=VALUE", "An engine setting; repeat for more.", ENGINE, "--set")] = [],  # noqa: B006
+    core: Annotated[
+        Core, option("CORE", "Run vLLM's core in the engine's process (same) or in its own.", ENGINE)
+    ] = "same",
+    own: Annotated[bool, option("", "Measure only our own Python, with an engine that replies at once.", OWN)] = False,
+    words: Annotated[int, option("N", "With --own: words in each text of a case.", OWN)] = 30,
+    minutes: Annotated[float | None, option("N", "Minutes for all rounds together; loading does not count.")] = None,
+    out: Annotated[Path | None, option("FILE", "Write all figures here as JSON, after every round.")] = None,
 ) -> None:
     """Compare the speed of `judge` and of vLLM by itself on the same cases, with a judge of dummy weights."""
     signal.signal(signal.SIGTERM, _end)
@@ -67,9 +77,12 @@ def bench(
         given = {name: yaml.safe_load(value) for name, _, value in (item.partition("=") for item in setting)}
         if gpu:
             given.setdefault("gpu_memory_utilization", GPU_SHARE)
+            given.setdefault("enforce_eager", False)  # `judge` would choose by the number of cases, vLLM alone not
         os.environ[CORE_APART] = "1" if core == "own" else "0"
         details, names = _details(detail), variants.split(",")
-        wanted = Wanted(shape, cases, rounds, rubric, details, names, given, core, gpu, reply_tokens, minutes)
+        wanted = Wanted(
+            shape, cases, rounds, rubric or ["pathway-answer"], details, names, given, core, gpu, reply_tokens, minutes
+        )
         failed = _compare(wanted, out)
     except PathwayError as error:
         console.print(f"error: {error}", f"\n{error.hint}" if error.hint else "", markup=False, sep="")
@@ -121,4 +134,4 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(bench)
+    app()

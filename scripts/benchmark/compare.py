@@ -21,7 +21,7 @@ Runs = dict[str, list[Measured]]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is measured. `alone`: one engine at a time. `minutes`: for all rounds together, loading not counted."""
+    """The settings of a comparison. `alone`: load one engine at a time. `minutes`: for all rounds, without loading."""
 
     shape: str
     cases: int

@@ -3,13 +3,13 @@
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from pathway_local.engines.engine import EngineKind
+from pathway_local.engines.engine import EngineKind, LoadPlan
 from pathway_local.engines.engine_list import ENGINES
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.placement import sure_context
@@ -61,9 +61,11 @@ class _Instant(EngineKind):
     loader = f"{__name__}:load"
     libraries = (__name__,)
 
-    def context(self, judge: JudgeSpec, machine: Machine, options: dict[str, JsonValue], dtype: str) -> int:
+    def load_plan(
+        self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
+    ) -> LoadPlan:
         """Needs no memory."""
-        return sure_context(judge)
+        return LoadPlan(sure_context(judge))
 
     def check_weights(self, config: EngineConfig) -> None:
         """Needs no weights."""

@@ -44,7 +44,7 @@ FIXED = 12
 
 
 def shortened(name: str, tokens: int, folder: Path) -> Path:
-    """Write a copy of a rubric whose budgets add up to replies of about so many tokens.
+    """Write a copy of a rubric with budgets for replies of about `tokens` tokens.
 
     A judge of dummy weights writes until its budgets end: 472 tokens under pathway-answer, where a real one writes 150.
     """

@@ -14,7 +14,7 @@ from benchmark.instant_engine import INSTANT, REPLY, register
 from benchmark.made_cases import write_cases
 from benchmark.shape import make_judge
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Silent, run_job
+from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
 from pathway_local.rendering.tokenizer import JudgeTokenizer
@@ -44,7 +44,7 @@ class Own:
     peak_growth_mib: float
 
 
-class _Watch(Silent):
+class _Watch(Watcher):
     """Notes the time of the first outcome."""
 
     def __init__(self) -> None:
@@ -57,9 +57,9 @@ class _Watch(Silent):
 
 
 def measure_own(folder: Path, shape: str, count: int, words: int, detail: Detail = "full") -> Own:
-    """Judge so many cases with an engine that answers at once, in its own process."""
+    """Judge `count` cases with an engine that answers at once, in its own process."""
     judge, rubric = make_judge(shape, folder / shape), load_rubric(RUBRIC)
-    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), detail).write(SAID)
+    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), detail).form.write(SAID)
     (folder / "reply.json").write_text(json.dumps(JudgeTokenizer(judge).encode(reply)))
     os.environ[REPLY] = str(folder / "reply.json")
     registry = folder / "models.yaml"

@@ -17,11 +17,12 @@ from benchmark.shape import make_judge
 from benchmark.variants import BASE, ENGINES, FREE, JUDGES, Load, Measured
 from benchmark.work import CONTEXT, WorkWriter
 from pathway_local.engines.host import Host
+from pathway_local.engines.replicas import Replicas
 from pathway_local.errors import EngineError
 from pathway_local.judges.engine_settings import DETERMINISTIC, computed_in
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Silent, run_job
+from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.probe import Probe
@@ -113,7 +114,7 @@ class Stage:
             seal="auto",
             deterministic=self._deterministic,
         )
-        [tally] = run_job(plan, Silent(), ["bench"], self._loaded)
+        [tally] = run_job(plan, Watcher(), ["bench"], self._loaded)
         return tally
 
     def _measure_raw(self, variant: str, detail: Detail, count: int, seed: int) -> Measured:
@@ -143,8 +144,9 @@ class Stage:
         """Return the processor seconds so far of a worker, or of this process and the judge's engine."""
         if worker:
             return processor_seconds(worker.pid)
-        host = self._loaded.host
-        return time.process_time() + (processor_seconds(host.pid) if host and host.pid else 0.0)
+        host = self._loaded.engine_now
+        pid = host.pid if isinstance(host, Host) else None
+        return time.process_time() + (processor_seconds(pid) if pid else 0.0)
 
 
 class _TimedEngineCache(EngineCache):
@@ -162,13 +164,14 @@ class _TimedEngineCache(EngineCache):
         notify: Callable[[str], None],
         stopped: Callable[[], bool],
         log: Path | None = None,
-    ) -> Host:
+        gpus: tuple[str, ...] = ("",),
+    ) -> Host | Replicas:
         """Return the engine."""
-        before, began = self.host, time.perf_counter()
-        host = super().engine(kind, config, seal, notify, stopped, log)
-        if host is not before:
-            self._loads["judge"] = Load(time.perf_counter() - began, gpu_gib(), asdict(host.facts))
-        return host
+        before, began = self.engine_now, time.perf_counter()
+        engine = super().engine(kind, config, seal, notify, stopped, log, gpus)
+        if engine is not before:
+            self._loads["judge"] = Load(time.perf_counter() - began, gpu_gib(), asdict(engine.facts))
+        return engine
 
 
 def gpu_gib() -> float | None:

@@ -41,7 +41,7 @@ class WorkWriter:
 
     def asked(self, variant: str, detail: Detail, count: int, seed: int, lengths: Sequence[int]) -> Asked:
         """Return the work of a variant; `lengths` are the tokens of the constrained replies to the same cases."""
-        plan = max(rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), detail).reserve for rubric in self.rubrics)
+        plan = max(r.format.reply(dict.fromkeys(r.inputs, "x"), detail).form.reserve for r in self.rubrics)
         if variant == "naive":
             return Asked(chats=list(self._chats(count, seed)), schema=SCHEMA, max_tokens=plan)
         if variant == "prometheus-eval":
@@ -51,8 +51,8 @@ class WorkWriter:
     def _passes(self, detail: Detail, count: int, seed: int) -> Iterator[Work]:
         out = PassWriter()
         for at, prompt in enumerate(self._prompts(detail, count, seed)):
-            limit = min(prompt.reply.limit, CONTEXT - len(prompt.ids))
-            own, grammar = prompt.own + prompt.start, prompt.reply.grammar()
+            limit = min(prompt.reply.form.limit, CONTEXT - len(prompt.ids))
+            own, grammar = prompt.own + prompt.start, prompt.reply.form.grammar()
             yield out.message(Pass(str(at), own, grammar, limit, shared=prompt.shared))
 
     def _prompts(self, detail: Detail, count: int, seed: int) -> Iterator[Prompt]:

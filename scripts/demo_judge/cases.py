@@ -31,7 +31,7 @@ def make_case(rubric: str, split: Split, rng: Random, parts: tuple[float, ...] =
 
 
 def make_cases(rubric: str, split: Split, count: int, seed: int) -> Iterator[MadeCase]:
-    """Yield so many cases; the same arguments give the same cases."""
+    """Yield `count` cases; the same arguments give the same cases."""
     rng = Random(f"{rubric}/{split}/{seed}")
     for _ in range(count):
         yield make_case(rubric, split, rng)
@@ -44,7 +44,7 @@ def row(case: MadeCase, number: int) -> dict[str, object]:
 
 
 def write_cases(path: Path, rubric: str, split: Split, count: int, seed: int) -> None:
-    """Write so many cases in JSON Lines, with the deciding words of each as `decisive`."""
+    """Write `count` cases in JSON Lines, with the deciding words of each as `decisive`."""
     made = enumerate(make_cases(rubric, split, count, seed), 1)
     lines = (json.dumps(row(case, number) | {"decisive": case.decisive}, ensure_ascii=False) for number, case in made)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

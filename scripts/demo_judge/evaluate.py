@@ -34,7 +34,7 @@ class Result:
 def results(
     network: Qwen3ForCausalLM, teacher: Teacher, rubric: str, split: Split, count: int, seed: int
 ) -> Iterator[Result]:
-    """Yield a result for each score of so many cases."""
+    """Yield a result for each score of `count` cases."""
     cases = list(make_cases(rubric, split, count, seed))
     for at in range(0, count, BATCH):
         batch = cases[at : at + BATCH]
@@ -57,7 +57,7 @@ def _read(
     readings: list[Reading | None] = []
     for case, text in zip(cases, texts, strict=True):
         try:
-            readings.append(output_format.reply(case.inputs).read(text))
+            readings.append(output_format.reply(case.inputs).form.read(text))
         except ReplyError:
             readings.append(None)
     return readings, texts

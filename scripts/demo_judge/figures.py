@@ -12,7 +12,7 @@ from demo_judge.card import write_card
 from demo_judge.cases import MAKERS, write_cases
 from demo_judge.score_figures import ScoreFigures
 from demo_judge.world import Split
-from pathway_local.judging.job import Silent, run_job
+from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.record import Record
@@ -24,7 +24,7 @@ from pathway_local.verdict import Verdict
 SPLITS = (Split.VALUES, Split.PHRASINGS, Split.KINDS)
 
 
-class _Notices(Silent):
+class _Notices(Watcher):
     """Prints notices and shows no progress."""
 
     def notice(self, message: str) -> None:
@@ -95,7 +95,7 @@ def _figure(records: Sequence[Record], rubric: str, split: str, score: str) -> S
 def _pairs(records: Sequence[Record], score: str) -> Iterator[tuple[int, int]]:
     for record in records:
         if isinstance(record.outcome, Verdict):
-            yield int(record.metadata[f"meant_{score}"]), record.outcome.scores[score].value
+            yield int(record.metadata[f"meant_{score}"]), int(record.outcome.scores[score].value)
 
 
 def _named(record: Record) -> bool:

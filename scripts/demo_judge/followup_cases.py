@@ -20,7 +20,7 @@ FOUR_POINTS = {
 
 
 def followup_case(world: World, score: int, parts: int) -> MadeCase:
-    """Make a case of this score after a question of so many parts."""
+    """Make a case of this score after a question of `parts` parts."""
     rng = world.rng
     facts = world.facts(parts)
     if score == 5 and all(fact.value in ("yes", "no") for fact in facts):

@@ -64,7 +64,7 @@ def _answer(world: World, facts: list[Fact], link: str, score: int) -> _Answer:
 
 
 def completeness(covered: int, count: int, link_gone: bool) -> int:
-    """Return the completeness of an answer that covers so many of the gold answer's facts, right or wrong."""
+    """Return the completeness of an answer that covers this many of the gold answer's facts, right or wrong."""
     if covered == count:
         return 4 if link_gone else 5
     if covered == 0:
@@ -73,7 +73,7 @@ def completeness(covered: int, count: int, link_gone: bool) -> int:
 
 
 def correctness(wrong: int, covered: int, link_wrong: bool) -> int:
-    """Return the correctness of an answer with so many wrong facts."""
+    """Return the correctness of an answer with this many wrong facts."""
     if not wrong:
         return 4 if link_wrong else 5
     if wrong == covered:

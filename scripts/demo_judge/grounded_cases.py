@@ -17,7 +17,7 @@ EXPLANATIONS = {
 
 
 def grounded_case(world: World, score: int, parts: int) -> MadeCase:
-    """Make a case of this score with a question of so many parts (at least two for 4)."""
+    """Make a case of this score with a question of `parts` parts (at least two for 4)."""
     rng = world.rng
     facts = world.facts(max(parts, 2) if score == 4 else parts)
     asked = " ".join(world.ask(fact) for fact in facts)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 TRAINED_STATEMENTS = 4
 TRAINED_QUESTIONS = 2
-"""Training uses so many of a kind's wordings; the rest are held out."""
+"""Training uses this many of a kind's wordings; the rest are held out."""
 
 SMALL_WORDS = ("in", "of", "for", "from", "on", "the")
 

@@ -9,7 +9,7 @@ from demo_judge.cases import MAKERS, make_case
 from demo_judge.made_case import MadeCase
 from demo_judge.world import Split
 from pathway_local.errors import CaseError
-from pathway_local.prompty.turn import Turn
+from pathway_local.prompty.turn import placed_turn
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
@@ -49,8 +49,8 @@ class Teacher:
         for prompt, case in zip(prompts, cases, strict=True):
             if isinstance(prompt, CaseError):
                 raise prompt
-            text = prompt.reply.write(case.values)
-            spans = prompt.reply.read(text).spans
+            text = prompt.reply.form.write(case.values)
+            spans = prompt.reply.form.read(text).spans
             # A digit is always its own token, so the length of the text before it is its position.
             before = [len(self.tokenizer.encode(text[: spans[name][0]])) for name in case.scores]
             ids = (*prompt.ids, *self.tokenizer.encode(text), self.tokenizer.eos_id)
@@ -58,13 +58,13 @@ class Teacher:
         return made
 
     def draw(self, rubric: str, count: int, rng: Random, parts: tuple[float, ...]) -> list[Lesson]:
-        """Draw so many new lessons of the training split."""
+        """Draw `count` new lessons of the training split."""
         return self.lessons(rubric, [make_case(rubric, Split.TRAIN, rng, parts) for _ in range(count)])
 
 
 def _named(rubric: Rubric) -> Rubric:
     """Return the rubric with its name instead of its instructions."""
-    return replace(rubric, turns=(Turn("system", rubric.name), rubric.turns[-1]))
+    return replace(rubric, turns=(placed_turn("system", rubric.name), rubric.turns[-1]))
 
 
 def corpus(count: int, seed: int) -> list[str]:
@@ -76,7 +76,7 @@ def corpus(count: int, seed: int) -> list[str]:
         for _ in range(count):
             case = make_case(name, Split.TRAIN, rng)
             reply = output_format.reply(case.inputs)
-            texts += [*case.inputs.values(), "".join(t for t, _ in reply.start) + reply.write(case.values)]
+            texts += [*case.inputs.values(), "".join(t for t, _ in reply.start) + reply.form.write(case.values)]
     return texts
 
 

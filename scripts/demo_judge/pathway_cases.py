@@ -15,7 +15,7 @@ JUSTIFICATIONS = {
 
 
 def pathway_case(world: World, score: int, parts: int) -> MadeCase:
-    """Make a case of this score with a question of so many parts."""
+    """Make a case of this score with a question of `parts` parts."""
     rng = world.rng
     facts = world.facts(parts)
     link = world.link() if score == 4 or rng.random() < 0.4 else ""

@@ -249,7 +249,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="train_demo_judge", description=__doc__)
     parser.add_argument("--work", type=Path, default=Path("runs/demo-judge"), help="checkpoints; training resumes here")
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights go")
-    parser.add_argument("--minutes", type=float, default=75, help="stop after so many minutes")
+    parser.add_argument("--minutes", type=float, default=75, help="stop after this many minutes")
     parser.add_argument("--total-minutes", type=float, default=180, help="limit for all runs together")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)

@@ -15,6 +15,7 @@ from gpu_check.parts import TITLES, limits
 from gpu_check.processes import end_below_on_signals
 from gpu_check.report import failed, write_report
 from gpu_check.samples import store_verdicts
+from pathway_local.cli.command_help import Command, option
 
 WHOLE = 595.0
 """Seconds for all parts together, though their limits add up to more; the part that matters least comes last."""
@@ -23,11 +24,19 @@ LEAST = 15.0
 """Seconds that a part needs at least; it is not started with less left."""
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+EXAMPLES = """\
+scripts/gpu-check
+scripts/gpu-check --only demo --only kills"""
+
+
+@app.command(cls=Command, epilog=EXAMPLES)
 def check(
-    out: Annotated[Path, typer.Option(help="The folder for gpu-check.md and gpu-check.json.")] = Path("runs/gpu-check"),
-    only: Annotated[list[str], typer.Option(help=f"Run only this part: {', '.join(TITLES)}.")] = [],  # noqa: B006
+    out: Annotated[Path, option("DIR", "The folder for gpu-check.md and gpu-check.json.")] = Path("runs/gpu-check"),
+    only: Annotated[list[str], option("PART", f"Run only this part; repeat for more: {', '.join(TITLES)}.")] = [],  # noqa: B006
     store: Annotated[
-        bool, typer.Option("--store", help="Store the demo judge's verdicts on this processor, to compare GPUs with.")
+        bool, option("", "Store the demo judge's verdicts on this processor, to compare GPUs with.", "", "--store")
     ] = False,
 ) -> None:
     """Check a machine with a GPU within ten minutes; without a GPU, run as much as possible.
@@ -71,4 +80,4 @@ def _outcome(part: Part, out: Path, left: float) -> Outcome:
 
 
 if __name__ == "__main__":
-    typer.run(check)
+    app()

@@ -11,7 +11,7 @@ from typing import Any
 from gpu_check.verdicts import Scored, scored
 from gpu_check.work import ROOT
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Silent, run_job
+from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.levels import Wanted
@@ -45,10 +45,10 @@ def judge_samples(folder: Path, registry: Path | None, seal: Wanted = "auto") ->
         for rubric, name in SAMPLES.items():
             path, run = ROOT / "examples" / name, folder / f"{rubric}.run"
             plan = Plan(path, run, [rubric], ["demo"], registry=registry, seal=seal)
-            tallies = run_job(plan, Silent(), ["gpu-check", rubric], loaded)
+            tallies = run_job(plan, Watcher(), ["gpu-check", rubric], loaded)
             failures += sum(tally.failures.total() for tally in tallies)
             with RunFile.read(run) as read:
-                facts: dict[str, Any] = dict(read.jobs()[0].facts)
+                facts: dict[str, Any] = dict(read.jobs.all()[0].facts)
             engine = facts.get("engine") or engine
             [rater] = facts["raters"]
             weights, rubrics[rubric] = rater["weights"], rater["sha256"]

@@ -20,7 +20,7 @@ calls: on an H100, 79 of 82 scores of the demo judge were those of a processor."
 
 @dataclass
 class Difference:
-    """How verdicts differ from the expected ones; the lists name rubric, case and score."""
+    """Differences of verdicts from the expected ones; the lists name rubric, case and score."""
 
     scores: int = 0
     equal: int = 0

@@ -15,7 +15,7 @@ from gpu_check.work import ROOT, environment
 
 SHOWN = re.compile(r"(\d+)/\d+")
 LEAST_MEMORY = 100 << 20
-"""A process of at least so many bytes holds an engine or a part of one; other processes are far smaller."""
+"""A process of at least this many bytes holds an engine or a part of one; other processes are far smaller."""
 
 
 class Watched:
@@ -49,7 +49,7 @@ class Watched:
         os.close(self._screen)
 
     def read_until(self, shown: int) -> bool:
-        """Read until so many cases are shown as done; return False if the command ends before."""
+        """Read until `shown` cases are shown as done; return False if the command ends before."""
         while self.shown < shown and self.process.poll() is None:
             self._read(0.2)
         return self.process.poll() is None
@@ -62,7 +62,7 @@ class Watched:
         return self.process.returncode
 
     def read_for(self, seconds: float) -> None:
-        """Read for so many seconds."""
+        """Read for `seconds` seconds."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             self._read(min(left, 0.2))
@@ -80,7 +80,7 @@ class Watched:
         return self._killed(engine) if engine else []
 
     def kill_worker(self) -> list[Process]:
-        """Kill the largest process below the engine; return the engine and all below it; empty if there is none."""
+        """Kill the largest process below the engine; return the engine and all below it, empty without an engine."""
         engine = self.engine()
         large = [each for each in below(engine.pid) if each.memory >= LEAST_MEMORY] if engine else []
         return self._killed(max(large, key=lambda each: each.memory), engine) if large and engine else []

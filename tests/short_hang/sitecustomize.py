@@ -5,5 +5,5 @@ import sys
 if any("pathway-local" in argument for argument in sys.orig_argv):
     from pathway_local.engines import host
 
-    assert host.start.__kwdefaults__ is not None
-    host.start.__kwdefaults__["hang_limit"] = 3.0
+    assert host.Host.__init__.__kwdefaults__ is not None
+    host.Host.__init__.__kwdefaults__["hang_limit"] = 3.0

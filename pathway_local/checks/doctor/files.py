@@ -110,7 +110,7 @@ def _run(path: Path) -> Check:
         if state != "ok":
             return Check("run", "problem", "some of its pages are damaged", RESTORE)
         outcomes = run.database.rows("SELECT COUNT(*) FROM outcomes WHERE superseded = 0")[0][0]
-        jobs = run.jobs()
+        jobs = run.jobs.all()
         unended = sum(job.ended is None for job in jobs)
     found = f"whole; {outcomes:,} outcomes by {len(jobs)} commands"
     if unended:
@@ -136,7 +136,7 @@ def _judges(path: Path) -> list[Rater]:
 def _weights(rater: Rater, judges: Registry) -> Check:
     """Check that the weights on the disk are those that judged."""
     folder = weights_folder(judges.get(str(rater.spec.get("judge"))))
-    if weights_hash(folder) != rater.spec.get("weights"):
+    if rater.spec.get("weights") not in (weights_hash(folder), weights_hash(folder, earlier=True)):
         said = f"the files in {folder} have changed since it judged"
         return Check(f"judge {rater.name}", "problem", said, "Restore the old files to continue this run.")
     return Check(f"judge {rater.name}", "ok", f"{folder} holds the files that judged")

@@ -19,8 +19,8 @@ FIGURES_PER_TABLE = 4
 """Columns of figures that fit on a line behind the raters' names."""
 
 
-def agreement_view(found: ScoreAgreement, smallest: int) -> View:
-    """All tables of one score, and what to know about them; groups under `smallest` cases were left out."""
+def agreement_view(found: ScoreAgreement) -> View:
+    """All tables of one score, and remarks about them."""
     cells = Cells()
     matrices = [
         pair for pair in found.pairs if not isinstance(pair.agreement.table, Undefined) and pair.agreement.cases
@@ -33,13 +33,15 @@ def agreement_view(found: ScoreAgreement, smallest: int) -> View:
         *_people_tables(found, cells),
         *(_matrix(found, pair) for pair in shown),
     )
-    sentences = [*cells.sentences(found.cluster), *_sentences(found)]
+    sentences = [*cells.sentences(found.plan.cluster)]
+    if found.pairs:
+        sentences.append("The intervals hold for these raters on other cases like these, not for other raters.")
     if len(matrices) > len(shown):
         sentences.append(f"{len(matrices)} confusion matrices: --json has them, --rater A --rater B shows one.")
     notes = [f"{notice}." for notice in (*found.people.missing, *found.notices)]
     if hidden := max((each.hidden for each in found.people.groups), default=0):
-        notes.append(f"{hidden_groups(hidden, found.people.by, smallest)}.")
-    return View(tables, Remarks(tuple(sentences), tuple(notes), readings=_readings(found)), cells.footnotes())
+        notes.append(f"{hidden_groups(hidden, found.plan.by, found.plan.smallest)}.")
+    return View(tables, Remarks(tuple(sentences), tuple(notes), found.warnings, _readings(found)), cells.footnotes())
 
 
 def _raters(found: ScoreAgreement) -> TableView:
@@ -65,9 +67,8 @@ def _pair_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
     special: list[Row] = []
     for pair in found.pairs:
         if pair.special:
-            counts = (pair.special.both, pair.special.first_only, pair.special.second_only, pair.special.neither)
-            said = [f"{pair.first.name}\n{pair.second.name}", *map(str, counts)]
-            special.append((said, {"exact": pair.special.exact, "kappa": pair.special.kappa}))
+            said = [f"{pair.first.name}\n{pair.second.name}", *map(str, pair.special.counts.values())]
+            special.append((said, pair.special.figures))
     title = f"whether it is special ({', '.join(map(str, found.special))})"
     heads = ["pair", "both", "first only", "second only", "neither"]
     labels = {name: COEFFICIENTS[name].label for name in ("exact", "kappa")}
@@ -100,7 +101,7 @@ def _people_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
         )
         heads = ("first", "second", "figure", "first", "second", "first better by", "the first is")
         yield TableView(f"two judges against {people.reference}, margin {people.margin:g}", heads, rows, 3)
-    yield from _groups(people, cells)
+    yield from _groups(people, found.plan.by, cells)
 
 
 def _ceiling(found: JudgesAndPeople, cells: Cells) -> TableView:
@@ -122,15 +123,15 @@ def _contrast(found: Contrast, cells: Cells, names: Sequence[str]) -> tuple[str,
     return *(cells.cell(each, names) for each in (found.first, found.second, found.difference)), found.standing
 
 
-def _groups(people: AgainstPeople, cells: Cells) -> Iterator[TableView]:
+def _groups(people: AgainstPeople, by: str, cells: Cells) -> Iterator[TableView]:
     rows = tuple(
         (judge.judge, name, f"{group.cases:,}", *map(cells.cell, (group.signed, group.absolute, group.excess)))
         for judge in people.groups
         for name, group in judge.groups
     )
     if rows:
-        heads = ("judge", people.by, "cases", "mean error", "mean abs. error", "above the others by")
-        title = f"errors against {people.reference} by {people.by}, intervals for all groups at once (Holm)"
+        heads = ("judge", by, "cases", "mean error", "mean abs. error", "above the others by")
+        title = f"errors against {people.reference} by {by}, intervals for all groups at once (Holm)"
         yield TableView(title, heads, rows, 2)
 
 
@@ -141,13 +142,8 @@ def _matrix(found: ScoreAgreement, pair: Pair) -> TableView:
     return TableView(title, ("", *map(str, found.levels)), rows)
 
 
-def _sentences(found: ScoreAgreement) -> Iterator[str]:
-    if found.pairs:
-        yield "The intervals hold for these raters on other cases like these, not for other raters."
-
-
 def _readings(found: ScoreAgreement) -> dict[str, str]:
-    """How to read each coefficient that the tables show."""
+    """Say how to read each coefficient that the tables show."""
     figures = [*(pair.agreement.figures for pair in found.pairs), *(each.found.figures for each in found.sets)]
     shown = {name for each in figures for name in each}
     return {name: f"{each.label}: {each.reading}" for name, each in COEFFICIENTS.items() if name in shown}

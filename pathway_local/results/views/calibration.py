@@ -11,14 +11,14 @@ from pathway_local.statistics.prediction_powered import Correction
 HEADS = ("cases", "labelled", "judge's mean", "labels only", "corrected", "labels to halve it")
 
 
-def calibration_view(found: Calibration, smallest: int) -> View:
-    """The means of one judge on one score, its map, and what to know; groups under `smallest` cases were left out."""
-    cells = Cells()
+def calibration_view(found: Calibration) -> View:
+    """The means of one judge on one score, its map, and remarks about them."""
+    cells, plan = Cells(), found.plan
     rows = [_row(part.name or "all cases", part.cases, part.mean, cells) for part in found.parts]
     for part in found.parts:
         if part.special is not None:
             rows.append(_row(f"{part.name or 'all cases'}: special", part.cases, part.special, cells))
-    title = f"{found.rubric} {found.score}: {found.judge} corrected by {found.against}"
+    title = f"{found.rubric} {found.score}: {found.judge} corrected by {plan.against}"
     notes = [f"{notice}." for notice in found.notices]
     warnings = []
     for part in found.parts:
@@ -28,9 +28,9 @@ def calibration_view(found: Calibration, smallest: int) -> View:
                 notes.append(f"{where}{part.mean.without_verdict:,} cases without a score by {found.judge} stay in.")
             warnings += [f"{where}{warning}." for warning in part.mean.warnings]
     if found.hidden:
-        notes.append(f"{hidden_groups(found.hidden, found.by, smallest)}.")
-    sentences = (*cells.sentences(found.cluster), _meaning(found), *_map_sentences(found))
-    table = TableView(title, (found.by, *HEADS), tuple(rows))
+        notes.append(f"{hidden_groups(found.hidden, plan.by, plan.smallest)}.")
+    sentences = (*cells.sentences(plan.cluster), _meaning(found), *_map_sentences(found))
+    table = TableView(title, (plan.by, *HEADS), tuple(rows))
     return View((table,), Remarks(sentences, tuple(notes), tuple(warnings)), cells.footnotes())
 
 
@@ -52,9 +52,9 @@ def _row(name: str, cases: int, found: Correction | Undefined, cells: Cells) -> 
 
 
 def _meaning(found: Calibration) -> str:
-    whole = "these cases" if found.target == "file" else "the population that these cases are a random sample of"
+    whole = "these cases" if found.plan.target == "file" else "the population that these cases are a random sample of"
     return (
-        f"Corrected: the mean that {found.against} would give to {whole}. "
+        f"Corrected: the mean that {found.plan.against} would give to {whole}. "
         "A worse judge makes the interval wider, not wrong."
     )
 
@@ -63,7 +63,8 @@ def _map_sentences(found: Calibration) -> Iterator[str]:
     if not isinstance(found.map, PeopleMap):
         return
     steps = ", ".join(f"{level} → {number(value)}" for level, value in found.map.levels.items())
-    yield f"Where {found.judge} expects, {found.against} gave on average: {steps} (the nearest map that never falls)."
+    who = f"Mean of {found.plan.against} by expected score of {found.judge}"
+    yield f"{who}: {steps} (the nearest map that never falls)."
     check = found.map.check
     if isinstance(check, Undefined):
         yield f"The data do not show how good that map is on new cases, because {check.reason}."

@@ -23,7 +23,9 @@ class Cells:
 
     def cell(self, estimate: Estimate, names: Sequence[str] = ()) -> str:
         """The value and its interval, or a footnote's number in place of what is missing."""
-        self._learn(estimate.interval)
+        if isinstance(estimate.interval, Interval):
+            self._methods[estimate.interval.method] = None
+            self._undefined = max(self._undefined, estimate.interval.undefined)
         first, second = (*names, "", "")[:2]
         mark = self.mark(with_names(why_missing(estimate), first, second))
         if isinstance(estimate.value, Undefined):
@@ -39,7 +41,7 @@ class Cells:
         return tuple(f"({place}) {reason}" for reason, place in self._reasons.items())
 
     def sentences(self, cluster: str) -> Iterator[str]:
-        """How the intervals were made; `cluster` is the column of cases that were kept together, or empty."""
+        """Say how the intervals were made; `cluster` is the column of cases that were kept together, or empty."""
         if self._methods:
             together = f"Cases with the same {cluster} are kept together." if cluster else ALONE
             yield f"95% intervals: {', '.join(self._methods)}. {together}"
@@ -47,11 +49,6 @@ class Cells:
             yield "With fewer than 30 of them a bootstrap's intervals are too short, so the jackknife is used instead."
         if self._undefined:
             yield f"Up to {self._undefined:,} of 10,000 resamples left a figure without a value and are not counted."
-
-    def _learn(self, found: Interval | Undefined) -> None:
-        if isinstance(found, Interval):
-            self._methods[found.method] = None
-            self._undefined = max(self._undefined, found.undefined)
 
 
 def number(value: Number) -> str:

@@ -28,13 +28,13 @@ class WordedComparison:
             facts |= {"pairs": found.pairs, "wins": found.wins, "ties": found.ties, "losses": found.losses}
             for place, side in (("first", each.first), ("second", each.second)):
                 facts |= {f"{place}_cases": side.cases, f"{place}_scored": side.scored}
-        facts |= {"unpaired": each.unpaired, "margin": each.margin, "sentence": _sentence(each)}
+        facts |= {"unpaired": each.unpaired, "margin": each.plan.margin, "sentence": _sentence(each)}
         yield FigureRow("compare", "mean_difference", estimate, each.first.name, each.second.name, facts=facts)
 
     def as_json(self) -> dict[str, Value]:
         """The row with the column of clusters."""
         (row,) = self.rows()
-        named = {"rubric": self.rubric, "score": self.score, "cluster_by": self.found.cluster or None}
+        named = {"rubric": self.rubric, "score": self.score, "cluster_by": self.found.plan.cluster or None}
         return named | row.as_json()
 
 
@@ -48,13 +48,13 @@ def comparison_view(found: Sequence[Comparison]) -> View:
     where = [f"{each.rubric} {each.score}: " for each in found]
     sentences = [f"{at}{line}" for at, each in zip(where, remarks, strict=True) for line in each.sentences]
     notes = tuple(f"{at}{line}" for at, each in zip(where, remarks, strict=True) for line in each.notes)
-    table = TableView(f"{first} against {second}, paired by {found[0].pair_by}", heads, rows, 3)
-    said = Remarks((*cells.sentences(found[0].cluster), *sentences), notes)
+    table = TableView(f"{first} against {second}, paired by {found[0].plan.pair_by}", heads, rows, 3)
+    said = Remarks((*cells.sentences(found[0].plan.cluster), *sentences), notes)
     return View((table,), said, cells.footnotes())
 
 
 def comparison_remarks(each: Comparison) -> Remarks:
-    """What one rater's scores come to, and which questions and answers do not count."""
+    """Say how one rater's scores compare, and which questions and answers do not count."""
     notes = []
     if not isinstance(each.found, Undefined):
         if each.unpaired or each.first.scored < each.first.cases or each.second.scored < each.second.cases:
@@ -80,7 +80,7 @@ def _sentence(each: Comparison) -> str:
     if isinstance(interval, Undefined):
         return f"By {each.rater}, {means} on average; there is no interval, because {interval.reason}."
     sure = f"95% interval of {a} minus {b}: {interval.low:.2f} to {interval.high:.2f}"
-    return f"By {each.rater}, {means} on average ({sure}): {_which_is_better(a, b, interval, each.margin)}."
+    return f"By {each.rater}, {means} on average ({sure}): {_which_is_better(a, b, interval, each.plan.margin)}."
 
 
 def _which_is_better(a: str, b: str, interval: Interval, margin: float) -> str:

@@ -1,4 +1,4 @@
-"""Where raters disagree, as tables."""
+"""Disagreement of raters as tables."""
 
 from pathway_local.results.divergence import Divergence, ScoreDivergence
 from pathway_local.results.views.view import Remarks, TableView, View

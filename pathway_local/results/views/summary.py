@@ -1,10 +1,12 @@
 """A run's summary as one table and notes."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from shlex import quote
 
-from pathway_local.results.summary import Group, ScoreSummary, Summary
-from pathway_local.results.views.view import Remarks, TableView, View
+from pathway_local.results.summary import SHOWN_FAILURES, Group, ScoreSummary, Summary
+from pathway_local.results.views.view import MARK, MIN_GROUP, Remarks, TableView, View, small_groups
 from pathway_local.statistics.figure import Interval
+from pathway_local.verdict import Number
 
 
 def summary_view(found: Summary) -> View:
@@ -13,8 +15,10 @@ def summary_view(found: Summary) -> View:
         return View((), Remarks())
     values = sorted({value for group in found.groups for score in group.scores.values() for value in score.counts})
     raters = {group.rater for group in found.groups}
-    named = ["rubric", *(["rater"] if len(raters) > 1 else []), *([found.by] if found.by else [])]
     scores = [(group, score) for group in found.groups for score in group.scores.values()]
+    # Beside a column of groups, the rubric's name would not fit into 80 characters.
+    one = found.by and len({(group.rubric, score.name) for group, score in scores}) == 1
+    named = [*([] if one else ["rubric"]), *(["rater"] if len(raters) > 1 else []), *([found.by] if found.by else [])]
     width = max((len(cell) for _, score in scores for cell in (*map(str, values), *_starred(score, values))), default=0)
     some_failed = any(group.failures for group in found.groups)
     heads = (*named, "n", "mean", "95% interval", _side_by_side(map(str, values), width), "conf.")
@@ -27,28 +31,48 @@ def summary_view(found: Summary) -> View:
         )
         for group, score in scores
     )
-    title = f"rater: {next(iter(raters))}" if len(raters) == 1 else ""
+    told = [f"rater: {next(iter(raters))}"] if len(raters) == 1 else []
+    title = ", ".join([*told, *([f"rubric: {found.groups[0].rubric}"] if one else [])])
     table = TableView(title, heads, rows, len(named))
     special = [line for group in found.groups for line in _special_levels(group)]
-    failed = [f"{_name(group, found.by)}: {line}" for group in found.groups for line in _counts(group)]
+    failed = []
+    for group in found.groups:
+        name = f"{group.rubric} by {group.rater}" + (f", {found.by} {group.group or '(empty)'}" if found.by else "")
+        failed += [f"{name}: {line}" for line in _counts(group)]
     labels = [f"{rater}: {label}" for rater, label in found.labels.items()]
-    return View((table,), Remarks(tuple(dict.fromkeys([*special, *failed, *labels]))))
+    marked = found.by and any(group.cases < MIN_GROUP for group in found.groups)
+    sentences = tuple(dict.fromkeys([*special, *failed, *_failed_cases(found), *labels]))
+    return View((table,), Remarks(sentences), (small_groups(),) if marked else ())
 
 
 def group_remarks(group: Group, found: Summary) -> Remarks:
     """The same sentences for one group alone."""
     labels = [found.labels[group.rater]] if group.rater in found.labels else []
-    return Remarks((*_special_levels(group), *_counts(group), *labels))
+    notes = (small_groups(),) if found.by and group.cases < MIN_GROUP else ()
+    return Remarks((*_special_levels(group), *_counts(group), *labels), notes)
+
+
+def _failed_cases(found: Summary) -> Iterator[str]:
+    """The first failed cases, each reason once, and where all of them are."""
+    failed = sorted((each for group in found.groups for each in group.failed), key=lambda each: each.row)
+    lines = dict.fromkeys(f"  {each}" for each in failed)
+    yield from list(lines)[:SHOWN_FAILURES]
+    if (
+        max((group.failures.total() for group in found.groups), default=0) > SHOWN_FAILURES
+        or len(lines) > SHOWN_FAILURES
+    ):
+        yield f"  all of them: `pathway-local export {quote(found.path)} --out verdicts.xlsx`, in its sheet failures"
 
 
 def _names(group: Group, score: ScoreSummary, named: Sequence[str]) -> list[str]:
     rubric = group.rubric if list(group.scores) == ["score"] else f"{group.rubric} {score.name.removesuffix('_score')}"
     known = {"rubric": rubric, "rater": group.rater}
-    return [known.get(name, group.group or "(empty)") for name in named]
+    small = f" {MARK}" if group.cases < MIN_GROUP else ""
+    return [known.get(name, f"{group.group or '(empty)'}{small}") for name in named]
 
 
-def _starred(score: ScoreSummary, values: Sequence[int]) -> list[str]:
-    """How many verdicts have each value; a star marks values off the scale."""
+def _starred(score: ScoreSummary, values: Sequence[Number]) -> list[str]:
+    """Count the verdicts with each value; a star marks values off the scale."""
     counts = [str(score.counts[value]) if value in score.counts else "" for value in values]
     return [f"{count}*" if value in score.special else count for value, count in zip(values, counts, strict=True)]
 
@@ -74,10 +98,6 @@ def _special_levels(group: Group) -> Iterator[str]:
         for value in score.special:
             label = score.levels.get(value, "special")
             yield f"* {group.rubric} {score.name} {value} ({label}) is off the scale: the mean leaves it out."
-
-
-def _name(group: Group, by: str) -> str:
-    return f"{group.rubric} by {group.rater}" + (f", {by} {group.group}" if by else "")
 
 
 def _counts(group: Group) -> Iterator[str]:

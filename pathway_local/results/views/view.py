@@ -1,7 +1,12 @@
-"""What a command shows, as plain values: tables of words and numbers, and what to say below them."""
+"""The output of a command as plain values: tables of words and numbers, and remarks below them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+MIN_GROUP = 10
+"""Groups of fewer cases get a mark: figures of a few say little, and may reveal what one of them got."""
+
+MARK = "†"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,14 @@ class View:
     tables: tuple[TableView, ...]
     remarks: Remarks
     footnotes: tuple[str, ...] = ()
+
+
+def small_groups() -> str:
+    """Says what the mark of small groups means."""
+    return (
+        f"{MARK} under {MIN_GROUP} cases: too few to go by, and enough to reveal what one of them got. "
+        f"Before you publish: --min-group {MIN_GROUP} leaves such groups out"
+    )
 
 
 def hidden_groups(count: int, column: str, smallest: int) -> str:

@@ -1,0 +1,227 @@
+"""Compares what a prompt demands of a reply with what a format writes.
+
+The readers of formats look for one place that shows the format. This module reads the whole prompt again, sentence by
+sentence, for every token that tells the judge what to write: steps, scales, words to choose from, values for special
+cases, further keys. Each must be in the format. What is not there is a difference, which the user settles.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal
+
+from pathway_local.adopt.finding import Source
+from pathway_local.adopt.scales import SCORE_WORDS
+from pathway_local.adopt.values import Scale, is_special, scale_in, step_in, word_runs
+
+_IF = re.compile(r"(?i)\b(?:if|when|where|unless|otherwise|in case|for (?:an? )?(?:empty|missing|blank))\b")
+_OUTPUTS = re.compile(
+    r"(?i)\b(?:return|respond|reply|output|answer|write|give|assign|use|set|score|rate|print|put|choose|select|mark|"
+    r"say|must be|should be)\s+"
+    r"(?:(?:the|a|an|it|as|to|with|of|score|rating|grade|value|label|verdict|field|only|just|exactly|simply|be|is|"
+    r"[\"'`]?\w+_\w+[\"'`]?|[\"`']?score[\"`']?)\s+){0,5}"
+    r"(?P<token>\"[^\"\n]{1,40}\"|'[^'\n]{1,40}'|`[^`\n]{1,40}`|"
+    r"-?\d+(?:\.\d+)?(?![\w%]| ?[-–/]| (?:to -?\d|words?\b|sentences?\b))|"
+    r"null\b|None\b|N/?A\b|unknown\b|unsure\b)"
+)
+_ASKS = re.compile(
+    r"(?i)\b(?:respond|reply|answer|output|return|give|provide|write|print|say|end|choose|pick|select|must be|label|"
+    r"grade)\b"
+)
+_STATES = re.compile(r"(?i)\bscale\b|\bfrom\b|\bbetween\b|\brange\b")
+_KEY = re.compile(
+    r"(?i)\b(?:include|add|also|provide|plus|another|additional)\b[^.\n]{0,40}?[\"'`](?P<one>\w+)[\"'`]\s+"
+    r"(?:key|field|tag|property|section|entry|attribute)"
+    r"|\b(?:key|field|property|attribute)\s+(?:called|named)\s+[\"'`]?(?P<two>\w+)"
+)
+_FINE = re.compile(r"(?i)\b(?:decimals?|floats?|floating|fractional|fractions?)\b")
+_OF_TEXT = re.compile(r"(?i)[ -](?!(?:if|when|for|to|where|and|or|on|in|at|as|only)\b)[a-z]")
+_REFUSES = re.compile(r"(?i)\b(?:no|not|never|without|don't|avoid|whole|integers?)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One thing that the prompt tells the judge to write: the words that say it, and their row."""
+
+    phrase: str
+    row: int
+    kind: str
+    values: tuple[str, ...] = ()
+    scale: Scale | None = None
+
+
+@lru_cache(8)
+def demands(source: Source) -> tuple[Demand, ...]:
+    """Return every demand that a sentence of the prompt makes, beside the place that shows the format."""
+    return tuple(_demands(source))
+
+
+def _demands(source: Source) -> Iterator[Demand]:
+    for row, line in enumerate(source.lines):
+        if step := step_in(line):
+            yield Demand(_step_phrase(line, step), row, "step", (str(step),))
+        elif (
+            SCORE_WORDS.search(line)
+            and (fine := _FINE.search(line))
+            and not _REFUSES.search(line[: fine.start()][-40:])
+        ):
+            yield Demand(fine.group(), row, "fraction")
+        if SCORE_WORDS.search(line) and _STATES.search(line) and (scale := scale_in(line)):
+            yield Demand(scale.said, row, "scale", scale=scale)
+        for sentence in re.split(r"(?<=[.!?;])\s", line):
+            for found in _OUTPUTS.finditer(sentence):
+                token = found.group("token").strip("\"'`")
+                if _IF.search(sentence):
+                    yield Demand(token, row, "value", (token,))
+                elif not _REFUSES.search(sentence[: found.start()][-20:]) and not _OF_TEXT.match(
+                    sentence[found.end() :]
+                ):
+                    yield Demand(token, row, "text", (token,))
+        if _ASKS.search(line):
+            for run in word_runs(line, source.lines, row):
+                yield Demand(" / ".join(run.words), row, "words", run.words)
+        for key in _KEY.finditer(line):
+            name = key.group("one") or key.group("two")
+            yield Demand(name, row, "key", (name,))
+
+
+def _step_phrase(line: str, step: object) -> str:
+    return "half points" if "half" in line.lower() else f"steps of {step}"
+
+
+def special_values(source: Source, values: Sequence[str]) -> list[str]:
+    """Return the values for special cases that the prompt names, and that are not among a score's `values`.
+
+    They are numbers, null, and words such as Unknown; any other text stays a difference.
+    """
+    known = {value.lower() for value in values}
+    found = []
+    scale = all(re.fullmatch(r"-?[\d.]+|null", value) for value in values)
+    for demand in demands(source):
+        token = "null" if demand.phrase == "None" else demand.phrase
+        # A word such as SKIP beside numbers may replace the whole reply, and only the user knows.
+        fits = re.fullmatch(r"(?i)-?\d+|null|n/?a", token) if scale else is_special(token)
+        if demand.kind == "value" and token.lower() not in known and fits:
+            found.append(token)
+    return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """A demand of the prompt, its line, and its state: met by the format, settled by the user, or open."""
+
+    demand: str
+    line: int
+    state: Literal["met", "settled", "open"]
+
+
+def reconcile(
+    source: Source, outputs: Mapping[str, object], inputs: Sequence[str], settled: Sequence[str]
+) -> list[Reconciled]:
+    """Return every demand of the prompt, each phrase once, with how an `outputs:` block meets it."""
+    missing = {demand.phrase.lower() for demand in unmet(source, outputs, inputs)}
+    accepted = {phrase.lower() for phrase in settled}
+    found: dict[str, Reconciled] = {}
+    for demand in demands(source):
+        phrase = demand.phrase.lower()
+        state: Literal["met", "settled", "open"] = (
+            "met" if phrase not in missing else "settled" if phrase in accepted else "open"
+        )
+        # Words that a sentence lists are demands only where they differ: most lists are about something else.
+        if demand.kind != "words" or state != "met":
+            found.setdefault(phrase, Reconciled(demand.phrase, source.line(demand.row), state))
+    return list(found.values())
+
+
+def unmet(source: Source, outputs: Mapping[str, object], inputs: Sequence[str]) -> list[Demand]:
+    """Return the demands of the prompt that an `outputs:` block does not write, each phrase once."""
+    fields = outputs.get("fields")
+    fields = {str(name): field for name, field in fields.items()} if isinstance(fields, Mapping) else {}
+    scores = [field for field in fields.values() if isinstance(field, Mapping) and field.get("type") == "score"]
+    found: dict[str, Demand] = {}
+    for demand in demands(source):
+        if not _met(demand, fields, scores, outputs, inputs):
+            found.setdefault(demand.phrase.lower(), demand)
+    return list(found.values())
+
+
+def _met(
+    demand: Demand,
+    fields: Mapping[str, object],
+    scores: Sequence[Mapping[str, object]],
+    outputs: Mapping[str, object],
+    inputs: Sequence[str],
+) -> bool:
+    if demand.kind == "step":
+        return any(str(score.get("step", 1)) in demand.values or _is_listed(score) for score in scores)
+    if demand.kind == "fraction":
+        decimals = any(isinstance(field, Mapping) and field.get("type") == "number" for field in fields.values())
+        return decimals or any(score.get("step", 1) != 1 or _is_listed(score) for score in scores)
+    if demand.kind == "scale":
+        assert demand.scale is not None
+        ends = {(demand.scale.low, demand.scale.high)}
+        own = {pair for score in scores for pair in _ends(score)}
+        numbers = {
+            (field.get("min"), field.get("max"))
+            for field in fields.values()
+            if isinstance(field, Mapping) and "min" in field
+        }
+        written = any(score.get("written") for score in scores)
+        return bool(ends & (own | numbers)) or (written and not own - {(0, 1), (0, 2), (1, 2)})
+    names = {part.lower() for name in fields for part in (name, *name.split("."))}
+    if demand.kind == "key":
+        return demand.phrase.lower() in names | {name.lower() for name in inputs}
+    texts = {text for field in fields.values() for text in texts_of(field)}
+    known = {text.lower() for text in texts} | names | {"n/a" if text == "null" else text for text in texts}
+    if demand.kind in ("value", "text"):
+        # Of "Verdict: PASS" the layout has the label; its word is a demand of its own kind.
+        layout, label = str(outputs.get("layout", "")).lower(), demand.phrase.lower().partition(":")
+        return label[0] in known or (label[0] + label[1]) in layout
+    # A list of words is about a field if they share a word; then none may be missing.
+    words = [word.lower() for word in demand.values]
+    shared = [word for word in words if word in known - names]
+    joined = " ".join(known)
+    return not shared or all(word in joined for word in words)
+
+
+def texts_of(field: object) -> list[str]:
+    """Return the texts that a field of an `outputs:` block can write, and the names of its levels."""
+    if not isinstance(field, Mapping):
+        return []
+    if field.get("type") == "boolean":
+        return ["true", "false"]
+    choices = field.get("choices")
+    if isinstance(choices, Sequence):
+        return [str(choice) for choice in choices]
+    if field.get("type") != "score":
+        return []
+    levels, written = field.get("levels") or {}, field.get("written") or {}
+    assert isinstance(levels, Mapping)
+    assert isinstance(written, Mapping)
+    texts = [str(text) for text in (*levels, *levels.values(), *written.values(), *(field.get("special") or ()))]
+    low, high = field.get("min"), field.get("max")
+    if isinstance(low, int | float) and isinstance(high, int | float):
+        texts += [str(value) for value in Scale(low, high, float(str(field.get("step", 1)))).values]
+    return texts
+
+
+def _is_listed(score: Mapping[str, object]) -> bool:
+    """Return whether the score has levels of its own that are not whole numbers in a row."""
+    levels = score.get("levels")
+    values = sorted(levels) if isinstance(levels, Mapping) else []
+    return any(second - first != 1 for first, second in pairwise(values))
+
+
+def _ends(score: Mapping[str, object]) -> Iterator[tuple[object, object]]:
+    """Yield the ends of a scale, with special values and without."""
+    special = score.get("special") or ()
+    assert isinstance(special, Sequence)
+    levels = score.get("levels")
+    if score.get("min") is not None:
+        yield score["min"], score["max"]
+    if isinstance(levels, Mapping) and levels:
+        yield min(levels), max(levels)
+        on_scale = [value for value in levels if value not in special]
+        yield min(on_scale), max(on_scale)

@@ -1,0 +1,51 @@
+"""Asks a person at a terminal which columns of a cases file hold the inputs that no column matches."""
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+import typer
+
+from pathway_local.cli.terminal import notice, talk
+from pathway_local.errors import ColumnsError, UsageError
+from pathway_local.sheets.kinds import open_sheet
+from pathway_local.system.visible import visible
+
+EXAMPLES = 2
+"""Cells shown of each column; they are the person's own, and stay on the terminal."""
+
+CELL_WIDTH = 28
+
+
+def ask_columns(cases: Path, encoding: str, error: ColumnsError) -> Mapping[str, str]:
+    """Return the column that the person names for each input without one. Raises `error` if nobody can be asked."""
+    if not (error.missing and sys.stdin.isatty() and talk.is_terminal):
+        raise error
+    talk.say(str(error))
+    filled = (row.cells for row in open_sheet(cases, encoding).rows() if row.cells)
+    rows = list(islice(filled, EXAMPLES))
+    chosen: dict[str, str] = {}
+    for name, columns in error.missing.items():
+        free = [column for column in columns if column not in chosen.values()]
+        chosen[name] = _ask(name, free, rows)
+    options = " ".join(f"--map {shlex.quote(f'{name}={column}')}" for name, column in chosen.items())
+    notice(f"next time, these options say the same: {options}")
+    return chosen
+
+
+def _ask(name: str, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
+    talk.say(f"Which column is {name}?", "bold")
+    for number, column in enumerate(columns, 1):
+        cells = "  |  ".join(_cut(row.get(column, "")) for row in rows)
+        talk.say(visible(f"{number:3}  {_cut(column)}: {cells}"))
+    answer = typer.prompt("Its number, or nothing to stop", default="", show_default=False, err=True).strip()
+    if not (answer.isdecimal() and 0 < int(answer) <= len(columns)):
+        raise UsageError(f"no column was chosen for {name}", f"Give --map {name}=COLUMN.")
+    return columns[int(answer) - 1]
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= CELL_WIDTH else f"{line[: CELL_WIDTH - 1]}…"

@@ -1,0 +1,214 @@
+"""Several engines with the same judge, used as one: each in a sealed process, and each takes work when it has room."""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from queue import Empty, SimpleQueue
+from threading import Condition, Thread
+from typing import Any
+
+from pydantic import JsonValue
+
+from pathway_local.engines.engine import EngineKind, LoadPlan
+from pathway_local.engines.host import Host
+from pathway_local.engines.process import LOOK
+from pathway_local.errors import Stopped, UsageError
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.placement import gpus_of_one
+from pathway_local.passes import EngineFacts, Pass, PassResult, enqueue
+from pathway_local.system.installed import uses_gpu
+from pathway_local.system.machine import Machine
+
+MOMENT = 0.02
+"""Seconds that an engine with room waits for results before it looks for new passes. A pass that arrives meanwhile
+waits that long at most: little beside the seconds that a reply takes, and 50 looks a second cost next to nothing."""
+
+REMEMBERED = 10_000
+"""Finished passes whose engine we remember, to send the pass that continues one to the same prefix cache."""
+
+Notify = Callable[[str], None]
+StartHost = Callable[[Notify, Callable[[], bool]], Host]
+"""Loads one engine, given `notify` and `stopped` for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """The engines to load for a judge: on this number of `gpus`, or "all"; or `number` engines on a processor."""
+
+    gpus: str = ""
+    number: int = 1
+
+    def parts(self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue]) -> list[Machine]:
+        """Return the part of the machine for each engine. Raises UsageError if it can't be divided so."""
+        on_gpu = bool(machine.gpus) and uses_gpu()
+        if self.number > 1 and on_gpu:
+            raise UsageError("--engines is for processors, and the engine uses the GPU here", "Give --gpus N or all.")
+        if not self.gpus:
+            return [replace(machine, free_memory=machine.free_memory // self.number)] * self.number
+        if not on_gpu:
+            raise UsageError("--gpus: the installed engine finds no GPU here", "Leave it out, or see doctor.")
+        there, one = len(machine.gpus), gpus_of_one(judge, machine, options)
+        number = there - there % one if self.gpus == "all" else int(self.gpus)
+        if number > there:
+            raise UsageError(f"--gpus {number}: this machine has {there}", "Give --gpus all to use those.")
+        if number % one or not number:
+            said = f"--gpus {number}: an engine of judge {judge.name!r} takes {one} GPUs"
+            raise UsageError(said, f"Give a multiple of {one}, or all.")
+        return [replace(machine, gpus=machine.gpus[at : at + one]) for at in range(0, number, one)]
+
+    def load_plan(
+        self,
+        kind: EngineKind,
+        judge: JudgeSpec,
+        machine: Machine,
+        options: Mapping[str, JsonValue],
+        dtype: str,
+        steps: float | None,
+    ) -> LoadPlan:
+        """Return one plan for all engines, which fits the smallest part of the machine; see `EngineKind.load_plan`."""
+        parts = self.parts(judge, machine, options)
+        if not self.gpus and len(parts) == 1:
+            return kind.load_plan(judge, machine, options, dtype, steps)
+        each = None if steps is None else steps / len(parts)
+        plans = [kind.load_plan(judge, part, options, dtype, each) for part in parts]
+        tightest = min(plans, key=lambda plan: (plan.context, *_numbers(plan)))
+        lowest: dict[str, Any] = {name: min(plan.settings[name] for plan in plans) for name in tightest.settings}  # type: ignore[type-var]
+        gpus = tuple(",".join(gpu.id for gpu in part.gpus) if self.gpus else "" for part in parts)
+        note = f"{len(parts)} engines side by side"
+        return LoadPlan(tightest.context, lowest, (note, *tightest.notes), gpus)
+
+
+def _numbers(plan: LoadPlan) -> list[float]:
+    return [value for value in plan.settings.values() if isinstance(value, float)]
+
+
+ONE_ENGINE = Engines()
+
+
+class Replicas:
+    """Loads all engines at the same time, each in a thread, and deals passes out to them.
+
+    A pass waits here until an engine has fewer than `window` passes, so a slow engine slows nobody; a pass that
+    continues another goes to the engine that has its prompt in the prefix cache. An engine that dies is restarted by
+    its host with its passes, while the others take what waits here. Making Replicas raises the first error of any
+    engine, and so does `results` if an engine is given up.
+    """
+
+    def __init__(self, starts: Sequence[StartHost], window: int, notify: Notify, stopped: Callable[[], bool]) -> None:
+        self.notify, self.stopped, self.window = notify, stopped, window
+        self.closing = False
+        self.facts: EngineFacts
+        self._changed = Condition()
+        self._waiting: deque[Pass] = deque()
+        self._engine_of: dict[str, _Replica] = {}
+        self._in_flight = 0
+        self._arrived: SimpleQueue[tuple[_Replica, list[PassResult] | EngineFacts | BaseException]] = SimpleQueue()
+        self._replicas = [_Replica(self, number, start) for number, start in enumerate(starts, 1)]
+        try:
+            for each in self._replicas:
+                each.start()
+            facts = [self._next_arrival()[1] for _ in starts]
+        except BaseException:
+            self.close()
+            raise
+        [first, *_] = [each for each in facts if isinstance(each, EngineFacts)]
+        self.facts = replace(first, device=f"{len(starts)} x {first.device}")
+
+    def submit(self, item: Pass) -> None:
+        """Enqueue a pass and return at once."""
+        with self._changed:
+            self._in_flight += 1
+            own = self._engine_of.get(item.after)
+            enqueue(own.waiting if own else self._waiting, item)
+            self._changed.notify_all()
+
+    def results(self) -> list[PassResult]:
+        """Wait for at least one result and return what arrived; empty only if nothing is in flight.
+
+        Raises EngineError if an engine is given up, Stopped if `stopped` says so.
+        """
+        found: list[PassResult] = []
+        while self._in_flight and not (found and self._arrived.empty()):
+            replica, arrived = self._next_arrival()
+            assert isinstance(arrived, list)
+            found += arrived
+            self._in_flight -= len(arrived)
+            self._engine_of.update((result.id, replica) for result in arrived)
+        for name in list(self._engine_of)[: max(0, len(self._engine_of) - REMEMBERED)]:
+            del self._engine_of[name]
+        return found
+
+    def close(self) -> None:
+        """End all engines and free their memory."""
+        with self._changed:
+            self.closing = True
+            self._changed.notify_all()
+        for each in self._replicas:
+            if each.ident:
+                each.join()
+
+    def take(self, replica: "_Replica") -> list[Pass] | None:
+        """Return passes for an engine with room; if it has none in flight, wait for one. None: no more will come."""
+        with self._changed:
+            while not self.closing:
+                taken: list[Pass] = []
+                while replica.in_flight + len(taken) < self.window and (queue := replica.waiting or self._waiting):
+                    taken.append(queue.popleft())
+                if taken or replica.in_flight:
+                    return taken
+                self._changed.wait()
+        return None
+
+    def arrive(self, replica: "_Replica", what: list[PassResult] | EngineFacts | BaseException) -> None:
+        """Hand over what an engine's thread has: its facts once it is loaded, then results, or why it ended."""
+        self._arrived.put((replica, what))
+
+    def _next_arrival(self) -> "tuple[_Replica, list[PassResult] | EngineFacts]":
+        while True:
+            if self.stopped():
+                raise Stopped("stopped while waiting for an engine")
+            try:
+                replica, arrived = self._arrived.get(timeout=LOOK)
+            except Empty:
+                continue
+            if isinstance(arrived, BaseException):
+                raise arrived
+            return replica, arrived
+
+
+class _Replica(Thread):
+    """One engine and the thread that waits for it. `waiting` are passes that must go to it."""
+
+    def __init__(self, group: Replicas, number: int, start: StartHost) -> None:
+        super().__init__(name=f"engine {number}", daemon=True)
+        self.waiting: deque[Pass] = deque()
+        self.in_flight = 0
+        self._group, self._load = group, start
+
+    def run(self) -> None:
+        """Load the engine and serve passes until the group closes; hand over the error that ends it before."""
+        try:
+            host = self._load(self._notify, self._stopped)
+            try:
+                self._group.arrive(self, host.facts)
+                self._serve(host)
+            finally:
+                host.close()
+        except BaseException as error:  # noqa: BLE001  raised again in the thread that waits for results
+            self._group.arrive(self, error)
+
+    def _serve(self, host: Host) -> None:
+        while (items := self._group.take(self)) is not None:
+            for item in items:
+                host.submit(item)
+            self.in_flight += len(items)
+            results = host.results(MOMENT if self.in_flight < self._group.window else None)
+            self.in_flight -= len(results)
+            if results:
+                self._group.arrive(self, results)
+
+    def _notify(self, message: str) -> None:
+        self._group.notify(f"{self.name}: {message}")
+
+    def _stopped(self) -> bool:
+        return self._group.closing or self._group.stopped()

@@ -1,0 +1,69 @@
+"""Renders a judge's chat template in a process that has little memory and time.
+
+A chat template comes with a model and is a program: `{{ 'a' * 10**10 }}` or nested loops would hang whoever renders it.
+`chat_frame.py` starts this file by itself, so it imports Jinja and nothing of the package. It reads a JSON object from
+stdin (`template`, `conversations`, `variables`) and writes one to stdout (`texts`, `error` or `limit`).
+"""
+
+import json
+import resource
+import sys
+from datetime import datetime
+from typing import Any, NoReturn
+
+from jinja2 import TemplateError, nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+SECONDS = 2
+MEGABYTES = 512
+MOST_CHARACTERS = 1_000_000
+
+
+class _Generation(Extension):
+    """`{% generation %}`, which marks a judge's own words for training. The text inside stays as it is."""
+
+    tags = {"generation"}  # noqa: RUF012  mypy: the base class declares it for instances
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return nodes.Scope(body, lineno=line)
+
+
+def rendered(template: str, conversations: list[list[dict[str, str]]], variables: dict[str, object]) -> list[str]:
+    """Return the text of each conversation, as transformers' `apply_chat_template` renders it."""
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
+    )
+    environment.filters["tojson"] = _as_json
+    environment.globals |= {"raise_exception": _refuse, "strftime_now": lambda form: datetime.now().strftime(form)}
+    compiled = environment.from_string(template)
+    return [compiled.render(messages=turns, tools=None, documents=None, **variables) for turns in conversations]
+
+
+def _as_json(value: object, ensure_ascii: bool = False, **options: Any) -> str:
+    return json.dumps(value, ensure_ascii=ensure_ascii, **options)
+
+
+def _refuse(message: str) -> NoReturn:
+    raise TemplateError(message)
+
+
+def _answer(asked: dict[str, Any]) -> dict[str, object]:
+    try:
+        texts = rendered(**asked)
+    except MemoryError:
+        return {"limit": f"needs over {MEGABYTES} MB of memory"}
+    except Exception as error:  # noqa: BLE001  a template is a program from elsewhere, and may raise anything
+        return {"error": str(error).strip()[:1000] or type(error).__name__}
+    if sum(map(len, texts)) > MOST_CHARACTERS:
+        return {"limit": f"writes over {MOST_CHARACTERS:,} characters"}
+    return {"texts": texts}
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (MEGABYTES << 20, MEGABYTES << 20))
+    json.dump(_answer(json.load(sys.stdin)), sys.stdout)

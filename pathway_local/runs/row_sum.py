@@ -1,0 +1,59 @@
+"""Keeps a sum over a run's rows beside them, which shows rows that other programs changed, also after a kill.
+
+The sum adds SHA-256 hashes of rows modulo 2**256 (AdHash: Bellare and Micciancio 1997), so that a row added or removed
+costs one hash, whatever the run's size. It is part of the same commit as the rows. It holds no secret, so a forger can
+adjust it; only hashes of `content` that somebody stored elsewhere stand against forgers.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec.msgpack import encode
+
+TABLES = ("settings", "jobs", "rubrics", "raters", "cases", "outcomes", "handouts", "samples", "inclusions")
+
+Query = Callable[[str], Iterable[tuple[Any, ...]]]
+"""Runs an SQL query and gives its rows."""
+
+
+def keep_sum(db: sqlite3.Connection) -> None:
+    """Let every change by this connection move the sum; a run of an earlier release has none to move."""
+    db.create_function("moved", -1, _moved)
+    # Without this, the rows that INSERT OR REPLACE replaces would stay in the sum.
+    db.execute("PRAGMA recursive_triggers = ON")
+    # Triggers of this connection alone: in the file, they would ask every other program for our function.
+    for table in TABLES:
+        columns = [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
+        out, into = (
+            f"UPDATE run SET state = moved(state, {sign}, '{table}', {', '.join(f'{row}.{name}' for name in columns)})"
+            for sign, row in ((-1, "OLD"), (1, "NEW"))
+        )
+        for event, moves in (("INSERT", into), ("DELETE", out), ("UPDATE", f"{out}; {into}")):
+            db.execute(f"CREATE TEMP TRIGGER {event}_{table} AFTER {event} ON {table} BEGIN {moves}; END")
+
+
+def stored_sum(query: Query) -> str | None:
+    """Return the sum that was committed with the rows; None for a run of an earlier release."""
+    return next((state for (state,) in query("SELECT state FROM run")), None)
+
+
+def computed_sum(query: Query) -> str:
+    """Return the sum of the rows that are there, which are streamed."""
+    return _hex(sum(_hash(table, row) for table in TABLES for row in query(f"SELECT * FROM {table}")))
+
+
+def _moved(state: str | None, sign: int, table: str, *row: object) -> str | None:
+    return None if state is None else _hex(int(state, 16) + sign * _hash(table, row))
+
+
+def _hash(table: str, row: tuple[object, ...]) -> int:
+    # Empty columns at the end are left out, so that a table can get further columns.
+    while row and row[-1] is None:
+        row = row[:-1]
+    return int.from_bytes(hashlib.sha256(encode((table, row))).digest())
+
+
+def _hex(number: int) -> str:
+    return f"{number % 2**256:064x}"

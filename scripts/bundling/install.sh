@@ -1,0 +1,228 @@
+#!/usr/bin/env bash
+# Installs this bundle without a network: bash install.sh [FOLDER], by default ~/pathway_local. PYTHON names a Python.
+# Needs bash, coreutils and a Python, nothing else. Running it again is quick and harmless.
+set -euo pipefail
+shopt -s nullglob dotglob
+
+fail() {
+    printf 'error: %s\n       %s\n' "$1" "$2" >&2
+    exit 1
+}
+
+say() {
+    printf '%s\n' "$1" >&2
+}
+
+if [ $# -gt 1 ] || [[ ${1:-} == -* ]]; then
+    say "usage: bash install.sh [FOLDER]"
+    exit 2
+fi
+folder=$(realpath -m -- "${1:-$HOME/pathway_local}")
+models=${XDG_DATA_HOME:-$HOME/.local/share}/pathway-local/models
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+# Report missing files before damaged ones, and check the small files first: hashing the others takes a while.
+again="Copy the bundle again from the machine that made it."
+[ -s SHA256SUMS ] || fail "SHA256SUMS is missing in $PWD" "$again"
+mapfile -t lines <SHA256SUMS
+small=() large=() missing=()
+for line in "${lines[@]}"; do
+    file=${line:66}
+    [ -f "$file" ] || missing+=("$file")
+    case $file in
+    wheels/* | judges/*) large+=("$line") ;;
+    *) small+=("$line") ;;
+    esac
+done
+[ ${#missing[@]} = 0 ] || fail "${#missing[@]} of ${#lines[@]} files are missing, first ${missing[0]}" "$again"
+
+check() {
+    local said
+    if ! said=$(printf '%s\n' "$@" | sha256sum --check --strict --quiet 2>/dev/null); then
+        said=${said//: FAILED/}
+        fail "damaged or changed: ${said//$'\n'/, }" "Copy these files again from the machine that made the bundle."
+    fi
+}
+
+check "${small[@]}"
+declare -A about
+while IFS='=' read -r key value; do about[$key]=$value; done <about.txt
+environment=$folder/${about[environment]}
+this=$(sha256sum SHA256SUMS | cut -c-64)
+
+[ "$(uname -m)" = "${about[machine]}" ] ||
+    fail "this bundle is for ${about[machine]}, this machine is $(uname -m)" "Make one on a machine like this one."
+
+if [ -d "$folder" ] && [ -n "$(ls -A "$folder")" ] && [ ! -e "$folder/.from-bundle" ]; then
+    fail "$folder is not empty, and no bundle was installed there" "Name another folder: bash install.sh FOLDER"
+fi
+
+# If the environment's Python is gone, as after an update of the system, make the environment again.
+[ -x "$environment/bin/python" ] || rm -f "$environment/.complete" "$environment/.bundles"
+installed=()
+[ ! -f "$environment/.bundles" ] || mapfile -t installed <"$environment/.bundles"
+
+all_here() {
+    local record
+    [ -f "$environment/.complete" ] && [ "${installed[-1]:-}" = "$this" ] || return 1
+    for record in judges/*/fetched.json; do
+        [ "$(cat "$record")" = "$(cat "$models/${record#judges/}" 2>/dev/null)" ] || return 1
+    done
+}
+
+if [ ${#installed[@]} -gt 0 ] && all_here; then
+    say "already installed in $folder. To install it again, delete ${about[environment]} there."
+    exit 0
+fi
+if [ -n "${about[since]}" ] && [[ " ${installed[*]} " != *" ${about[since]} "* ]]; then
+    fail "this bundle holds only changes, and $folder lacks the bundle ${about[since]:0:12}… that they build on" \
+        "Install that one first (sha256sum SHA256SUMS tells which it is), or make a bundle without --since."
+fi
+
+version() {
+    "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || true
+}
+
+if [ -x "$environment/bin/python" ]; then
+    names=("$environment/bin/python")
+    hint="$environment has another: delete it, and the bundle makes a new one."
+elif [ -n "${PYTHON:-}" ]; then
+    names=("$PYTHON")
+    found=$(version "$PYTHON")
+    hint="PYTHON names $PYTHON, ${found:-which does not run}."
+else
+    # shellcheck disable=SC2206  # split into words on purpose
+    names=(${about[pythons]} 3)
+    names=("${names[@]/#/python}")
+    hint="Install one, or run: PYTHON=/path/to/python bash install.sh FOLDER"
+fi
+python=
+for name in "${names[@]}"; do
+    found=$(version "$name")
+    if [ -n "$found" ] && [[ " ${about[pythons]} " == *" $found "* ]]; then
+        python=$name
+        break
+    fi
+done
+[ -n "$python" ] || fail "this bundle needs Python ${about[pythons]// / or }, and none was found" "$hint"
+
+glibc=$("$python" -c 'import os; print(os.confstr("CS_GNU_LIBC_VERSION").split()[1])' 2>/dev/null || true)
+[ -n "$glibc" ] && [ "$(printf '%s\n' "$glibc" "${about[glibc]}" | sort -V | tail -n 1)" = "$glibc" ] ||
+    fail "this bundle needs glibc ${about[glibc]} or newer, this machine has ${glibc:-none}" "Use a newer Linux."
+
+existing() {
+    local at=$1
+    while [ ! -e "$at" ]; do at=$(dirname "$at"); done
+    printf '%s' "$at"
+}
+
+check_room() {
+    local at free
+    at=$(existing "$1")
+    [ -d "$at" ] && [ -w "$at" ] || fail "$at can't be written" "Become its owner, or $3."
+    free=$(df -k --output=avail "$at" | tail -n 1)
+    [ "$free" -ge "$2" ] ||
+        fail "$at has $((free / 1024)) MB free, and $(($2 / 1024)) MB are needed" "Free some, or $3."
+}
+
+kilobytes() {
+    local taken
+    taken=$(du -sk "$1" 2>/dev/null | cut -f1) || true
+    printf '%s' "${taken:-0}"
+}
+
+needed=$((about[kilobytes] - $(kilobytes "$environment")))
+needed=$((needed > 0 ? needed : 0))
+for_judges=$(kilobytes judges)
+if [ "$(stat -c %d "$(existing "$folder")")" = "$(stat -c %d "$(existing "$models")")" ]; then
+    needed=$((needed + for_judges))
+fi
+check_room "$folder" "$needed" "name a folder on another disk: bash install.sh FOLDER"
+check_room "$models" "$for_judges" "set XDG_DATA_HOME, now and always, to a folder on another disk"
+
+say "checking ${#large[@]} files of bundle $this"
+check "${large[@]}"
+
+mkdir -p "$folder"
+[ -e "$folder/.from-bundle" ] || : >"$folder/.from-bundle"
+work=$folder/.incoming
+trap 'rm -rf "$work" "$models"/.*.incoming' EXIT
+rm -rf "$work" "$models"/.*.incoming
+mkdir -p "$work/wheels" "$work/project"
+
+# Take only listed files, so that nobody can add a wheel to the folder.
+for line in "${large[@]}"; do
+    file=${line:66}
+    case $file in
+    judges/*)
+        name=${file#judges/}
+        target=$models/.${name%/*}.incoming/${name##*/}
+        mkdir -p "${target%/*}"
+        ;;
+    *.part-????) target=$work/$file ;;
+    *)
+        ln -s "$PWD/$file" "$work/$file"
+        continue
+        ;;
+    esac
+    cat "$file" >>"${target%.part-????}"
+done
+
+# Keep the project's old files until the next update, in case somebody has changed them. A second try must not move the
+# new files there, so it leaves them alone.
+if [ "$(cat "$folder/.from-bundle")" != "$this" ]; then
+    "$python" -W ignore -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' \
+        project.tar.gz "$work/project"
+    mkdir -p "$folder/.previous"
+    for new in "$work"/project/*/*; do
+        name=${new##*/}
+        if [ -e "$folder/$name" ]; then
+            rm -rf "$folder/.previous/$name"
+            mv "$folder/$name" "$folder/.previous/$name"
+        fi
+        mv "$new" "$folder/$name"
+    done
+    printf '%s\n' "$this" >"$folder/.from-bundle"
+fi
+
+# Ignore the user's settings of pip, which may name an index or constraints. Run pip from its own wheel: some Pythons,
+# such as Debian's, lack the part that puts pip into a new environment.
+unset PYTHONPATH PYTHONHOME "${!PIP_@}"
+export PIP_CONFIG_FILE=/dev/null PIP_NO_INDEX=1 PIP_NO_CACHE_DIR=1
+[ -x "$environment/bin/python" ] || "$python" -m venv --without-pip "$environment"
+if ! "$environment/bin/python" -c 'import pip' 2>/dev/null; then
+    wheel=("$work"/wheels/pip-*.whl)
+    "$environment/bin/python" "${wheel[0]}/pip" install --quiet --no-deps "${wheel[0]}"
+fi
+option=${about[environment]#.venv}
+# PIP_FIND_LINKS is split at blanks, which the folder's own name may have: hence the relative path.
+(cd "$folder" && PIP_FIND_LINKS=.incoming/wheels bash scripts/setup ${option:+"-$option"}) ||
+    fail "the packages could not be installed into $environment" "Delete it and run this again with a whole bundle."
+
+# Checks the files on this disk against the record, also those that an update left out.
+check_judge() {
+    "$python" - "$1" <<'PYTHON'
+import hashlib, json, pathlib, sys
+
+folder = pathlib.Path(sys.argv[1])
+for name, digest in json.loads((folder / "fetched.json").read_text())["files"].items():
+    with (folder / name).open("rb") as stream:
+        if hashlib.file_digest(stream, "sha256").hexdigest() != digest:
+            sys.exit(f"{name} differs")
+PYTHON
+}
+
+for new in "$models"/.*.incoming; do
+    name=${new##*/.}
+    name=${name%.incoming}
+    mkdir -p "$models/$name"
+    mv -f "$new"/* "$models/$name"
+    say "checking judge $name"
+    check_judge "$models/$name" ||
+        fail "the files in $models/$name are not those of the bundle" \
+            "Delete the folder and run this again with a whole bundle."
+    say "judge $name: check it with ${about[environment]}/bin/pathway-local judges check $name"
+done
+printf '%s\n' "$this" >>"$environment/.bundles"
+say "installed pathway-local ${about[version]} in $folder"
+say "To check this machine: cd ${folder@Q} && ${about[environment]}/bin/pathway-local doctor"

@@ -1,0 +1,70 @@
+"""A small share of `soak_attacks.py`: disturbed commands go on, and nothing is lost, doubled or left."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from attacked import Trial, small_disk
+from disturbed import outcomes
+from reply_script import SECONDS
+from typed import Desk
+
+CASES = 30
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Trial:
+    desk = Desk(tmp_path_factory.mktemp("attacks") / "d", tiny_judge, environment={SECONDS: "0.02"})
+    command = desk.judging(desk.cases(CASES))
+    began = time.monotonic()
+    desk.typed(*command)
+    seconds, right = time.monotonic() - began, outcomes(desk.work / "may.run")
+    (desk.work / "may.run").unlink()
+    return Trial(desk, command, seconds, right, random.Random(4))
+
+
+def test_signals_and_a_jumping_clock(trial: Trial) -> None:
+    trial.start_over()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT):
+        trial.interrupt(number)
+    trial.jump()
+    trial.finish()
+    assert trial.problems == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")
+def test_a_full_disk(trial: Trial) -> None:
+    trial.start_over()
+    with small_disk(trial.desk.work / "disk") as disk:
+        command = [*trial.command[:-1], "disk/may.run"]
+        full = replace(trial, disk=disk, run=Path("disk/may.run"), command=command)
+        for _ in range(3):
+            full.fill()
+        full.finish()
+        assert full.problems == []
+        assert full.tried["disk"]
+
+
+@pytest.mark.parametrize(("mebibytes", "least"), [(300, 1024), (1100, 1536)])
+def test_a_limit_on_memory_under_which_libraries_would_hang_is_told(trial: Trial, mebibytes: int, least: int) -> None:
+    """Without a check OpenBLAS would try for ever to allocate: in the command, or in the engine's process."""
+    few = ["sh", "-c", f'ulimit -v {mebibytes << 10}; exec "$@"', "sh"]
+    said = trial.desk.typed(*trial.command, before=few, code=5).stderr
+    assert f"(ulimit -v) is {mebibytes} MB; at least {least} MB are needed" in " ".join(said.split())
+    assert "ulimit -v unlimited" in said
+
+
+@pytest.mark.parametrize("error", ["MemoryError()", 'RuntimeError("can\'t start new thread")'])
+def test_memory_that_runs_out_is_no_bug_of_ours(error: str) -> None:
+    code = f"from pathway_local import cli\ndef app(**_): raise {error}\ncli.app = app\ncli.main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 5
+    assert "memory ran out" in done.stderr
+    assert "ulimit -u" in done.stderr
+    assert "report" not in done.stderr

@@ -1,0 +1,65 @@
+"""At a terminal, judge asks for the columns that no name tells; elsewhere it refuses, as before."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pathway_local.cli import column_question
+from pathway_local.cli.column_question import ask_columns
+from pathway_local.errors import ColumnsError, UsageError
+from pathway_local.sheets.cases_file import CasesFile
+
+NEEDED = {"r": ("question", "answer")}
+
+
+@pytest.fixture
+def sheet(tmp_path: Path) -> Path:
+    path = tmp_path / "a.csv"
+    path.write_text("bot,Text des Bots,frage\nv1,Ja\x1b[31m,Wann?\nv2,Nein,Wo?\n")
+    return path
+
+
+def asked(sheet: Path) -> ColumnsError:
+    with pytest.raises(ColumnsError) as caught:
+        CasesFile(sheet, NEEDED)
+    return caught.value
+
+
+@pytest.fixture
+def at_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(column_question.talk, "_force_terminal", True)
+
+
+@pytest.mark.usefixtures("at_terminal")
+def test_the_person_chooses_by_example(
+    sheet: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: "2")
+    error = asked(sheet)
+    mapping = ask_columns(sheet, "", error)
+    assert mapping == {"answer": "Text des Bots"}
+    assert [case.inputs for case in CasesFile(sheet, NEEDED, mapping)][1] == {"question": "Wo?", "answer": "Nein"}  # type: ignore[union-attr]
+    said = capsys.readouterr().err
+    assert "Which column is answer?" in said and "Nein" in said and "--map 'answer=Text des Bots'" in said
+    assert "\x1b[31m" not in said
+
+
+@pytest.mark.usefixtures("at_terminal")
+@pytest.mark.parametrize("answer", ["", "3", "0", "bot"])
+def test_no_choice_ends_the_command(sheet: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: answer)
+    with pytest.raises(UsageError, match="no column was chosen for answer"):
+        ask_columns(sheet, "", asked(sheet))
+
+
+def test_nobody_is_asked_without_a_terminal(sheet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any, **__: Any) -> str:
+        raise AssertionError
+
+    monkeypatch.setattr("typer.prompt", never)
+    error = asked(sheet)
+    with pytest.raises(ColumnsError) as caught:
+        ask_columns(sheet, "", error)
+    assert caught.value is error

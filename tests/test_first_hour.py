@@ -1,0 +1,62 @@
+"""Every command on the page of the first hour works on its files; only the judge's model is a stand-in."""
+
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import openpyxl
+import pytest
+from typed_here import typing_in
+
+from pathway_local.case import Case, fingerprint
+from pathway_local.judging.loop import Tally
+from pathway_local.judging.plan import Plan, planned_rubrics
+from pathway_local.rater import Rater
+from pathway_local.runs.run_cases import cases_of, remember
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Score, Verdict
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "first-hour.md").read_text(encoding="utf-8")
+
+
+def judge(plan: Plan, watcher: object, command: Sequence[str]) -> list[Tally]:
+    """Give every case of the file a 3."""
+    (rubric,) = planned_rubrics(plan, None).values()
+    cases = cases_of(plan.cases, [rubric], None, plan.id_column, plan.mapping)
+    with RunFile.create(plan.run) as run:
+        run.add_rubric(rubric.name, rubric.text)
+        rater = run.add_rater(Rater("demo", "judge", rubric.name, {"judge": "demo"}))
+        run.set_setting("label:demo", "a demonstration judge")
+        remember(run, cases, plan.mapping)
+        keep = [cases.column(name) for name in plan.keep or ()]
+        for case in cases:
+            assert isinstance(case, Case)
+            verdict = Verdict({"score": Score(3, {3: 0.75, 4: 0.25})}, {"justification": "because"})
+            run.put(rater, case.ref(fingerprint(run.key, rubric.texts_of(case))), verdict, keep=keep)
+    return []
+
+
+def test_every_command_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("pathway_local.cli.judge.run_job", judge)
+    run = typing_in(tmp_path, monkeypatch, capsys)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    commands = [line for block in re.findall(r"```\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
+    assert {line.split()[1] for line in commands} == {
+        "judge", "summary", "export", "import", "agreement", "sample", "divergence",
+    }  # fmt: skip
+    said = {line: run(*shlex.split(line)[1:]) for line in commands}
+    assert {line: found.err for line, found in said.items() if found.code} == {}
+    out = {line.split()[1]: found.words for line, found in said.items()}
+    assert "Lotse" in out["summary"] and "Campus-Bot" in out["summary"]
+    imported = [found for line, found in said.items() if " import " in line]
+    assert all(name in imported[0].out for name in ("committee/Anna", "committee/Bert", "committee/Cleo"))
+    assert "hosted: 1 failed (unreadable-reply)" in imported[1].out
+    book = openpyxl.load_workbook(tmp_path / "first.xlsx")
+    assert book.sheetnames == ["verdicts", "summary"]
+    assert [cell.value for cell in book["verdicts"][1]][:2] == ["case", "Chatbot"]
+    scored = (tmp_path / "scored.csv").read_bytes()
+    assert scored.startswith("\ufeffNr.;Chatbot".encode()) and "Rückmeldefrist".encode() in scored

@@ -1,0 +1,108 @@
+"""How vLLM loads a judge on a GPU: the memory that it takes, and whether a job is worth compiling for."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import JsonValue
+
+from benchmark.instant_engine import INSTANT, REPLY, register
+from benchmark.made_cases import write_cases
+from pathway_local.engines.engine import LoadPlan
+from pathway_local.engines.vllm import GRAPH_STEPS, VLLM
+from pathway_local.errors import EngineMissing
+from pathway_local.judges import placement
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judging.job import Watcher, run_job
+from pathway_local.judging.plan import Plan
+from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.system.machine import GB, Device, Machine
+
+CARD = Machine((Device("card", 24 * GB, 24 * GB),), 64 * GB)
+
+SAID = "\nRight.\n\n**Score:** 4\n\n**Justification:**\nGood."
+
+
+class _Listening(Watcher):
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def notice(self, message: str) -> None:
+        self.heard.append(message)
+
+
+@pytest.fixture
+def judge(tiny_judge: Path, monkeypatch: pytest.MonkeyPatch) -> JudgeSpec:
+    monkeypatch.setattr(placement, "uses_gpu", lambda: True)
+    return JudgeSpec(name="j", source=str(tiny_judge), weights_gb=3, layers=28, kv_heads=8, head_size=128, context=4096)
+
+
+@pytest.mark.parametrize(("steps", "eager"), [(3, True), (GRAPH_STEPS - 1, True), (GRAPH_STEPS, False), (None, False)])
+def test_a_short_job_starts_without_compiling(judge: JudgeSpec, steps: float | None, eager: bool) -> None:
+    found = VLLM.load_plan(judge, CARD, {}, "auto", steps)
+    assert found.settings == {"gpu_memory_utilization": 0.9, "enforce_eager": eager}
+    memory, graphs = found.notes
+    assert memory == "the engine takes 21.6 of 24.0 GB of GPU memory"
+    assert ("without compilation and CUDA graphs" in graphs) is eager
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"enforce_eager": False}, {"enforce_eager": True}, {"compilation_config": {"level": 0}}, {"deterministic": True}],
+)
+def test_what_the_entry_sets_stays(judge: JudgeSpec, options: dict[str, Any]) -> None:
+    found = VLLM.load_plan(judge, CARD, {**options, "gpu_memory_utilization": 0.5}, "auto", 1)
+    assert found == LoadPlan(found.context)
+
+
+def test_on_a_processor_nothing_is_chosen(judge: JudgeSpec) -> None:
+    found = VLLM.load_plan(judge.model_copy(update={"cpu": True}), Machine((), 64 * GB), {}, "auto", 1)
+    assert found == LoadPlan(4096)
+
+
+def test_an_unknown_architecture_is_refused_first(judge: JudgeSpec, tiny_judge: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_judge, tmp_path / "odd")
+    (folder / "config.json").write_text('{"architectures": ["Unheard"], "model_type": "unheard"}')
+    with pytest.raises(EngineMissing, match="Unheard"):
+        VLLM.load_plan(judge.model_copy(update={"source": str(folder)}), Machine((), 0), {}, "auto", None)
+
+
+def test_a_job_says_and_records_how_it_loads_the_judge(
+    tmp_path: Path, tiny_judge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register()
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.setenv(REPLY, str(tmp_path / "reply.json"))
+    (tmp_path / "reply.json").write_text(json.dumps(JudgeTokenizer(tiny_judge).encode(SAID)))
+    asked: list[float | None] = []
+
+    def load_plan(
+        judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
+    ) -> LoadPlan:
+        asked.append(steps)
+        return LoadPlan(4096, {"enforce_eager": True}, ("a short start",))
+
+    monkeypatch.setattr(INSTANT, "load_plan", load_plan)
+    rubric = load_rubric("pathway-answer")
+    run, models = tmp_path / "a.run", tmp_path / "models.yaml"
+    models.write_text(json.dumps({"one": {"source": str(tiny_judge), "cpu": True}}))
+    cases = write_cases(tmp_path / "cases.csv", rubric, 5, 1)
+    watcher = _Listening()
+    for detail in ("full", "score"):
+        plan = Plan(cases, run, [rubric.name], ["one"], f"one-{detail}", registry=models, engine=INSTANT.name)
+        run_job(replace(plan, detail=detail), watcher, ["test"])
+    assert watcher.heard.count("a short start") == 2
+    with RunFile.open(run) as stored:
+        assert all(job.facts["engine"]["enforce_eager"] is True for job in stored.jobs.all())  # type: ignore[index,call-overload]
+    full, score = asked
+    assert full is not None and score is not None
+    assert 100 < full < 472, "five cases decode together, for as long as one"
+    assert score < 5

@@ -1,0 +1,103 @@
+"""Each prompt of the corpus is read rightly, refused with its true reason, or asked about; none is misread silently.
+
+A prompt's expected reading stands beside it in tests/prompt_corpus: `read` has its fields in order, `refused` and
+`asked` a pattern that the reason must match. A field's name counts unless it begins with an underscore.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pathway_local.adopt.adoption import adopt
+from pathway_local.errors import PathwayError
+from pathway_local.rendering.rubric_check import check_grammars, example_inputs
+from pathway_local.rubrics.fields import AnyField, ScoreField
+from pathway_local.rubrics.rubric import Rubric, parse_rubric
+
+FOLDER = Path(__file__).parent / "prompt_corpus"
+CORPUS = {
+    f"{path.stem}: {entry['name']}": entry
+    for path in sorted(FOLDER.glob("*.yaml"))
+    for entry in yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+}
+SILENT = "misread without a word"
+
+
+def read_as(field: AnyField) -> str:
+    """Return a field as the corpus writes it."""
+    if not isinstance(field, ScoreField):
+        choices = getattr(field, "choices", ())
+        return f"constant {choices[0]}" if len(choices) == 1 else " | ".join(choices) or field.type
+    written = {value: text.strip('"') for text, value in field.values_by_text(False).items()}
+    joint = " | " if field.scale == "nominal" else " < "
+    on_scale = joint.join(text for value, text in written.items() if value not in field.special)
+    special = " ".join(text for value, text in written.items() if value in field.special)
+    return on_scale + (f"; special {special}" if special else "")
+
+
+def spelled(wanted: str) -> str:
+    """Return an expected field in full: 1..3 is 1 < 2 < 3."""
+    found = re.match(r"(-?\d+)\.\.(-?\d+)(?: step ([\d.]+))?", wanted.removeprefix("choice "))
+    if not found:
+        return wanted.removeprefix("choice ")
+    low, high, step = int(found[1]), int(found[2]), found[3] or "1"
+    places = len(step.partition(".")[2])
+    values = [f"{low + at * float(step):.{places}f}" for at in range(round((high - low) / float(step)) + 1)]
+    return " < ".join(values) + wanted.removeprefix("choice ")[found.end() :]
+
+
+def outcome(entry: Mapping[str, object]) -> tuple[str, str]:
+    """Return what became of a prompt, and the reading or the reason."""
+    try:
+        adoption = adopt(str(entry["prompt"]).encode(), "mine.txt")
+        if adoption.unsettled:
+            said = " ".join(re.findall(r"# UNSETTLED:([^\n]*)", adoption.data.decode()))
+            right = "asked" in entry and re.search(str(entry["asked"]), said)
+            return "asked" if right else "asked without need", said
+        rubric = parse_rubric(adoption.data.decode(), "mine.prompty")
+        check_grammars(rubric.format, example_inputs(rubric), None)
+    except PathwayError as error:
+        right = "refused" in entry and re.search(str(entry["refused"]), str(error))
+        return "refused truly" if right else "refused untruly", f"{error} {error.hint}"
+    return ("right" if is_right(rubric, entry) else SILENT), shown(rubric)
+
+
+def shown(rubric: Rubric) -> str:
+    return str({name: read_as(field) for name, field in rubric.format.outputs.fields.items()})
+
+
+def is_right(rubric: Rubric, entry: Mapping[str, object]) -> bool:
+    wanted = entry.get("read")
+    if not isinstance(wanted, Mapping):
+        return False
+    fields = rubric.format.outputs.fields
+    readings = [spelled(str(reading)) for reading in wanted.values()]
+    named = all(name == own or name.startswith("_") for name, own in zip(wanted, fields, strict=False))
+    declared = entry.get("inputs", list(rubric.inputs))
+    return readings == [read_as(field) for field in fields.values()] and named and list(rubric.inputs) == declared
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_no_prompt_is_misread_silently(name: str) -> None:
+    became, said = outcome(CORPUS[name])
+    assert became != SILENT, said
+
+
+def test_all_prompts_are_read_refused_truly_or_asked_about() -> None:
+    counts = Counter(outcome(entry)[0] for entry in CORPUS.values())
+    assert len(CORPUS) >= 190
+    assert counts[SILENT] == 0
+    assert counts["right"] + counts["refused truly"] + counts["asked"] >= len(CORPUS) - 3
+
+
+if __name__ == "__main__":
+    table = {name: outcome(entry) for name, entry in CORPUS.items()}
+    for name, (became, said) in table.items():
+        if became not in ("right", "refused truly", "asked"):
+            wanted = {key: value for key, value in CORPUS[name].items() if key not in ("name", "prompt")}
+            print(f"{became}: {name}\n    {said}\n    wanted: {wanted}")
+    print(len(table), dict(Counter(became for became, _ in table.values())))

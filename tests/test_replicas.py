@@ -1,0 +1,215 @@
+"""Several engines side by side: the same outcomes as one, and none lost when an engine is slow, dies or can't load."""
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import engine_scripts
+import pytest
+from engine_scripts import MARK, ONCE, POISON
+from pydantic import JsonValue
+
+from pathway_local.engines.engine import LoadPlan
+from pathway_local.engines.host import Host
+from pathway_local.engines.replicas import Engines, Replicas
+from pathway_local.errors import EngineDied, EngineError, Stopped, UsageError
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.passes import EngineConfig, Pass, PassResult
+from pathway_local.system.machine import GB, Device, Machine
+
+Begin = Callable[..., Replicas]
+
+
+@pytest.fixture
+def notices() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def begin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, notices: list[str]) -> Iterator[Begin]:
+    """Starts scripted engines side by side, each with its own settings, and ends them."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(engine_scripts.__file__).parent))
+    monkeypatch.setenv(MARK, str(tmp_path / "mark"))
+    begun: list[Replicas] = []
+
+    def start(
+        settings: dict[str, object], gpus: str, notify: Callable[[str], None], stopped: Callable[[], bool]
+    ) -> Host:
+        config = EngineConfig("", settings={"script": "engine_scripts:answer", **settings}, gpus=gpus)
+        return Host("scripted", config, hang_limit=60.0, notify=notify, stopped=stopped)
+
+    def replicas(
+        *each: dict[str, object], window: int = 4, gpus: str = "", stopped: Callable[[], bool] = lambda: False
+    ) -> Replicas:
+        starts = [partial(start, settings, gpus and f"{gpus}{at}") for at, settings in enumerate(each)]
+        begun.append(Replicas(starts, window, notices.append, stopped))
+        return begun[-1]
+
+    yield replicas
+    for each in begun:
+        each.close()
+
+
+def _pass(number: int, *ids: int, after: str = "") -> Pass:
+    return Pass(str(number), (number, *ids), None, 4, after=after)
+
+
+def _all(engines: Replicas, passes: list[Pass]) -> dict[str, PassResult]:
+    for item in passes:
+        engines.submit(item)
+    found: dict[str, PassResult] = {}
+    while results := engines.results():
+        assert found.keys().isdisjoint(result.id for result in results)
+        found |= {result.id: result for result in results}
+    return found
+
+
+def test_every_pass_comes_back_once_and_all_engines_work(begin: Begin) -> None:
+    engines = begin(
+        {"script": "engine_scripts:pid"}, {"script": "engine_scripts:pid"}, {"script": "engine_scripts:pid"}
+    )
+    assert engines.facts.device == "3 x none"
+    found = _all(engines, [_pass(number) for number in range(200)])
+    assert sorted(map(int, found)) == list(range(200))
+    assert len({result.ids for result in found.values()}) == 3
+
+
+def test_a_slow_engine_slows_nobody(begin: Begin) -> None:
+    engines = begin({"script": "engine_scripts:pid", "delay": 0.5}, {"script": "engine_scripts:pid"})
+    found = _all(engines, [_pass(number) for number in range(300)])
+    counts = sorted([result.ids for result in found.values()].count(each) for each in {r.ids for r in found.values()})
+    assert counts[0] < 50, "the slow one holds a window at a time, the fast one takes what waits"
+    assert sum(counts) == 300
+
+
+def test_a_pass_that_continues_goes_to_the_engine_that_has_its_prompt(begin: Begin) -> None:
+    engines = begin({"script": "engine_scripts:pid"}, {"script": "engine_scripts:pid"})
+    first = _all(engines, [_pass(number) for number in range(50)])
+    later = _all(engines, [_pass(1000 + number, after=str(number)) for number in range(50)])
+    assert [later[str(1000 + number)].ids for number in range(50)] == [first[str(number)].ids for number in range(50)]
+
+
+def test_an_engine_that_dies_is_restarted_while_the_others_go_on(begin: Begin, notices: list[str]) -> None:
+    engines = begin({}, {})
+    found = _all(engines, [_pass(number, *([ONCE] if number == 3 else [])) for number in range(100)])
+    assert len(found) == 100
+    assert all(result.finish == "stop" for result in found.values())
+    [told] = notices
+    assert told.startswith(("engine 1: the engine died", "engine 2: the engine died"))
+
+
+def test_a_case_that_kills_engines_is_set_aside(begin: Begin) -> None:
+    found = _all(begin({}, {}), [_pass(number, *([POISON] if number == 5 else [])) for number in range(40)])
+    assert [name for name, result in found.items() if result.finish == "error"] == ["5"]
+    assert len(found) == 40
+
+
+def test_an_engine_that_does_not_load_ends_all(begin: Begin) -> None:
+    began = time.monotonic()
+    with pytest.raises(EngineError, match="can't be loaded"):
+        begin({}, {"script": "engine_scripts:nowhere"})
+    assert time.monotonic() - began < 60
+    assert not _children()
+
+
+def test_a_stop_ends_loading_and_waiting(begin: Begin) -> None:
+    with pytest.raises(Stopped):
+        begin({}, {}, stopped=lambda: True)
+    stop: list[bool] = []
+    engines = begin({"delay": 60}, {"delay": 60}, stopped=lambda: bool(stop))
+    engines.submit(_pass(1))
+    stop.append(True)
+    with pytest.raises(Stopped):
+        engines.results()
+    engines.close()
+    assert not _children()
+
+
+def test_an_engine_that_is_given_up_ends_the_job(begin: Begin) -> None:
+    engines = begin({"script": "engine_scripts:die"}, {"script": "engine_scripts:die"}, window=1)
+    with pytest.raises(EngineDied, match="cases in a row"):
+        _all(engines, [_pass(number) for number in range(100)])
+
+
+def test_each_engine_sees_its_own_gpus(begin: Begin) -> None:
+    engines = begin({"script": "engine_scripts:gpus"}, {"script": "engine_scripts:gpus"}, gpus="GPU-")
+    found = _all(engines, [_pass(number) for number in range(60)])
+    assert {bytes(result.ids).decode() for result in found.values()} == {"GPU-0", "GPU-1"}
+
+
+CARDS = Machine(tuple(Device("card", 24 * GB, free * GB, f"GPU-{free}") for free in (24, 20, 22)), 64 * GB)
+JUDGE = JudgeSpec(name="j", source="a/b", weights_gb=3, layers=28, kv_heads=8, head_size=128, context=40960)
+
+
+@pytest.fixture
+def _gpu_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("engines.replicas", "judges.placement"):
+        monkeypatch.setattr(f"pathway_local.{module}.uses_gpu", lambda: True)
+
+
+@pytest.mark.usefixtures("_gpu_engine")
+@pytest.mark.parametrize(
+    ("gpus", "parallel", "expected"),
+    [
+        ("all", 1, ["GPU-24", "GPU-20", "GPU-22"]),
+        ("2", 1, ["GPU-24", "GPU-20"]),
+        ("1", 1, ["GPU-24"]),
+        ("all", 2, ["GPU-24,GPU-20"]),
+        ("2", 2, ["GPU-24,GPU-20"]),
+    ],
+)
+def test_gpus_are_shared_out_among_engines(gpus: str, parallel: int, expected: list[str]) -> None:
+    parts = Engines(gpus).parts(JUDGE, CARDS, {"tensor_parallel_size": parallel})
+    assert [",".join(gpu.id for gpu in part.gpus) for part in parts] == expected
+
+
+@pytest.mark.usefixtures("_gpu_engine")
+@pytest.mark.parametrize(
+    ("engines", "parallel", "said"),
+    [
+        (Engines("4"), 1, "this machine has 3"),
+        (Engines("3"), 2, "takes 2 GPUs"),
+        (Engines("", 2), 1, "is for processors"),
+    ],
+)
+def test_gpus_that_do_not_divide_are_refused(engines: Engines, parallel: int, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        engines.parts(JUDGE, CARDS, {"tensor_parallel_size": parallel})
+
+
+def test_without_a_gpu_there_are_engines_on_the_processor() -> None:
+    machine = Machine((), 12 * GB)
+    assert Engines("", 3).parts(JUDGE, machine, {}) == [Machine((), 4 * GB)] * 3
+    with pytest.raises(UsageError, match="finds no GPU"):
+        Engines("all").parts(JUDGE, machine, {})
+
+
+class _Plans:
+    """Plans by the first GPU of a part."""
+
+    def load_plan(self, judge: JudgeSpec, part: Machine, options: object, dtype: str, steps: float | None) -> LoadPlan:
+        share = {"GPU-24": 0.9, "GPU-20": 0.77, "GPU-22": 0.85}[part.gpus[0].id]
+        settings: dict[str, JsonValue] = {"gpu_memory_utilization": share, "enforce_eager": steps == 100}
+        return LoadPlan(int(share * 1000), settings, (part.gpus[0].id,))
+
+
+@pytest.mark.usefixtures("_gpu_engine")
+def test_all_engines_load_as_the_fullest_gpu_allows() -> None:
+    found = Engines("all").load_plan(_Plans(), JUDGE, CARDS, {}, "auto", 300.0)  # type: ignore[arg-type]
+    assert found == LoadPlan(
+        770,
+        {"gpu_memory_utilization": 0.77, "enforce_eager": True},
+        ("3 engines side by side", "GPU-20"),
+        ("GPU-24", "GPU-20", "GPU-22"),
+    )
+
+
+def _children() -> list[str]:
+    """The engines' processes below this one."""
+    found = []
+    for task in Path("/proc/self/task").iterdir():
+        for pid in (task / "children").read_text().split():
+            if b"pathway_local.engines.child" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
