@@ -216,16 +216,18 @@ def test_parts_join_to_the_file(tmp_path: Path, size: int) -> None:
 
 
 def test_a_file_of_which_a_part_changed_stays_whole(tmp_path: Path) -> None:
-    for name in ("same", "changed"):
+    (tmp_path / "wheels").mkdir()
+    for name in ("wheels/same", "wheels/changed", "project"):
         for part in range(2):
             (tmp_path / f"{name}.part-000{part}").write_bytes(bytes(1 << 20))
+    (tmp_path / "wheels/small").write_bytes(b"same")
     older = hash_files(tmp_path)
-    (tmp_path / "changed.part-0001").write_bytes(b"new")
-    (tmp_path / "small").write_bytes(b"same")
+    (tmp_path / "wheels/changed.part-0001").write_bytes(b"new")
     sums = hash_files(tmp_path)
-    drop_unchanged(tmp_path, sums, {**older, "small": sums["small"]})
-    assert sorted(sums) == sorted(path.name for path in tmp_path.iterdir())
-    assert sorted(sums) == ["changed.part-0000", "changed.part-0001", "small"]
+    drop_unchanged(tmp_path, sums, older)
+    assert sums == hash_files(tmp_path)
+    changed = ["wheels/changed.part-0000", "wheels/changed.part-0001"]
+    assert sorted(sums) == ["project.part-0000", "project.part-0001", *changed, "wheels/small"], "the project stays"
 
 
 def test_sizes_and_lists_that_are_none(tmp_path: Path) -> None:

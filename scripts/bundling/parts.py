@@ -52,13 +52,15 @@ def hash_files(folder: Path) -> dict[str, str]:
 
 
 def drop_unchanged(folder: Path, sums: dict[str, str], older: dict[str, str]) -> None:
-    """Remove large files that an older bundle holds as well, from the folder and from `sums`.
+    """Remove large wheels and files of judges that an older bundle holds as well, from the folder and from `sums`.
 
-    A file in parts goes only if no part has changed. Small files stay: they let the other side check what it has.
+    A file in parts goes only if no part has changed. The project stays whole, and small files stay: they let the other
+    side check what it has.
     """
     before, now = _by_file(older), _by_file(sums)
     for name, parts in now.items():
-        if before.get(name) == parts and sum((folder / part).stat().st_size for part in parts) > _ALWAYS_BYTES:
+        may_go = name.startswith(("wheels/", "judges/")) and before.get(name) == parts
+        if may_go and sum((folder / part).stat().st_size for part in parts) > _ALWAYS_BYTES:
             for part in parts:
                 (folder / part).unlink()
                 del sums[part]
