@@ -17,7 +17,7 @@ from pathway_local.ratings.loose_reading import SPACING
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsFile, RatingsReading
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.audit import file_facts
+from pathway_local.runs.audit import KEYED, file_facts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Value, Verdict
 
@@ -211,9 +211,10 @@ def _left_out(problems: Sequence[Problem]) -> Iterator[str]:
 def _imported_before(run: RunFile, file: RatingsFile, raters: Sequence[Rater]) -> Iterator[str]:
     """A note for each earlier import of the very same file under other raters' names."""
     names = [rater.name for rater in raters]
+    same = file_facts(file.path, run.key)[KEYED]
     for job in run.jobs.all():
         facts = job.facts.get("import")
-        if isinstance(facts, dict) and job.status and facts.get("sha256") == file_facts(file.path)["sha256"]:
+        if isinstance(facts, dict) and job.status and facts.get(KEYED) == same:
             known = facts.get("raters")
             others = [str(name) for name in known] if isinstance(known, list) else []
             if others and not set(others) & set(names):
