@@ -377,7 +377,7 @@ def test_results_that_can_not_be_one_raters(run: RunFile, tmp_path: Path) -> Non
     text = write_lines(
         tmp_path / "text.jsonl", [message("s-1", "Score: 4"), message("s-1", "", model="what they asked")]
     )
-    assert "what they asked" not in str(refused(run, text, "c", kind="hosted"))
+    assert "what they asked" not in str(load(run, text, "t", "hosted"))
     assert "--kind hosted" in refused(run, mixed, "c").hint
     twice = write_lines(tmp_path / "twice.jsonl", [message("s-1", "Score: 4"), message("s-1", "Score: 2")])
     found = load(run, twice, "c", "hosted")

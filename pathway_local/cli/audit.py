@@ -8,7 +8,7 @@ from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import Run
 from pathway_local.cli.terminal import data, print_json, table, talk
 from pathway_local.errors import TrailChanged, UsageError
-from pathway_local.runs.audit import SHORT, AuditTrail, TrailEntry
+from pathway_local.runs.audit import KEYED, SHORT, AuditTrail, TrailEntry
 from pathway_local.runs.content import HASHES, check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Value
@@ -85,5 +85,5 @@ def _what(entry: TrailEntry) -> str:
 def _worded(value: Value) -> str:
     """Return a fact as people write it, without hashes."""
     if isinstance(value, dict):
-        return " ".join(_worded(each) for name, each in value.items() if name != "sha256")
+        return " ".join(_worded(each) for name, each in value.items() if name not in ("sha256", KEYED))
     return ", ".join(map(_worded, value)) if isinstance(value, list) else str(value)

@@ -210,10 +210,11 @@ def _left_out(problems: Sequence[Problem]) -> Iterator[str]:
 
 def _imported_before(run: RunFile, file: RatingsFile, raters: Sequence[Rater]) -> Iterator[str]:
     """A note for each earlier import of the very same file under other raters' names."""
-    names, own = [rater.name for rater in raters], file_facts(file.path, run.key)[KEYED]
+    names = [rater.name for rater in raters]
+    same = file_facts(file.path, run.key)[KEYED]
     for job in run.jobs.all():
         facts = job.facts.get("import")
-        if isinstance(facts, dict) and job.status and facts.get(KEYED) == own:
+        if isinstance(facts, dict) and job.status and facts.get(KEYED) == same:
             known = facts.get("raters")
             others = [str(name) for name in known] if isinstance(known, list) else []
             if others and not set(others) & set(names):
