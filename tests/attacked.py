@@ -154,6 +154,10 @@ class Trial:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     out, err = process.communicate()
+            except KeyboardInterrupt:
+                process.kill()
+                process.wait()
+                raise
         return process.returncode, out + err
 
 
