@@ -1,8 +1,8 @@
 """The scales of a prompt: the range of each score, and the names of its levels.
 
-A prompt says its scale in a phrase (see `values`) or lists the levels, one to a line. Prompts are full of other numbers,
-so a range counts only if it begins at 0 or 1 (or runs from -n to n) and stands in a line with a word such as score; a
-list counts only if its numbers follow each other, and it stands under such a word or uses one.
+A prompt says its scale in a phrase (see `values`) or lists the levels, one to a line. Prompts are full of other
+numbers, so a range counts only if it begins at 0 or 1 (or runs from -n to n) and stands in a line with a word such as
+score; a list counts only if its numbers follow each other, and it stands under such a word or uses one.
 """
 
 import re
