@@ -6,7 +6,6 @@ or removed.
 
 import io
 import os
-import resource
 import signal
 import sqlite3
 import sys
@@ -38,7 +37,7 @@ JUDGE = '{"scripted": {"source": "%s", "context": 8192, "engine": {"script": "re
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended, and what it took beside what the test's process held; `code` is negative for a signal."""
+    """How a command ended, and what it took with all that was imported before; `code` is negative for a signal."""
 
     code: int
     out: str
@@ -63,7 +62,6 @@ class Forks:
     def typed(self, folder: Path, *arguments: object, kill: int = 0) -> Ended:
         """Run a command in this folder to its end, or until its step number `kill`, counted from 1."""
         said = [folder.parent / name for name in ("out", "err")]
-        held = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
         child = os.fork()
         if not child:
             code = 70
@@ -73,8 +71,7 @@ class Forks:
         _, status, used = os.wait4(child, 0)
         out, err = (path.read_text("utf-8", "replace") if path.exists() else "" for path in said)
         seconds = used.ru_utime + used.ru_stime
-        grown = used.ru_maxrss / 1024 - held
-        return Ended(os.waitstatus_to_exitcode(status), out, err, seconds, grown)
+        return Ended(os.waitstatus_to_exitcode(status), out, err, seconds, used.ru_maxrss / 1024)
 
     def _run(self, folder: Path, arguments: list[str], kill: int, said: list[Path]) -> int:
         sys.stdout, sys.stderr = (io.TextIOWrapper(path.open("wb"), "utf-8", "replace") for path in said)
