@@ -67,4 +67,14 @@ def test_help_has_two_examples_that_parse(words: str) -> None:
 
 def test_options_of_judge_are_in_groups() -> None:
     headings = re.findall(r"^(\w.*):$", _page("judge"), re.MULTILINE)
-    assert headings == ["Arguments", "Cases", "Judge", "Reply", "Output", "Privacy", "Other options", "Examples"]
+    assert headings == [
+        "Arguments",
+        "Cases",
+        "Judge",
+        "Reply",
+        "Machine",
+        "Output",
+        "Privacy",
+        "Other options",
+        "Examples",
+    ]
