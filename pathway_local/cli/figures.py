@@ -43,7 +43,7 @@ def draw(*views: View) -> None:
         if place:
             data.print()
         for each in view.tables:
-            data.print(table(each.title, each.heads, each.rows, left=each.words))
+            data.print(table(each.title, each.heads, each.rows, left=each.words, lines=True))
         for line in (*view.footnotes, *view.remarks.lines()):
             data.say(line)
         readings |= view.remarks.readings

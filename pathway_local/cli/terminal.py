@@ -146,8 +146,10 @@ def print_json(value: object) -> None:
     sys.stdout.write(visible_json(text) + "\n")
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> Table:
-    """Return a table whose first `left` columns are words and whose others are numbers."""
+def table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1, lines: bool = False
+) -> Table:
+    """Return a table whose first `left` columns are words and whose others are numbers; cells may have `lines`."""
     heading = Text(visible(title)) if title else None
     made = Table(
         title=heading, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False
@@ -156,7 +158,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, 
         words = at < left
         made.add_column(visible(column), justify="left" if words else "right", overflow="fold", no_wrap=not words)
     for row in rows:
-        made.add_row(*(Text(visible(cell)) for cell in row))
+        made.add_row(*(Text(visible(cell, lines=lines)) for cell in row))
     return made
 
 

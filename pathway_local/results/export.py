@@ -29,6 +29,7 @@ from pathway_local.sheets.tables import add_columns, write_table
 from pathway_local.verdict import Failure, Value
 
 EXPORT = "export"
+FAILURE = "failure"
 RATER = "rater"
 SUFFIXES = tuple(column.suffix for column in SCORE_COLUMNS)
 
@@ -36,12 +37,13 @@ SUFFIXES = tuple(column.suffix for column in SCORE_COLUMNS)
 def export(run: RunFile, target: Path, *, force: bool, only: Sequence[str] = ()) -> list[str]:
     """Write a row for each case, rater and rubric, in the order of the cases file; returns notes for the user.
 
-    Columns that no row fills are left out; `only` names those to write, in their order. A workbook also gets a sheet
-    with the summary and one with the failures. Raises UsageError.
+    Columns that no row fills are left out, except `failure`; `only` names those to write, in their order. A workbook
+    also gets a sheet with the summary and one with the failures. Raises UsageError.
     """
     columns = _columns(run)
     fields = list(dict.fromkeys(name for _, rater in run.raters() for name in columns[rater.rubric].of(rater)))
     ends = {name for _, rater in run.raters() for name in columns[rater.rubric].ends(rater)}
+    ends.add(FAILURE)  # a script that counts failures reads the column also when there are none
     metadata = metadata_columns(run, fields)
     failures: list[dict[str, Value]] = []
 

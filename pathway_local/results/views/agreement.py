@@ -11,6 +11,7 @@ from pathway_local.results.views.view import Remarks, TableView, View, hidden_gr
 from pathway_local.statistics.ceiling import Contrast
 from pathway_local.statistics.coefficients import COEFFICIENTS, coefficients
 from pathway_local.statistics.figure import Undefined
+from pathway_local.system.visible import visible
 
 SHOWN_MATRICES = 6
 """Confusion matrices that fit on a page; files and JSON hold those of more pairs."""
@@ -125,7 +126,7 @@ def _contrast(found: Contrast, cells: Cells, names: Sequence[str]) -> tuple[str,
 
 def _groups(people: AgainstPeople, by: str, cells: Cells) -> Iterator[TableView]:
     rows = tuple(
-        (judge.judge, name, f"{group.cases:,}", *map(cells.cell, (group.signed, group.absolute, group.excess)))
+        (judge.judge, visible(name), f"{group.cases:,}", *map(cells.cell, (group.signed, group.absolute, group.excess)))
         for judge in people.groups
         for name, group in judge.groups
     )

@@ -7,6 +7,7 @@ from pathway_local.results.views.cells import Cells, interval, number
 from pathway_local.results.views.view import Remarks, TableView, View, hidden_groups
 from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.prediction_powered import Correction
+from pathway_local.system.visible import visible
 
 HEADS = ("cases", "labelled", "judge's mean", "labels only", "corrected", "labels to halve it")
 
@@ -14,10 +15,10 @@ HEADS = ("cases", "labelled", "judge's mean", "labels only", "corrected", "label
 def calibration_view(found: Calibration) -> View:
     """The means of one judge on one score, its map, and remarks about them."""
     cells, plan = Cells(), found.plan
-    rows = [_row(part.name or "all cases", part.cases, part.mean, cells) for part in found.parts]
+    rows = [_row(visible(part.name) or "all cases", part.cases, part.mean, cells) for part in found.parts]
     for part in found.parts:
         if part.special is not None:
-            rows.append(_row(f"{part.name or 'all cases'}: special", part.cases, part.special, cells))
+            rows.append(_row(f"{visible(part.name) or 'all cases'}: special", part.cases, part.special, cells))
     title = f"{found.rubric} {found.score}: {found.judge} corrected by {plan.against}"
     notes = [f"{notice}." for notice in found.notices]
     warnings = []

@@ -2,6 +2,7 @@
 
 from pathway_local.results.divergence import Divergence, ScoreDivergence
 from pathway_local.results.views.view import Remarks, TableView, View
+from pathway_local.system.visible import visible
 
 KINDS = {
     "agree": "all agree",
@@ -31,4 +32,4 @@ def divergence_view(found: ScoreDivergence) -> View:
 def _row(case: Divergence, found: ScoreDivergence) -> tuple[str, ...]:
     scores = [str(case.scores.get(rater, "")) for rater in found.raters]
     mean = f"{case.mean:.2f}" if case.mean is not None else "–"
-    return case.case, case.pattern, *scores, mean, str(case.spread) if case.spread is not None else "–"
+    return visible(case.case), case.pattern, *scores, mean, str(case.spread) if case.spread is not None else "–"

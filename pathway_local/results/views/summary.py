@@ -6,6 +6,7 @@ from shlex import quote
 from pathway_local.results.summary import SHOWN_FAILURES, Group, ScoreSummary, Summary
 from pathway_local.results.views.view import MARK, MIN_GROUP, Remarks, TableView, View, small_groups
 from pathway_local.statistics.figure import Interval
+from pathway_local.system.visible import visible
 from pathway_local.verdict import Number
 
 
@@ -68,7 +69,7 @@ def _names(group: Group, score: ScoreSummary, named: Sequence[str]) -> list[str]
     rubric = group.rubric if list(group.scores) == ["score"] else f"{group.rubric} {score.name.removesuffix('_score')}"
     known = {"rubric": rubric, "rater": group.rater}
     small = f" {MARK}" if group.cases < MIN_GROUP else ""
-    return [known.get(name, f"{group.group or '(empty)'}{small}") for name in named]
+    return [known.get(name, f"{visible(group.group) or '(empty)'}{small}") for name in named]
 
 
 def _starred(score: ScoreSummary, values: Sequence[Number]) -> list[str]:

@@ -11,7 +11,10 @@ MARK = "†"
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A table of finished cells: the first `words` columns hold words, the others numbers."""
+    """A table of finished cells, of one or more lines: the first `words` columns hold words, the others numbers.
+
+    Texts from outside are made `visible` before they become part of a cell: their line breaks are not ours.
+    """
 
     title: str
     heads: tuple[str, ...]
