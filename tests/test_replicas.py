@@ -1,7 +1,9 @@
 """Several engines side by side: the same outcomes as one, and none lost when an engine is slow, dies or can't load."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -73,6 +75,41 @@ def test_every_pass_comes_back_once_and_all_engines_work(begin: Begin) -> None:
     found = _all(engines, [_pass(number) for number in range(200)])
     assert sorted(map(int, found)) == list(range(200))
     assert len({result.ids for result in found.values()}) == 3
+
+
+def test_a_short_file_is_shared_out(begin: Begin) -> None:
+    engines = begin(*[{"script": "engine_scripts:pid", "delay": 0.02}] * 4, window=256)
+    found = _all(engines, [_pass(number) for number in range(100)])
+    counts = Counter(result.ids for result in found.values())
+    assert len(counts) == 4
+    assert min(counts.values()) >= 10, "none took all before the others woke up"
+
+
+def test_results_that_came_before_an_error_are_handed_over(begin: Begin) -> None:
+    engines = begin({"delay": 0.2}, {"script": "engine_scripts:die"}, window=1)
+    for number in range(500):
+        engines.submit(_pass(number))
+    found = 0
+    with pytest.raises(EngineDied):
+        while results := engines.results():
+            found += len(results)
+    assert found > 10
+    with pytest.raises(EngineDied):
+        engines.results()
+
+
+def test_the_weakest_seal_is_told(begin: Begin) -> None:
+    class _Unsealed(Host):
+        def __init__(self, *given: object, **named: object) -> None:
+            super().__init__(*given, **named)  # type: ignore[arg-type]
+            self.facts = replace(self.facts, seal="namespace", seal_limit="no filter")
+
+    def start(kind: type[Host], notify: Callable[[str], None], stopped: Callable[[], bool]) -> Host:
+        return kind("scripted", EngineConfig(""), notify=notify, stopped=stopped)
+
+    engines = Replicas([partial(start, kind) for kind in (Host, _Unsealed, Host)], 4, print, lambda: False)
+    engines.close()
+    assert (engines.facts.seal, engines.facts.seal_limit) == ("namespace", "no filter")
 
 
 def test_a_slow_engine_slows_nobody(begin: Begin) -> None:
@@ -196,7 +233,7 @@ class _Plans:
 
 @pytest.mark.usefixtures("_gpu_engine")
 def test_all_engines_load_as_the_fullest_gpu_allows() -> None:
-    found = Engines("all").load_plan(_Plans(), JUDGE, CARDS, {}, "auto", 300.0)  # type: ignore[arg-type]
+    found = Engines("all").load_plan(_Plans(), JUDGE, CARDS, {}, "auto", lambda engines: 300.0 / engines)  # type: ignore[arg-type]
     assert found == LoadPlan(
         770,
         {"gpu_memory_utilization": 0.77, "enforce_eager": True},

@@ -31,8 +31,8 @@ CPU_HANG_LIMIT = 1800.0
 class LoadPlan:
     """How an engine loads a judge on this machine.
 
-    `context`: tokens for prompt and reply. `settings`: those that the judge's entry leaves open and that never change
-    what a judge says; `notes` tell the user about them. `gpus` has an entry for each engine to load: the GPUs that it
+    `context`: tokens for prompt and reply. `settings`: those that the judge's entry leaves open and that are no part of
+    the rater; `notes` tell the user about them. `gpus` has an entry for each engine to load: the GPUs that it
     may see, as CUDA_VISIBLE_DEVICES names them, empty for all.
     """
 

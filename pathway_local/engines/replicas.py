@@ -1,5 +1,6 @@
 """Several engines with the same judge, used as one: each in a sealed process, and each takes work when it has room."""
 
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,16 +13,24 @@ from pydantic import JsonValue
 from pathway_local.engines.engine import EngineKind, LoadPlan
 from pathway_local.engines.host import Host
 from pathway_local.engines.process import LOOK
-from pathway_local.errors import Stopped, UsageError
+from pathway_local.errors import EngineError, PathwayError, Stopped, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.memory import CPU_PART
 from pathway_local.judges.placement import gpus_of_one
 from pathway_local.passes import EngineFacts, Pass, PassResult, enqueue
 from pathway_local.system.installed import uses_gpu
 from pathway_local.system.machine import Machine
 
-MOMENT = 0.02
+MOMENT = 0.005
 """Seconds that an engine with room waits for results before it looks for new passes. A pass that arrives meanwhile
-waits that long at most: little beside the seconds that a reply takes, and 50 looks a second cost next to nothing."""
+waits that long at most. It must be less than `admission.LINGER`, or its prompt would be dropped from the cache."""
+
+AHEAD = 8
+"""An engine takes new passes only while it has at most so many more than any other that looks for them, too. Without
+this the first engine that wakes up would take all cases of a short file."""
+
+LOOKING = 0.2
+"""Seconds after a look in which an engine counts as looking; one that is restarted does not look."""
 
 REMEMBERED = 10_000
 """Finished passes whose engine we remember, to send the pass that continues one to the same prefix cache."""
@@ -53,7 +62,10 @@ class Engines:
             raise UsageError(f"--gpus {number}: this machine has {there}", "Give --gpus all to use those.")
         if number % one or not number:
             said = f"--gpus {number}: an engine of judge {judge.name!r} takes {one} GPUs"
-            raise UsageError(said, f"Give a multiple of {one}, or all.")
+            raise UsageError(said, f"Give a multiple of {one}, or all; the judge's entry sets tensor_parallel_size.")
+        ids = [gpu.id for gpu in machine.gpus]
+        if number > one and (len(set(ids)) < there or any(not name or "?" in name for name in ids)):
+            raise UsageError("--gpus: the driver does not tell the GPUs apart", "Install nvidia-smi, or leave it out.")
         return [replace(machine, gpus=machine.gpus[at : at + one]) for at in range(0, number, one)]
 
     def load_plan(
@@ -63,22 +75,30 @@ class Engines:
         machine: Machine,
         options: Mapping[str, JsonValue],
         dtype: str,
-        steps: float | None,
+        steps: Callable[[int], float | None],
     ) -> LoadPlan:
-        """Return one plan for all engines, which fits the smallest part of the machine; see `EngineKind.load_plan`."""
+        """Return one plan for all engines, which fits the smallest part of the machine; see `EngineKind.load_plan`.
+
+        `steps` gives the decoding steps of each engine if there are so many engines.
+        """
         parts = self.parts(judge, machine, options)
-        if not self.gpus and len(parts) == 1:
-            return kind.load_plan(judge, machine, options, dtype, steps)
-        each = None if steps is None else steps / len(parts)
-        plans = [kind.load_plan(judge, part, options, dtype, each) for part in parts]
-        tightest = min(plans, key=lambda plan: (plan.context, *_numbers(plan)))
-        lowest: dict[str, Any] = {name: min(plan.settings[name] for plan in plans) for name in tightest.settings}  # type: ignore[type-var]
+        plans = [kind.load_plan(judge, part, options, dtype, steps(len(parts))) for part in parts]
+        if len(plans) == 1 and not self.gpus:
+            return plans[0]
+        tightest = min(plans, key=lambda plan: plan.context)
+        settings: dict[str, Any] = {}
+        for plan in plans:
+            settings |= {name: min(value, settings.get(name, value)) for name, value in plan.settings.items()}  # type: ignore[type-var]
+        if not self.gpus:
+            # Each engine would take its cache by all memory that is free when it loads.
+            settings.setdefault("kv_cache_memory_bytes", parts[0].free_memory // CPU_PART)
         gpus = tuple(",".join(gpu.id for gpu in part.gpus) if self.gpus else "" for part in parts)
-        note = f"{len(parts)} engines side by side"
-        return LoadPlan(tightest.context, lowest, (note, *tightest.notes), gpus)
+        several = (f"{len(parts)} engines side by side",) if len(parts) > 1 else ()
+        fullest = min(plans, key=lambda plan: (plan.context, *_shares(plan)))
+        return LoadPlan(tightest.context, settings, (*several, *fullest.notes), gpus)
 
 
-def _numbers(plan: LoadPlan) -> list[float]:
+def _shares(plan: LoadPlan) -> list[float]:
     return [value for value in plan.settings.values() if isinstance(value, float)]
 
 
@@ -102,17 +122,20 @@ class Replicas:
         self._waiting: deque[Pass] = deque()
         self._engine_of: dict[str, _Replica] = {}
         self._in_flight = 0
+        self._error: BaseException | None = None
         self._arrived: SimpleQueue[tuple[_Replica, list[PassResult] | EngineFacts | BaseException]] = SimpleQueue()
         self._replicas = [_Replica(self, number, start) for number, start in enumerate(starts, 1)]
         try:
             for each in self._replicas:
                 each.start()
             facts = [self._next_arrival()[1] for _ in starts]
-        except BaseException:
+        except BaseException as error:
+            self._error = error
             self.close()
             raise
-        [first, *_] = [each for each in facts if isinstance(each, EngineFacts)]
-        self.facts = replace(first, device=f"{len(starts)} x {first.device}")
+        loaded = [each for each in facts if isinstance(each, EngineFacts)]
+        weakest = next((each for each in loaded if each.seal_limit), loaded[0])
+        self.facts = replace(weakest, device=f"{len(starts)} x {weakest.device}")
 
     def submit(self, item: Pass) -> None:
         """Enqueue a pass and return at once."""
@@ -125,11 +148,18 @@ class Replicas:
     def results(self) -> list[PassResult]:
         """Wait for at least one result and return what arrived; empty only if nothing is in flight.
 
-        Raises EngineError if an engine is given up, Stopped if `stopped` says so.
+        Raises EngineError if an engine is given up, Stopped if `stopped` says so; results that came before are returned
+        first.
         """
         found: list[PassResult] = []
-        while self._in_flight and not (found and self._arrived.empty()):
-            replica, arrived = self._next_arrival()
+        while self._in_flight and not (found and (self._error or self._arrived.empty())):
+            if self._error:
+                raise self._error
+            try:
+                replica, arrived = self._next_arrival()
+            except (PathwayError, OSError) as error:
+                self._error = error
+                continue
             assert isinstance(arrived, list)
             found += arrived
             self._in_flight -= len(arrived)
@@ -139,28 +169,40 @@ class Replicas:
         return found
 
     def close(self) -> None:
-        """End all engines and free their memory."""
+        """End all engines and free their memory. Raises EngineError if one does not end."""
         with self._changed:
             self.closing = True
             self._changed.notify_all()
         for each in self._replicas:
             if each.ident:
                 each.join()
+        while not self._arrived.empty():
+            _, arrived = self._arrived.get()
+            if isinstance(arrived, EngineError) and not self._error:
+                raise arrived
 
     def take(self, replica: "_Replica") -> list[Pass] | None:
         """Return passes for an engine with room; if it has none in flight, wait for one. None: no more will come."""
         with self._changed:
             while not self.closing:
-                taken: list[Pass] = []
-                while replica.in_flight + len(taken) < self.window and (queue := replica.waiting or self._waiting):
-                    taken.append(queue.popleft())
-                if taken or replica.in_flight:
+                now = replica.looked = time.monotonic()
+                others = [each.in_flight for each in self._replicas if each is not replica and each.looks(now)]
+                most = min(self.window, min(others, default=self.window) + AHEAD)
+                taken = _taken(replica.waiting, self.window - replica.in_flight)
+                taken += _taken(self._waiting, most - replica.in_flight - len(taken))
+                replica.in_flight += len(taken)
+                if replica.in_flight:
                     return taken
+                replica.idle = True
                 self._changed.wait()
+                replica.idle = False
         return None
 
     def arrive(self, replica: "_Replica", what: list[PassResult] | EngineFacts | BaseException) -> None:
         """Hand over what an engine's thread has: its facts once it is loaded, then results, or why it ended."""
+        if isinstance(what, list):
+            with self._changed:
+                replica.in_flight -= len(what)
         self._arrived.put((replica, what))
 
     def _next_arrival(self) -> "tuple[_Replica, list[PassResult] | EngineFacts]":
@@ -176,14 +218,25 @@ class Replicas:
             return replica, arrived
 
 
+def _taken(waiting: deque[Pass], room: int) -> list[Pass]:
+    return [waiting.popleft() for _ in range(min(room, len(waiting)))]
+
+
 class _Replica(Thread):
-    """One engine and the thread that waits for it. `waiting` are passes that must go to it."""
+    """One engine and the thread that waits for it. `waiting` are passes that must go to it.
+
+    The group changes `in_flight`, `looked` (when the thread last asked for passes) and `idle` (it waits for some).
+    """
 
     def __init__(self, group: Replicas, number: int, start: StartHost) -> None:
         super().__init__(name=f"engine {number}", daemon=True)
         self.waiting: deque[Pass] = deque()
-        self.in_flight = 0
+        self.in_flight, self.looked, self.idle = 0, 0.0, False
         self._group, self._load = group, start
+
+    def looks(self, now: float) -> bool:
+        """Whether the engine would take passes now."""
+        return self.idle or now - self.looked < LOOKING
 
     def run(self) -> None:
         """Load the engine and serve passes until the group closes; hand over the error that ends it before."""
@@ -201,10 +254,7 @@ class _Replica(Thread):
         while (items := self._group.take(self)) is not None:
             for item in items:
                 host.submit(item)
-            self.in_flight += len(items)
-            results = host.results(MOMENT if self.in_flight < self._group.window else None)
-            self.in_flight -= len(results)
-            if results:
+            if results := host.results(MOMENT if self.in_flight < self._group.window else LOOK):
                 self._group.arrive(self, results)
 
     def _notify(self, message: str) -> None:

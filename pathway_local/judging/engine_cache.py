@@ -93,6 +93,6 @@ class EngineCache:
 
     def free(self) -> None:
         """End the engine, if any, and all its work in flight."""
-        if self._engine:
-            self._engine[1].close()
-            self._engine = None
+        loaded, self._engine = self._engine, None
+        if loaded:
+            loaded[1].close()

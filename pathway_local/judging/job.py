@@ -7,8 +7,11 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
+
+from pydantic import JsonValue
 
 from pathway_local import __version__
 from pathway_local.case import BadRow, Case
@@ -20,7 +23,7 @@ from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
-from pathway_local.judging.plan import Plan, PlannedRater, planned_raters, planned_rubrics
+from pathway_local.judging.plan import Plan, PlannedRater, Settings, planned_raters, planned_rubrics
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rendering.chat import chat_of, thinking_of
@@ -131,13 +134,14 @@ class _ScoringJob:
         folder = pinned_folder(weights_folder(judge), settings.weights)
         whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
         tokenizer, engine, wanted = self.loaded.tokenizer(judge), engine_kind(settings.engine), self.plan.engines
+        options = self._options(judge, settings)
 
         def estimate() -> LoadPlan:
-            steps = self._steps(own)
-            return wanted.load_plan(engine, judge, this_machine(), settings.options, settings.dtype, steps)
+            steps = partial(self._steps, own)
+            return wanted.load_plan(engine, judge, this_machine(), options, settings.dtype, steps)
 
         planned = self.loaded.load_plan(settings.engine, whole, self.plan.seal, wanted, estimate)
-        config = replace(whole, max_model_len=planned.context, settings={**settings.options, **planned.settings})
+        config = replace(whole, max_model_len=planned.context, settings={**options, **planned.settings})
         for _, rater in own:
             self.run.set_setting(f"label:{rater.name}", judge.label)
         if judge.label:
@@ -151,13 +155,25 @@ class _ScoringJob:
             if pool.in_flight:
                 self.loaded.free()  # or it would continue with requests that nobody waits for
 
-    def _steps(self, raters: Sequence[tuple[int, PlannedRater]]) -> float | None:
-        """Estimate the decoding steps of these raters if no case is judged yet; None if the cases can't be counted."""
+    def _options(self, judge: JudgeSpec, settings: Settings) -> dict[str, JsonValue]:
+        """Return the engine's settings; a judge that ran eagerly in this run, or did not, continues in the same way.
+
+        The way is no part of the rater, but it may round differently.
+        """
+        engines = (job.facts.get("engine") for job in self.run.jobs.all())
+        ways = [
+            facts.get("enforce_eager") for facts in engines if isinstance(facts, dict) and facts["judge"] == judge.name
+        ]
+        known = [way for way in ways if isinstance(way, bool)]
+        return {**({"enforce_eager": known[-1]} if known else {}), **settings.options}
+
+    def _steps(self, raters: Sequence[tuple[int, PlannedRater]], engines: int) -> float | None:
+        """Estimate the decoding steps of each engine if no case is judged yet; None if the cases can't be counted."""
         cases = self.cases.count()
         if cases is None:
             return None
-        waves = max(1.0, cases / WINDOW)
-        return sum(waves * rater.settings.samples * _written(rater) for _, rater in raters)
+        replies = ((cases * rater.settings.samples, _written(rater)) for _, rater in raters)
+        return sum(max(1.0, count / (WINDOW * engines)) * written for count, written in replies)
 
     def _load_engine(self, judge: JudgeSpec, kind: str, config: EngineConfig, planned: LoadPlan) -> Engine:
         plan, watcher = self.plan, self.watcher
