@@ -10,7 +10,7 @@ import pytest
 from sample_run import RATER, VERDICT, case, new_run
 from typed import Desk
 
-from pathway_local.errors import ContentChanged, RaterChanged
+from pathway_local.errors import ContentChanged, RaterChanged, RunDamaged
 from pathway_local.rater import Rater
 from pathway_local.runs import audit
 from pathway_local.runs.audit import AuditTrail
@@ -63,12 +63,8 @@ def by_hand(path: Path, *statements: str) -> None:
         "UPDATE outcomes SET fields = '{}' WHERE id = 12",
         "UPDATE outcomes SET failure_kind = 'bad-row' WHERE case_key = 8",
         "UPDATE outcomes SET failure_message = NULL, marks = failure_message WHERE case_key = 8",
-        "UPDATE outcomes SET superseded = 0, case_key = 999 WHERE superseded = 1",
-        "UPDATE outcomes SET rater_id = 2 WHERE case_key = 299",
         "DELETE FROM outcomes WHERE case_key = 300",
         "DELETE FROM outcomes",
-        "INSERT INTO outcomes SELECT 9999, 999, 1, 'h', 0, scores, fields, marks, NULL, NULL, 0, 0, 0, "
-        "NULL, NULL, NULL FROM outcomes WHERE case_key = 9",
         "UPDATE cases SET case_id = 'another' WHERE key = 5",
         'UPDATE cases SET metadata = \'{"group":"b"}\' WHERE key = 5',
         "UPDATE raters SET name = 'gold'",
@@ -85,6 +81,21 @@ def test_a_change_by_hand_is_told_until_the_end_of_the_trail(path: Path, stateme
     with RunFile.open(path) as run:
         run.jobs.end(run.jobs.begin(["judge"], {}), "done", {})
     with pytest.raises(ContentChanged, match="between entries 2 and 3"):
+        told(path)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE outcomes SET superseded = 0, case_key = 999 WHERE superseded = 1",
+        "UPDATE outcomes SET rater_id = 2 WHERE case_key = 299",
+        "INSERT INTO outcomes SELECT 9999, 999, 1, 'h', 0, scores, fields, marks, NULL, NULL, 0, 0, 0, "
+        "NULL, NULL, NULL FROM outcomes WHERE case_key = 9",
+    ],
+)
+def test_an_outcome_of_nothing_in_the_run_is_damage(path: Path, statement: str) -> None:
+    by_hand(path, statement)
+    with pytest.raises(RunDamaged):
         told(path)
 
 

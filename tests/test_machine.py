@@ -72,7 +72,7 @@ def test_only_visible_gpus_count(
 
 def test_memory_that_the_driver_does_not_tell_is_unknown_and_not_zero(tool: Path, proc: Path) -> None:
     (tool.parents[1] / "answer").write_text("0, GPU-1, [N/A], [N/A], NVIDIA GB10\n")
-    assert this_machine(proc, proc / "none").gpus == (Device("NVIDIA GB10", None, None),)
+    assert this_machine(proc, proc / "none").gpus == (Device("NVIDIA GB10", None, None, "GPU-1"),)
 
 
 def test_a_driver_without_its_tool_is_seen_in_proc(tool: Path, proc: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_driver_without_its_tool_is_seen_in_proc(tool: Path, proc: Path) -> No
     card = proc / "driver/nvidia/gpus/0000:01:00.0"
     card.mkdir(parents=True)
     (card / "information").write_text("Model: \t\t NVIDIA L4\nIRQ: 5\nGPU UUID: \t GPU-1\n")
-    assert this_machine(proc, proc / "none").gpus == (Device("NVIDIA L4", None, None),)
+    assert this_machine(proc, proc / "none").gpus == (Device("NVIDIA L4", None, None, "GPU-1"),)
 
 
 def test_free_memory_is_what_the_kernel_calls_available(proc: Path) -> None:

@@ -77,7 +77,8 @@ def _shared(desk: Desk) -> Iterator[Path]:
 
 def _modes(desk: Desk) -> dict[str, int]:
     """Files that somebody else could read if the folders above let them."""
-    made = (path for path in desk.root.rglob("*") if path.is_file() and not path.is_relative_to(desk.judge))
+    made = (path for path in desk.root.rglob("*") if path.is_file() and not path.is_symlink())
+    made = (path for path in made if not path.is_relative_to(desk.judge))
     own = {desk.work / name for name in ("small.prompty", "models.yaml")}
     return {str(path): path.stat().st_mode & 0o777 for path in made if path not in own and path.stat().st_mode & 0o077}
 

@@ -27,11 +27,13 @@ from pathway_local.errors import CasesError
 from pathway_local.sheets.cases_file import CasesFile
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 print("reading", flush=True)
+rows = 0
 try:
     for row in itertools.islice(CasesFile(pathlib.Path(sys.argv[1]), {"r": ("question", "answer")}), int(sys.argv[2])):
-        pass
+        rows += 1
 except CasesError as error:
     print(error)
+print(rows)
 [peak] = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")]
 print(int(peak) // 1024)
 """
@@ -122,3 +124,15 @@ def test_a_copy_of_repeated_texts_has_the_types_of_the_file(tmp_path: Path) -> N
     add_columns(CasesFile(source, NEEDED), target, ["new"], lambda case: {"new": case.row})
     assert pq.read_table(target).drop_columns(["new"]).equals(table)
     assert pq.read_table(target)["new"].to_pylist() == [1, 2, 3, 4]
+
+
+def test_a_large_file_of_different_texts_is_read(tmp_path: Path) -> None:
+    """Over 300 MB in one row group, as pyarrow writes it by default."""
+    path, rows, random = tmp_path / "large.parquet", 40_000, np.random.default_rng(1)
+    texts = pa.array(random.bytes(2_000).hex() for _ in range(rows))
+    pq.write_table(pa.table({"question": texts, "answer": texts}), path, compression="zstd")
+    reading = subprocess.run([sys.executable, "-c", READ, str(path), str(rows)], capture_output=True, text=True)
+    assert reading.returncode == 0, reading.stderr
+    *_, last, peak = reading.stdout.split()
+    assert int(last) == rows
+    assert int(peak) < MOST_MB

@@ -126,6 +126,8 @@ class _Matching:
     def _map_options(self, missing: Sequence[str]) -> str:
         """Return an option for each missing input, with a column that may be its own; none is proposed twice."""
         free = [c for c in names_among(self.found) if c not in self.columns.values() and shown(c) == c]
+        # A choice may also be a key inside a column.
+        free += [c for name in missing for c in self.choices.get(name, ()) if c not in free and shown(c) == c]
         options = []
         for name in missing:
             near = (column for column in free if any(_is_near(alias, column) for alias in (name, *_aliases(name))))
