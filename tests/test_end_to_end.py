@@ -76,7 +76,7 @@ def test_a_run_goes_on_with_its_own_settings_and_judges_nothing_twice(judged: Pa
     assert [group["rubric"] for group in found] == ["gold-answer", "pathway-answer"]
     by = ("summary", judged.name, "--by", "audience")
     hidden = run(*by, "--min-group", 10, cwd=folder)
-    assert "values of audience have under 10 cases and are left out" in hidden.stderr
+    assert "values of audience have under 10 scored cases of a rater and are left out" in hidden.stderr
     assert "staff" not in hidden.stdout + hidden.stderr
     assert "staff †" in run(*by, cwd=folder).stdout
     groups = json.loads(run(*by, "--json", cwd=folder).stdout)

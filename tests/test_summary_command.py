@@ -22,7 +22,9 @@ def test_a_value_with_few_cases_of_one_rater_is_told_though_another_has_many(run
         add(made, "ann", said(1, 4), kind="human", rows=rows)
     found = run("summary", "may.run", "--by", "audience", "--min-group", 3, "--json")
     assert [group["rater"] for group in json.loads(found.out)] == ["demo"]
-    assert found.err == "note: one value of audience has under 3 cases and is left out (--min-group)\n"
+    assert (
+        found.err == "note: one value of audience has under 3 scored cases of a rater and is left out (--min-group)\n"
+    )
     every = run("summary", "may.run", "--by", "audience", "--min-group", 1)
     assert (every.code, every.err) == (0, "")
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from pathway_local.errors import UsageError
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.ceiling import Ceiling, Contrast, compare_judges, human_ceiling, mean_of_people
@@ -118,10 +117,7 @@ def against_people(
     clusters: IntArray | None,
     plan: AgreementPlan,
 ) -> AgainstPeople:
-    """Compare the judges among the raters `compared` with the plan's reference; `members` are those of panels.
-
-    Raises UsageError if groups are asked for and there are no people to compare judges with.
-    """
+    """Compare the judges among the raters `compared` with the plan's reference; `members` are those of panels."""
     reference = _reference(matrix, compared, plan.against)
     judges = _judges(matrix, compared, reference, members)
     missing = list(_missing(matrix, reference, judges))
@@ -209,9 +205,7 @@ def _groups(
     clusters: IntArray | None,
     plan: AgreementPlan,
 ) -> Iterator[Groups]:
-    if not reference:
-        raise UsageError("no people have scored, so groups have no errors to show", "Name a rater with --against.")
-    if matrix.nominal:
+    if not reference or matrix.nominal:
         return
     codes, names = matrix.codes(plan.by)
     scores = matrix.on_scale

@@ -133,8 +133,8 @@ class Summary:
 def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
     """The summary of a run; with `by`, one group for each value of that metadata column.
 
-    A case without the column is in the empty group. Groups with under `smallest` cases of a rater are left out, because
-    a mean of few can reveal what one of them got.
+    A case without the column is in the empty group. Groups with under `smallest` verdicts of a rater are left out,
+    because a mean of few can reveal what one of them got.
     """
     rubrics = rubrics_of(run)
     groups: dict[Key, Group] = {}
@@ -144,8 +144,8 @@ def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
             groups[key] = Group(*key, _empty(rubrics[record.rubric]))
         _count(groups[key], record)
     ordered = sorted(groups.values(), key=lambda group: (group.rater, group.rubric, group.group))
-    shown = [group for group in ordered if not by or group.cases >= smallest]
-    hidden = {group.group for group in ordered if by and group.cases < smallest}
+    shown = [group for group in ordered if not by or group.verdicts >= smallest]
+    hidden = {group.group for group in ordered if by and group.verdicts < smallest}
     return Summary(shown, by, labels_of(run), len(hidden), str(run.path))
 
 

@@ -41,7 +41,7 @@ def summary_view(found: Summary) -> View:
         name = f"{group.rubric} by {group.rater}" + (f", {found.by} {group.group or '(empty)'}" if found.by else "")
         failed += [f"{name}: {line}" for line in _counts(group)]
     labels = [f"{rater}: {label}" for rater, label in found.labels.items()]
-    marked = found.by and any(group.cases < MIN_GROUP for group in found.groups)
+    marked = found.by and any(group.verdicts < MIN_GROUP for group in found.groups)
     sentences = tuple(dict.fromkeys([*special, *failed, *_failed_cases(found), *labels]))
     return View((table,), Remarks(sentences), (small_groups(),) if marked else ())
 
@@ -49,7 +49,7 @@ def summary_view(found: Summary) -> View:
 def group_remarks(group: Group, found: Summary) -> Remarks:
     """The same sentences for one group alone."""
     labels = [found.labels[group.rater]] if group.rater in found.labels else []
-    notes = (small_groups(),) if found.by and group.cases < MIN_GROUP else ()
+    notes = (small_groups(),) if found.by and group.verdicts < MIN_GROUP else ()
     return Remarks((*_special_levels(group), *_counts(group), *labels), notes)
 
 
@@ -68,7 +68,7 @@ def _failed_cases(found: Summary) -> Iterator[str]:
 def _names(group: Group, score: ScoreSummary, named: Sequence[str]) -> list[str]:
     rubric = group.rubric if list(group.scores) == ["score"] else f"{group.rubric} {score.name.removesuffix('_score')}"
     known = {"rubric": rubric, "rater": group.rater}
-    small = f" {MARK}" if group.cases < MIN_GROUP else ""
+    small = f" {MARK}" if group.verdicts < MIN_GROUP else ""
     return [known.get(name, f"{visible(group.group) or '(empty)'}{small}") for name in named]
 
 

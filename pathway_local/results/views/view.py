@@ -66,4 +66,6 @@ def small_groups() -> str:
 def hidden_groups(count: int, column: str, smallest: int) -> str:
     """Says that small groups are left out, without their names, which could tell who is in them."""
     values = f"one value of {column} has" if count == 1 else f"{count} values of {column} have"
-    return f"{values} under {smallest} cases and {'is' if count == 1 else 'are'} left out (--min-group)"
+    return (
+        f"{values} under {smallest} scored cases of a rater and {'is' if count == 1 else 'are'} left out (--min-group)"
+    )
