@@ -126,6 +126,10 @@ def test_a_conversation_may_have_many_turns(turns: int) -> None:
     assert frame.filled(["u"] * turns) == "<user>u" * turns
 
 
+def test_a_template_may_print_the_time_to_the_microsecond() -> None:
+    assert chat("{{ strftime_now('%f') }}" + PLAIN)[6:] == "<system>s<user>u"
+
+
 def test_a_check_of_such_a_judge_asks_for_another_copy(tmp_path: Path) -> None:
     folder = store_judge(tmp_path / "judge")
     (folder / "chat_template.jinja").write_text("{{ 'a' * 10**10 }}")
