@@ -13,7 +13,7 @@ from stored_judge import spec_of, store_judge
 
 from pathway_local.checks.judge_check import check_judge
 from pathway_local.errors import EngineError
-from pathway_local.rendering.chat_frame import ChatFrame, chat_frame
+from pathway_local.rendering.chat_frame import chat_frame, ends
 from pathway_local.rendering.template_process import SECONDS
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.system.machine import Machine
@@ -23,8 +23,8 @@ PLAIN = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
 ENDLESS = "{% for a in range(99999) %}" * 4 + "{% endfor %}" * 4
 
 
-def frame(template: str, **variables: object) -> ChatFrame:
-    return chat_frame(template, ["system", "user"], variables)
+def chat(template: str, system: str = "s", user: str = "u") -> str:
+    return chat_frame(template, [("system", ends(system)), ("user", ends(user))], {}).filled([system, user])
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
@@ -78,22 +78,56 @@ HOSTILE = {
 @pytest.mark.parametrize("template", HOSTILE)
 def test_a_template_that_takes_too_much_or_fails_is_one_line(template: str) -> None:
     with pytest.raises(EngineError) as error:
-        frame(template)
+        chat(template)
     assert HOSTILE[template] in str(error.value)
     assert len(str(error.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("change", ["m.content | upper", "m.content | tojson", "m.content | e", "m.content[:200]"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "m.content | upper",
+        "m.content | tojson",
+        "m.content | e",
+        "m.content[:200]",
+        "m.content[:40]",
+        "m.content.strip('\"')",
+    ],
+)
 def test_a_template_that_changes_a_text_is_refused(change: str) -> None:
     with pytest.raises(EngineError, match="changes the text of a turn"):
-        frame(PLAIN.replace("m.content", change))
+        chat(PLAIN.replace("m.content", change))
 
 
-def test_blanks_that_a_template_trims_are_trimmed_in_every_case() -> None:
-    assert frame(PLAIN).filled([" s ", " u\n"]) == "<system> s <user> u\n"
-    assert frame(PLAIN.replace("m.content", "m.content | trim")).filled([" s ", " u\n"]) == "<system>s<user>u"
-    one_side = PLAIN.replace("m.content", "m.content.rstrip() if m.role == 'user' else m.content.lstrip()")
-    assert frame(one_side).filled([" s ", " u\n"]) == "<system>s <user> u"
+TRIMS = [
+    "m.content.strip('\\n')",
+    "m.content.lstrip('\\n').rstrip('\\t')",
+    "m.content.removesuffix('\\n')",
+    "m.content | trim",
+]
+
+
+@pytest.mark.parametrize("said", ["m.content", *TRIMS])
+@pytest.mark.parametrize("given", ["", "{% if m.content %}", "{% if m.content | trim %}"])
+def test_blanks_and_texts_without_words_are_treated_as_transformers_does(said: str, given: str, tmp_path: Path) -> None:
+    write_tokenizer(FAMILIES[0], tmp_path)
+    turn = f"{given}<{{{{ m.role }}}}>{{{{ {said} }}}}{'{% endif %}' if given else ''}"
+    (tmp_path / "chat_template.jinja").write_text(f"{{% for m in messages %}}{turn}{{% endfor %}}")
+    tokenizer = JudgeTokenizer(tmp_path)
+    for system in ("", " \n", "s", "\n\n s \n\n", "\ts\t\n", "\u3000s\r\n"):
+        turns = [("system", system), ("user", "\nu\n u\t")]
+        messages = [{"role": role, "content": words} for role, words in turns]
+        assert tokenizer.chat(turns, {}) == tokenizer.tokenizer.apply_chat_template(messages, tokenize=False)
+
+
+@pytest.mark.parametrize("turns", [42, 1000])
+def test_a_conversation_may_have_many_turns(turns: int) -> None:
+    frame = chat_frame(PLAIN, [("user", ends("u"))] * turns, {})
+    assert frame.filled(["u"] * turns) == "<user>u" * turns
+
+
+def test_a_template_may_print_the_time_to_the_microsecond() -> None:
+    assert chat("{{ strftime_now('%f') }}" + PLAIN)[6:] == "<system>s<user>u"
 
 
 def test_a_check_of_such_a_judge_asks_for_another_copy(tmp_path: Path) -> None:

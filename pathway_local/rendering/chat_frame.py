@@ -1,6 +1,7 @@
 """The text that a judge's chat template puts around the turns of a conversation."""
 
 import json
+import re
 import secrets
 import signal
 import subprocess
@@ -15,60 +16,57 @@ WAIT = 60
 """Seconds until a process that renders is killed. It ends itself after less processor time, unless it can't start."""
 
 AGAIN = "Fetch or copy the judge's folder again: a sound chat template needs a few milliseconds and megabytes."
-_BLANKS = " \n\t"
-_BETWEEN = "\n\n- 'x' \"y\" <z> & {{ v }} \\ " * 1000
-"""A text that a template could change: it is long, and HTML, JSON and Jinja would escape its characters."""
+_LINE = "\"y\" 'x' <z> & {{ v }} \\\r\n\n\t- "
+"""A text that a template could change: HTML, JSON and Jinja would escape its characters."""
+
+_LINES = 1000
+"""Lines in a turn, so that a template that shortens texts is noticed."""
+
+_MOST_LINES = 16_000
+"""Lines in all turns together: a conversation with many of them stays far below what a template may write."""
+
+Turn = tuple[str, tuple[str, ...]]
+"""A turn's role, and the ends of its text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The place of a turn's text, and whether the template trims blanks at the text's left and right end."""
-
-    turn: int
-    left: bool
-    right: bool
-
-    def trimmed(self, text: str) -> str:
-        """Return the text as the template puts it in."""
-        text = text.lstrip() if self.left else text
-        return text.rstrip() if self.right else text
+def ends(text: str) -> tuple[str, ...]:
+    """Return the blanks before and behind a text; just the text itself if there is nothing else in it."""
+    core = text.strip()
+    return tuple(text.split(core, 1)) if core else (text,)
 
 
 @dataclass(frozen=True, slots=True)
 class ChatFrame:
-    """A rendered conversation: its fixed texts, and the places of its turns. A place may be missing or come twice."""
+    """A rendered conversation: its fixed texts, and the numbers of the turns whose words stand between these.
 
-    parts: tuple[str | Place, ...]
+    The blanks around a turn's words are fixed texts. A turn may be missing or come twice.
+    """
 
-    def filled(self, turns: Sequence[str]) -> str:
-        """Return the conversation with the text of each turn in its places."""
-        return "".join(part if isinstance(part, str) else part.trimmed(turns[part.turn]) for part in self.parts)
+    parts: tuple[str | int, ...]
+
+    def filled(self, texts: Sequence[str]) -> str:
+        """Return the conversation with the text of each turn in its places; its ends are those of the frame."""
+        return "".join(part if isinstance(part, str) else texts[part].strip() for part in self.parts)
 
 
-def chat_frame(template: str, roles: Sequence[str], variables: Mapping[str, object]) -> ChatFrame:
-    """Return what the chat template puts around turns with these roles. Raises EngineError.
+def chat_frame(template: str, turns: Sequence[Turn], variables: Mapping[str, object]) -> ChatFrame:
+    """Return what the chat template puts around turns with these roles and ends. Raises EngineError.
 
-    Random markers stand for the turns' texts, so the template is rendered once for all cases and sees none of them. A
-    second conversation shows what it does to a text: it may trim blanks at the ends, and change nothing else.
+    Random markers stand for the turns' words, so the template is rendered once for all cases and sees none of them. It
+    does see the blanks around the words, and texts without words: it may trim or leave out any of those. A second
+    conversation shows whether it changes the words.
     """
     fence = secrets.token_hex(16)
-    marks = [f"{fence}{turn}{fence}" for turn in range(len(roles))]
-    probes = [f"{_BLANKS}{mark}{_BETWEEN}{mark}{_BLANKS}" for mark in marks]
+    marks = [f"{fence}{at}{fence}" for at in range(len(turns))]
+    lines = _LINE * max(1, min(_LINES, _MOST_LINES // max(1, len(turns))))
+    probes = [f'{lines}{mark}"' for mark in marks]
     conversations = [
-        [{"role": role, "content": text} for role, text in zip(roles, texts, strict=True)] for texts in (marks, probes)
+        [{"role": role, "content": words.join(around)} for (role, around), words in zip(turns, said, strict=True)]
+        for said in (marks, probes)
     ]
     plain, probed = _rendered({"template": template, "conversations": conversations, "variables": dict(variables)})
-    parts: list[str | Place] = []
-    at = 0
-    for odd, part in enumerate(plain.split(fence)):
-        if odd % 2 == 0:
-            parts.append(part)
-            continue
-        text = f"{fence}{part}{fence}{_BETWEEN}{fence}{part}{fence}"
-        found = probed.find(text, at)
-        at = found + len(text)
-        parts.append(Place(int(part), not probed[:found].endswith(_BLANKS), not probed.startswith(_BLANKS, at)))
-    frame = ChatFrame(tuple(parts))
+    split = re.split(f"{fence}([0-9]+){fence}", plain)
+    frame = ChatFrame(tuple(int(part) if at % 2 else part for at, part in enumerate(split)))
     if frame.filled(probes) != probed:
         raise EngineError(
             "the judge's chat template changes the text of a turn",

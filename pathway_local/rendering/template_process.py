@@ -38,7 +38,8 @@ def rendered(template: str, conversations: list[list[dict[str, str]]], variables
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
     )
     environment.filters["tojson"] = _as_json
-    environment.globals |= {"raise_exception": _refuse, "strftime_now": lambda form: datetime.now().strftime(form)}
+    now = datetime.now()  # the same for all conversations, which are compared
+    environment.globals |= {"raise_exception": _refuse, "strftime_now": now.strftime}
     compiled = environment.from_string(template)
     return [compiled.render(messages=turns, tools=None, documents=None, **variables) for turns in conversations]
 

@@ -15,7 +15,7 @@ from pathway_local.errors import EngineError
 from pathway_local.judges.default_template import default_template
 from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.weights import read_json
-from pathway_local.rendering.chat_frame import ChatFrame, chat_frame
+from pathway_local.rendering.chat_frame import ChatFrame, Turn, chat_frame, ends
 
 ENCODED_AT_ONCE = 50_000
 """Characters in each piece of a long text, when its tokens are counted piece by piece."""
@@ -53,7 +53,7 @@ class JudgeTokenizer:
         self.eos_id: int = self.tokenizer.eos_token_id
         templates = self.tokenizer.chat_template or ""
         self.template: str = templates if isinstance(templates, str) else templates.get("default", "")
-        self._frames: dict[tuple[tuple[str, ...], str, bool], ChatFrame] = {}
+        self._frames: dict[tuple[tuple[Turn, ...], str, bool], ChatFrame] = {}
         self.end_ids = self._end_ids(folder, end_of_turn)
 
     def chat(self, turns: Sequence[tuple[str, str]], switches: Mapping[str, object], *, reply: bool = True) -> str:
@@ -64,11 +64,11 @@ class JudgeTokenizer:
                 f"the judge's tokenizer has no chat template; {guess!r} would be the default for its tokens",
                 f"If its maker describes that one, `pathway-local judges check NAME --template {guess}` puts it there.",
             )
-        roles = tuple(role for role, _ in turns)
-        key = (roles, repr(switches), reply)
+        outer = tuple((role, ends(words)) for role, words in turns)
+        key = (outer, repr(switches), reply)
         if key not in self._frames:
             variables = {**self.tokenizer.special_tokens_map, **switches, "add_generation_prompt": reply}
-            self._frames[key] = chat_frame(self.template, roles, variables)
+            self._frames[key] = chat_frame(self.template, outer, variables)
         return self._frames[key].filled([words for _, words in turns])
 
     def id_of(self, token: str) -> int:
