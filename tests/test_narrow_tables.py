@@ -1,0 +1,44 @@
+"""Tables on a terminal that is narrower than they are: every name and number whole, in as many parts as it takes."""
+
+import re
+
+import pytest
+
+from pathway_local.cli import figures
+from pathway_local.cli.terminal import Screen
+from pathway_local.results.views.view import Remarks, TableView, View
+
+NAMES = ("committee/Ann", "committee/Bob")
+HEADS = ("pair", "both", *(f"coefficient {n}" for n in range(9)))
+ROWS = tuple(
+    (name, str(place), *(f"0.{n}{place}\n-0.{n}1 to 0.{n}9" for n in range(9))) for place, name in enumerate(NAMES)
+)
+VIEW = View((TableView("agreement", HEADS, ROWS, 2),), Remarks())
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 300])
+def test_nothing_is_cut_and_nothing_left_out(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    screen = Screen(markup=False, emoji=False, highlight=False, width=width, force_terminal=True, no_color=True)
+    monkeypatch.setattr(figures, "data", screen)
+    figures.draw(VIEW)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert all(len(line) <= width for line in shown.splitlines())
+    parts = 1 + shown.count("agreement, continued")
+    assert (parts == 1) is (width == 300)
+    for name in NAMES:
+        assert shown.count(name) == parts, "each part says whose figures these are"
+    for head in HEADS[2:]:
+        assert head in shown
+    for row in ROWS:
+        for cell in row[2:]:
+            assert all(line in shown for line in cell.split("\n"))
+
+
+def test_without_a_terminal_a_table_stays_in_one_piece(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(figures, "data", Screen(markup=False, emoji=False, highlight=False, width=120))
+    figures.draw(VIEW)
+    assert "continued" not in capsys.readouterr().out
