@@ -62,8 +62,11 @@ def sample(
     within = f" within {found.strata} values of {strata}" if strata else ""
     talk.say(f"written: {out}, {found.in_sheet} of {found.cases} cases drawn at random{within}")
     if len(rater) > 1:
-        talk.say("Give each evaluator a separate copy: ratings are independent only if nobody sees another's scores.")
-        talk.say("To import the copies when they come back, each under the name that it has here:")
+        copies = ", ".join(shlex.quote(out.with_stem(f"{out.stem}-{name}").name) for name in rater)
+        talk.say(
+            f"Copy it for each evaluator, as {copies}: ratings are independent only if nobody sees another's scores."
+        )
+        talk.say("To import the copies when they come back:")
     else:
         talk.say("To import the filled sheet" + ("" if rater else ", for each person who filled in a copy") + ":")
     for name in rater or ("",):
