@@ -68,9 +68,7 @@ def _all(engines: Replicas, passes: list[Pass]) -> dict[str, PassResult]:
 
 
 def test_every_pass_comes_back_once_and_all_engines_work(begin: Begin) -> None:
-    engines = begin(
-        {"script": "engine_scripts:pid"}, {"script": "engine_scripts:pid"}, {"script": "engine_scripts:pid"}
-    )
+    engines = begin(*[{"script": "engine_scripts:pid", "delay": 0.02}] * 3)
     assert engines.facts.device == "3 x none"
     found = _all(engines, [_pass(number) for number in range(200)])
     assert sorted(map(int, found)) == list(range(200))
@@ -171,7 +169,7 @@ def test_an_engine_that_is_given_up_ends_the_job(begin: Begin) -> None:
 
 
 def test_each_engine_sees_its_own_gpus(begin: Begin) -> None:
-    engines = begin({"script": "engine_scripts:gpus"}, {"script": "engine_scripts:gpus"}, gpus="GPU-")
+    engines = begin(*[{"script": "engine_scripts:gpus", "delay": 0.02}] * 2, gpus="GPU-")
     found = _all(engines, [_pass(number) for number in range(60)])
     assert {bytes(result.ids).decode() for result in found.values()} == {"GPU-0", "GPU-1"}
 
