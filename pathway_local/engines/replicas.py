@@ -14,6 +14,7 @@ from pathway_local.engines.engine import EngineKind, LoadPlan
 from pathway_local.engines.host import Host
 from pathway_local.engines.process import LOOK
 from pathway_local.errors import EngineError, PathwayError, Stopped, UsageError
+from pathway_local.judges.engine_settings import MEMORY_SHARE
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.memory import CPU_PART
 from pathway_local.judges.placement import gpus_of_one
@@ -85,7 +86,7 @@ class Engines:
         plans = [kind.load_plan(judge, part, options, dtype, steps(len(parts))) for part in parts]
         if len(plans) == 1 and not self.gpus:
             return plans[0]
-        tightest = min(plans, key=lambda plan: plan.context)
+        fullest = min(plans, key=lambda plan: (plan.context, str(plan.settings.get(MEMORY_SHARE, ""))))
         settings: dict[str, Any] = {}
         for plan in plans:
             settings |= {name: min(value, settings.get(name, value)) for name, value in plan.settings.items()}  # type: ignore[type-var]
@@ -94,12 +95,7 @@ class Engines:
             settings.setdefault("kv_cache_memory_bytes", parts[0].free_memory // CPU_PART)
         gpus = tuple(",".join(gpu.id for gpu in part.gpus) if self.gpus else "" for part in parts)
         several = (f"{len(parts)} engines side by side",) if len(parts) > 1 else ()
-        fullest = min(plans, key=lambda plan: (plan.context, *_shares(plan)))
-        return LoadPlan(tightest.context, settings, (*several, *fullest.notes), gpus)
-
-
-def _shares(plan: LoadPlan) -> list[float]:
-    return [value for value in plan.settings.values() if isinstance(value, float)]
+        return LoadPlan(fullest.context, settings, (*several, *fullest.notes), gpus)
 
 
 ONE_ENGINE = Engines()
@@ -164,8 +160,8 @@ class Replicas:
             found += arrived
             self._in_flight -= len(arrived)
             self._engine_of.update((result.id, replica) for result in arrived)
-        for name in list(self._engine_of)[: max(0, len(self._engine_of) - REMEMBERED)]:
-            del self._engine_of[name]
+        while len(self._engine_of) > REMEMBERED:
+            del self._engine_of[next(iter(self._engine_of))]  # the oldest
         return found
 
     def close(self) -> None:

@@ -24,6 +24,7 @@ from pathway_local.judges.weights import (
     weights_hash,
 )
 from pathway_local.system.output_file import whole_file
+from pathway_local.system.private_process import own_cache
 
 _REDIRECTS = {
     "config.json": ("speculators_config", "configuration_files"),
@@ -47,7 +48,7 @@ def pinned_folder(folder: Path, weights: str = "") -> Path:
     index = b"" if [path.name for path in shards] in ([], [WHOLE]) else _index(shards)
     name = hashlib.sha256(os.fsencode("\0".join((str(real), *links)))).hexdigest()[:32]
     try:
-        return _linked(_home() / name, links, index)
+        return _linked(own_cache() / "judges" / name, links, index)
     except OSError:
         try:
             return _linked(_temporary() / name, links, index)
@@ -100,11 +101,6 @@ def _forget_lost(homes: Path) -> None:
     for each in homes.iterdir() if homes.is_dir() else ():
         if any(link.is_symlink() and not link.exists() for link in each.iterdir()):
             shutil.rmtree(each, ignore_errors=True)
-
-
-def _home() -> Path:
-    cached = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cached) / "pathway-local" / "judges"
 
 
 @cache

@@ -17,6 +17,7 @@ from pathway_local import __version__
 from pathway_local.case import BadRow, Case
 from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.engine_list import engine_kind, packages
+from pathway_local.engines.replicas import ONE_ENGINE
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.pinned_folder import pinned_folder
@@ -80,8 +81,10 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         rubrics = planned_rubrics(plan, existing)
         cases = _open_cases(plan, existing, rubrics.values(), watcher)
         raters = planned_raters(plan, existing, rubrics, registry)
-        for each in raters:
-            plan.engines.parts(each.judge, this_machine(), each.settings.options)
+        if plan.engines != ONE_ENGINE:
+            machine = this_machine()
+            for each in raters:
+                plan.engines.parts(each.judge, machine, each.settings.options)
         run = existing or stack.enter_context(RunFile.create(plan.run))
         for each in raters:
             run.add_rubric(each.rubric.name, each.rubric.text)

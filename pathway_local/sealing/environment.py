@@ -4,7 +4,7 @@ import os
 import signal
 from pathlib import Path
 
-from pathway_local.system.private_process import STOPPING, make_private
+from pathway_local.system.private_process import STOPPING, make_private, own_cache
 
 TEMPORARY = "PATHWAY_LOCAL_TEMPORARY"
 """Environment variable: the folder for an engine's temporary files, which is removed when the engine ends."""
@@ -64,7 +64,7 @@ def settle() -> None:
 
 def _caches() -> dict[str, str]:
     """Return private folders for caches, which libraries load as code or pickles; some defaults are open to others."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathway-local"
+    home = own_cache()
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         home.chmod(0o700)

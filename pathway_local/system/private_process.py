@@ -30,6 +30,11 @@ def make_private() -> None:
         Path("/proc/self/coredump_filter").write_text("0")
 
 
+def own_cache() -> Path:
+    """Return the folder of our caches, which may not exist yet."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathway-local"
+
+
 def check_address_space(needed: int = LIBRARIES) -> None:
     """Raise OutOfMemory if a limit (ulimit -v) leaves less address space.
 
