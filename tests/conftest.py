@@ -1,10 +1,13 @@
 """What several tests share: a tiny judge, and one real vLLM that has loaded it."""
 
+import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import engine_scripts
 import pytest
 from scripted_engine import register
 from tiny_judge import make_tiny_judge
@@ -12,6 +15,7 @@ from walks import Walker
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is imported: see engines/vllm.py
 
+from benchmark import instant_engine
 from pathway_local.engines.host import Host
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
@@ -35,6 +39,29 @@ def _sockets_stay_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
 def tiny_judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a 2-layer Qwen3-shaped judge of random weights, its tokenizer and its chat template."""
     return make_tiny_judge(tmp_path_factory.mktemp("tiny-judge"))
+
+
+@pytest.fixture
+def notices() -> list[str]:
+    """What an engine's host told the user."""
+    return []
+
+
+@pytest.fixture
+def scripts_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Processes of the scripted engine find tests/engine_scripts.py, and its mark."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(engine_scripts.__file__).parent))
+    monkeypatch.setenv(engine_scripts.MARK, str(tmp_path / "mark"))
+
+
+@pytest.fixture
+def instant_reply(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_judge: Path) -> None:
+    """The engine that replies at once is listed, and gives every case of `pathway-answer` a good reply."""
+    instant_engine.register()
+    ids = JudgeTokenizer(tiny_judge).encode("\nRight.\n\n**Score:** 4\n\n**Justification:**\nGood.")
+    (tmp_path / "reply.json").write_text(json.dumps(ids))
+    monkeypatch.setenv(instant_engine.REPLY, str(tmp_path / "reply.json"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
 
 
 @pytest.fixture(scope="session")

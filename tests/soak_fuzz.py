@@ -13,28 +13,18 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fuzz import PIECES, edited
+from fuzz_bytes import CODES, Ended
 from tiny_judge import make_tiny_judge
 from typed import COMMAND, RUBRIC, Desk
 
-CODES = (0, 1, 2, 3, 4, 5)
 MOST_SECONDS, MOST_MB = 60, 500
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a command ended, and what it and its engine took."""
-
-    code: int
-    said: str
-    seconds: float
-    mb: float
+"""For a command and its engine."""
 
 
 def main(files: int) -> int:

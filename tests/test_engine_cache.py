@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.instant_engine import INSTANT, REPLY, register
+from benchmark.instant_engine import INSTANT, REPLY
 from benchmark.made_cases import write_cases
 from benchmark.own import measure_own
 from pathway_local.engines.engine import WINDOW, LoadPlan
@@ -18,12 +18,9 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.passes import EngineConfig
-from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile
-
-SAID = "\nRight.\n\n**Score:** 4\n\n**Justification:**\nGood."
 
 
 @pytest.fixture(autouse=True)
@@ -32,8 +29,7 @@ def _engines_find_the_script(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def registry(tmp_path: Path, tiny_judge: Path) -> Path:
-    register()
+def registry(tmp_path: Path, tiny_judge: Path, instant_reply: None) -> Path:
     entry = {"source": str(tiny_judge), "cpu": True}
     path = tmp_path / "models.yaml"
     path.write_text(json.dumps({"one": entry, "other": {**entry, "context": 4096}}))
@@ -48,12 +44,7 @@ def _judge(folder: Path, registry: Path, judge: str, seed: int, loaded: EngineCa
     return tally.judged
 
 
-def test_a_second_job_finds_the_engine_and_another_judge_ends_it(
-    tmp_path: Path, tiny_judge: Path, registry: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reply = tmp_path / "reply.json"
-    reply.write_text(json.dumps(JudgeTokenizer(tiny_judge).encode(SAID)))
-    monkeypatch.setenv(REPLY, str(reply))
+def test_a_second_job_finds_the_engine_and_another_judge_ends_it(tmp_path: Path, registry: Path) -> None:
     with EngineCache() as loaded:
         assert _judge(tmp_path, registry, "one", 1, loaded) == 5
         first = loaded.engine_now
@@ -66,12 +57,7 @@ def test_a_second_job_finds_the_engine_and_another_judge_ends_it(
     assert loaded.engine_now is None
 
 
-def test_two_engines_give_the_verdicts_of_one(
-    tmp_path: Path, tiny_judge: Path, registry: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reply = tmp_path / "reply.json"
-    reply.write_text(json.dumps(JudgeTokenizer(tiny_judge).encode(SAID)))
-    monkeypatch.setenv(REPLY, str(reply))
+def test_two_engines_give_the_verdicts_of_one(tmp_path: Path, registry: Path) -> None:
     rubric = load_rubric("pathway-answer")
     cases = write_cases(tmp_path / "many.csv", rubric, 700, 1)
     found = []

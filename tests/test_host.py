@@ -14,7 +14,7 @@ from typing import Any
 
 import engine_scripts
 import pytest
-from engine_scripts import FOREVER, HEAVY, LOADS, MARK, ONCE, POISON
+from engine_scripts import FOREVER, HEAVY, LOADS, ONCE, POISON
 
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.failures import start_error
@@ -36,15 +36,8 @@ Begin = Callable[..., Host]
 
 
 @pytest.fixture
-def notices() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def begin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, notices: list[str]) -> Iterator[Begin]:
+def begin(scripts_found: None, notices: list[str]) -> Iterator[Begin]:
     """Starts hosts of scripted engines, and ends them."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(engine_scripts.__file__).parent))
-    monkeypatch.setenv(MARK, str(tmp_path / "mark"))
     begun: list[Host] = []
 
     def host(script: str = "answer", hang_limit: float = 60.0, **settings: object) -> Host:

@@ -1,9 +1,7 @@
 """How vLLM loads a judge on a GPU: the memory that it takes, and whether a job is worth compiling for."""
 
 import json
-import os
 import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from benchmark.instant_engine import INSTANT, REPLY, register
+from benchmark.instant_engine import INSTANT
 from benchmark.made_cases import write_cases
 from pathway_local.engines.engine import LoadPlan
 from pathway_local.engines.vllm import GRAPH_STEPS, VLLM
@@ -21,14 +19,11 @@ from pathway_local.judges import placement
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
-from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.machine import GB, Device, Machine
 
 CARD = Machine((Device("card", 24 * GB, 24 * GB),), 64 * GB)
-
-SAID = "\nRight.\n\n**Score:** 4\n\n**Justification:**\nGood."
 
 
 class _Listening(Watcher):
@@ -76,12 +71,8 @@ def test_an_unknown_architecture_is_refused_first(judge: JudgeSpec, tiny_judge: 
 
 
 def test_a_job_says_and_records_how_it_loads_the_judge(
-    tmp_path: Path, tiny_judge: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tiny_judge: Path, instant_reply: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    register()
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-    monkeypatch.setenv(REPLY, str(tmp_path / "reply.json"))
-    (tmp_path / "reply.json").write_text(json.dumps(JudgeTokenizer(tiny_judge).encode(SAID)))
     asked: list[float | None] = []
 
     def load_plan(

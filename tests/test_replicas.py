@@ -7,9 +7,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import engine_scripts
 import pytest
-from engine_scripts import MARK, ONCE, POISON
+from engine_scripts import ONCE, POISON
 from pydantic import JsonValue
 
 from pathway_local.engines.engine import LoadPlan
@@ -24,15 +23,8 @@ Begin = Callable[..., Replicas]
 
 
 @pytest.fixture
-def notices() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def begin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, notices: list[str]) -> Iterator[Begin]:
+def begin(scripts_found: None, notices: list[str]) -> Iterator[Begin]:
     """Starts scripted engines side by side, each with its own settings, and ends them."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(engine_scripts.__file__).parent))
-    monkeypatch.setenv(MARK, str(tmp_path / "mark"))
     begun: list[Replicas] = []
 
     def start(
