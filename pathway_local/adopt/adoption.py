@@ -191,7 +191,7 @@ def _entries(
         if found.rules and "rules" not in prompt.front:
             yield FrontMatterEntry("rules", found.rules)
         if found.unmet:
-            # Whoever asked for the standard format has settled what the prompt demands instead.
+            # A user who asked for the standard format has settled the demands that differ from it.
             open_points = {} if replaced else {demand.phrase: _unsettled(demand, found) for demand in found.unmet}
             yield FrontMatterEntry("settled", [demand.phrase for demand in found.unmet], open_points)
 

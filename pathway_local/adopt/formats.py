@@ -62,7 +62,7 @@ class FoundFormat:
 
     @property
     def unmet(self) -> list[Demand]:
-        """What the prompt demands of a reply and the format does not write."""
+        """Return the demands of the prompt that the format does not meet."""
         return unmet(self.source, self.outputs, self.inputs)
 
     @property

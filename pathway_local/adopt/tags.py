@@ -57,7 +57,7 @@ def named_tag_candidates(source: Source) -> Iterator[Candidate]:
     places: dict[str, Place] = {}
     at = 0
     for found in _NAMED.finditer(source.text):
-        # What is said of a tag stands before its name, behind the tag before and in the same sentence.
+        # A tag is described before its name: after the tag before it, in the same sentence.
         said = re.split(r"[.!?;]\s|\n", source.text[at : found.start()])[-1].strip(" ,")
         at, name = found.end(), found.group(1)
         if name in places:

@@ -1,4 +1,4 @@
-"""What users can do about an engine that does not load, by the words of the libraries that fail."""
+"""Advises users about an engine that does not load, by the words of the libraries that fail."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What users can do if vLLM does not load: its own words, with the numbers in them, and those of CUDA."""
+"""Advises users if vLLM does not load, by its own words, with the numbers in them, and those of CUDA."""
 
 import re
 

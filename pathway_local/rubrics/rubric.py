@@ -55,7 +55,7 @@ class Rubric:
 
     @cached_property
     def reconciliation(self) -> list[Reconciled]:
-        """What the prompt's sentences demand of a reply, each with how the format meets it."""
+        """Return what the prompt's sentences demand of a reply, each with how the format meets it."""
         return reconcile(self.source, self.format.outputs.model_dump(), list(self.inputs), self.settled)
 
     def check_settled(self, where: str) -> None:

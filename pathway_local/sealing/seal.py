@@ -13,7 +13,7 @@ from pathway_local.sealing.namespace import seal
 from pathway_local.system.installed import uses_gpu
 
 SUCCESS, NO_DRIVER = 0, -1
-"""What cuInit returns if CUDA starts, and our number for a machine without its driver."""
+"""cuInit returns the first if CUDA starts; the second is our number for a machine without its driver."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,4 +161,4 @@ TSV = SheetKind(
 )
 
 TEXT = SheetKind(DelimitedSheet, partial(_write, delimiter="\t"), DelimitedSheet.copy, encodings=True)
-"""What spreadsheets save as text: read like CSV, written with tabs."""
+"""Spreadsheets save this as text; it is read like CSV and written with tabs."""

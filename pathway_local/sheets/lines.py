@@ -54,7 +54,7 @@ class Encoding:
         return "UTF-16" if self.codec.startswith("utf-16") else OLDER.get(self.codec, self.codec.upper())
 
     def notes(self, path: Path) -> tuple[str, ...]:
-        """What people should know about a file that is not UTF-8."""
+        """Return the notes for users about a file that is not UTF-8."""
         if self.codec == "utf-8":
             return ()
         return (f"{path.name} is read as {self.name}; if letters look wrong, name its encoding: --encoding NAME",)

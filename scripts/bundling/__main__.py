@@ -25,7 +25,7 @@ ABOUT = "about.txt"
 """Facts that the installer reads, a line `key=value` each."""
 
 _PROJECT_BYTES = 50 << 20
-"""What the project's own folder takes, and some room for what it writes."""
+"""The space for the project's own folder and for the files that it writes."""
 
 
 def bundle(
