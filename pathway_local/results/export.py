@@ -1,6 +1,6 @@
 """A run's verdicts as a table: a file of its own, or columns beside the user's own sheet."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pathway_local.case import BAD_ROW, BadRow, Case, fingerprint
@@ -108,21 +108,7 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, on
         for column in (wanted if only else own)
         if column in own
     ]
-    found: dict[str, list[Record]] = {}
-    without_id: dict[int, list[Record]] = {}
-    for record in run.records():
-        found.setdefault(record.case_id, []).append(record)
-        failure = record.outcome if isinstance(record.outcome, Failure) else None
-        # A row without a usable id got one that begins with its file's name.
-        if failure and failure.kind == BAD_ROW and record.case_id.startswith(f"{failure.source} "):
-            without_id.setdefault(failure.row, []).append(record)
-    changed = 0
-
-    def records_of(row: Case | BadRow) -> Iterable[Record]:
-        """The run's records of a row; a bad row without an id is found by its number if its file was renamed."""
-        if row.id in found or isinstance(row, Case):
-            return found.get(row.id, ())
-        return without_id.get(row.row, ())
+    records_of, changed = _records_by_row(run), 0
 
     def cells_of(row: Case | BadRow) -> dict[str, Value]:
         nonlocal changed
@@ -142,6 +128,28 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, on
     if changed:
         remarks.append(f"{changed} verdicts are left out: their cases have other texts in {cases.path.name}")
     return remarks
+
+
+def _records_by_row(run: RunFile) -> Callable[[Case | BadRow], Iterable[Record]]:
+    """Return a function that finds the run's records of a row.
+
+    It finds a bad row without an id by its number, also if its file was renamed.
+    """
+    found: dict[str, list[Record]] = {}
+    without_id: dict[int, list[Record]] = {}
+    for record in run.records():
+        found.setdefault(record.case_id, []).append(record)
+        failure = record.outcome if isinstance(record.outcome, Failure) else None
+        # A row without a usable id got one that begins with its file's name.
+        if failure and failure.kind == BAD_ROW and record.case_id.startswith(f"{failure.source} "):
+            without_id.setdefault(failure.row, []).append(record)
+
+    def records_of(row: Case | BadRow) -> Iterable[Record]:
+        if row.id in found or isinstance(row, Case):
+            return found.get(row.id, ())
+        return without_id.get(row.row, ())
+
+    return records_of
 
 
 def _remarks(cut: int) -> list[str]:

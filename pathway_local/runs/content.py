@@ -20,7 +20,7 @@ from pathway_local.verdict import Value
 HASHES = FOUND, LEFT, SUM = "content found", "content left", "rows as committed"
 """The facts of an entry: the hash that a command found, the hash that it left, and whether the rows had their sum."""
 
-EARLIER_HASHES = EARLIER_FOUND, EARLIER_LEFT = "found", "left"
+EARLIER_FOUND, EARLIER_LEFT = "found", "left"
 """The same in earlier releases, which did not hash settings and jobs and kept no sum."""
 
 # Rows per block, hashed by columns: half the time of row by row. Another number would make another hash.
