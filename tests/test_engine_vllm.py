@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tiny_judge import PAD
 
 from pathway_local.engines.engine import CPU_HANG_LIMIT
 from pathway_local.engines.host import Host
-from pathway_local.engines.vllm import CPU_BLOCK, CPU_SEQUENCES, _cpu_memory, engine_options
+from pathway_local.engines.vllm import CORE_APART, CPU_BLOCK, CPU_SEQUENCES, _cpu_memory, engine_options
 from pathway_local.errors import EngineError
 from pathway_local.judging.probe import MOST_NAMED
 from pathway_local.passes import EngineConfig, Pass, PassResult, Sampling
@@ -171,6 +172,27 @@ def test_killed_among_cases_it_starts_again_and_loses_none(vllm_host: Host, make
     found = {result.id: result for result in first} | _run(vllm_host, [])
     assert len(found) == 30
     assert all(READABLE["sections"](make.text(result.ids)) for result in found.values())
+
+
+def test_a_killed_core_in_its_own_process_is_noticed_and_nothing_is_lost(
+    tiny_judge: Path, make: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CORE_APART, "1")
+    with closing(Host("vllm", EngineConfig(str(tiny_judge), "float32", 2048))) as host:
+        for case in range(30):
+            host.submit(make.judging("sections", case))
+        first = host.results()
+        assert host.pid
+        [core] = [pid for pid in _group(host.pid) if b"EngineCore" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        os.kill(core, signal.SIGKILL)
+        found = {result.id: result for result in first} | _run(host, [])
+    assert len(found) == 30
+    assert all(READABLE["sections"](make.text(result.ids)) for result in found.values())
+
+
+def _group(leader: int) -> list[int]:
+    numbers = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+    return [number for number in numbers if number != leader and os.getpgid(number) == leader]
 
 
 @pytest.mark.parametrize(

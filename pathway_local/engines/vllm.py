@@ -163,6 +163,8 @@ class VllmEngine:
             from vllm.exceptions import VLLMValidationError
             from vllm.platforms import current_platform
             from vllm.usage.usage_lib import UsageContext
+
+            from pathway_local.engines.vllm_core import correct
         finally:
             gc.enable()
 
@@ -174,6 +176,7 @@ class VllmEngine:
         arguments = EngineArgs(**options)
         # Sized like vLLM's offline class: for throughput, not for the first token.
         self._engine = LLMEngine.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
+        correct(self._engine.engine_core)
         self._refusals = ValueError, TypeError, VLLMValidationError  # vLLM's own is no ValueError since 0.32
         model = self._engine.model_config
         self._eos = self._engine.get_tokenizer().eos_token_id
