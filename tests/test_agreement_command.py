@@ -96,10 +96,10 @@ def test_figures_are_those_of_the_scores(run: Run, answers: Path) -> None:
 def test_judges_are_held_against_people(run: Run, answers: Path) -> None:
     make = ("agreement", answers, "--cluster", "student", "--by", "audience", "--figure", "spearman", "--json")
     (found,) = json.loads(run(*make, "--min-group", 10).out)
-    average = [row for row in found["figures"] if row["table"] == "ceiling difference"]
+    average = [row for row in found["figures"] if row["table"] == "benchmark difference"]
     assert [(row["first"], row["second"]) for row in average] == [("demo", "a person"), ("gpt", "a person")]
     left = [
-        row for row in found["figures"] if row["table"] == "ceiling" and row["second"].endswith("than committee/Cy")
+        row for row in found["figures"] if row["table"] == "benchmark" and row["second"].endswith("than committee/Cy")
     ]
     assert {row["first"] for row in left} == {"demo", "gpt", "committee/Cy"}
     (difference,) = [row for row in found["figures"] if row["table"] == "judges"]
@@ -288,6 +288,20 @@ def test_a_mean_is_corrected_towards_what_people_would_give(run: Run, answers: P
     assert found["sample"] == {"seed": 7, "strata": "", "cases": 320, "drawn": 120}
     assert found["map"]["people"] == sorted(found["map"]["people"])
     assert figures(found, "map").keys() >= {"absolute_error_gain", "squared_error_gain"}
+
+
+def test_clusters_count_for_a_population_and_not_for_the_file_itself(run: Run, answers: Path) -> None:
+    spans = {}
+    for target in ("file", "population"):
+        for cluster in ((), ("--cluster", "student")):
+            given = ("calibrate", answers, "--against", "committee", "--target", target, *cluster, "--json")
+            (found,) = json.loads(run(*given).out)
+            own = figures(found, "calibration")["labels_only"]
+            spans[target, bool(cluster)] = own["high"] - own["low"]
+    assert spans["file", True] == spans["file", False]
+    assert spans["population", True] > 1.1 * spans["population", False]
+    shown = run("calibrate", answers, "--against", "committee", "--cluster", "student").words
+    assert "The labels were drawn case by case, so it does not matter here which cases belong together." in shown
 
 
 def test_labels_that_are_no_sample_are_refused_or_told(run: Run, tmp_path: Path) -> None:

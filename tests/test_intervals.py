@@ -7,7 +7,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from pathway_local.statistics.figure import Interval, Undefined
-from pathway_local.statistics.intervals import log_odds_interval, mean, standing, tailed_freedom, wilson
+from pathway_local.statistics.intervals import log_odds_interval, mean, standard_error, standing, tailed_freedom, wilson
 
 
 def test_the_plain_mean_has_students_interval() -> None:
@@ -20,14 +20,61 @@ def test_the_plain_mean_has_students_interval() -> None:
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10_000))
-def test_the_clustered_mean_matches_statsmodels_cluster_robust_regression(seed: int) -> None:
+def test_even_clusters_match_statsmodels_cluster_robust_regression(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    clusters = rng.integers(10, 16, 40) * 7
-    scores = rng.integers(1, 6, 40) + (clusters % 4)
-    fit = sm.OLS(scores, np.ones(40)).fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
+    clusters = rng.permutation(np.repeat(np.arange(10, 16) * 7, 6))
+    scores = rng.integers(1, 6, 36) + (clusters % 4)
+    fit = sm.OLS(scores, np.ones(36)).fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
     found = mean(scores.astype(float), clusters)
     assert (found.interval.low, found.interval.high) == pytest.approx(tuple(fit.conf_int()[0]))
     assert found.interval.clusters == len(np.unique(clusters))
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10_000), st.integers(1, 2))
+def test_uneven_clusters_get_the_error_and_freedom_of_bell_and_mccaffrey(seed: int, number: int) -> None:
+    rng = np.random.default_rng(seed)
+    sides = np.resize(np.arange(number), 40)
+    codes = np.unique(np.minimum(rng.geometric(0.25, 40), 9), return_inverse=True)[1]
+    codes[:8] = np.repeat(np.arange(4), 2)  # each side has several clusters
+    scores = rng.normal(size=40) + codes
+    design = np.eye(number)[sides]
+    hat = design @ np.linalg.inv(design.T @ design) @ design.T
+    wanted = (
+        np.array([1.0, -1.0])[:number] / design.sum(axis=0)
+    ) @ design.T  # scores @ wanted is the mean, or the difference
+    rest = np.eye(40) - hat
+    parts = np.stack(
+        [
+            (wanted * (codes == one)) @ _root(rest[np.ix_(codes == one, codes == one)], codes == one)
+            for one in np.unique(codes)
+        ]
+    )
+    gram = parts @ rest @ rest.T @ parts.T
+    residuals = rest @ scores
+    influence = wanted * residuals
+    error, freedom = standard_error(influence, codes, sides)
+    assert error == pytest.approx(np.sqrt(np.sum((parts @ residuals) ** 2)))
+    assert freedom == pytest.approx(np.trace(gram) ** 2 / np.sum(gram**2))
+
+
+def _root(block: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """The inverse square root of a cluster's block of I - H, as a matrix over all cases."""
+    values, vectors = np.linalg.eigh(block)
+    whole = np.zeros((len(members), len(members)))
+    whole[np.ix_(members, members)] = vectors / np.sqrt(values) @ vectors.T
+    return whole
+
+
+def test_one_large_cluster_does_not_make_the_interval_too_short() -> None:
+    rng = np.random.default_rng(5)
+    clusters = np.repeat(np.arange(20), [60] + [3] * 19)
+    wrong = 0
+    for _ in range(1000):
+        scores = rng.normal(size=20)[clusters] + rng.normal(size=len(clusters))
+        interval = mean(scores, clusters).interval
+        wrong += not interval.low <= 0 <= interval.high
+    assert wrong < 80  # 264 with C/(C - 1) and C - 1 degrees of freedom
 
 
 def test_means_without_an_interval_say_why() -> None:

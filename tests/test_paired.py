@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pathway_local.results.comparison import paired_comparison
+from pathway_local.results.comparison import Comparison, ComparisonPlan, Side, paired_comparison
+from pathway_local.results.views.comparison import comparison_remarks
 from pathway_local.statistics.figure import Interval, Undefined
 
 
@@ -37,3 +38,16 @@ def test_no_pair_says_so() -> None:
     found = paired_comparison(np.array([np.nan]), np.array([3.0]))
     assert found.difference.value == Undefined("there is no difference")
     assert found.pairs == 0
+
+
+@pytest.mark.parametrize(("sizes", "effective", "noted"), [([60] + [3] * 19, 3.63, True), ([6] * 20, 20.0, False)])
+def test_clusters_of_very_uneven_size_are_noted(sizes: list[int], effective: float, *, noted: bool) -> None:
+    clusters = np.repeat(np.arange(20), sizes)
+    first = np.random.default_rng(1).integers(1, 6, len(clusters)).astype(float)
+    found = paired_comparison(first, np.full(len(clusters), 3.0), clusters=clusters)
+    assert found.effective == pytest.approx(effective, abs=0.01)
+    side = Side("v1", len(clusters), len(clusters))
+    plan = ComparisonPlan("chatbot", "v1", "v2", "question", cluster="student")
+    notes = comparison_remarks(Comparison("r", "score", "demo", side, side, plan, 0, 0, found)).notes
+    said = f"the 20 of them tell as much as about {effective:.0f} with equally many questions"
+    assert any(said in note for note in notes) == noted

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import krippendorff
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from pathway_local.statistics.agreement import reliability
 from pathway_local.statistics.coefficients import COEFFICIENTS, coefficients
 from pathway_local.statistics.figure import Undefined
 
+ROOT = Path(__file__).parents[1]
 SCALE = (1, 2, 3, 4, 5)
 GAP = np.nan
 # Four raters of twelve units from Krippendorff (2011), the example of Gwet's handbook as well.
@@ -158,3 +161,11 @@ def test_intervals_are_clustered() -> None:
     assert not isinstance(alone, Undefined) and not isinstance(interval, Undefined)
     assert interval.clusters == 200
     assert (interval.low, interval.high) == pytest.approx((alone.low, alone.high), abs=0.01)
+
+
+def test_ac_is_high_for_raters_with_nothing_in_common_as_the_page_says() -> None:
+    scores = np.repeat([1.0, 2, 3, 4, 5], [1, 1, 1, 1, 16])
+    rows = np.array([(first, second) for first in scores for second in scores])
+    found = values(rows)
+    assert [f"{found[name]:.2f}" for name in ("ac1", "ac2_linear", "ac2_quadratic")] == ["0.62", "0.71", "0.77"]
+    assert "reach 0.62 (AC2 linear 0.71, quadratic 0.77)" in (ROOT / "docs" / "agreement.md").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Judges compared with people: the human ceiling, which judge agrees better, and in which groups a judge errs."""
+"""Judges compared with people: the human benchmark, which judge agrees better, and in which groups a judge errs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,15 +6,21 @@ from itertools import combinations
 
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
-from pathway_local.statistics.ceiling import Ceiling, Contrast, compare_judges, human_ceiling, mean_of_people
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import FloatArray, IntArray, undefined_estimate
+from pathway_local.statistics.human_benchmark import (
+    Contrast,
+    HumanBenchmark,
+    compare_judges,
+    human_benchmark,
+    mean_of_people,
+)
 from pathway_local.statistics.subgroups import GroupError, group_errors
 from pathway_local.verdict import Value
 
 MEAN_OF_OTHERS = "mean of the other people"
-CEILING_FIGURE = "spearman"
-"""The ceiling's figure unless the plan names another one that allows means of people."""
+BENCHMARK_FIGURE = "spearman"
+"""The benchmark's figure unless the plan names another one that allows means of people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +44,11 @@ class AgreementPlan:
 
 @dataclass(frozen=True, slots=True)
 class JudgesAndPeople:
-    """The ceiling of these `people` for these `judges`, by name."""
+    """The benchmark of these `people` for these `judges`, by name."""
 
     people: tuple[str, ...]
     judges: tuple[str, ...]
-    ceiling: Ceiling
+    benchmark: HumanBenchmark
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +76,15 @@ class AgainstPeople:
 
     reference: str
     margin: float
-    ceiling: JudgesAndPeople | None
+    benchmark: JudgesAndPeople | None
     judges: tuple[TwoJudges, ...]
     groups: tuple[Groups, ...]
     missing: tuple[str, ...]
 
     def rows(self) -> Iterator[FigureRow]:
         """Every figure as a row."""
-        if self.ceiling:
-            yield from _ceiling_rows(self.ceiling)
+        if self.benchmark:
+            yield from _benchmark_rows(self.benchmark)
         for each in self.judges:
             contrast = each.contrast
             yield FigureRow("with people", each.figure, contrast.first, each.first, self.reference)
@@ -94,20 +100,20 @@ class AgainstPeople:
                 yield FigureRow("groups", "excess_absolute_error", found.excess, *named, facts=counted)
 
 
-def _ceiling_rows(found: JudgesAndPeople) -> Iterator[FigureRow]:
-    figure = found.ceiling.figure
-    for left in found.ceiling.left_out:
+def _benchmark_rows(found: JudgesAndPeople) -> Iterator[FigureRow]:
+    figure = found.benchmark.figure
+    for left in found.benchmark.left_out:
         person = found.people[left.person]
         facts: dict[str, Value] = {"cases": left.cases}
         for judge, contrast in zip(found.judges, left.judges, strict=True):
             target = f"{MEAN_OF_OTHERS} than {person}"
-            yield FigureRow("ceiling", figure, contrast.first, judge, target, facts=facts)
-            yield FigureRow("ceiling", figure, contrast.second, person, target, facts=facts)
-    for judge, contrast in zip(found.judges, found.ceiling.averages, strict=True):
-        yield FigureRow("ceiling", figure, contrast.first, judge, MEAN_OF_OTHERS)
-        yield FigureRow("ceiling", figure, contrast.second, "a person", MEAN_OF_OTHERS)
+            yield FigureRow("benchmark", figure, contrast.first, judge, target, facts=facts)
+            yield FigureRow("benchmark", figure, contrast.second, person, target, facts=facts)
+    for judge, contrast in zip(found.judges, found.benchmark.averages, strict=True):
+        yield FigureRow("benchmark", figure, contrast.first, judge, MEAN_OF_OTHERS)
+        yield FigureRow("benchmark", figure, contrast.second, "a person", MEAN_OF_OTHERS)
         said: dict[str, Value] = {"standing": contrast.standing}
-        yield FigureRow("ceiling difference", figure, contrast.difference, judge, "a person", facts=said)
+        yield FigureRow("benchmark difference", figure, contrast.difference, judge, "a person", facts=said)
 
 
 def against_people(
@@ -124,15 +130,15 @@ def against_people(
     figure = plan.figure or ("kappa" if matrix.nominal else "kappa_quadratic")
     if matrix.nominal and COEFFICIENTS[figure].scale != "nominal":
         figure = "kappa"
-    ceiling, two = None, []
+    benchmark, two = None, []
     if reference and judges:
         test = _Test(matrix, reference, clusters, figure, plan.margin)
         if len(reference) > 1 and not matrix.nominal:
-            ceiling = test.ceiling(judges)
+            benchmark = test.benchmark(judges)
         two = [test.two_judges(first, second) for first, second in combinations(judges, 2)]
     groups = tuple(_groups(matrix, judges, reference, clusters, plan)) if plan.by else ()
     name = _name(matrix, reference, plan.against)
-    return AgainstPeople(name, plan.margin, ceiling, tuple(two), groups, tuple(missing))
+    return AgainstPeople(name, plan.margin, benchmark, tuple(two), groups, tuple(missing))
 
 
 def _reference(matrix: RatingsMatrix, compared: Sequence[int], against: str) -> list[int]:
@@ -157,9 +163,9 @@ def _missing(matrix: RatingsMatrix, reference: Sequence[int], judges: Sequence[i
     elif not judges:
         yield "no judge has scored, so there is no judge to compare with people"
     elif matrix.nominal:
-        yield "the scale is nominal, so there are no means of people: no human ceiling and no errors in groups"
+        yield "the scale is nominal, so there are no means of people: no human benchmark and no errors in groups"
     elif len(reference) < 2:
-        yield "no human ceiling, because it needs two people or more on the same cases"
+        yield "no human benchmark, because it needs two people or more on the same cases"
 
 
 def _name(matrix: RatingsMatrix, reference: Sequence[int], against: str) -> str:
@@ -178,11 +184,11 @@ class _Test:
     figure: str
     margin: float
 
-    def ceiling(self, judges: Sequence[int]) -> JudgesAndPeople:
+    def benchmark(self, judges: Sequence[int]) -> JudgesAndPeople:
         scores = self.matrix.on_scale
         columns = (scores[:, list(self.people)], scores[:, list(judges)])
-        figure = CEILING_FIGURE if COEFFICIENTS[self.figure].needs_levels else self.figure
-        found = human_ceiling(*columns, figure, self.margin, clusters=self.clusters)
+        figure = BENCHMARK_FIGURE if COEFFICIENTS[self.figure].needs_levels else self.figure
+        found = human_benchmark(*columns, figure, self.margin, clusters=self.clusters)
         names = [rater.name for rater in self.matrix.raters]
         return JudgesAndPeople(tuple(names[at] for at in self.people), tuple(names[at] for at in judges), found)
 

@@ -13,9 +13,9 @@ from pathway_local.results.ratings_matrix import Design, RatingsMatrix, ratings_
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.calibration import MapCheck, MonotoneMap, check_map, fit_map
-from pathway_local.statistics.ceiling import mean_of_people
 from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, undefined_estimate
+from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.prediction_powered import Correction, Survey, Target, corrected_mean
 from pathway_local.verdict import Number, Value
 
@@ -26,7 +26,7 @@ class CalibrationPlan:
 
     `assume_random` takes all labels as a random sample of all cases. `by` is a column of groups; groups under
     `smallest` cases are left out if it `hides` them. Cases with the same value of the column `cluster` depend on each
-    other.
+    other, which counts for a population, and for the map to people's scores.
     """
 
     against: str
@@ -186,7 +186,9 @@ class _Labels:
         if group is not None and np.sum(labelled & group) < self.plan.smallest:
             few = Undefined(f"under {self.plan.smallest} of its cases are labelled")
             return Placed(few, few)
-        survey = Survey(self.plan.target, self.strata, self.clusters, group)
+        # Labels were drawn case by case, so for the mean of these very cases it does not matter which belong together.
+        clusters = self.clusters if self.plan.target == "population" else None
+        survey = Survey(self.plan.target, self.strata, clusters, group)
         if special.any() or self.special.any():
             return corrected_domain_mean(judge, self.scores, special, self.special, scale, survey)
         return Placed(corrected_mean(judge, self.scores, scale, survey), Undefined("nobody gave a special level"))

@@ -13,7 +13,7 @@ from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
-from pathway_local.statistics.intervals import mean
+from pathway_local.statistics.intervals import cluster_codes, effective_clusters, mean
 
 SHOWN_VALUES = 20
 
@@ -38,13 +38,17 @@ class ComparisonPlan:
 
 @dataclass(frozen=True, slots=True)
 class PairedComparison:
-    """Pairs in which the first scored higher, the same and lower, and the mean of first minus second."""
+    """Pairs in which the first scored higher, the same and lower, and the mean of first minus second.
+
+    `effective` is how many clusters of equal size would tell as much as these.
+    """
 
     pairs: int
     wins: int
     ties: int
     losses: int
     difference: Estimate
+    effective: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +129,14 @@ def paired_comparison(first: FloatArray, second: FloatArray, *, clusters: IntArr
     """
     both = np.isfinite(first) & np.isfinite(second)
     differences = np.round((first - second)[both], 9)
+    own = None if clusters is None else clusters[both]
     return PairedComparison(
         pairs=len(differences),
         wins=int(np.sum(differences > 0)),
         ties=int(np.sum(differences == 0)),
         losses=int(np.sum(differences < 0)),
-        difference=mean(differences, None if clusters is None else clusters[both], each="difference"),
+        difference=mean(differences, own, each="difference"),
+        effective=effective_clusters(cluster_codes(own, len(differences))),
     )
 
 

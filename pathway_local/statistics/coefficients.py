@@ -176,8 +176,8 @@ _REGISTERED = (
     ),
     Coefficient(
         "ac1", "AC1", "nominal", "higher",
-        "Gwet's exact agreement beyond chance, which stays high where nearly all scores are the same: 1 is perfect,"
-        " 0 is chance, below 0 is worse than chance.",
+        "Gwet's exact agreement beyond chance, which stays high where nearly all scores are the same, even for raters "
+        "who have nothing in common: 1 is perfect, 0 is chance, below 0 is worse than chance.",
         gwet("none"), cases="scored",
     ),
     Coefficient(

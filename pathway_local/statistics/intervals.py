@@ -27,18 +27,37 @@ def cluster_sums(amounts: FloatArray, codes: IntArray) -> FloatArray:
     return np.bincount(codes, weights=amounts).astype(np.float64)
 
 
-def standard_error(influence: FloatArray, codes: IntArray) -> tuple[float, int]:
-    """The standard error of a figure from what each case adds to it, and the degrees of freedom.
+def effective_clusters(codes: IntArray) -> float:
+    """How many clusters of equal size weigh as these do: (sum of n_g)^2 / sum of n_g^2 (Kish 1965)."""
+    sizes = np.bincount(codes).astype(np.float64)
+    return float(sizes.sum() ** 2 / max(np.sum(sizes**2), 1.0))
 
-    Influences sum to zero. Those of one cluster are added before they are squared, so cases of a cluster may
-    depend on each other in any way: sqrt(C/(C-1) * sum_c psi_c^2) with C - 1 degrees of freedom (Liang and
-    Zeger 1986 with the usual small-sample factor). Each case its own cluster gives s/sqrt(n) for a mean.
+
+def standard_error(influence: FloatArray, codes: IntArray, sides: IntArray | None = None) -> tuple[float, float]:
+    """The standard error of a mean from what each case adds to it, and its degrees of freedom; both (cases,).
+
+    Influences sum to zero. With `sides` (codes from 0) they are those of a difference of two means, and sum to zero on
+    each side. Those of one cluster are added before they are squared, so cases of a cluster may depend on each other in
+    any way. Each part is first divided by sqrt(1 - n_g/n), with the cluster's n_g of the n cases on its side, because
+    large clusters pull the mean towards themselves; the degrees of freedom are Satterthwaite's for independent cases
+    (CR2: Bell and McCaffrey 2002). Clusters of one size give C - 1, and single cases s/sqrt(n). Not defined, with 0
+    degrees of freedom, if a side has only one cluster.
     """
-    totals = cluster_sums(influence, codes)
-    count = len(totals)
-    if count < 2:
-        return float("nan"), 0
-    return float(np.sqrt(count / (count - 1) * np.sum(totals**2))), count - 1
+    sides = np.zeros(len(codes), dtype=np.int64) if sides is None else sides
+    number = int(sides.max()) + 1
+    cells, shape = codes * number + sides, (int(codes.max()) + 1, number)
+    sizes = np.bincount(cells, minlength=shape[0] * number).reshape(shape).astype(np.float64)
+    whole = sizes.sum(axis=0)
+    if np.any(sizes == whole):
+        return float("nan"), 0.0
+    parts = np.bincount(cells, influence, shape[0] * number).reshape(shape)
+    scale = 1 / np.sqrt(1 - sizes / whole)
+    error = float(np.sqrt(np.sum(np.sum(scale * parts, axis=1) ** 2)))
+    # Under independence the products of the clusters' parts have these expectations: `own` on the diagonal, minus the
+    # sum over sides of pull_g pull_h beside it.
+    own, pull = np.sum(sizes / whole**2, axis=1), scale * sizes / whole**1.5
+    beside = np.sum((pull.T @ pull) ** 2) - np.sum(np.sum(pull**2, axis=1) ** 2)
+    return error, float(np.sum(own) ** 2 / (np.sum(own**2) + beside))
 
 
 def t_quantile(level: float, freedom: float) -> float:

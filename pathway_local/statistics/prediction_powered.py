@@ -29,8 +29,9 @@ class Survey:
     """The mean to estimate, and how the labels were drawn; arrays are (cases,).
 
     `target` is these cases or the population that they are a random sample of. Labels were drawn at random within
-    each code of `strata`; cases with the same code of `clusters` depend on each other. With `inside` the mean is that
-    of the group of cases for which it is true.
+    each code of `strata`. For a population, cases with the same code of `clusters` depend on each other; for the cases
+    themselves, labels were drawn by whole clusters. With `inside` the mean is that of the group of cases for which it
+    is true.
     """
 
     target: Target = "file"

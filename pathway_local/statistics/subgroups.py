@@ -4,7 +4,7 @@ Errors are used because a kappa falls by itself where a group's scores span litt
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,8 @@ class _Effect:
 
     value: float | None
     error: float = 0.0
-    freedom: int = 0
+    freedom: float = 0.0
+    clusters: int = 0
     missing: str = ""
 
     @property
@@ -49,7 +50,7 @@ class _Effect:
             return undefined_estimate(self.missing)
         if self.missing:
             return Estimate(self.value, Undefined(self.missing))
-        return Estimate(self.value, t_interval(self.value, self.error, self.freedom, self.freedom + 1, level))
+        return Estimate(self.value, t_interval(self.value, self.error, self.freedom, self.clusters, level))
 
 
 def group_errors(
@@ -130,18 +131,19 @@ def _excess_effect(errors: FloatArray, inside: NDArray[np.bool_], codes: IntArra
     if len(rest) == 0:
         return _Effect(None, missing="there are no other cases")
     influence = np.where(inside, (errors - own.mean()) / len(own), -(errors - rest.mean()) / len(rest))
-    effect = _effect(float(own.mean() - rest.mean()), influence, codes, errors)
-    smaller = min(len(np.unique(codes[inside])), len(np.unique(codes[~inside]))) - 1
-    if smaller < 1:
-        return replace(effect, missing="one side of the comparison has only one cluster")
-    return replace(effect, freedom=smaller)
+    if min(len(np.unique(codes[inside])), len(np.unique(codes[~inside]))) < 2:
+        return _Effect(float(own.mean() - rest.mean()), missing="one side of the comparison has only one cluster")
+    return _effect(float(own.mean() - rest.mean()), influence, codes, errors, inside.astype(np.int64))
 
 
-def _effect(value: float, influence: FloatArray, codes: IntArray, errors: FloatArray) -> _Effect:
-    error, freedom = standard_error(influence, cluster_codes(codes, len(codes)))
-    if freedom < 1:
+def _effect(
+    value: float, influence: FloatArray, codes: IntArray, errors: FloatArray, sides: IntArray | None = None
+) -> _Effect:
+    clusters = len(np.unique(codes))
+    if clusters < 2:
         return _Effect(value, missing="the group has only one cluster")
+    error, freedom = standard_error(influence, cluster_codes(codes, len(codes)), sides)
     if error <= 1e-12:
         same = f"every error is {errors[0]:g}" if np.ptp(errors) == 0 else "every cluster has the same mean"
         return _Effect(value, missing=same)
-    return _Effect(value, error, freedom)
+    return _Effect(value, error, freedom, clusters)

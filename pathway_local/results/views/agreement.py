@@ -8,9 +8,9 @@ from pathway_local.results.against_people import AgainstPeople, JudgesAndPeople
 from pathway_local.results.agreement import Pair, ScoreAgreement
 from pathway_local.results.views.cells import Cells, Row, figure_table
 from pathway_local.results.views.view import Remarks, TableView, View, hidden_groups
-from pathway_local.statistics.ceiling import Contrast
 from pathway_local.statistics.coefficients import COEFFICIENTS, coefficients
 from pathway_local.statistics.figure import Undefined
+from pathway_local.statistics.human_benchmark import Contrast
 from pathway_local.system.visible import visible
 
 SHOWN_MATRICES = 6
@@ -88,8 +88,8 @@ def _set_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
 
 def _people_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
     people = found.people
-    if people.ceiling:
-        yield _ceiling(people.ceiling, cells)
+    if people.benchmark:
+        yield _benchmark(people.benchmark, cells)
     if people.judges:
         rows = tuple(
             (
@@ -105,17 +105,17 @@ def _people_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
     yield from _groups(people, found.plan.by, cells)
 
 
-def _ceiling(found: JudgesAndPeople, cells: Cells) -> TableView:
+def _benchmark(found: JudgesAndPeople, cells: Cells) -> TableView:
     rows = [
         (judge, found.people[left.person], f"{left.cases:,}", *_contrast(contrast, cells, (judge, "")))
-        for left in found.ceiling.left_out
+        for left in found.benchmark.left_out
         for judge, contrast in zip(found.judges, left.judges, strict=True)
     ]
     rows += [
         (judge, "the average person", "", *_contrast(contrast, cells, (judge, "")))
-        for judge, contrast in zip(found.judges, found.ceiling.averages, strict=True)
+        for judge, contrast in zip(found.judges, found.benchmark.averages, strict=True)
     ]
-    title = f"human ceiling: {COEFFICIENTS[found.ceiling.figure].label} with the mean of the other people"
+    title = f"human benchmark: {COEFFICIENTS[found.benchmark.figure].label} with the mean of the other people"
     heads = ("judge", "person left out", "cases", "judge", "person", "judge better by", "the judge is")
     return TableView(title, heads, tuple(rows), 2)
 

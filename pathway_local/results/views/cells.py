@@ -40,10 +40,10 @@ class Cells:
         """The reasons with their numbers."""
         return tuple(f"({place}) {reason}" for reason, place in self._reasons.items())
 
-    def sentences(self, cluster: str) -> Iterator[str]:
-        """Say how the intervals were made; `cluster` is the column of cases that were kept together, or empty."""
+    def sentences(self, cluster: str, units: str = ALONE) -> Iterator[str]:
+        """Say how the intervals were made; without a column `cluster` whose cases were kept together, by `units`."""
         if self._methods:
-            together = f"Cases with the same {cluster} are kept together." if cluster else ALONE
+            together = f"Cases with the same {cluster} are kept together." if cluster else units
             yield f"95% intervals: {', '.join(self._methods)}. {together}"
         if FEW in self._methods:
             yield "With fewer than 30 of them a bootstrap's intervals are too short, so the jackknife is used instead."

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from pathway_local.results.comparison import Comparison
+from pathway_local.results.comparison import Comparison, PairedComparison
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.views.cells import Cells
 from pathway_local.results.views.view import Remarks, TableView, View
 from pathway_local.statistics.figure import Estimate, Interval, Undefined, undefined_estimate
 from pathway_local.verdict import Value
+
+UNEVEN = 0.5
+"""Effective clusters per cluster below which a note says that they are uneven."""
 
 
 class WordedComparison:
@@ -64,7 +67,18 @@ def comparison_remarks(each: Comparison) -> Remarks:
             notes.append(f"{each.unpaired:,} questions have a score on one side only and are left out.")
         if each.several:
             notes.append(f"{each.several:,} questions have several answers of one side: their mean counts.")
+        notes += _uneven(each.found, each.plan.cluster)
     return Remarks((_sentence(each),), tuple(notes))
+
+
+def _uneven(found: PairedComparison, cluster: str) -> list[str]:
+    interval = found.difference.interval
+    if not cluster or isinstance(interval, Undefined) or found.effective > interval.clusters * UNEVEN:
+        return []
+    return [
+        f"A few values of {cluster} have most of the questions: the {interval.clusters:,} of them tell as much as "
+        f"about {found.effective:.0f} with equally many questions, and the interval allows for that."
+    ]
 
 
 def _sentence(each: Comparison) -> str:

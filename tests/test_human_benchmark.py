@@ -4,8 +4,8 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from pathway_local.statistics.ceiling import compare_judges, human_ceiling, mean_of_people
 from pathway_local.statistics.figure import Interval, Undefined
+from pathway_local.statistics.human_benchmark import compare_judges, human_benchmark, mean_of_people
 
 SCALE = (1, 2, 3, 4, 5)
 Scores = NDArray[np.float64]
@@ -25,7 +25,7 @@ def test_each_person_and_judge_meets_the_mean_of_the_others_on_the_same_cases() 
     people[:10, 0] = np.nan
     people[5:8, 1] = np.nan
     judge[20] = np.nan
-    found = human_ceiling(people, judge, "pearson", 0.05, resamples=50)
+    found = human_benchmark(people, judge, "pearson", 0.05, resamples=50)
     for person in range(3):
         others = np.delete(people, person, axis=1)
         kept = [
@@ -43,10 +43,10 @@ def test_each_person_and_judge_meets_the_mean_of_the_others_on_the_same_cases() 
     assert found.averages[0].second.value == pytest.approx(np.mean([side.second.value for side in sides]))
 
 
-def test_a_steady_judge_passes_the_ceiling_and_a_random_one_does_not() -> None:
+def test_a_steady_judge_passes_the_benchmark_and_a_random_one_does_not() -> None:
     scores = raters(2, 300, (0.9, 0.9, 0.9, 0.1))
     chance = np.random.default_rng(3).integers(1, 6, 300).astype(float)
-    found = human_ceiling(scores[:, :3], np.column_stack([scores[:, 3], chance]), "spearman", 0.05, resamples=500)
+    found = human_benchmark(scores[:, :3], np.column_stack([scores[:, 3], chance]), "spearman", 0.05, resamples=500)
     assert [contrast.standing for contrast in found.averages] == ["better", "worse"]
 
 
@@ -91,14 +91,14 @@ def test_other_figures_meet_the_mean_of_the_people() -> None:
 def test_people_for_whom_it_is_undefined_leave_the_average() -> None:
     scores = raters(8, 60, (0.5, 0.7, 0.3))
     people = np.column_stack([scores[:, :2], np.full(60, 4.0)])
-    found = human_ceiling(people, scores[:, 2:], "pearson", 0.05, resamples=50)
+    found = human_benchmark(people, scores[:, 2:], "pearson", 0.05, resamples=50)
     assert found.left_out[2].judges[0].second.value == Undefined("the first rater gave 4 every time")
     assert isinstance(found.averages[0].difference.value, float)
 
 
 def test_nothing_to_compare_says_so() -> None:
     gaps = np.full((5, 2), np.nan)
-    found = human_ceiling(gaps, np.ones((5, 1)), "pearson", 0.05)
+    found = human_benchmark(gaps, np.ones((5, 1)), "pearson", 0.05)
     assert found.averages[0].first.value == Undefined("there is no case to compare")
     assert found.averages[0].standing == "can't tell"
     single = compare_judges(np.array([1.0]), np.array([2.0]), np.array([[3.0]]), "spearman", 0.05)
@@ -126,6 +126,6 @@ def test_a_mean_of_people_ties_with_an_equal_mean() -> None:
 def test_figures_that_make_no_sense_here_are_refused() -> None:
     one = np.ones((3, 2))
     with pytest.raises(ValueError, match="on the scale"):
-        human_ceiling(one, one, "kappa", 0.05)
+        human_benchmark(one, one, "kappa", 0.05)
     with pytest.raises(ValueError, match="no measure of agreement"):
         compare_judges(one[:, 0], one[:, 0], one, "mean_difference", 0.05)

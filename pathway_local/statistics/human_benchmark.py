@@ -1,4 +1,4 @@
-"""The human ceiling: how well a person agrees with the other people, and how a judge does on the same test.
+"""The human benchmark: how well a person agrees with the other people, and how a judge does on the same test.
 
 The mean of the *other* people does not contain the person who is left out, so it is a fair target for that person and
 for each judge; both are compared with it on the same cases.
@@ -40,7 +40,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Ceiling:
+class HumanBenchmark:
     """Every person left out in turn, and each judge (first) against the people (second) averaged over them."""
 
     figure: str
@@ -52,7 +52,7 @@ _Side = Statistic | Undefined
 _Sides = tuple[_Side, _Side]
 
 
-def human_ceiling(
+def human_benchmark(
     people: FloatArray,
     judges: FloatArray,
     figure: str,
@@ -60,7 +60,7 @@ def human_ceiling(
     *,
     clusters: IntArray | None = None,
     resamples: int = 10_000,
-) -> Ceiling:
+) -> HumanBenchmark:
     """Leave-one-out comparison of judges (cases, judges) with people (cases, people), NaN for no score.
 
     `figure` is one that needs no scale (a mean of people is off it), such as "spearman". A case counts for a
@@ -82,7 +82,7 @@ def human_ceiling(
     found = _contrasts(cases, sides, figure, margin, resamples)
     scored = [int(np.isfinite(people[used, person]).sum()) for person in persons]
     left_out = tuple(LeftOut(p, scored[p], tuple(found[f"{p} {j}"] for j in range(size))) for p in persons)
-    return Ceiling(figure, left_out, tuple(found[f"all {judge}"] for judge in range(size)))
+    return HumanBenchmark(figure, left_out, tuple(found[f"all {judge}"] for judge in range(size)))
 
 
 def compare_judges(
