@@ -4,7 +4,7 @@ import csv
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -332,6 +332,44 @@ def test_labels_that_are_no_sample_are_refused_or_told(run: Run, tmp_path: Path)
         store_sample(again, again.jobs.begin(["sample"], {}), Sample(0, "tiny", 2, "", 36, 16), later)
     (found,) = json.loads(run("calibrate", path, "--against", "ann", "--json").out)
     assert found["sample"]["seed"] == 1
+
+
+def test_labels_belong_to_the_oldest_sample_that_was_worked_on(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "samples.run"
+    ids = [f"s-{number:02}" for number in range(60)]
+    rows = cases(ids=ids)
+    judged = [5, 4, 4, 5, 3, 4] * 5 + [1, 2, 2, 1, 2, 1] * 5
+
+    def draw_of(made: RunFile, seed: int, drawn: Collection[int]) -> None:
+        every = [
+            Inclusion(
+                case.id, fingerprint(made.key, TINY.texts_of(case)), case.row, False, 0, len(drawn) / 60, n in drawn
+            )
+            for n, case in enumerate(rows)
+        ]
+        store_sample(made, made.jobs.begin(["sample"], {}), Sample(0, "tiny", seed, "", 60, len(drawn)), every)
+
+    with RunFile.create(path) as made:
+        add(made, "demo", said(*judged, ids=ids), rows=rows)
+        add(made, "ann", said(*[4, 5, 3, 4, 5] * 6, ids=ids[:30]), kind="human", rows=rows[:30])
+        draw_of(made, 1, range(18, 58))
+    picked = run("calibrate", path, "--against", "ann")
+    assert picked.code == 2
+    assert "ann labelled only 12 of the 40 cases of the sample with seed 1" in picked.words
+    named = run("calibrate", path, "--against", "ann", "--sample", 1)
+    assert "28 of 40 drawn cases have no label" in named.words
+    assert "If people gave all of these 1 or all 5, the mean of the labels would be 1.92 or 4.87" in named.words
+    assert "the judge scores those without a label" in named.words and "points lower" in named.words
+    assert "no sample's seed is called '7'" in run("calibrate", path, "--against", "ann", "--sample", 7).words
+
+    with RunFile.open(path) as made:
+        draw_of(made, 2, range(0, 34))
+        draw_of(made, 3, range(5, 15))  # all of these have labels, but it was drawn later
+    (found,) = json.loads(run("calibrate", path, "--against", "ann", "--json").out)
+    assert (found["sample"]["seed"], figures(found, "calibration")["corrected"]["labelled"]) == (2, 30)
+    assert found["notices"][-1].startswith("4 of 34 drawn cases have no label") and not any(
+        "alike" in each for each in found["warnings"]
+    )
 
 
 def test_which_chatbot_is_better(run: Run, answers: Path) -> None:

@@ -41,6 +41,12 @@ def calibrate(
     assume_random: Annotated[
         bool, option("", "The labels are a random sample, although `sample` did not draw it.", CASES, "--assume-random")
     ] = False,
+    sample: Annotated[
+        int | None,
+        option(
+            "SEED", "The sample that the labels belong to (default: the oldest one of which half has labels).", CASES
+        ),
+    ] = None,
     cluster: Cluster = "",
     by: Annotated[str, option("COLUMN", "Also correct for each value of this column.", CASES)] = "",
     min_group: MinGroup = None,
@@ -58,7 +64,7 @@ def calibrate(
         rubrics = rubrics_with(read, rubric, [against, *judge])
         cluster, by = kept_columns(read, cluster, by)
         groups = (min_group or MIN_GROUP, min_group is not None)
-        plan = CalibrationPlan(against, judge, target, assume_random, cluster, by, *groups)
+        plan = CalibrationPlan(against, judge, target, assume_random, sample, cluster, by, *groups)
         found = [each for one in rubrics for each in correct(read, one, plan)]
     views = [calibration_view(each) for each in found]
     write_and_show(run, found, (view.remarks for view in views), views, out, force=force, as_json=as_json)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pathway_local.errors import UsageError
+from pathway_local.errors import UnknownName, UsageError
 from pathway_local.ratings.samples import Sample
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import Design, RatingsMatrix, ratings_matrices
@@ -16,15 +16,20 @@ from pathway_local.statistics.calibration import MapCheck, MonotoneMap, check_ma
 from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, undefined_estimate
 from pathway_local.statistics.human_benchmark import mean_of_people
+from pathway_local.statistics.intervals import standard_error, t_interval
 from pathway_local.statistics.prediction_powered import Correction, Survey, Target, corrected_mean
 from pathway_local.verdict import Number, Value
+
+WORKED_ON, RETURNED = 0.5, 0.8
+"""The share of a sample that needs labels, and the share below which a warning says what the others could change."""
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationPlan:
     """Corrects `judges` (empty: all) by the labels of `against`, for the file or the population behind it.
 
-    `assume_random` takes all labels as a random sample of all cases. `by` is a column of groups; groups under
+    `assume_random` takes all labels as a random sample of all cases; `sample` names the seed of the sample that they
+    belong to, if it is not the oldest one with enough labels. `by` is a column of groups; groups under
     `smallest` cases are left out if it `hides` them. Cases with the same value of the column `cluster` depend on each
     other, which counts for a population, and for the map to people's scores.
     """
@@ -33,6 +38,7 @@ class CalibrationPlan:
     judges: Sequence[str] = ()
     target: Target = "file"
     assume_random: bool = False
+    sample: int | None = None
     cluster: str = ""
     by: str = ""
     smallest: int = 10
@@ -71,6 +77,7 @@ class Calibration:
     hidden: int
     map: PeopleMap | Undefined
     notices: tuple[str, ...]
+    warnings: tuple[str, ...]
 
     def rows(self) -> Iterator[FigureRow]:
         """Every figure as a row."""
@@ -144,12 +151,7 @@ class _Labels:
         given = matrix.given[:, list(people)]
         labelled: NDArray[np.bool_] = np.asarray(np.isfinite(given).any(axis=1))
         scores = mean_of_people(matrix.on_scale[:, list(people)])
-        design = None if plan.assume_random else _own_design(matrix.designs, labelled)
-        if design is None and not plan.assume_random:
-            raise UsageError(
-                f"the run does not record how the cases that {plan.against} labelled were chosen",
-                "Draw them with `pathway-local sample`, or give --assume-random if they were drawn at random.",
-            )
+        design = None if plan.assume_random else _own_design(matrix.designs, labelled, plan)
         special = labelled & ~np.isfinite(scores)
         counted = labelled if design is None else labelled & design.drawn
         inside = np.ones(len(given), np.bool_) if design is None else np.asarray(design.probability > 0)
@@ -168,11 +170,32 @@ class _Labels:
             return
         self._note(int(np.sum(labelled & ~counted)), "labels are left out: their cases are not in the sample")
         self._note(int(np.sum(~inside)), "cases are left out: the sample was not drawn from them")
-        missing = int(np.sum(design.drawn & ~labelled))
-        self._note(
-            missing,
-            f"of {design.sample.drawn} drawn cases have no label; we assume that they are like the labelled ones",
+        self._missing: NDArray[np.bool_] = (design.drawn & ~labelled)[inside]
+        self._weights: FloatArray = np.where(design.drawn, 1 / np.where(design.drawn, design.probability, 1), 0)[inside]
+
+    def on_missing(self, judge: FloatArray, levels: Sequence[Number]) -> tuple[list[str], list[str]]:
+        """Notes and warnings about drawn cases without a label, whose labels could change the mean."""
+        if self.sample is None or not self._missing.any():
+            return [], []
+        missing, drawn = int(self._missing.sum()), self.sample.drawn
+        said = f"{missing:,} of {drawn:,} drawn cases have no label; we assume that they are like the labelled ones"
+        given = np.isfinite(self.scores)
+        if missing <= (1 - RETURNED) * drawn or not given.any():
+            return [said], []
+        lowest, highest = (
+            float(
+                np.average(
+                    np.where(given, self.scores, end)[given | self._missing],
+                    weights=self._weights[given | self._missing],
+                )
+            )
+            for end in (levels[0], levels[-1])
         )
+        bounds = (
+            f"{said}. If people gave all of these {levels[0]} or all {levels[-1]}, the mean of the labels would be "
+            f"{lowest:.2f} or {highest:.2f}"
+        )
+        return [], [bounds, *_unlike(judge, given, self._missing)]
 
     def correct(
         self,
@@ -198,10 +221,48 @@ class _Labels:
             self.notices.append(f"{count:,} {what}")
 
 
-def _own_design(designs: Sequence[Design], labelled: NDArray[np.bool_]) -> Design | None:
-    """The sample with the largest share of its drawn cases labelled; of equal shares the latest."""
-    shares = [(np.mean(labelled[design.drawn]), place) for place, design in enumerate(designs)]
-    return designs[max(shares)[1]] if shares else None
+def _own_design(designs: Sequence[Design], labelled: NDArray[np.bool_], plan: CalibrationPlan) -> Design:
+    """The sample that the labels belong to: the named one, or the oldest of which at least half has labels.
+
+    Of a sample with fewer labels, those may come from cases that were picked. Raises UsageError without such a sample.
+    """
+    counts = [int(np.sum(labelled & design.drawn)) for design in designs]
+    if plan.sample is not None:
+        named = [design for design in designs if design.sample.seed == plan.sample]
+        if not named:
+            raise UnknownName("sample's seed", str(plan.sample), [str(design.sample.seed) for design in designs])
+        return named[0]
+    for design, count in zip(designs, counts, strict=True):
+        if count >= WORKED_ON * design.sample.drawn:
+            return design
+    hint = "Draw them with `pathway-local sample`, or give --assume-random if they were drawn at random."
+    if not any(counts):
+        raise UsageError(f"the run does not record how the cases that {plan.against} labelled were chosen", hint)
+    most, design = max(zip(counts, designs, strict=True), key=lambda each: each[0])
+    raise UsageError(
+        f"{plan.against} labelled only {most} of the {design.sample.drawn} cases of the sample with seed "
+        f"{design.sample.seed}, so they may not be a random part of it",
+        f"Label the others, or give --sample {design.sample.seed} if it was a matter of chance which got a label.",
+    )
+
+
+def _unlike(judge: FloatArray, given: NDArray[np.bool_], missing: NDArray[np.bool_]) -> list[str]:
+    """A warning if the judge scores the drawn cases without a label otherwise than those with one."""
+    sides = [side & np.isfinite(judge) for side in (missing, given)]
+    if min(int(side.sum()) for side in sides) < 2:
+        return []
+    means = [float(judge[side].mean()) for side in sides]
+    used = sides[0] | sides[1]
+    influence = np.where(sides[0], (judge - means[0]) / sides[0].sum(), -(judge - means[1]) / sides[1].sum())[used]
+    apart, codes = means[0] - means[1], np.arange(int(used.sum()), dtype=np.int64)
+    error, freedom = standard_error(influence, codes, sides[1][used].astype(np.int64))
+    found = t_interval(apart, error, freedom, len(codes))
+    if found.low <= 0 <= found.high:
+        return []
+    return [
+        f"they are not alike: the judge scores those without a label {abs(apart):.2f} points "
+        f"{'higher' if apart > 0 else 'lower'} (95% interval of the difference: {found.low:.2f} to {found.high:.2f})"
+    ]
 
 
 def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: CalibrationPlan) -> Calibration:
@@ -209,6 +270,7 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: Calib
     parts: list[PartMean] = []
     mapping: PeopleMap | Undefined = Undefined("the scale is nominal")
     hidden = 0
+    notices, warnings = list[str](), list[str]()
     if matrix.nominal:
         parts.append(PartMean("", int(inside.sum()), Undefined("the scale is nominal, so it has no mean"), None))
     else:
@@ -225,6 +287,7 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: Calib
             size = len(expected) if group is None else int(np.sum(group))
             parts.append(PartMean(name, size, found.mean, found.special if matrix.special else None))
         mapping = _map(expected, labels, matrix.levels)
+        notices, warnings = labels.on_missing(expected, matrix.levels)
     return Calibration(
         rubric=matrix.rubric,
         score=matrix.score,
@@ -234,7 +297,8 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: Calib
         parts=tuple(parts),
         hidden=hidden,
         map=mapping,
-        notices=tuple(labels.notices),
+        notices=(*labels.notices, *notices),
+        warnings=tuple(warnings),
     )
 
 

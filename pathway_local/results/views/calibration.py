@@ -22,7 +22,7 @@ def calibration_view(found: Calibration) -> View:
             rows.append(_row(f"{visible(part.name) or 'all cases'}: special", part.cases, part.special, cells))
     title = f"{found.rubric} {found.score}: {found.judge} corrected by {plan.against}"
     notes = [f"{notice}." for notice in found.notices]
-    warnings = []
+    warnings = [f"{warning}." for warning in found.warnings]
     for part in found.parts:
         if isinstance(part.mean, Correction):
             where = f"{part.name}: " if part.name else ""
