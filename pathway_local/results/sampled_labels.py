@@ -1,0 +1,155 @@
+"""People's labels of a sample: which sample they belong to, what missing ones could change, and what they correct."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pathway_local.errors import UnknownName, UsageError
+from pathway_local.results.ratings_matrix import Design, RatingsMatrix
+from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
+from pathway_local.statistics.figure import FloatArray, IntArray, Undefined
+from pathway_local.statistics.human_benchmark import mean_of_people
+from pathway_local.statistics.intervals import standard_error, t_interval
+from pathway_local.statistics.prediction_powered import Survey, Target, corrected_mean
+from pathway_local.verdict import Number
+
+WORKED_ON, RETURNED = 0.5, 0.8
+"""The share of a sample that needs labels, and the share below which a warning says what the others could change."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationPlan:
+    """Corrects `judges` (empty: all) by the labels of `against`, for the file or the population behind it.
+
+    `assume_random` takes all labels as a random sample of all cases; `sample` names the seed of the sample that they
+    belong to, if it is not the oldest one with enough labels. `by` is a column of groups; groups under
+    `smallest` cases are left out if it `hides` them. Cases with the same value of the column `cluster` depend on each
+    other, which counts for a population, and for the map to people's scores.
+    """
+
+    against: str
+    judges: Sequence[str] = ()
+    target: Target = "file"
+    assume_random: bool = False
+    sample: int | None = None
+    cluster: str = ""
+    by: str = ""
+    smallest: int = 10
+    hides: bool = True
+
+
+class SampledLabels:
+    """People's labels of the cases from which they were drawn, (cases of that population,) each."""
+
+    def __init__(self, matrix: RatingsMatrix, people: Sequence[int], plan: CalibrationPlan) -> None:
+        given = matrix.given[:, list(people)]
+        labelled: NDArray[np.bool_] = np.asarray(np.isfinite(given).any(axis=1))
+        scores = mean_of_people(matrix.on_scale[:, list(people)])
+        design = None if plan.assume_random else _own_design(matrix.designs, labelled, plan)
+        special = labelled & ~np.isfinite(scores)
+        counted = labelled if design is None else labelled & design.drawn
+        inside = np.ones(len(given), np.bool_) if design is None else np.asarray(design.probability > 0)
+        self.plan = plan
+        self.inside: NDArray[np.bool_] = inside
+        self.sample = design.sample if design else None
+        self.scores: FloatArray = np.where(counted, scores, np.nan)[inside]
+        self.special: NDArray[np.bool_] = (special & counted)[inside]
+        self.strata: IntArray | None = design.strata[inside] if design and design.sample.strata else None
+        self.clusters = matrix.clusters(plan.cluster)[inside] if plan.cluster else None
+        codes, self.names = matrix.codes(plan.by) if plan.by else (np.full(len(given), -1, dtype=np.int64), ())
+        self.groups: IntArray = codes[inside]
+        self.notices: list[str] = []
+        if design is None:
+            self.notices.append("--assume-random: you state that the labels are a random sample of all cases")
+            return
+        self._note(int(np.sum(labelled & ~counted)), "labels are left out: their cases are not in the sample")
+        self._note(int(np.sum(~inside)), "cases are left out: the sample was not drawn from them")
+        self._missing: NDArray[np.bool_] = (design.drawn & ~labelled)[inside]
+        self._weights: FloatArray = np.where(design.drawn, 1 / np.where(design.drawn, design.probability, 1), 0)[inside]
+
+    def on_missing(self, judge: FloatArray, levels: Sequence[Number]) -> tuple[list[str], list[str]]:
+        """Notes and warnings about drawn cases without a label, whose labels could change the mean."""
+        if self.sample is None or not self._missing.any():
+            return [], []
+        missing, drawn = int(self._missing.sum()), self.sample.drawn
+        said = f"{missing:,} of {drawn:,} drawn cases have no label; we assume that they are like the labelled ones"
+        given = np.isfinite(self.scores)
+        if missing <= (1 - RETURNED) * drawn or not given.any():
+            return [said], []
+        counted = given | self._missing
+        filled = (np.where(given, self.scores, end)[counted] for end in (levels[0], levels[-1]))
+        lowest, highest = (float(np.average(each, weights=self._weights[counted])) for each in filled)
+        bounds = (
+            f"{said}. If people gave all of these {levels[0]} or all {levels[-1]}, the mean of the labels would be "
+            f"{lowest:.2f} or {highest:.2f}"
+        )
+        return [], [bounds, *_unlike(judge, given, self._missing)]
+
+    def correct(
+        self,
+        judge: FloatArray,
+        special: NDArray[np.bool_],
+        scale: tuple[float, float],
+        group: NDArray[np.bool_] | None = None,
+    ) -> Placed:
+        """The correction of the judge's mean and share of special levels, over all cases or those of the group."""
+        labelled = np.isfinite(self.scores) | self.special
+        if group is not None and np.sum(labelled & group) < self.plan.smallest:
+            few = Undefined(f"under {self.plan.smallest} of its cases are labelled")
+            return Placed(few, few)
+        # Labels were drawn case by case, so for the mean of these very cases it does not matter which belong together.
+        clusters = self.clusters if self.plan.target == "population" else None
+        survey = Survey(self.plan.target, self.strata, clusters, group)
+        if special.any() or self.special.any():
+            return corrected_domain_mean(judge, self.scores, special, self.special, scale, survey)
+        return Placed(corrected_mean(judge, self.scores, scale, survey), Undefined("nobody gave a special level"))
+
+    def _note(self, count: int, what: str) -> None:
+        if count:
+            self.notices.append(f"{count:,} {what}")
+
+
+def _own_design(designs: Sequence[Design], labelled: NDArray[np.bool_], plan: CalibrationPlan) -> Design:
+    """The sample that the labels belong to: the named one, or the oldest of which at least half has labels.
+
+    Of a sample with fewer labels, those may come from cases that were picked. Raises UsageError without such a sample.
+    """
+    counts = [int(np.sum(labelled & design.drawn)) for design in designs]
+    if plan.sample is not None:
+        named = [design for design in designs if design.sample.seed == plan.sample]
+        if not named:
+            raise UnknownName("sample's seed", str(plan.sample), [str(design.sample.seed) for design in designs])
+        return named[0]
+    for design, count in zip(designs, counts, strict=True):
+        if count >= WORKED_ON * design.sample.drawn:
+            return design
+    hint = "Draw them with `pathway-local sample`, or give --assume-random if they were drawn at random."
+    if not any(counts):
+        raise UsageError(f"the run does not record how the cases that {plan.against} labelled were chosen", hint)
+    most, design = max(zip(counts, designs, strict=True), key=lambda each: each[0])
+    raise UsageError(
+        f"{plan.against} labelled only {most} of the {design.sample.drawn} cases of the sample with seed "
+        f"{design.sample.seed}, so they may not be a random part of it",
+        f"Label the others, or give --sample {design.sample.seed} if it was a matter of chance which got a label.",
+    )
+
+
+def _unlike(judge: FloatArray, given: NDArray[np.bool_], missing: NDArray[np.bool_]) -> list[str]:
+    """A warning if the judge scores the drawn cases without a label otherwise than those with one."""
+    sides = [side & np.isfinite(judge) for side in (missing, given)]
+    if min(int(side.sum()) for side in sides) < 2:
+        return []
+    means = [float(judge[side].mean()) for side in sides]
+    used = sides[0] | sides[1]
+    influence = np.where(sides[0], (judge - means[0]) / sides[0].sum(), -(judge - means[1]) / sides[1].sum())[used]
+    apart, codes = means[0] - means[1], np.arange(int(used.sum()), dtype=np.int64)
+    error, freedom = standard_error(influence, codes, sides[1][used].astype(np.int64))
+    found = t_interval(apart, error, freedom, len(codes))
+    if found.low <= 0 <= found.high:
+        return []
+    return [
+        f"they are not alike: the judge scores those without a label {abs(apart):.2f} points "
+        f"{'higher' if apart > 0 else 'lower'} (95% interval of the difference: {found.low:.2f} to {found.high:.2f})"
+    ]
