@@ -372,6 +372,20 @@ def test_labels_belong_to_the_oldest_sample_that_was_worked_on(run: Run, tmp_pat
     )
 
 
+def test_all_differences_of_a_command_are_one_family(run: Run, answers: Path) -> None:
+    compare = ("compare", answers, "--between", "chatbot=v1,v2", "--pair-by", "question_id")
+    (alone,) = json.loads(run(*compare, "--rater", "gpt", "--json").out)
+    together = {each["rater"]: each for each in json.loads(run(*compare, "--json").out)}
+    assert (
+        alone["family"] == 1 and {each["family"] for each in together.values()} == {len(together)} and len(together) > 2
+    )
+    spans = [each["high"] - each["low"] for each in (alone, together["gpt"])]
+    assert spans[1] > 1.1 * spans[0] and alone["value"] == together["gpt"]["value"]
+    shown = run(*compare)
+    assert f"This command tests {len(together)} differences, so the intervals are wider" in shown.words
+    assert f"95% interval, wider because of {len(together)} comparisons, of v1 minus v2" in shown.words
+
+
 def test_which_chatbot_is_better(run: Run, answers: Path) -> None:
     compare = ("compare", answers, "--between", "chatbot=v1,v2", "--pair-by", "question_id", "--rater", "gpt")
     (found,) = json.loads(run(*compare, "--json").out)

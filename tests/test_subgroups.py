@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
+from pathway_local.statistics.families import holm_levels
 from pathway_local.statistics.figure import Interval, Undefined
-from pathway_local.statistics.subgroups import group_errors, holm_levels
+from pathway_local.statistics.subgroups import group_errors
 
 
 @settings(deadline=None, max_examples=12)

@@ -46,7 +46,7 @@ def compare(
         rubrics = rubrics_with(read, rubric, rater)
         column, pair_by, cluster = kept_columns(read, column, pair_by, cluster)
         plan = ComparisonPlan(column, first, second, pair_by, rater, cluster, margin, min_group)
-        found = [each for one in rubrics for each in find(read, one, plan)]
+        found = find(read, rubrics, plan)
     views = [comparison_view(found)] if found else []
     if not found:
         talk.say("the run holds no scores yet")

@@ -1,5 +1,6 @@
 """Intervals without resampling: of a mean, of a mean over clusters, of a share; and their standing to a margin."""
 
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
 
@@ -107,31 +108,56 @@ def tailed_freedom(parts: FloatArray) -> float:
     return min(count - 1.0, max(3.0, 2 * count / (kurtosis - 1 + 2 / (count - 1))))
 
 
-def mean(scores: FloatArray, clusters: IntArray | None = None, *, each: str = "score") -> Estimate:
-    """The mean of scores (n,) with a t interval; with `clusters` (n,), robust to dependence within them.
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A figure, its standard error and degrees of freedom; `missing` says why the error, or both, are not there."""
 
-    Scores that are all alike have a mean but no interval: a zero width would claim certainty. `each` names one
-    of them in reasons, if they are not scores.
+    value: float | None
+    error: float = 0.0
+    freedom: float = 0.0
+    clusters: int = 0
+    missing: str = ""
+
+    @property
+    def p_value(self) -> float:
+        """The two-sided p-value of Student's test that the figure is 0."""
+        from scipy import special
+
+        return float(2 * special.stdtr(self.freedom, -abs(self.value or 0.0) / self.error))
+
+    def estimate(self, level: float = LEVEL) -> Estimate:
+        """The figure with its t interval of that level."""
+        if self.value is None:
+            return undefined_estimate(self.missing)
+        if self.missing:
+            return Estimate(self.value, Undefined(self.missing))
+        return Estimate(self.value, t_interval(self.value, self.error, self.freedom, self.clusters, level))
+
+
+def mean_effect(scores: FloatArray, clusters: IntArray | None = None, *, each: str = "score") -> Effect:
+    """The mean of scores (n,) with its error; with `clusters` (n,), robust to dependence within them.
+
+    Scores that are all alike have a mean but no error: a zero width would claim certainty. `each` names one of them in
+    reasons, if they are not scores.
     """
     if len(scores) == 0:
-        return undefined_estimate(f"there is no {each}")
+        return Effect(None, missing=f"there is no {each}")
     value = float(np.mean(scores))
     codes = cluster_codes(clusters, len(scores))
-    return Estimate(value, _mean_interval(scores, value, codes, clusters is not None, each))
-
-
-def _mean_interval(
-    scores: FloatArray, value: float, codes: IntArray, clustered: bool, each: str
-) -> Interval | Undefined:
     count = int(codes.max()) + 1
     if count < 2:
-        return Undefined(f"there is only one {'cluster' if clustered else 'case'}")
+        return Effect(value, missing=f"there is only one {'case' if clusters is None else 'cluster'}")
     if np.ptp(scores) == 0:
-        return Undefined(f"every {each} is {scores[0]:g}")
+        return Effect(value, missing=f"every {each} is {scores[0]:g}")
     error, freedom = standard_error((scores - value) / len(scores), codes)
     if error <= 1e-12:
-        return Undefined("every cluster has the same mean")
-    return t_interval(value, error, freedom, count)
+        return Effect(value, missing="every cluster has the same mean")
+    return Effect(value, error, freedom, count)
+
+
+def mean(scores: FloatArray, clusters: IntArray | None = None, *, each: str = "score") -> Estimate:
+    """The mean of scores (n,) with the interval of `mean_effect`."""
+    return mean_effect(scores, clusters, each=each).estimate()
 
 
 def wilson(successes: float, cases: int) -> Interval:

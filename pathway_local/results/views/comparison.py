@@ -31,7 +31,12 @@ class WordedComparison:
             facts |= {"pairs": found.pairs, "wins": found.wins, "ties": found.ties, "losses": found.losses}
             for place, side in (("first", each.first), ("second", each.second)):
                 facts |= {f"{place}_cases": side.cases, f"{place}_scored": side.scored}
-        facts |= {"unpaired": each.unpaired, "margin": each.plan.margin, "sentence": _sentence(each)}
+        facts |= {
+            "unpaired": each.unpaired,
+            "margin": each.plan.margin,
+            "family": each.family,
+            "sentence": _sentence(each),
+        }
         yield FigureRow("compare", "mean_difference", estimate, each.first.name, each.second.name, facts=facts)
 
     def as_json(self) -> dict[str, Value]:
@@ -52,8 +57,19 @@ def comparison_view(found: Sequence[Comparison]) -> View:
     sentences = [f"{at}{line}" for at, each in zip(where, remarks, strict=True) for line in each.sentences]
     notes = tuple(f"{at}{line}" for at, each in zip(where, remarks, strict=True) for line in each.notes)
     table = TableView(f"{first} against {second}, paired by {found[0].plan.pair_by}", heads, rows, 3)
-    said = Remarks((*cells.sentences(found[0].plan.cluster), *sentences), notes)
+    made = [*cells.sentences(found[0].plan.cluster), *_family(max(each.family for each in found))]
+    said = Remarks((*made, *sentences), notes)
     return View((table,), said, cells.footnotes())
+
+
+def _family(size: int) -> list[str]:
+    if size < 2:
+        return []
+    return [
+        f"This command tests {size} differences, so the intervals are wider (Holm's levels): if neither chatbot were "
+        "better, any of them would exclude zero in 5% of the files. To test fewer, name the --rubric and --rater that "
+        "you chose beforehand."
+    ]
 
 
 def comparison_remarks(each: Comparison) -> Remarks:
@@ -93,7 +109,8 @@ def _sentence(each: Comparison) -> str:
     means = f"on {each.found.pairs:,} questions {a} scores {apart if round(difference, 2) else 'as high as'} {b}"
     if isinstance(interval, Undefined):
         return f"By {each.rater}, {means} on average; there is no interval, because {interval.reason}."
-    sure = f"95% interval of {a} minus {b}: {interval.low:.2f} to {interval.high:.2f}"
+    wider = f", wider because of {each.family} comparisons," if each.family > 1 else ""
+    sure = f"95% interval{wider} of {a} minus {b}: {interval.low:.2f} to {interval.high:.2f}"
     return f"By {each.rater}, {means} on average ({sure}): {_which_is_better(a, b, interval, each.plan.margin)}."
 
 
