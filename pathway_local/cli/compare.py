@@ -41,7 +41,7 @@ def compare(
     """Show which of two chatbots each rater scores higher on the same questions, with intervals."""
     check_new(out, force=force)
     check_finite(margin, "--margin")
-    column, first, second = _sides(between)
+    column, first, second = sides(between)
     with RunFile.read(run) as read:
         rubrics = rubrics_with(read, rubric, rater)
         column, pair_by, cluster = kept_columns(read, column, pair_by, cluster)
@@ -54,7 +54,7 @@ def compare(
     write_and_show(run, worded, remarks, views, out, force=force, as_json=as_json)
 
 
-def _sides(between: str) -> tuple[str, str, str]:
+def sides(between: str) -> tuple[str, str, str]:
     """Return the column and both values. Raises UsageError."""
     column, _, values = between.partition("=")
     names = [name.strip() for name in values.split(",")]

@@ -12,7 +12,7 @@ from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import Design, RatingsMatrix, ratings_matrices
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
-from pathway_local.statistics.calibration import MapCheck, MonotoneMap, check_map, fit_map
+from pathway_local.statistics.calibration import Bin, MapCheck, MonotoneMap, check_map, fit_map, reliability_bins
 from pathway_local.statistics.ceiling import mean_of_people
 from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, undefined_estimate
@@ -60,7 +60,10 @@ class PeopleMap:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """One judge on one score. `sample` is that of the labels, None where it is only assumed."""
+    """One judge on one score. `sample` is that of the labels, None where it is only assumed.
+
+    `scale` has its lowest and highest level, `bins` are the points of a reliability diagram, none for a nominal score.
+    """
 
     rubric: str
     score: str
@@ -71,6 +74,8 @@ class Calibration:
     hidden: int
     map: PeopleMap | Undefined
     notices: tuple[str, ...]
+    scale: tuple[float, float]
+    bins: tuple[Bin, ...]
 
     def rows(self) -> Iterator[FigureRow]:
         """Every figure as a row."""
@@ -121,9 +126,14 @@ class Calibration:
         }
 
 
-def calibrate(run: RunFile, rubric: Rubric, plan: CalibrationPlan) -> list[Calibration]:
-    """Each judge on each score of a rubric. Raises UsageError where labels are no probability sample."""
-    return [each for matrix in ratings_matrices(run, rubric) for each in _score(matrix, plan)]
+def calibrate(
+    run: RunFile, rubric: Rubric, plan: CalibrationPlan, matrices: Sequence[RatingsMatrix] = ()
+) -> list[Calibration]:
+    """Each judge on each score of a rubric. Raises UsageError where labels are no probability sample.
+
+    Give the rubric's `matrices` if they have been read already.
+    """
+    return [each for matrix in matrices or ratings_matrices(run, rubric) for each in _score(matrix, plan)]
 
 
 def _score(matrix: RatingsMatrix, plan: CalibrationPlan) -> Iterator[Calibration]:
@@ -206,13 +216,14 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: Calib
     inside = labels.inside
     parts: list[PartMean] = []
     mapping: PeopleMap | Undefined = Undefined("the scale is nominal")
+    bins: tuple[Bin, ...] = ()
+    scale = (float(matrix.levels[0]), float(matrix.levels[-1]))
     hidden = 0
     if matrix.nominal:
         parts.append(PartMean("", int(inside.sum()), Undefined("the scale is nominal, so it has no mean"), None))
     else:
         expected = np.where(np.isfinite(matrix.expected), matrix.expected, matrix.on_scale)[inside, judge]
         special = np.isin(matrix.given[inside, judge], matrix.special)
-        scale = (float(matrix.levels[0]), float(matrix.levels[-1]))
         groups = [(name or "(empty)", labels.groups == code) for code, name in enumerate(labels.names)]
         sizes = [int(np.sum(group)) for _, group in groups]
         least = plan.smallest if plan.hides else 1
@@ -223,6 +234,7 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: Calib
             size = len(expected) if group is None else int(np.sum(group))
             parts.append(PartMean(name, size, found.mean, found.special if matrix.special else None))
         mapping = _map(expected, labels, matrix.levels)
+        bins = reliability_bins(expected, labels.scores, clusters=labels.clusters)
     return Calibration(
         rubric=matrix.rubric,
         score=matrix.score,
@@ -233,6 +245,8 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: _Labels, plan: Calib
         hidden=hidden,
         map=mapping,
         notices=tuple(labels.notices),
+        scale=scale,
+        bins=bins,
     )
 
 

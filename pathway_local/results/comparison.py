@@ -71,10 +71,15 @@ class Comparison:
     found: PairedComparison | Undefined
 
 
-def compare(run: RunFile, rubric: Rubric, plan: ComparisonPlan) -> list[Comparison]:
-    """Each rater's scores of both, for each score of a rubric. Raises UsageError for columns and values."""
+def compare(
+    run: RunFile, rubric: Rubric, plan: ComparisonPlan, matrices: Sequence[RatingsMatrix] = ()
+) -> list[Comparison]:
+    """Each rater's scores of both, for each score of a rubric. Raises UsageError for columns and values.
+
+    Give the rubric's `matrices` if they have been read already.
+    """
     found = []
-    for matrix in ratings_matrices(run, rubric):
+    for matrix in matrices or ratings_matrices(run, rubric):
         places = [place for name in plan.raters for place in matrix.columns(name)]
         for place in places or [place for place, rater in enumerate(matrix.raters) if rater.verdicts]:
             found.append(_compare(matrix, place, plan))
