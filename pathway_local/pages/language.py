@@ -53,9 +53,10 @@ class Language:
         return self.cell(f"{value:,}")
 
     def share(self, value: float) -> str:
-        """The share as a percentage: whole, but with a digit behind the point where that would say 0% or 100%."""
-        near_an_end = 0 < value < 0.01 or 0.99 < value < 1
-        return self("percent", number=self.number(100 * value, 1 if near_an_end else 0))
+        """The share as a whole percentage; near an end with a digit, so that 0% means none and 100% means all."""
+        if 0 < value < 0.01 or 0.99 < value < 1:
+            return self("percent", number=self.number(min(99.9, max(0.1, 100 * value)), 1))
+        return self("percent", number=self.number(100 * value, 0))
 
     def interval(self, low: float, high: float) -> str:
         """Both ends of an interval."""

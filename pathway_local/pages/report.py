@@ -10,8 +10,10 @@ from pathway_local.pages.language import Language
 from pathway_local.pages.page import page
 from pathway_local.pages.people import people_sections
 from pathway_local.pages.provenance import cases_files, provenance, seals
+from pathway_local.pages.reading import cards
 from pathway_local.pages.scores import score_sections, score_title
 from pathway_local.results.comparison import Comparison
+from pathway_local.results.reading_list import ReadingList
 from pathway_local.results.report import Report
 from pathway_local.results.summary import Group
 from pathway_local.results.views.comparison import comparison_remarks, comparison_view
@@ -43,8 +45,13 @@ class Failures:
     reasons: tuple[tuple[str, str], ...]
 
 
-def report_page(found: Report, say: Language, command: Sequence[str], now: str) -> str:
-    """The page; `command` made it, at the time `now` in ISO 8601. It holds no case id and no text of a case."""
+def report_page(
+    found: Report, say: Language, command: Sequence[str], now: str, to_read: Sequence[ReadingList] = ()
+) -> str:
+    """The page; `command` made it, at the time `now` in ISO 8601.
+
+    It holds ids and texts only of the cases `to_read`; without them it holds no id and no text of a case.
+    """
     return page(
         "report.html",
         say,
@@ -57,6 +64,7 @@ def report_page(found: Report, say: Language, command: Sequence[str], now: str) 
         scores=list(score_sections(found, say)),
         compared=_compared(found.compared, say) if found.compared else None,
         people=[section for each in found.with_people for section in people_sections(each, say)],
+        lists=list(cards(to_read, say)),
         failures=list(_failures(found.summary.groups, say)),
         provenance=list(provenance(found, say, command)),
     )
