@@ -25,7 +25,7 @@ app = App()
 
 
 @app.with_examples(
-    "pathway-local read my.run --cases examples/pathway-answer.csv --by score --out read.html",
+    "pathway-local read my.run --cases examples/pathway-answer.csv --out read.html",
     "pathway-local read my.run --cases examples/pathway-answer.csv \\",
     "    --by disagreement --top 50 --out read.xlsx",
 )
