@@ -25,6 +25,7 @@ ROOMS = (
     "statistics",
     "ratings",
     "results",
+    "pages",
     "checks",
     "cli",
 )

@@ -19,6 +19,8 @@ COMMANDS = {
     "judge": "Judge the cases of a file under one or more rubrics.",
     "summary": "Show the scores, confidence and failures of a run.",
     "export": "Write a run's verdicts to a file, or into a copy of the cases file.",
+    "read": "Show the cases to read first, with texts and every rater's words.",
+    "report": "Write a run's results as one page to send.",
     "rubrics": "List, show, adopt and check rubrics.",
     "judges": "List, show, fit, check and fetch judges.",
     "import": "Import what people or a hosted judge said about a run's cases.",

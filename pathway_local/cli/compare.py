@@ -9,6 +9,7 @@ from pathway_local.cli.terminal import check_finite, check_new, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import ComparisonPlan
 from pathway_local.results.comparison import compare as find
+from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.views.comparison import WordedComparison, comparison_remarks, comparison_view
 from pathway_local.results.views.view import MIN_GROUP
 from pathway_local.runs.run_file import RunFile
@@ -41,12 +42,12 @@ def compare(
     """Show which of two chatbots each rater scores higher on the same questions, with intervals."""
     check_new(out, force=force)
     check_finite(margin, "--margin")
-    column, first, second = _sides(between)
+    column, first, second = sides(between)
     with RunFile.read(run) as read:
         rubrics = rubrics_with(read, rubric, rater)
         column, pair_by, cluster = kept_columns(read, column, pair_by, cluster)
         plan = ComparisonPlan(column, first, second, pair_by, rater, cluster, margin, min_group)
-        found = find(read, rubrics, plan)
+        found = find((each for one in rubrics for each in ratings_matrices(read, one)), plan)
     views = [comparison_view(found)] if found else []
     if not found:
         talk.say("the run holds no scores yet")
@@ -54,7 +55,7 @@ def compare(
     write_and_show(run, worded, remarks, views, out, force=force, as_json=as_json)
 
 
-def _sides(between: str) -> tuple[str, str, str]:
+def sides(between: str) -> tuple[str, str, str]:
     """Return the column and both values. Raises UsageError."""
     column, _, values = between.partition("=")
     names = [name.strip() for name in values.split(",")]

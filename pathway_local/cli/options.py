@@ -27,5 +27,7 @@ MinGroup = Annotated[
     option("N", f"With --by: leave out groups of fewer cases (default: mark those under {MIN_GROUP}).", CASES, min=1),
 ]
 Figures = Annotated[Path | None, option("FILE", "Write every figure to this .csv, .xlsx or .jsonl file.", OUTPUT)]
+Page = Annotated[Path, option("FILE", "The page, an .html file.", OUTPUT)]
+Lang = Annotated[str, option("LANGUAGE", "Language of the page: en or de.", OUTPUT)]
 Force = Annotated[bool, option("", "Replace the output file if it exists.", OUTPUT, "--force")]
 AsJson = Annotated[bool, option("", "Print JSON instead of tables.", OUTPUT, "--json")]

@@ -107,14 +107,19 @@ class ScoreAgreement:
         }
 
 
-def agreement(run: RunFile, rubric: Rubric, plan: AgreementPlan) -> list[ScoreAgreement]:
-    """The agreement on each score of a rubric, on the cases that raters have in common. Raises UsageError."""
+def agreement(
+    run: RunFile, rubric: Rubric, plan: AgreementPlan, matrices: Sequence[RatingsMatrix] = ()
+) -> list[ScoreAgreement]:
+    """The agreement on each score of a rubric, on the cases that raters have in common. Raises UsageError.
+
+    Give the rubric's `matrices` if they have been read already.
+    """
     members = {
         rater.name: set(map(str, of)) if isinstance(of := rater.spec.get("of"), list) else set()
         for _, rater in run.raters()
         if rater.kind == "panel" and rater.rubric == rubric.name
     }
-    return [_score(matrix, members, plan) for matrix in ratings_matrices(run, rubric)]
+    return [_score(matrix, members, plan) for matrix in matrices or ratings_matrices(run, rubric)]
 
 
 def _score(matrix: RatingsMatrix, members: Mapping[str, set[str]], plan: AgreementPlan) -> ScoreAgreement:

@@ -12,7 +12,7 @@ from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
 from pathway_local.results.sampled_labels import CalibrationPlan, SampledLabels
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
-from pathway_local.statistics.calibration import MapCheck, MonotoneMap, check_map, fit_map
+from pathway_local.statistics.calibration import Bin, MapCheck, MonotoneMap, check_map, fit_map, reliability_bins
 from pathway_local.statistics.figure import Estimate, FloatArray, Undefined, undefined_estimate
 from pathway_local.statistics.prediction_powered import Correction
 from pathway_local.verdict import Number, Value
@@ -39,7 +39,10 @@ class PeopleMap:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """One judge on one score. `sample` is that of the labels, None where it is only assumed."""
+    """One judge on one score. `sample` is that of the labels, None where it is only assumed.
+
+    `scale` has its lowest and highest level, `bins` are the points of a reliability diagram, none for a nominal score.
+    """
 
     rubric: str
     score: str
@@ -51,6 +54,8 @@ class Calibration:
     map: PeopleMap | Undefined
     notices: tuple[str, ...]
     warnings: tuple[str, ...]
+    scale: tuple[float, float]
+    bins: tuple[Bin, ...]
 
     def rows(self) -> Iterator[FigureRow]:
         """Every figure as a row."""
@@ -101,9 +106,14 @@ class Calibration:
         }
 
 
-def calibrate(run: RunFile, rubric: Rubric, plan: CalibrationPlan) -> list[Calibration]:
-    """Each judge on each score of a rubric. Raises UsageError where labels are no probability sample."""
-    return [each for matrix in ratings_matrices(run, rubric) for each in _score(matrix, plan)]
+def calibrate(
+    run: RunFile, rubric: Rubric, plan: CalibrationPlan, matrices: Sequence[RatingsMatrix] = ()
+) -> list[Calibration]:
+    """Each judge on each score of a rubric. Raises UsageError where labels are no probability sample.
+
+    Give the rubric's `matrices` if they have been read already.
+    """
+    return [each for matrix in matrices or ratings_matrices(run, rubric) for each in _score(matrix, plan)]
 
 
 def _score(matrix: RatingsMatrix, plan: CalibrationPlan) -> Iterator[Calibration]:
@@ -121,6 +131,8 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: SampledLabels, plan:
     inside = labels.inside
     parts: list[PartMean] = []
     mapping: PeopleMap | Undefined = Undefined("the scale is nominal")
+    bins: tuple[Bin, ...] = ()
+    scale = (float(matrix.levels[0]), float(matrix.levels[-1]))
     hidden = 0
     notices, warnings = list[str](), list[str]()
     if matrix.nominal:
@@ -128,7 +140,6 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: SampledLabels, plan:
     else:
         expected = np.where(np.isfinite(matrix.expected), matrix.expected, matrix.on_scale)[inside, judge]
         special = np.isin(matrix.given[inside, judge], matrix.special)
-        scale = (float(matrix.levels[0]), float(matrix.levels[-1]))
         groups = [(name or "(empty)", labels.groups == code) for code, name in enumerate(labels.names)]
         sizes = [int(np.sum(group)) for _, group in groups]
         least = plan.smallest if plan.hides else 1
@@ -140,6 +151,7 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: SampledLabels, plan:
             parts.append(PartMean(name, size, found.mean, found.special if matrix.special else None))
         mapping = _map(expected, labels, matrix.levels)
         notices, warnings = labels.on_missing(expected, matrix.levels)
+        bins = reliability_bins(expected, labels.scores, clusters=labels.clusters)
     return Calibration(
         rubric=matrix.rubric,
         score=matrix.score,
@@ -151,6 +163,8 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: SampledLabels, plan:
         map=mapping,
         notices=(*labels.notices, *notices),
         warnings=tuple(warnings),
+        scale=scale,
+        bins=bins,
     )
 
 

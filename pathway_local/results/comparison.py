@@ -1,6 +1,6 @@
 """Two chatbots on the same questions: how a rater's scores of one differ from those of the other."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,9 +9,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from pathway_local.errors import UnknownName
-from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
-from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.run_file import RunFile
+from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
 from pathway_local.statistics.intervals import Effect, cluster_codes, effective_clusters, mean_effect
@@ -82,14 +80,14 @@ class Comparison:
     family: int = 1
 
 
-def compare(run: RunFile, rubrics: Sequence[Rubric], plan: ComparisonPlan) -> list[Comparison]:
-    """Each rater's scores of both, for each score of the rubrics, as one family of tests.
+def compare(matrices: Iterable[RatingsMatrix], plan: ComparisonPlan) -> list[Comparison]:
+    """Each rater's scores of both, for each of these scores, as one family of tests.
 
     Whoever looks at 15 differences finds one by chance about half the time, if there is none; with Holm's levels in 5%
     of the files. Raises UsageError for columns and values.
     """
     found = []
-    for matrix in (matrix for rubric in rubrics for matrix in ratings_matrices(run, rubric)):
+    for matrix in matrices:
         places = [place for name in plan.raters for place in matrix.columns(name)]
         for place in places or [place for place, rater in enumerate(matrix.raters) if rater.verdicts]:
             found.append(_compare(matrix, place, plan))

@@ -38,6 +38,14 @@ class ScoreSummary:
     confidence_sum: float = 0.0
     confidences: int = 0
 
+    def add(self, other: "ScoreSummary") -> None:
+        """Count the verdicts of another group as well."""
+        for value, count in other.counts.items():
+            self.counts[value] += count
+        self.means += other.means
+        self.confidence_sum += other.confidence_sum
+        self.confidences += other.confidences
+
     @property
     def n(self) -> int:
         """Verdicts with this score."""
@@ -110,6 +118,15 @@ class Group:
         """Cases with an outcome; a verdict may lack some of the scores."""
         return self.verdicts + self.failures.total()
 
+    def add(self, other: "Group") -> None:
+        """Count the cases of another group as well."""
+        for name, score in self.scores.items():
+            score.add(other.scores[name])
+        self.verdicts += other.verdicts
+        self.failures += other.failures
+        self.marks += other.marks
+        self.failed = sorted([*self.failed, *other.failed], key=lambda each: each.row)[:SHOWN_FAILURES]
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -136,6 +153,21 @@ def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
     A case without the column is in the empty group. Groups with under `smallest` verdicts of a rater are left out,
     because a mean of few can reveal what one of them got.
     """
+    return _summary(run, _groups(run, by), by, smallest)
+
+
+def summarize_by(run: RunFile, by: str, smallest: int) -> tuple[Summary, Summary]:
+    """The summary of a run and the one with groups, as by `summarize`, from one pass over its outcomes."""
+    groups, rubrics = _groups(run, by), rubrics_of(run)
+    whole: dict[Key, Group] = {}
+    for group in groups:
+        key = (group.rater, group.rubric, "")
+        whole.setdefault(key, Group(*key, _empty(rubrics[group.rubric]))).add(group)
+    return _summary(run, list(whole.values()), "", 1), _summary(run, groups, by, smallest)
+
+
+def _groups(run: RunFile, by: str) -> list[Group]:
+    """Every rater's verdicts under each rubric, in groups if `by` names a column."""
     rubrics = rubrics_of(run)
     groups: dict[Key, Group] = {}
     for record in run.records():
@@ -143,9 +175,12 @@ def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
         if key not in groups:
             groups[key] = Group(*key, _empty(rubrics[record.rubric]))
         _count(groups[key], record)
-    ordered = sorted(groups.values(), key=lambda group: (group.rater, group.rubric, group.group))
-    shown = [group for group in ordered if not by or group.verdicts >= smallest]
-    hidden = {group.group for group in ordered if by and group.verdicts < smallest}
+    return sorted(groups.values(), key=lambda group: (group.rater, group.rubric, group.group))
+
+
+def _summary(run: RunFile, groups: list[Group], by: str, smallest: int) -> Summary:
+    shown = [group for group in groups if not by or group.verdicts >= smallest]
+    hidden = {group.group for group in groups if by and group.verdicts < smallest}
     return Summary(shown, by, labels_of(run), len(hidden), str(run.path))
 
 

@@ -45,6 +45,22 @@ def agreement_view(found: ScoreAgreement) -> View:
     return View(tables, Remarks(tuple(sentences), tuple(notes), found.warnings, _readings(found)), cells.footnotes())
 
 
+def judges_and_people(found: ScoreAgreement) -> View:
+    """How far judges agree with people: by itself, beyond chance, and against the human ceiling, if there is one."""
+    cells = Cells()
+    rows: list[Row] = [
+        ([f"{pair.first.name}\n{pair.second.name}", f"{pair.agreement.cases:,}"], pair.agreement.figures)
+        for pair in found.pairs
+        if pair.second.kind == "human" and pair.first.kind != "human"
+    ]
+    labels = {name: COEFFICIENTS[name].label for name in ("exact", "within_one", "kappa", "kappa_quadratic")}
+    tables = [*figure_table("judges and people", ["pair", "both"], labels, rows, cells)]
+    if found.people.benchmark:
+        tables.append(_benchmark(found.people.benchmark, cells))
+    readings = {name: reading for name, reading in _readings(found).items() if name in labels}
+    return View(tuple(tables), Remarks((*cells.sentences(found.plan.cluster),), readings=readings), cells.footnotes())
+
+
 def _raters(found: ScoreAgreement) -> TableView:
     rows = tuple(
         (rater.name, rater.kind, f"{rater.verdicts:,}", f"{found.coverage(rater):.0%}", f"{rater.failures or ''}")

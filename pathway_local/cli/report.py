@@ -1,0 +1,86 @@
+"""`pathway-local report`: a run's results as one page."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from pathway_local.cli.command_help import CASES, PRIVACY, RATERS, App, option
+from pathway_local.cli.compare import sides
+from pathway_local.cli.figures import kept_columns, note_export
+from pathway_local.cli.options import Cluster, Encoding, Force, IdColumn, KeyFile, Lang, Page, Run
+from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.read import sheet_of, warn_of_texts
+from pathway_local.cli.terminal import talk
+from pathway_local.errors import UsageError
+from pathway_local.pages.language import Language
+from pathway_local.pages.page import check_page, write_page
+from pathway_local.pages.report import report_page
+from pathway_local.results.comparison import ComparisonPlan
+from pathway_local.results.reading_list import ReadingList, reading_lists
+from pathway_local.results.report import ReportPlan
+from pathway_local.results.report import report as read_for_report
+from pathway_local.results.views.view import MIN_GROUP
+from pathway_local.runs.audit import now
+from pathway_local.runs.run_file import RunFile
+
+SHOWN_CASES = 5
+"""Cases with texts for each score; `read` shows more."""
+
+app = App()
+
+
+@app.with_examples(
+    "pathway-local report my.run --out report.html",
+    "pathway-local report my.run --out bericht.html --by chatbot --lang de \\",
+    "    --between chatbot=v1,v2 --pair-by question_id",
+)
+def report(
+    run: Run,
+    out: Page,
+    by: Annotated[str, option("COLUMN", "Also show the scores for each value of this column.", CASES)] = "",
+    between: Annotated[str, option("COLUMN=A,B", "Compare two values, e.g. chatbot=v1,v2.", CASES)] = "",
+    pair_by: Annotated[str, option("COLUMN", "With --between: column that names the shared question.", CASES)] = "",
+    cluster: Cluster = "",
+    min_group: Annotated[
+        int, option("N", "Leave out groups and comparisons of fewer cases.", CASES, min=1)
+    ] = MIN_GROUP,
+    against: Annotated[
+        str, option("NAME", "The rater or group of people whose labels count (default: all people).", RATERS)
+    ] = "",
+    with_text: Annotated[
+        bool, option("", "Also show the cases with the lowest scores: ids, texts and raters' words.", PRIVACY)
+    ] = False,
+    cases: Annotated[Path | None, option("FILE", "With --with-text: the cases file.", PRIVACY)] = None,
+    id_column: IdColumn = None,
+    encoding: Encoding = "",
+    pseudonyms: KeyFile = None,
+    lang: Lang = "en",
+    force: Force = False,
+) -> None:
+    """Write a run's results as one HTML file to send: it needs no internet, loads nothing and runs no program.
+
+    Unless you ask for it with --with-text, the page holds no text of a case and no case id.
+    """
+    check_page(out, force=force)
+    say = Language(lang)
+    if bool(between) != bool(pair_by):
+        hint = "Such as --between chatbot=v1,v2 --pair-by question_id."
+        raise UsageError("--between and --pair-by need each other", hint)
+    if with_text != (cases is not None):
+        raise UsageError("--with-text and --cases need each other", "Such as --with-text --cases answers.csv.")
+    column, first, second = sides(between) if between else ("", "", "")
+    to_read: list[ReadingList] = []
+    if cases:
+        warn_of_texts(out)
+        read_privately(cases, run)
+    with RunFile.read(run) as read, read.database.snapshot():
+        by, column, pair_by, cluster = kept_columns(read, by, column, pair_by, cluster)
+        compared = ComparisonPlan(column, first, second, pair_by, (), cluster, 0.0, min_group) if between else None
+        found = read_for_report(read, ReportPlan(by, min_group, compared, against, cluster))
+        if cases:
+            rubrics = list(found.rubrics.values())
+            sheet = sheet_of(read, cases, rubrics, id_column, pseudonyms, encoding)
+            to_read = reading_lists(read, rubrics, "score", SHOWN_CASES, sheet)
+    write_page(out, report_page(found, say, sys.argv, now(), to_read), force=force)
+    note_export(run, out)
+    talk.say(f"written: {out}")

@@ -1,0 +1,81 @@
+"""The top of a report: what came out in a few sentences, and what a reader must not miss."""
+
+from collections.abc import Iterator
+
+from pathway_local.pages.language import Language
+from pathway_local.pages.scores import cases_under, judges_first, score_title
+from pathway_local.results.report import Report
+from pathway_local.results.summary import Group, ScoreSummary
+from pathway_local.statistics.figure import Interval, Undefined
+from pathway_local.statistics.prediction_powered import Correction
+from pathway_local.system.visible import visible
+
+MOST_FINDINGS = 3
+
+FEW_LABELS = 50
+"""With fewer labelled cases, intervals of agreement are wide."""
+
+MANY_FAILURES = 0.05
+
+
+def findings(found: Report, say: Language) -> list[str]:
+    """A sentence for each of the first means, with its interval and coverage, and one for each corrected mean."""
+    kinds = {rater.name: rater.kind for rater in found.raters}
+    every = judges_first(found)
+    judged = [group for group in every if kinds[group.rater] in ("judge", "hosted")]
+    scores = [(group, score) for group in judged or every for score in group.scores.values() if score.n]
+    said = [_finding(group, score, cases_under(found, group.rubric), say) for group, score in scores[:MOST_FINDINGS]]
+    said += list(_corrected(found, say))[:MOST_FINDINGS]
+    if len(scores) > MOST_FINDINGS:
+        said.append(say("more_findings", count=len(scores) - MOST_FINDINGS))
+    return said or [say("nothing_yet")]
+
+
+def _finding(group: Group, score: ScoreSummary, cases: int, say: Language) -> str:
+    where = {"rater": visible(group.rater), "rubric": visible(score_title(group.rubric, score.name))}
+    counts = {"scored": score.n, "cases": cases}
+    value, interval = score.mean.value, score.mean.interval
+    if isinstance(value, Undefined):
+        commonest, count = max(score.counts.items(), key=lambda each: each[1])
+        label = visible(score.levels.get(commonest, str(commonest)))
+        return say("commonest_finding", **where, **counts, value=label, share=say.share(count / score.n))
+    levels = [level for level in score.counts if level not in score.special]
+    ends = say("interval", ends=say.interval(interval.low, interval.high)) if isinstance(interval, Interval) else ""
+    scale = {"low": f"{min(levels):g}", "high": f"{max(levels):g}"}
+    return say("mean_finding", **where, **counts, **scale, mean=say.number(value), interval=ends)
+
+
+def _corrected(found: Report, say: Language) -> Iterator[str]:
+    for each in (one for part in found.with_people for one in part.calibrations):
+        whole = each.parts[0].mean
+        if isinstance(whole, Correction) and each.sample and not isinstance(whole.corrected.value, Undefined):
+            interval = whole.corrected.interval
+            ends = say.interval(interval.low, interval.high) if isinstance(interval, Interval) else ""
+            yield say(
+                "corrected_finding",
+                rubric=visible(score_title(each.rubric, each.score)),
+                people=visible(each.plan.against),
+                judge=visible(each.judge),
+                labelled=whole.labelled,
+                mean=say.number(whole.corrected.value),
+                interval=say("interval", ends=ends) if ends else "",
+            )
+
+
+def warnings(found: Report, say: Language) -> Iterator[tuple[str, str]]:
+    """What a reader must not miss, each with its language: labels of judges are in English."""
+    for rater, label in found.summary.labels.items():
+        yield say("label_warning", rater=visible(rater), label=visible(label)), say.name
+    if not found.with_people and found.summary.groups:
+        yield say("no_people"), say.name
+    for part in found.with_people:
+        if part.labelled < FEW_LABELS:
+            yield say("few_labels", count=part.labelled, rubric=visible(part.rubric)), say.name
+        for warning in (line for each in part.agreement for line in each.warnings):
+            yield f"{visible(warning)}.", "en"
+    for group in found.summary.groups:
+        failed = group.failures.total()
+        if failed > MANY_FAILURES * group.cases:
+            share = say.share(failed / group.cases)
+            where = {"rater": visible(group.rater), "rubric": visible(group.rubric)}
+            yield say("many_failures", **where, failed=failed, cases=group.cases, share=share), say.name

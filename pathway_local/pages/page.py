@@ -1,0 +1,69 @@
+"""Makes a page: one HTML file that a browser keeps from loading, running or sending anything."""
+
+import base64
+import hashlib
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from pathway_local import __version__
+from pathway_local.errors import UsageError
+from pathway_local.pages.language import Language
+from pathway_local.system.output_file import check_output, output_file
+from pathway_local.system.visible import visible
+
+MOST_ROWS = 300
+"""Rows of a table on a page."""
+
+LONGEST_CELL = 400
+"""Characters of a cell of a table; names and ids are shorter, and what is longer is no name."""
+
+FOLDER = Path(__file__).with_name("templates")
+
+_ENVIRONMENT = Environment(
+    loader=FileSystemLoader(FOLDER),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def page(template: str, language: Language, title: str, **values: object) -> str:
+    """The page from a template: every value is escaped, and the only style allowed is ours, by its hash."""
+    style = (FOLDER / "style.css").read_text(encoding="utf-8")
+    hashed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return _ENVIRONMENT.get_template(template).render(
+        say=language, title=title, style=style, style_hash=f"sha256-{hashed}", version=__version__, **values
+    )
+
+
+def outside(text: object, longest: int = LONGEST_CELL) -> str:
+    """A name, id or cell from outside in one line: control characters and marks of direction shown, long ones cut."""
+    return _cut(visible(str(text)), longest)
+
+
+def passage(text: str, longest: int) -> str:
+    """A text of several lines from outside, cut if it is longer."""
+    return _cut(visible(text.replace("\r\n", "\n"), lines=True), longest)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]} … [+{len(text) - longest:,}]"
+
+
+_ENVIRONMENT.filters["outside"] = outside
+_ENVIRONMENT.globals["MOST_ROWS"] = MOST_ROWS
+
+
+def check_page(path: Path, *, force: bool) -> None:
+    """Raise the errors that `write_page` would raise for this path, before any work is done."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"{path.name} is not the name of a page", "Name a file that ends in .html.")
+    check_output(path, force=force)
+
+
+def write_page(path: Path, text: str, *, force: bool) -> None:
+    """Write a page to a file. Raises OutputExists, and UsageError if it can't be written."""
+    with output_file(path, force=force) as file:
+        file.write(text.encode("utf-8", "replace"))

@@ -1,0 +1,140 @@
+"""The section on people: how far judges agree with them, and the means corrected by their labels."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from pathway_local.pages.charts import Axis, Dot, Mark, Tick, dots
+from pathway_local.pages.language import Language
+from pathway_local.pages.scores import score_title
+from pathway_local.results.agreement import Pair, ScoreAgreement
+from pathway_local.results.calibration import Calibration
+from pathway_local.results.report import WithPeople
+from pathway_local.results.views.agreement import agreement_view, judges_and_people
+from pathway_local.results.views.calibration import calibration_view
+from pathway_local.results.views.view import View
+from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.prediction_powered import Correction
+from pathway_local.system.visible import visible
+
+MOST_MATRICES = 6
+MOST_LEVELS = 12
+"""Levels of a confusion matrix that fits on a page."""
+
+SHADES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A confusion matrix: each cell with its shade, 0 to `SHADES`, and whether both raters gave that level."""
+
+    judge: str
+    person: str
+    levels: tuple[str, ...]
+    rows: tuple[tuple[tuple[str, int, bool], ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedMean:
+    """A judge's mean as it is, by labels alone, and corrected; and the points of its reliability diagram."""
+
+    judge: str
+    people: str
+    labelled: str
+    marks: tuple[Mark, ...]
+    rows: tuple[tuple[str, str, str], ...]
+    ticks: tuple[Tick, ...]
+    dots: tuple[Dot, ...]
+    dot_rows: tuple[tuple[str, ...], ...]
+    assumed: bool
+    view: View
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleSection:
+    """One score that people have given, too. `view` has every figure of agreement."""
+
+    title: str
+    lead: View
+    matrices: tuple[Matrix, ...]
+    view: View
+    means: tuple[CorrectedMean, ...]
+    unnamed: bool
+
+
+def people_sections(found: WithPeople, say: Language) -> Iterator[PeopleSection]:
+    """A section for each score of the rubric."""
+    for each in found.agreement:
+        means = [one for one in found.calibrations if one.score == each.score]
+        yield PeopleSection(
+            title=visible(score_title(each.rubric, each.score)),
+            lead=judges_and_people(each),
+            matrices=tuple(_matrices(each, say)),
+            view=agreement_view(each),
+            means=tuple(_corrected(one, say) for one in means if one.bins or _correction(one)),
+            unnamed=not found.people,
+        )
+
+
+def _matrices(found: ScoreAgreement, say: Language) -> Iterator[Matrix]:
+    pairs = [pair for pair in found.pairs if pair.second.kind == "human" and pair.first.kind != "human"]
+    for pair in pairs[:MOST_MATRICES]:
+        if (
+            not isinstance(pair.agreement.table, Undefined)
+            and pair.agreement.cases
+            and len(found.levels) <= MOST_LEVELS
+        ):
+            yield _matrix(found, pair, say)
+
+
+def _matrix(found: ScoreAgreement, pair: Pair, say: Language) -> Matrix:
+    counts = np.asarray(pair.agreement.table)
+    most = max(1, int(counts.max()))
+    rows = tuple(
+        tuple((say.count(int(count)), -(-int(count) * SHADES // most), at == place) for at, count in enumerate(row))
+        for place, row in enumerate(counts)
+    )
+    return Matrix(visible(pair.first.name), visible(pair.second.name), tuple(map(str, found.levels)), rows)
+
+
+def _correction(found: Calibration) -> Correction | None:
+    whole = found.parts[0].mean
+    return whole if isinstance(whole, Correction) else None
+
+
+def _corrected(found: Calibration, say: Language) -> CorrectedMean:
+    axis, correction = Axis(*found.scale), _correction(found)
+    named: list[tuple[str, Estimate]] = []
+    if correction:
+        own = Estimate(correction.judge_mean, Undefined("nobody has checked it"))
+        named = [(say("judge_mean"), own), (say("labels_only"), correction.labels_only)]
+        named.append((say("corrected"), correction.corrected))
+    marks = [axis.mark(name, _said(each, say), each) for name, each in named]
+    return CorrectedMean(
+        judge=visible(found.judge),
+        people=visible(found.plan.against),
+        labelled=say.count(correction.labelled) if correction else "",
+        marks=tuple(marks),
+        rows=tuple((name, *_words(each, say)) for name, each in named),
+        ticks=axis.ticks(found.map.levels if not isinstance(found.map, Undefined) else found.scale),
+        dots=tuple(dots(found.bins, axis)),
+        dot_rows=tuple(
+            (say.number(bin.expected), *_words(bin.people, say), say.count(bin.cases)) for bin in found.bins
+        ),
+        assumed=found.sample is None,
+        view=calibration_view(found),
+    )
+
+
+def _words(estimate: Estimate, say: Language) -> tuple[str, str]:
+    interval = estimate.interval
+    return (
+        "–" if isinstance(estimate.value, Undefined) else say.number(estimate.value),
+        say.interval(interval.low, interval.high) if isinstance(interval, Interval) else "–",
+    )
+
+
+def _said(estimate: Estimate, say: Language) -> str:
+    value, interval = _words(estimate, say)
+    return value if interval == "–" else f"{value} ({interval})"

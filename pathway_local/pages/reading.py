@@ -1,0 +1,104 @@
+"""Cases to read, with their texts and what every rater said, as a page or as a part of one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pathway_local.pages.language import Language
+from pathway_local.pages.page import outside, page, passage
+from pathway_local.pages.scores import score_title
+from pathway_local.results.reading_list import CaseToRead, Given, ReadingList, Said
+from pathway_local.system.visible import visible
+
+LONGEST_TEXT = 20_000
+"""Characters of a text of a case on a page: a longer one is cut, and the page says by how much."""
+
+OPEN_TEXT = 3_000
+"""A longer text stays closed until somebody opens it, so that the next case is not far away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text of a case under the name of its input."""
+
+    name: str
+    text: str
+    is_long: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """One rater: scores as pairs of a value and what it means, words, or the reason for a missing verdict."""
+
+    rater: str
+    kind: str
+    scores: tuple[tuple[str, str, str], ...]
+    reason: str
+    failure: str
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A case as a page shows it; `note` says what is wrong with its texts."""
+
+    case: str
+    row: str
+    note: str
+    passages: tuple[Passage, ...]
+    voices: tuple[Voice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """The cases of one list, with the levels of its score in words."""
+
+    title: str
+    levels: tuple[tuple[str, str], ...]
+    cards: tuple[Card, ...]
+
+
+def reading_page(run: str, lists: Sequence[ReadingList], say: Language, now: str) -> str:
+    """The page with all lists, made at the time `now` in ISO 8601."""
+    by = lists[0].by if lists else "score"
+    return page(
+        "read.html",
+        say,
+        say("read_title", name=visible(run)),
+        made=say.time(now),
+        name=visible(run),
+        lead=say(f"read_by_{by}"),
+        lists=list(cards(lists, say)),
+    )
+
+
+def cards(lists: Sequence[ReadingList], say: Language) -> Iterator[Cards]:
+    """Each list as cards."""
+    for each in lists:
+        scores = each.rubric.format.scores
+        declared = scores[each.score].levels if each.score else {}
+        levels = tuple((str(value), outside(label)) for value, label in declared.items())
+        title = visible(score_title(each.rubric.name, each.score) if each.score else each.rubric.name)
+        yield Cards(title, levels, tuple(_card(case, say) for case in each.cases))
+
+
+def _card(case: CaseToRead, say: Language) -> Card:
+    note = say("not_in_file") if case.texts is None else say("changed_texts") if case.changed else ""
+    passages = tuple(_passages(case.texts or {}))
+    voices = tuple(_voice(said, say) for said in case.said)
+    return Card(visible(case.case), say("row", row=case.row), note, passages, voices)
+
+
+def _passages(texts: Mapping[str, str]) -> Iterator[Passage]:
+    for name, text in texts.items():
+        yield Passage(visible(name), passage(text, LONGEST_TEXT), len(text) > OPEN_TEXT)
+
+
+def _voice(said: Said, say: Language) -> Voice:
+    scores = tuple(_score(given, say, several=len(said.scores) > 1) for given in said.scores)
+    kind = say(f"kind_{said.kind}")
+    return Voice(visible(said.rater), kind, scores, passage(said.reason, LONGEST_TEXT), visible(said.failure))
+
+
+def _score(given: Given, say: Language, *, several: bool) -> tuple[str, str, str]:
+    label = f"{given.name}: {given.label}" if several and given.label else given.name if several else given.label
+    sure = say("confidence_of", share=say.share(given.confidence)) if given.confidence is not None else ""
+    return str(given.value), visible(label), sure

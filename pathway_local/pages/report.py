@@ -1,0 +1,127 @@
+"""A report of a run as one page."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pathway_local.pages.charts import Axis, Mark, Tick, axis_around_zero
+from pathway_local.pages.findings import findings, warnings
+from pathway_local.pages.language import Language
+from pathway_local.pages.page import page
+from pathway_local.pages.people import people_sections
+from pathway_local.pages.provenance import cases_files, provenance, seals
+from pathway_local.pages.reading import cards
+from pathway_local.pages.scores import score_sections, score_title
+from pathway_local.results.comparison import Comparison
+from pathway_local.results.reading_list import ReadingList
+from pathway_local.results.report import Report
+from pathway_local.results.summary import Group
+from pathway_local.results.views.comparison import comparison_remarks, comparison_view
+from pathway_local.results.views.view import View
+from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.system.visible import visible
+
+
+@dataclass(frozen=True, slots=True)
+class CompareSection:
+    """Differences of two chatbots on an axis around zero, and the view with their table and sentences."""
+
+    first: str
+    second: str
+    marks: tuple[Mark, ...]
+    ticks: tuple[Tick, ...]
+    sentences: tuple[str, ...]
+    view: View
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """One rater's failures and marks under one rubric, counted, and the reasons of the first failures with rows."""
+
+    rater: str
+    rubric: str
+    kinds: tuple[tuple[str, str], ...]
+    marks: tuple[tuple[str, str], ...]
+    reasons: tuple[tuple[str, str], ...]
+
+
+def report_page(
+    found: Report, say: Language, command: Sequence[str], now: str, to_read: Sequence[ReadingList] = ()
+) -> str:
+    """The page; `command` made it, at the time `now` in ISO 8601.
+
+    It holds ids and texts only of the cases `to_read`; without them it holds no id and no text of a case.
+    """
+    return page(
+        "report.html",
+        say,
+        say("report_title", name=visible(found.name)),
+        made=say.time(now),
+        found=found,
+        findings=findings(found, say),
+        warnings=list(warnings(found, say)),
+        facts=list(_facts(found, say)),
+        scores=list(score_sections(found, say)),
+        compared=_compared(found.compared, say) if found.compared else None,
+        people=[section for each in found.with_people for section in people_sections(each, say)],
+        lists=list(cards(to_read, say)),
+        failures=list(_failures(found.summary.groups, say)),
+        provenance=list(provenance(found, say, command)),
+    )
+
+
+def _facts(found: Report, say: Language) -> Iterator[tuple[str, list[str]]]:
+    files = ", ".join(map(visible, cases_files(found.jobs)))
+    yield say("judged"), [say("cases", count=found.cases), *([files] if files else [])]
+    yield say("under"), [visible(name) for name in found.rubrics]
+    yield say("by_whom"), [f"{visible(name)} ({say(f'kind_{kind}')})" for name, kind in _raters(found)]
+    if found.jobs:
+        days = sorted({found.jobs[0].started[:10], (found.jobs[-1].ended or found.jobs[-1].started)[:10]})
+        yield say("when"), [" – ".join(days)]
+    sealed = seals(found.jobs)
+    if sealed:
+        yield say("sealed"), [visible(", ".join(sealed))]
+
+
+def _raters(found: Report) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((rater.name, rater.kind) for rater in found.raters))
+
+
+def _compared(found: Sequence[Comparison], say: Language) -> CompareSection:
+    shown = [each for each in found if not isinstance(each.found, Undefined)]
+    estimates = [each.found.difference for each in shown if not isinstance(each.found, Undefined)]
+    axis = axis_around_zero(estimates)
+    marks = [axis.mark(_name(each), _said(one, say), one) for each, one in zip(shown, estimates, strict=True)]
+    plan = found[0].plan
+    view = comparison_view(found)
+    sentences = tuple(line for each in found for line in comparison_remarks(each).sentences)
+    names = (visible(plan.first), visible(plan.second))
+    return CompareSection(*names, tuple(marks), _ticks(axis, say), tuple(map(visible, sentences)), view)
+
+
+def _ticks(axis: Axis, say: Language) -> tuple[Tick, ...]:
+    return tuple(Tick(say.number(value, 1), axis.at(value)) for value in (axis.low, 0.0, axis.high))
+
+
+def _name(each: Comparison) -> str:
+    return visible(f"{each.rater}, {score_title(each.rubric, each.score)}")
+
+
+def _said(estimate: Estimate, say: Language) -> str:
+    value, interval = estimate.value, estimate.interval
+    shown = "–" if isinstance(value, Undefined) else say.number(value)
+    return f"{shown} ({say.interval(interval.low, interval.high)})" if isinstance(interval, Interval) else shown
+
+
+def _failures(groups: Sequence[Group], say: Language) -> Iterator[Failures]:
+    for group in groups:
+        if group.failures or group.marks:
+            kinds, marks = (_counted(each, say) for each in (group.failures, group.marks))
+            reasons = dict.fromkeys(visible(each.reason) for each in group.failed)
+            rows = {reason: [each.row for each in group.failed if visible(each.reason) == reason] for reason in reasons}
+            named = tuple((reason, ", ".join(map(say.count, rows[reason]))) for reason in reasons)
+            yield Failures(visible(group.rater), visible(group.rubric), kinds, marks, named)
+
+
+def _counted(counts: Counter[str], say: Language) -> tuple[tuple[str, str], ...]:
+    return tuple((visible(name), say.count(count)) for name, count in sorted(counts.items()))

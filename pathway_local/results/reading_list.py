@@ -1,0 +1,204 @@
+"""The cases that a person should read first, with what every rater said about them and with their texts."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from statistics import fmean
+from typing import Literal
+
+from pathway_local.case import Case, fingerprint
+from pathway_local.rater import Kind
+from pathway_local.results.divergence import NOTES, divergence, reason_field
+from pathway_local.results.panel import mean_of
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.record import Record
+from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.verdict import Failure, Number, Value, Verdict
+
+By = Literal["score", "confidence", "disagreement", "failure"]
+"""Lowest mean score, lowest confidence, raters furthest apart, or no verdict."""
+
+Ranks = dict[str, list[tuple[float, int, str]]]
+"""For each score the cases to read first: what they are ranked by, their rows and their ids."""
+
+SLACK = 1000
+"""Cases that a ranking may hold beyond its top before it drops those below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One score by one rater, with its level's name; a panel's mean is no level."""
+
+    name: str
+    value: Number
+    label: str
+    confidence: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one rater said about a case: scores and words, or why there is no verdict.
+
+    `about` is the hash of the texts that the rater saw.
+    """
+
+    rater: str
+    kind: Kind
+    scores: tuple[Given, ...]
+    reason: str
+    failure: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaseToRead:
+    """A case with all raters. `texts` has its inputs by name, and is None if the cases file lacks the case.
+
+    `changed` says that the file has other texts than those that a rater saw.
+    """
+
+    case: str
+    row: int
+    said: tuple[Said, ...]
+    texts: Mapping[str, str] | None = None
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingList:
+    """The cases to read first under one rubric, ranked by one score (`score` is empty for failures)."""
+
+    rubric: Rubric
+    score: str
+    by: By
+    cases: tuple[CaseToRead, ...] = field(default=())
+
+
+def reading_lists(run: RunFile, rubrics: Iterable[Rubric], by: By, top: int, cases: CasesFile) -> list[ReadingList]:
+    """A list of up to `top` cases for each score of these rubrics, with texts from the cases file.
+
+    A nominal score has no low end, so it gets no list by score. Panels don't count in a ranking: they repeat others.
+    """
+    found: list[ReadingList] = []
+    for rubric in rubrics:
+        ranked = _far_apart(run, rubric, top) if by == "disagreement" else _ranked(run, rubric, by, top)
+        said = _said(run, rubric, {case for ids in ranked.values() for case in ids})
+        for score, ids in ranked.items():
+            to_read = tuple(_about(said[case], score) for case in ids)
+            found.append(ReadingList(rubric, score, by, to_read))
+    return _with_texts(run, found, cases)
+
+
+def _far_apart(run: RunFile, rubric: Rubric, top: int) -> dict[str, list[str]]:
+    return {each.score: [case.case for case in each.first] for each in divergence(run, [rubric], top)}
+
+
+def _ranked(run: RunFile, rubric: Rubric, by: By, top: int) -> dict[str, list[str]]:
+    """The ids of the first cases for each score, from one pass over the outcomes."""
+    panels = {rater.name for _, rater in run.raters() if rater.kind == "panel"}
+    ranks: Ranks = {name: [] for name in _scores(rubric, by)}
+    for case_id, together in groupby(run.records(rubric=rubric.name), key=lambda record: record.case_id):
+        records = [record for record in together if record.rater not in panels]
+        for name, ranking in ranks.items():
+            place = _place(records, rubric, name, by)
+            if place is not None:
+                ranking.append((place, records[0].row, case_id))
+                if len(ranking) > top + SLACK:
+                    ranking[:] = sorted(ranking)[:top]
+    return {name: [case_id for *_, case_id in sorted(ranking)[:top]] for name, ranking in ranks.items()}
+
+
+def _scores(rubric: Rubric, by: By) -> list[str]:
+    if by == "failure":
+        return [""]
+    return [name for name, each in rubric.format.scores.items() if by != "score" or each.scale != "nominal"]
+
+
+def _place(records: Sequence[Record], rubric: Rubric, name: str, by: By) -> float | None:
+    """What a case is ranked by, the lowest first; None if it does not belong on the list."""
+    verdicts = [record.outcome for record in records if isinstance(record.outcome, Verdict)]
+    if by == "failure":
+        return float(len(verdicts)) if len(verdicts) < len(records) else None
+    given = [verdict.scores[name] for verdict in verdicts if name in verdict.scores]
+    if by == "confidence":
+        return min((score.confidence for score in given if score.confidence is not None), default=None)
+    special = rubric.format.scores[name].special
+    values = [score.value for score in given if score.value not in special]
+    return fmean(values) if values else None
+
+
+def _said(run: RunFile, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRead]:
+    """What every rater said about these cases, by id."""
+    kinds = {rater.name: rater.kind for _, rater in run.raters() if rater.rubric == rubric.name}
+    found: dict[str, CaseToRead] = {}
+    for record in run.records(rubric=rubric.name) if wanted else ():
+        if record.case_id in wanted:
+            known = found.get(record.case_id, CaseToRead(record.case_id, record.row, ()))
+            said = _of_rater(record, rubric, kinds[record.rater])
+            found[record.case_id] = replace(known, said=(*known.said, said))
+    return found
+
+
+def _of_rater(record: Record, rubric: Rubric, kind: Kind) -> Said:
+    outcome = record.outcome
+    if isinstance(outcome, Failure):
+        return Said(record.rater, kind, (), "", f"{outcome.kind}: {outcome.message}", record.case_hash)
+    scores = []
+    for name, declared in rubric.format.scores.items():
+        score, mean = outcome.scores.get(name), mean_of(outcome, name)
+        if score is not None:
+            scores.append(Given(name, score.value, declared.levels.get(score.value, ""), score.confidence))
+        elif mean is not None:
+            scores.append(Given(name, round(mean, 2), "", None))
+    fields = [*NOTES, *dict.fromkeys(reason_field(rubric.format, name) for name in rubric.format.scores)]
+    return Said(record.rater, kind, tuple(scores), _words(outcome, fields), "", record.case_hash)
+
+
+def _words(verdict: Verdict, fields: Iterable[str]) -> str:
+    texts = [verdict.fields.get(name) for name in fields if name]
+    return "\n".join(text for text in texts if isinstance(text, str) and text)
+
+
+def _about(case: CaseToRead, score: str) -> CaseToRead:
+    """The case with the list's own score alone; a list of failures shows all scores."""
+    if not score:
+        return case
+    said = (replace(each, scores=tuple(one for one in each.scores if one.name == score)) for each in case.said)
+    return replace(case, said=tuple(said))
+
+
+def _with_texts(run: RunFile, lists: Sequence[ReadingList], cases: CasesFile) -> list[ReadingList]:
+    """The lists with the texts of their cases, from one pass over the file."""
+    wanted = {case.case for each in lists for case in each.cases}
+    known = {item.id: item for item in cases if isinstance(item, Case) and item.id in wanted} if wanted else {}
+    return [
+        replace(each, cases=tuple(_with_text(run, each.rubric, case, known) for case in each.cases)) for each in lists
+    ]
+
+
+def _with_text(run: RunFile, rubric: Rubric, case: CaseToRead, known: Mapping[str, Case]) -> CaseToRead:
+    given = known.get(case.case)
+    if given is None:
+        return case
+    texts = rubric.texts_of(given)
+    now = fingerprint(run.key, texts)
+    return replace(case, texts=texts, changed=any(said.about not in ("", now) for said in case.said))
+
+
+def table_rows(lists: Iterable[ReadingList]) -> Iterator[dict[str, Value]]:
+    """A row for each case: its list, its texts, and each rater's scores and words."""
+    for each in lists:
+        for case in each.cases:
+            row: dict[str, Value] = {"rubric": each.rubric.name, "score": each.score, "case": case.case}
+            row |= {name: (case.texts or {}).get(name, "") for name in each.rubric.inputs}
+            if case.changed:
+                row["texts"] = "changed since they were judged"
+            elif case.texts is None:
+                row["texts"] = "not in the cases file"
+            for said in case.said:
+                for given in said.scores:
+                    name = said.rater if each.score else f"{said.rater} {given.name}"
+                    row |= {name: given.value, f"{name} label": given.label, f"{name} confidence": given.confidence}
+                row |= {f"{said.rater} words": said.reason, f"{said.rater} failure": said.failure}
+            yield row

@@ -1,0 +1,135 @@
+"""Everything that a report of a run shows, from as few passes over the run as possible."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pathway_local.errors import UnknownName, UsageError
+from pathway_local.rater import GROUP, Rater, raters_named
+from pathway_local.results.against_people import AgreementPlan
+from pathway_local.results.agreement import ScoreAgreement, agreement
+from pathway_local.results.calibration import Calibration, calibrate
+from pathway_local.results.comparison import Comparison, ComparisonPlan, compare
+from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
+from pathway_local.results.sampled_labels import CalibrationPlan
+from pathway_local.results.summary import Summary, summarize_by
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.jobs import Job
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_of
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPlan:
+    """`by` is a column of groups; those under `smallest` cases are left out. `comparison` is of two chatbots, if any.
+
+    People's labels are those of the raters called `against` (empty: the only people or group of people there is).
+    Cases with the same value of the column `cluster` depend on each other.
+    """
+
+    by: str = ""
+    smallest: int = 10
+    comparison: ComparisonPlan | None = None
+    against: str = ""
+    cluster: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WithPeople:
+    """Raters under one rubric where people have rated: their agreement, and judges' means corrected by labels.
+
+    `people` names whose labels correct, and is empty if nobody's do, because there are several groups. `labelled` is
+    the number of cases that they rated.
+    """
+
+    rubric: str
+    people: str
+    labelled: int
+    agreement: tuple[ScoreAgreement, ...]
+    calibrations: tuple[Calibration, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A run's results and origin. `head` is the last hash of its audit trail, `cases` counts those in the run."""
+
+    plan: ReportPlan
+    name: str
+    cases: int
+    rubrics: Mapping[str, Rubric]
+    raters: tuple[Rater, ...]
+    summary: Summary
+    groups: Summary | None
+    with_people: tuple[WithPeople, ...]
+    compared: tuple[Comparison, ...]
+    jobs: tuple[Job, ...]
+    head: str
+
+
+def report(run: RunFile, plan: ReportPlan) -> Report:
+    """Read a run for a report. Raises UsageError for columns and values that the run lacks."""
+    rubrics = rubrics_of(run)
+    people = [rater.name for _, rater in run.raters() if rater.kind == "human"]
+    if plan.against and not raters_named(plan.against, people):
+        raise UnknownName("person or group of people", plan.against, dict.fromkeys(people))
+    summary, groups = summarize_by(run, plan.by, plan.smallest)
+    with_people, every = [], list[RatingsMatrix]()
+    for rubric in rubrics.values():
+        rated = _people(run, rubric)
+        matrices = ratings_matrices(run, rubric) if rated or plan.comparison else []
+        if rated:
+            with_people.append(_with_people(run, rubric, plan, matrices))
+        every += matrices
+    [(cases,)] = run.database.rows("SELECT COUNT(*) FROM cases")
+    return Report(
+        plan=plan,
+        name=run.path.stem,
+        cases=cases,
+        rubrics=rubrics,
+        raters=tuple(rater for _, rater in run.raters()),
+        summary=summary,
+        groups=groups if plan.by else None,
+        with_people=tuple(with_people),
+        compared=tuple(compare(every, plan.comparison) if plan.comparison else ()),
+        jobs=tuple(run.jobs.all()),
+        head=AuditTrail(run.database).head(),
+    )
+
+
+def _with_people(run: RunFile, rubric: Rubric, plan: ReportPlan, matrices: Sequence[RatingsMatrix]) -> WithPeople:
+    against = plan.against if raters_named(plan.against, _people(run, rubric)) else ""
+    people = against or _only_group(_people(run, rubric))
+    compared = AgreementPlan(cluster=plan.cluster, against=against, by=plan.by, smallest=plan.smallest)
+    agreed = agreement(run, rubric, compared, matrices)
+    judged = any(matrix.raters[place].verdicts for matrix in matrices for place in matrix.of_kind("judge"))
+    found = _calibrations(run, rubric, plan, people, matrices) if people and judged else []
+    labelled = max((_labelled(matrix) for matrix in matrices), default=0)
+    return WithPeople(rubric.name, people, labelled, tuple(agreed), tuple(found))
+
+
+def _calibrations(
+    run: RunFile, rubric: Rubric, plan: ReportPlan, people: str, matrices: Sequence[RatingsMatrix]
+) -> list[Calibration]:
+    """The judges' means, corrected; if the labels are not those of a sample, they are taken as one and named so."""
+    corrections = CalibrationPlan(people, cluster=plan.cluster, by=plan.by, smallest=plan.smallest)
+    try:
+        return calibrate(run, rubric, corrections, matrices)
+    except UsageError:
+        return calibrate(run, rubric, replace(corrections, assume_random=True), matrices)
+
+
+def _people(run: RunFile, rubric: Rubric) -> list[str]:
+    return [rater.name for _, rater in run.raters() if rater.kind == "human" and rater.rubric == rubric.name]
+
+
+def _only_group(people: Sequence[str]) -> str:
+    """The one person, or the name under which all people were imported; empty if there are several."""
+    names = {name.partition(GROUP)[0] if GROUP in name else name for name in people}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _labelled(matrix: RatingsMatrix) -> int:
+    given = matrix.given[:, matrix.of_kind("human")]
+    return int(np.isfinite(given).any(axis=1).sum())

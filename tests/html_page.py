@@ -1,0 +1,121 @@
+"""Reads a page as a browser would, to see what it could load, run or show."""
+
+import base64
+import hashlib
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from html import escape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+VOID = {"meta", "br", "line", "rect", "circle"}
+CHROMIUM = shutil.which("chromium")
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium")
+
+
+class PageParser(HTMLParser):
+    """Collects tags with their attributes, and texts; complains of tags that are not closed in order."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str]]] = []
+        self.texts: list[str] = []
+        self.styles: list[str] = []
+        self.own_words: list[str] = []
+        """Texts outside elements that are marked as English."""
+        self._open: list[tuple[str, bool]] = []
+        self.feed(page)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in VOID:
+            english = bool(self._open) and (self._open[-1][1] or ("lang", "en") in attrs)
+            self._open.append((tag, english))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop()[0] == tag
+
+    def handle_data(self, data: str) -> None:
+        tag, english = self._open[-1] if self._open else ("", False)
+        (self.styles if tag == "style" else self.texts).append(data)
+        if tag != "style" and not english:
+            self.own_words.append(data)
+
+    @property
+    def said(self) -> str:
+        """All texts in one line."""
+        return " ".join(" ".join(self.texts).split())
+
+    @property
+    def skeleton(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Tags with the names of their attributes: what data can't change."""
+        return [(tag, tuple(attributes)) for tag, attributes in self.tags]
+
+    def of(self, tag: str) -> list[dict[str, str]]:
+        """The attributes of each such tag."""
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def check_harmless(page: str) -> PageParser:
+    """Return the page as parsed, if nothing in it could load, run, send or hide anything."""
+    parsed = PageParser(page)
+    assert not {"script", "iframe", "object", "embed", "img", "link", "form", "base", "use"} & {
+        tag for tag, _ in parsed.tags
+    }
+    names = {name for _, attributes in parsed.tags for name in attributes}
+    assert not {name for name in names if name.startswith("on") or name in ("style", "src", "srcdoc", "xlink:href")}
+    assert all(attributes["href"].startswith("#") for attributes in parsed.of("a"))
+    (style,) = parsed.styles
+    allowed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policies = [each["content"] for each in parsed.of("meta") if each.get("http-equiv") == "Content-Security-Policy"]
+    assert policies == [f"default-src 'none'; style-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'"]
+    assert "url(" not in style and "@import" not in style
+    ids = [attributes["id"] for _, attributes in parsed.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    named = [each for _, attributes in parsed.tags for each in attributes.get("aria-labelledby", "").split()]
+    assert set(named) | {each["href"][1:] for each in parsed.of("a")} <= set(ids)
+    assert all(each["role"] == "img" and each["aria-label"] for each in parsed.of("svg"))
+    assert not re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
+    return parsed
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A page in a browser, in a window as wide as a phone's: widths in pixels, and the title that it has then."""
+
+    window: int
+    laid_out: int
+    title: str
+
+
+def in_browser(page: Path) -> Shown:
+    """Show the page in a frame of a page that measures it."""
+    assert CHROMIUM
+    framed = escape(page.read_text(encoding="utf-8"))
+    around = page.with_name(f"around-{page.name}")
+    around.write_text(
+        f"""<!DOCTYPE html><title></title><iframe id="framed" width="360" height="800" srcdoc="{framed}"></iframe>
+<script>framed.onload = () => {{
+const inner = framed.contentDocument;
+document.title = [framed.contentWindow.innerWidth, inner.documentElement.scrollWidth, inner.title].join(" ");
+}}</script>""",
+        encoding="utf-8",
+    )
+    command = [
+        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        f"--user-data-dir={page.parent / 'browser'}", "--dump-dom", around.as_uri(),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    found = re.search("<title>([0-9]+) ([0-9]+) (.*)</title>", done.stdout)
+    assert found
+    return Shown(int(found[1]), int(found[2]), found[3])

@@ -1,0 +1,118 @@
+"""Pages show hostile data as words: nothing runs, nothing loads, and the layout holds."""
+
+from pathlib import Path
+
+import pytest
+from html_page import check_harmless, in_browser, needs_browser
+from rated_run import write_lines
+from typed_here import Run, typing_in
+
+from pathway_local.case import Case, fingerprint
+from pathway_local.rater import Kind, Rater
+from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Failure, Outcome, Score, Verdict
+
+HOSTILE = {
+    "html": "<img src=x onerror=document.title='ran'><b>bold</b>",
+    "svg": "<svg onload=\"document.title='ran'\"><a xlink:href='javascript:1'>x</a></svg>",
+    "script": "</script></style></title><script>document.title='ran'</script>",
+    "attribute": "\" onmouseover=\"document.title='ran'\" x='",
+    "address": "javascript:document.title='ran'",
+    "template": "{{ say.phrases }}{% for x in y %}",
+    "escape": "\x1b[31mred\x1b]0;ran\x07\x9b",
+    "direction": "abc\u202edef\u2066ghi\u200f",
+    "megabyte": "M" * 1_000_000,
+    "emoji": "👩‍👩‍👧 \ufffd ﷽ " * 3,
+}
+NAME = 150
+"""Characters of a hostile name: rubrics and raters have short ones."""
+
+
+def rubric_called(name: str) -> Rubric:
+    quoted = '"' + "".join(f"\\U{ord(letter):08x}" for letter in name) + '"'
+    return parse_rubric(
+        f"""---
+name: hostile
+description: {quoted}
+inputs: {{question: {{type: string}}, answer: {{type: string}}}}
+outputs:
+  layout: "{{score}} {{reason}}"
+  fields:
+    score: {{type: score, levels: {{1: {quoted}, 2: Fair, 3: Good}}}}
+    reason: {{type: text, tokens: 20}}
+---
+user:
+Judge {{{{ answer }}}} to {{{{ question }}}}.
+""",
+        "hostile",
+    )
+
+
+def make_run(folder: Path, hostile: str) -> None:
+    """A run and its cases file with this text wherever data can stand; a judge and two people rated."""
+    name = hostile[:NAME]
+    rubric = rubric_called(name)
+    rows = [
+        Case(f"{row} {hostile}", {"question": hostile, "answer": f"{row}"}, {"bot": f"{row % 2} {hostile}"}, row)
+        for row in range(1, 31)
+    ]
+    with RunFile.create(folder / "may.run") as run:
+        run.add_rubric(rubric.name, rubric.text)
+        run.set_setting(f"label:judge {name}", name)
+        raters: dict[str, Kind] = {f"judge {name}": "judge", f"one {name}": "human", f"two {name}": "human"}
+        for place, (who, kind) in enumerate(raters.items()):
+            rater = run.add_rater(Rater(who, kind, "hostile", {"x": name}))
+            for case in rows:
+                score = Score(1 + (case.row + place) % 3, {1: 0.2, 2: 0.8})
+                given: Outcome = Verdict({"score": score}, {"reason": hostile})
+                if kind == "judge" and case.row % 7 == 0:
+                    given = Failure(name, hostile, name, case.row, name)
+                run.put(rater, case.ref(fingerprint(run.key, rubric.texts_of(case))), given, keep=None)
+        job = run.jobs.begin(["pathway-local", name], {"cases": {"file": name}, name: [name]})
+        run.jobs.end(job, name, {name: 1})
+    cases = [{"id": case.id, **case.inputs, **case.metadata} for case in rows]
+    write_lines(folder / "cases.jsonl", cases)
+
+
+def write_pages(run: Run) -> None:
+    told = run("report", "may.run", "--by", "bot", "--out", "report.html", "--with-text", "--cases", "cases.jsonl")
+    assert told.code == 0, told.err
+    told = run("read", "may.run", "--cases", "cases.jsonl", "--by", "failure", "--top", 3, "--out", "read.html")
+    assert told.code == 0, told.err
+    assert run("report", "may.run", "--by", "bot", "--out", "alone.html", "--lang", "de").code == 0
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return typing_in(tmp_path, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_data_change_no_tag_of_a_page(
+    kind: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = {}
+    for text in (HOSTILE[kind], "x" * len(HOSTILE[kind])):
+        folder = tmp_path / text[:1].encode().hex()
+        folder.mkdir()
+        make_run(folder, text)
+        monkeypatch.chdir(folder)
+        write_pages(run)
+        made[text] = {path.name: check_harmless(path.read_text(encoding="utf-8")) for path in folder.glob("*.html")}
+        assert all(path.stat().st_size < 3_000_000 for path in folder.glob("*.html"))
+    hostile, harmless = made.values()
+    assert hostile.keys() == {"report.html", "read.html", "alone.html"}
+    for name, page in hostile.items():
+        assert page.skeleton == harmless[name].skeleton
+
+
+@needs_browser
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_browser_runs_nothing_and_the_layout_holds(kind: str, run: Run, tmp_path: Path) -> None:
+    make_run(tmp_path, HOSTILE[kind])
+    write_pages(run)
+    for name in ("report.html", "read.html"):
+        shown = in_browser(tmp_path / name)
+        assert shown.laid_out <= shown.window <= 360
+        assert shown.title.endswith(": may")

@@ -1,0 +1,108 @@
+"""`pathway-local read`: which cases come first, with whose words and which texts."""
+
+import csv
+from pathlib import Path
+
+import openpyxl
+import pytest
+from html_page import check_harmless
+from rated_run import IDS, TINY, add, cases, said, write_lines
+from typed_here import Run, typing_in
+
+from pathway_local.case import Case
+from pathway_local.results.reading_list import By, reading_lists
+from pathway_local.runs.run_cases import cases_of
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Outcome, Score, Verdict
+
+
+def sure(*confidences: float) -> dict[str, Outcome]:
+    """A 4 on each case with this confidence."""
+    return {
+        name: Verdict({"score": Score(4, {4: share, 1: 1 - share})}, {"reason": "because"})
+        for name, share in zip(IDS, confidences, strict=True)
+    }
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    with RunFile.create(tmp_path / "may.run") as made:
+        made.set_setting("columns", {"mapping": {}, "id": "id"})
+        add(made, "demo", sure(0.9, 0.6, 0.99, 0.7))
+        add(made, "ann", said(5, 4, 1, 3), kind="human")
+        add(made, "hosted", said(5, 4, 2, 0), kind="hosted")
+        add(made, "both", said(1, 1, 1, 1), kind="panel")
+    write_lines(tmp_path / "cases.jsonl", [{"id": case.id, **case.inputs} for case in cases()])
+    (tmp_path / "cases.jsonl").chmod(0o600)
+    return typing_in(tmp_path, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize(
+    ("by", "first"),
+    [
+        ("score", ["s-3", "s-2", "s-4", "s-1"]),
+        ("confidence", ["s-2", "s-4", "s-1", "s-3"]),
+        ("disagreement", ["s-4", "s-3", "s-1"]),
+        ("failure", ["s-4"]),
+    ],
+)
+def test_what_comes_first(by: By, first: list[str], run: Run, tmp_path: Path) -> None:
+    with RunFile.read(tmp_path / "may.run") as made:
+        sheet = cases_of(tmp_path / "cases.jsonl", [TINY], made)
+        for top in (4, 2):
+            (found,) = reading_lists(made, [TINY], by, top, sheet)
+            assert [case.case for case in found.cases] == first[:top]
+            assert all(case.texts and not case.changed and len(case.said) == 4 for case in found.cases)
+
+
+def test_a_ranking_of_many_keeps_the_lowest(tmp_path: Path) -> None:
+    rows = [Case(f"c-{row}", {"question": "q", "answer": "a"}, {}, row) for row in range(1, 2500)]
+    worst = {f"c-{row}": Verdict({"score": Score(1 if row % 800 == 0 else 5)}) for row in range(1, 2500)}
+    write_lines(tmp_path / "cases.jsonl", [{"id": case.id, **case.inputs} for case in rows])
+    with RunFile.create(tmp_path / "may.run") as made:
+        add(made, "demo", worst, rows=rows)
+        (found,) = reading_lists(made, [TINY], "score", 3, cases_of(tmp_path / "cases.jsonl", [TINY], made))
+    assert [case.case for case in found.cases] == ["c-800", "c-1600", "c-2400"]
+
+
+def test_a_page_shows_texts_levels_and_everyones_words(run: Run) -> None:
+    told = run("read", "may.run", "--cases", "cases.jsonl", "--out", "read.html", "--top", 1)
+    assert told.code == 0 and "note: read.html holds texts of cases" in told.err
+    page = check_harmless(Path("read.html").read_text(encoding="utf-8"))
+    assert "This page holds texts of cases" in page.said and "1 Bad 2 Poor 3 Not asked 4 Good 5 Best" in page.said
+    assert (
+        "s-3 row 3 question the question of s-3 answer the answer of s-3 "
+        "demo local judge 4 Good confidence 99% because ann person 1 Bad because 1 hosted hosted judge 2 Poor because 2"
+    ) in page.said
+    german = run("read", "may.run", "--cases", "cases.jsonl", "--out", "lies.html", "--by", "failure", "--lang", "de")
+    assert german.code == 0
+    assert "bad-row: broken" in check_harmless(Path("lies.html").read_text(encoding="utf-8")).said
+
+
+def test_a_workbook_has_raters_side_by_side(run: Run) -> None:
+    assert run("read", "may.run", "--cases", "cases.jsonl", "--out", "read.xlsx", "--top", 2).code == 0
+    header, *rows = openpyxl.load_workbook("read.xlsx").worksheets[0].values
+    first = dict(zip(map(str, header), rows[0], strict=True))
+    assert len(rows) == 2
+    assert first["answer"] == "the answer of s-3" and first["demo confidence"] == 0.99
+    assert (first["ann"], first["ann label"], first["ann words"]) == (1, "Bad", "because 1")
+
+
+def test_a_file_with_other_texts_or_without_the_case_is_told_per_case(run: Run, tmp_path: Path) -> None:
+    given = [{"id": case.id, **case.inputs} for case in cases()][1:]
+    given[1]["answer"] = "another answer"
+    write_lines(tmp_path / "cases.jsonl", given)
+    assert run("read", "may.run", "--cases", "cases.jsonl", "--out", "read.csv", "--top", 4).code == 0
+    with Path("read.csv").open(encoding="utf-8-sig", newline="") as file:
+        texts = {row["case"]: row["texts"] for row in csv.DictReader(file)}
+    assert texts == {"s-1": "not in the cases file", "s-2": "", "s-3": "changed since they were judged", "s-4": ""}
+    assert run("read", "may.run", "--cases", "cases.jsonl", "--out", "read.html").code == 0
+    page = check_harmless(Path("read.html").read_text(encoding="utf-8")).said
+    assert page.count("The cases file has no such case.") == page.count("now has other texts") == 1
+
+
+def test_wrong_files_are_refused_before_anything_is_read(run: Run) -> None:
+    assert run("read", "may.run", "--cases", "cases.jsonl", "--out", "read.pdf").code == 2
+    assert run("read", "may.run", "--cases", "none.jsonl", "--out", "read.html").code == 3
+    assert run("read", "may.run", "--cases", "cases.jsonl", "--out", "read.html", "--by", "luck").code == 2
+    assert not Path("read.html").exists()

@@ -1,0 +1,196 @@
+"""`pathway-local report`: the page says what the run holds, warns of what a reader must not miss, and holds no text."""
+
+import json
+import re
+import string
+from pathlib import Path
+
+import pytest
+from agreement_run import answers_run, write_cases
+from html_page import PageParser, check_harmless
+from rated_run import add, cases, judged_run, said
+from typed_here import Run, typing_in
+
+from pathway_local.pages.language import Language, languages
+from pathway_local.pages.page import FOLDER as TEMPLATES
+from pathway_local.results.summary import summarize, summarize_by
+from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Failure
+
+CODE = Path(__file__).parents[1] / "pathway_local" / "pages"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return typing_in(tmp_path, monkeypatch, capsys)
+
+
+def reported(run: Run, *options: object) -> PageParser:
+    told = run("report", "may.run", "--out", "may.html", "--force", *options)
+    assert told.code == 0, told.err
+    return check_harmless(Path("may.html").read_text(encoding="utf-8"))
+
+
+def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_path: Path) -> None:
+    answers_run(tmp_path / "may.run").close()
+    page = reported(run, "--by", "chatbot", "--between", "chatbot=v1,v2", "--pair-by", "question_id")
+    ids = {attributes.get("id") for _, attributes in page.tags}
+    assert {"scores", "comparison", "people", "failures", "provenance"} <= ids
+    with RunFile.read(tmp_path / "may.run") as made:
+        demo = next(group for group in summarize(made).groups if group.rater == "demo")
+    mean = demo.scores["score"].mean
+    assert f"demo scored 312 of 320 cases under helpful: {mean.value:.2f} on average" in page.said
+    (corrected,) = json.loads(run("calibrate", "may.run", "--against", "committee", "--json").out)
+    value = next(each["value"] for each in corrected["figures"] if each["figure"] == "corrected")
+    assert f"Corrected by committee's labels of 120 cases, the mean of demo under helpful is {value:.2f}" in page.said
+    compared = run("compare", "may.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id").words
+    sentence = re.search("By demo, on .*?: v2 is better", compared)
+    assert sentence and sentence[0] in page.said
+    for words in ("human benchmark", "Judges and people", "prompt-too-long", "kappa quadratic"):
+        assert words in page.said
+    assert len(page.of("svg")) == 5 + 5 + 1 + 1 + 1  # bars and groups of five raters, comparison, correction, diagram
+    assert {attributes["class"] for attributes in page.of("table") if attributes} == {"matrix"}
+
+
+def test_every_chart_has_its_table_behind_it(run: Run, tmp_path: Path) -> None:
+    answers_run(tmp_path / "may.run").close()
+    page = reported(run, "--by", "chatbot", "--between", "chatbot=v1,v2", "--pair-by", "question_id")
+    names = [tag for tag, _ in page.tags]
+    for place, tag in enumerate(names):
+        if tag == "svg":
+            rest = names[place + 1 :]
+            following = rest.index("details")
+            assert "svg" not in rest[:following] and rest[following : following + 4] == [
+                "details",
+                "summary",
+                "div",
+                "table",
+            ]
+
+
+def test_a_report_holds_no_text_and_no_id_unless_asked(run: Run, tmp_path: Path) -> None:
+    answers_run(tmp_path / "may.run").close()
+    write_cases(tmp_path / "may.csv")
+    reported(run, "--by", "chatbot")
+    text = Path("may.html").read_text(encoding="utf-8")
+    assert not re.search(r"a-\d\d\d|answer \d|question \d|the words of|Warning", text)
+    told = run("report", "may.run", "--out", "with.html", "--with-text", "--cases", "may.csv")
+    assert "note: with.html holds texts of cases" in told.err
+    page = check_harmless(Path("with.html").read_text(encoding="utf-8"))
+    assert "This page holds texts of cases" in page.said and re.search(
+        r"a-\d\d\d row \d+ question question \d+", page.said
+    )
+    for alone in (["--with-text"], ["--cases", "may.csv"]):
+        assert run("report", "may.run", "--out", "no.html", *alone).code == 2
+    assert not Path("no.html").exists()
+
+
+def test_readers_are_warned(run: Run, tmp_path: Path) -> None:
+    rows = [*cases(), *cases(ids=[f"t-{n}" for n in range(16)])]
+    with judged_run(tmp_path / "may.run", rows=rows) as made:
+        made.set_setting("label:demo", "a demonstration judge")
+        failed = {case.id: Failure("too-long", "too long") for case in rows[:2]}
+        add(made, "demo", failed, rows=rows)
+    alone = reported(run).said
+    assert "demo is a demonstration judge." in alone
+    assert "Nobody has rated any of these cases" in alone
+    assert "demo has no verdict on 2 of 20 cases under tiny (10%)" in alone
+    with RunFile.open(tmp_path / "may.run") as made:
+        add(made, "ann", said(1, 4, 2, 5), kind="human", rows=rows)
+    rated = reported(run).said
+    assert "Nobody has rated" not in rated and "People have rated only 4 cases under tiny" in rated
+    assert "are no random sample drawn by `pathway-local sample`" in rated
+
+
+def test_small_groups_stay_out_of_a_page(run: Run, tmp_path: Path) -> None:
+    rows = [*cases(audience="guest"), *cases(ids=[f"t-{n}" for n in range(12)], audience="staff")]
+    judged_run(tmp_path / "may.run", rows=rows).close()
+    found = reported(run, "--by", "audience").said
+    assert "staff" in found and "guest" not in found and "are left out here (1)" in found
+    assert "guest" in reported(run, "--by", "audience", "--min-group", 1).said
+
+
+def test_several_people_need_a_name_for_the_correction(run: Run, tmp_path: Path) -> None:
+    with judged_run(tmp_path / "may.run") as made:
+        for name in ("ann", "bob"):
+            add(made, name, said(1, 4, 2, 5), kind="human")
+    assert "Name one with --against" in reported(run).said
+    assert "Name one with --against" not in reported(run, "--against", "ann").said
+    refused = run("report", "may.run", "--out", "no.html", "--against", "cleo")
+    assert refused.code == 2 and "no person or group of people is called 'cleo'" in refused.err
+
+
+def test_an_empty_run_and_wrong_names_are_refused_or_told(run: Run, tmp_path: Path) -> None:
+    RunFile.create(tmp_path / "may.run").close()
+    assert "The run holds no scores yet." in reported(run).said
+    for options in (
+        ["--out", "may.txt"],
+        ["--out", "x.html", "--lang", "xx"],
+        ["--out", "x.html", "--between", "a=b,c"],
+    ):
+        assert run("report", "may.run", *options).code == 2
+    assert run("report", "may.run", "--out", "may.html").err.startswith("error: may.html exists already")
+
+
+def test_the_audit_trail_records_a_report(run: Run, tmp_path: Path) -> None:
+    judged_run(tmp_path / "may.run").close()
+    reported(run)
+    with RunFile.read(tmp_path / "may.run") as made:
+        last = AuditTrail(made.database).entries()[-1]
+    assert (last.event, last.facts["file"]) == ("export", "may.html")
+
+
+def test_one_pass_gives_both_summaries(tmp_path: Path) -> None:
+    rows = [*cases(audience="guest"), *cases(ids=[f"t-{n}" for n in range(5)], audience="staff")]
+    with judged_run(tmp_path / "may.run", rows=rows) as made:
+        add(made, "ann", said(1, 0, 2, 5), kind="human", rows=rows)
+        whole, groups = summarize_by(made, "audience", 5)
+        assert whole.as_json() == summarize(made).as_json()
+        alone = summarize(made, "audience", 5)
+    assert (groups.as_json(), groups.hidden) == (alone.as_json(), alone.hidden)
+
+
+def blanks(phrase: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(phrase) if name}
+
+
+@pytest.mark.parametrize("name", languages())
+def test_languages_say_the_same(name: str) -> None:
+    english, other = Language("en"), Language(name)
+    assert {key: blanks(text) for key, text in other.phrases.items()} == {
+        key: blanks(text) for key, text in english.phrases.items()
+    }
+    code = "".join(path.read_text(encoding="utf-8") for path in [*CODE.glob("*.py"), *TEMPLATES.glob("*.html")])
+    used = {
+        key for key in english.phrases if f'"{key}"' in code or f"'{key}'" in code or re.search("(kind|read_by)_", key)
+    }
+    assert used == english.phrases.keys()
+
+
+def test_a_german_page_writes_german_numbers(run: Run, tmp_path: Path) -> None:
+    answers_run(tmp_path / "may.run").close()
+    page = reported(run, "--lang", "de", "--by", "chatbot")
+    assert page.of("html") == [{"lang": "de"}]
+    assert "demo hat 312 von 320 Fällen nach helpful bewertet: im Mittel 3,64" in page.said
+    own = " ".join(page.own_words)
+    assert "0,57" in own and not re.search(r"\d\.\d\d\b", own)
+
+
+@pytest.mark.parametrize(
+    ("english", "german"),
+    [
+        ("0.49\n0.44 to 0.55", "0,49\n0,44 bis 0,55"),
+        ("1,234,567", "1.234.567"),
+        ("-0.51 (-0.64 to -0.38)", "−0,51 (−0,64 bis −0,38)"),
+        ("better", "besser"),
+        ("q-1", "q-1"),
+    ],
+)
+def test_cells_of_figures_are_written_as_the_language_does(english: str, german: str) -> None:
+    assert Language("de").cell(english) == german
+
+
+def test_shares_near_an_end_are_not_rounded_to_it() -> None:
+    say = Language("en")
+    assert [say.share(each) for each in (0, 0.0001, 0.25, 0.99999, 1)] == ["0%", "0.1%", "25%", "99.9%", "100%"]
