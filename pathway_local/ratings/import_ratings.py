@@ -118,7 +118,7 @@ def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> I
         ids = {rater.name: run.add_rater(_with_model(run, rater, counts[rater.name])) for rater in raters}
         for item in new:
             rating, place = item.rating, item.place
-            run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens)
+            run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens, job=job)
         run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
     reading.notices += _alike(run, raters)
     notices = tuple(dict.fromkeys(reading.notices))
@@ -212,11 +212,12 @@ def _imported_before(run: RunFile, file: RatingsFile, raters: Sequence[Rater]) -
     """A note for each earlier import of the very same file under other raters' names."""
     names = [rater.name for rater in raters]
     same = file_facts(file.path, run.key)[KEYED]
+    present = {rater.name for _, rater in run.raters()}
     for job in run.jobs.all():
         facts = job.facts.get("import")
         if isinstance(facts, dict) and job.status and facts.get(KEYED) == same:
             known = facts.get("raters")
-            others = [str(name) for name in known] if isinstance(known, list) else []
+            others = [str(name) for name in known if name in present] if isinstance(known, list) else []
             if others and not set(others) & set(names):
                 yield (
                     f"{file.path.name} was imported before, as {', '.join(others)}: under the name of "

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pathway_local.rater import LABEL
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
@@ -151,7 +152,7 @@ def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
 
 def labels_of(run: RunFile) -> dict[str, str]:
     """The label of each judge that must stand wherever its scores are shown, by the rater's name."""
-    labels = {rater.name: run.get_setting(f"label:{rater.name}") for _, rater in run.raters()}
+    labels = {rater.name: run.get_setting(f"{LABEL}{rater.name}") for _, rater in run.raters()}
     return {name: label for name, label in labels.items() if isinstance(label, str) and label}
 
 
