@@ -9,6 +9,7 @@ from pathway_local.cli.terminal import check_finite, check_new, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import ComparisonPlan
 from pathway_local.results.comparison import compare as find
+from pathway_local.results.summary import labels_of
 from pathway_local.results.views.comparison import WordedComparison, comparison_remarks, comparison_view
 from pathway_local.results.views.view import MIN_GROUP
 from pathway_local.runs.run_file import RunFile
@@ -47,11 +48,12 @@ def compare(
         column, pair_by, cluster = kept_columns(read, column, pair_by, cluster)
         plan = ComparisonPlan(column, first, second, pair_by, rater, cluster, margin, min_group)
         found = [each for one in rubrics for each in find(read, one, plan)]
+        labels = labels_of(read)
     views = [comparison_view(found)] if found else []
     if not found:
         talk.say("the run holds no scores yet")
     worded, remarks = [*map(WordedComparison, found)], map(comparison_remarks, found)
-    write_and_show(run, worded, remarks, views, out, force=force, as_json=as_json)
+    write_and_show(run, worded, remarks, views, labels, out, force=force, as_json=as_json)
 
 
 def _sides(between: str) -> tuple[str, str, str]:

@@ -58,8 +58,10 @@ def import_(
         try:
             found = import_ratings(opened, wanted, sys.argv)
         except RatingsError as error:
-            for problem in tuple(dict.fromkeys(error.problems))[:SHOWN_PROBLEMS]:
+            for problem in error.problems[:SHOWN_PROBLEMS]:
                 talk.say(problem)
+            if len(error.problems) > SHOWN_PROBLEMS:
+                talk.say(f"and {len(error.problems) - SHOWN_PROBLEMS:,} more")
             raise
     show(found)
 

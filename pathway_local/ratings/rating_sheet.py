@@ -100,4 +100,4 @@ def _fill_scale(page: Any, rubric: Rubric) -> None:
         fill_cell(page.cell(1, column), name)
         for line, value in enumerate(reversed(score.values), 2):
             label = score.levels.get(value, "")
-            fill_cell(page.cell(line, column), f"{value} – {label}" if label else str(value))
+            fill_cell(page.cell(line, column), f"{value} – {label}" if label else value)

@@ -77,14 +77,14 @@ class RatingsReading:
             for row in sheet.rows():
                 if not row.blank:
                     handout = self.handouts.get(row.cells.get("custom_id", ""))
-                    yield result_rating(row, self.rubric, self.run.key, sheet.unit, handout)
+                    yield result_rating(row, self.rubric, self.run.key, sheet.place(row), handout)
             return
         layout = self._layout(sheet)
         title = f"{sheet.title}, " if len(self._sheets) > 1 else ""
-        rows = RatingRows(layout, self.rubric, self.run.key, sheet.unit, title)
+        rows = RatingRows(layout, self.rubric, self.run.key)
         for row in sheet.rows():
             if not row.blank:
-                yield from rows.read(row)
+                yield from rows.read(row, f"{title}{sheet.place(row)}")
         self.blanks += rows.blanks
 
     def _layout(self, sheet: Sheet) -> RatingLayout:

@@ -19,6 +19,9 @@ from pathway_local.verdict import Failure, Number, Value
 
 SHOWN_FAILURES = 10
 
+GROUP_KEYS = ("rater", "rubric", "cases", "scores", "failures", "failed", "marks")
+"""What JSON tells of a group under its own names."""
+
 Key = tuple[str, str, str]
 """Rater, rubric, group; the group is empty without `by`."""
 
@@ -131,6 +134,11 @@ class Summary:
         return [_group_json(group, self.by) for group in self.groups]
 
 
+def column_name(by: str) -> str:
+    """The column that the groups are of, in words that no column of the summary has: rater becomes case.rater."""
+    return f"case.{by}" if by in GROUP_KEYS else by
+
+
 def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
     """The summary of a run; with `by`, one group for each value of that metadata column.
 
@@ -187,7 +195,7 @@ def _group_json(group: Group, by: str) -> dict[str, object]:
     return {
         "rater": group.rater,
         "rubric": group.rubric,
-        **({by: group.group} if by else {}),
+        **({column_name(by): group.group} if by else {}),
         "cases": group.cases,
         "scores": {name: _score_json(score) for name, score in group.scores.items()},
         "failures": dict(group.failures),

@@ -38,6 +38,16 @@ def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
     return counts
 
 
+def purged(run: RunFile) -> tuple[str, What] | None:
+    """Return when the run's outcomes were last purged, in UTC, and of what; None if never, or judged anew since."""
+    for entry in reversed(AuditTrail(run.database).entries()):
+        if entry.event == "job begins":
+            return None
+        if entry.event == "purge":
+            return entry.at[:16].replace("T", " "), "all" if entry.facts.get("removed") == "all" else "text"
+    return None
+
+
 def exported(run: RunFile) -> list[str]:
     """Return the names of files that were written from the run, by its audit trail; a purge does not change them."""
     said = (

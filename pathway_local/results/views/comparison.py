@@ -29,7 +29,9 @@ class WordedComparison:
             for place, side in (("first", each.first), ("second", each.second)):
                 facts |= {f"{place}_cases": side.cases, f"{place}_scored": side.scored}
         facts |= {"unpaired": each.unpaired, "margin": each.plan.margin, "sentence": _sentence(each)}
-        yield FigureRow("compare", "mean_difference", estimate, each.first.name, each.second.name, facts=facts)
+        yield FigureRow(
+            "compare", "mean_difference", estimate, each.first.name, each.second.name, facts=facts, raters=(each.rater,)
+        )
 
     def as_json(self) -> dict[str, Value]:
         """The row with the column of clusters."""
