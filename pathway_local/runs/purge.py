@@ -50,9 +50,9 @@ def purged(run: RunFile) -> tuple[str, What] | None:
 
 def exported(run: RunFile) -> list[str]:
     """Return the names of files that were written from the run, by its audit trail; a purge does not change them."""
-    said = (
-        entry.facts if entry.event == "export" else entry.facts.get(WRITTEN)
-        for entry in AuditTrail(run.database).entries()
-    )
+    said: list[object] = []
+    for entry in AuditTrail(run.database).entries():
+        written = entry.facts if entry.event == "export" else entry.facts.get(WRITTEN)
+        said += written if isinstance(written, list) else [written]  # of an earlier release, one file alone
     files = (facts.get("file") for facts in said if isinstance(facts, Mapping))
     return list(dict.fromkeys(str(file) for file in files if file))
