@@ -117,7 +117,8 @@ def kept_columns(run: RunFile, *asked: str) -> list[str]:
     for column, count in dict.fromkeys(known.values()):
         if count:
             lacking = "one case has" if count == 1 else f"{count:,} cases have"
-            filled = f"`judge --keep {quote(column)}` fills it in where the cases file still has them"
+            command = f"pathway-local runs keep {quote(str(run.path))} --cases FILE --column {quote(column)}"
+            filled = f"`{command}` fills it in where the cases file still has them"
             notice(f"{lacking} no {column} in the run, which counts as empty: {filled}")
     return [known[name][0] for name in asked]
 

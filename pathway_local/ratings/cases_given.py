@@ -88,9 +88,8 @@ class CasesGiven:
         with ExitStack() as stack:
             files = [stack.enter_context(output_file(out, force=force)) for out in outs]
             stack.enter_context(run.together())
-            cases = file_facts(self.file.path, run.key, self.file.sha256())
-            job = run.jobs.begin(command, {"pathway_local": __version__, **facts, "cases": cases})
-            remember(run, self.file, self._given.mapping)
+            job = run.jobs.begin(command, {"pathway_local": __version__, **facts, **self.facts(run)})
+            self.remember(run)
             counts: dict[str, int] = {}
             yield files, job, counts
             written: list[Value] = []
@@ -98,6 +97,14 @@ class CasesGiven:
                 written.append(file_facts(out, run.key, _sha256(file)))
             run.jobs.learn(job, {WRITTEN: written})
             run.jobs.end(job, "done", counts)
+
+    def facts(self, run: RunFile) -> dict[str, Value]:
+        """Return the facts about the cases file for a job."""
+        return {"cases": file_facts(self.file.path, run.key, self.file.sha256())}
+
+    def remember(self, run: RunFile) -> None:
+        """Store how the file's columns were matched, for the next command."""
+        remember(run, self.file, self._given.mapping)
 
     def changed(self) -> CasesError:
         """The error for a file that differs between two readings."""

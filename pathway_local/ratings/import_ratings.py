@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import assert_never
@@ -11,6 +11,7 @@ from pathway_local import __version__
 from pathway_local.case import CaseRef
 from pathway_local.errors import RatingsError, UsageError
 from pathway_local.rater import Rater
+from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.hosted_reply import BREAK
 from pathway_local.ratings.known_cases import KnownCases
@@ -90,18 +91,22 @@ class _Matched:
         return self.rating.rater, self.place.id
 
 
-def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> Imported:
-    """Match the file's ratings with the run's cases and store them.
+def import_ratings(
+    run: RunFile, file: RatingsFile, command: Sequence[str], cases: CasesGiven | None = None
+) -> Imported:
+    """Match the file's ratings with the run's cases, and with `cases` that nobody judged yet, and store them.
 
     Nothing is stored if an error is raised. RatingsError names each line with an unknown case, a score off the
     scale, or a rater's second rating of a case; of a hosted judge's file, such lines are left out if others are valid.
     UsageError: columns or raters are ambiguous; CasesError: the file can't be read.
     """
-    reading = RatingsReading(run, file)
+    reading = RatingsReading(run, file, cases.file.id_column if cases else None)
     ratings = reading.ratings()
     known = KnownCases(run, reading.rubric.name, file.pseudonyms)
+    if cases:
+        known.add(cases.file, reading.rubric, run.key)
     if not known and not reading.handouts:
-        raise UsageError(f"{run.path.name} has no cases yet", "Judge or sample them first.")
+        raise UsageError(f"{run.path.name} has no cases yet", "Name the cases file with --cases, or judge them first.")
     matched, left = _match(ratings, known, reading.handouts, reading.problems)
     raters = _raters(ratings, file, reading.rubric)
     unclear = len(reading.problems)
@@ -115,7 +120,9 @@ def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> I
     reading.notices += _imported_before(run, file, raters)
     counts = _count(raters, matched, new)
     with run.together():
-        job = run.jobs.begin(command, _facts(file, raters, run.key))
+        job = run.jobs.begin(command, _facts(file, raters, run.key) | (cases.facts(run) if cases else {}))
+        if cases:
+            cases.remember(run)
         ids = {rater.name: run.add_rater(_with_model(run, rater, counts[rater.name])) for rater in raters}
         for item in new:
             rating, place = item.rating, item.place
@@ -124,6 +131,21 @@ def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> I
     reading.notices += _alike(run, raters)
     notices = tuple(dict.fromkeys(reading.notices))
     return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices)
+
+
+def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str]) -> Imported:
+    """Import ratings of a file's cases, judged or not, into a run that may be new; see `import_ratings`."""
+    with CasesGiven.open(given) as cases:
+        is_new = not given.run.exists()
+        run = cases.begin()
+        try:
+            whole = replace(file, rubric=cases.rubric.name, pseudonyms=cases.file.pseudonyms)
+            return import_ratings(run, whole, command, cases)
+        except BaseException:
+            if is_new:  # a command that is refused changes nothing
+                run.close()
+                given.run.unlink(missing_ok=True)
+            raise
 
 
 def _match(

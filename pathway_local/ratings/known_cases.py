@@ -1,10 +1,12 @@
 """Finds the case of a run that an imported rating belongs to."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pathway_local.case import BAD_ROW, CaseRef
+from pathway_local.case import BAD_ROW, BadRow, Case, CaseRef, fingerprint
+from pathway_local.errors import CaseError
 from pathway_local.ratings.handouts import Handout
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import DUPLICATE
 from pathway_local.sheets.cells import without_guard
@@ -64,13 +66,32 @@ class KnownCases:
                 if case_hash not in known.hashes:
                     known.hashes.add(case_hash)
                     self._by_hash.setdefault(case_hash, []).append(known)
-        bad = run.database.rows(_BAD_ROWS, BAD_ROW)
-        self.bad_rows = frozenset(case_id for case_id, _, _ in bad)
-        self.has_duplicates = any(reason.startswith(DUPLICATE) for _, _, reason in bad)
-        # A row without a readable id got one that begins with its file's name.
-        nameless = (reason for case_id, source, reason in bad if source and case_id.startswith(f"{source} "))
-        self.without_id = sum(not reason.startswith(DUPLICATE) for reason in nameless)
+        self.bad_rows: set[str] = set()
+        self.has_duplicates, self.without_id = False, 0
+        for case_id, source, reason in run.database.rows(_BAD_ROWS, BAD_ROW):
+            self._add_bad_row(case_id, source, reason)
         self.numbered = any(known.numbered for known in self._by_id.values())
+
+    def add(self, cases: Iterable[Case | BadRow], rubric: Rubric, key: bytes) -> None:
+        """Add the cases of a file that the run has no texts of yet, and its bad rows; `key` is the run's."""
+        for item in cases:
+            if isinstance(item, Case) and _is_complete(item, rubric):
+                known = self._by_id.setdefault(item.id, KnownCase(item.id, item.row, item.numbered))
+                if not known.hashes:
+                    known.hashes.add(fingerprint(key, rubric.texts_of(item)))
+                    self._by_hash.setdefault(next(iter(known.hashes)), []).append(known)
+                self.numbered |= item.numbered
+            elif isinstance(item, Case):
+                self._add_bad_row(item.id, "", "")
+            else:
+                self._add_bad_row(item.id, item.source, item.reason)
+
+    def _add_bad_row(self, case_id: str, source: str, reason: str) -> None:
+        self.bad_rows.add(case_id)
+        duplicate = reason.startswith(DUPLICATE)
+        self.has_duplicates |= duplicate
+        # A row without a readable id got one that begins with its file's name.
+        self.without_id += bool(source) and not duplicate and case_id.startswith(f"{source} ")
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -120,6 +141,14 @@ class KnownCases:
         if len(same) > 1:
             same = [known for known in same if known.numbered and known.id == number]
         return same[0].ref(text_hash) if same else "several cases of the run have its texts"
+
+
+def _is_complete(case: Case, rubric: Rubric) -> bool:
+    try:
+        rubric.inputs_of(case)
+    except CaseError:
+        return False
+    return True
 
 
 def hash_by_case(run: RunFile, rubric: str) -> Mapping[str, str]:
