@@ -13,12 +13,15 @@ from rated_run import TINY, cases, judged_run, scores_of
 from pathway_local.errors import OutputExists, RatingsError, RunFileError, UnknownName, UsageError
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.import_ratings import import_ratings
+from pathway_local.ratings.rating_sheet import RatingRow, write_rating_sheet
 from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.ratings.samples import inclusions, samples
 from pathway_local.ratings.sampling import Drawn, SamplePlan, sample
+from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.audit import AuditTrail, file_facts
 from pathway_local.runs.purge import exported
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.kinds import open_sheet
 
 NAMES = tuple(f"s-{number}" for number in range(1, 31))
 
@@ -253,3 +256,18 @@ def test_cases_that_lack_an_input_are_left_out(run: Path, sheet: Path) -> None:
         file.write("s-31,what?,,student\ns-32,too,many,cells,here\n")
     found = drawn(run, sheet, 30)
     assert (found.cases, found.left_out) == (30, 2)
+
+
+def test_levels_without_names_are_numbers(tmp_path: Path) -> None:
+    """A spreadsheet in German would take the text 1.5 for a date."""
+    named = "levels: {1: Bad, 2: Poor, 3: Not asked, 4: Good, 5: Best}, special: [3]"
+    halves = TINY.text.replace(named, "min: 1, max: 3, step: 0.5")
+    path = tmp_path / "rate.xlsx"
+    with path.open("wb") as file:
+        rows = [RatingRow("a", {"question": "q", "answer": "- a"})]
+        write_rating_sheet(file, parse_rubric(halves, "halves"), "", rows)
+    assert pages(path)["scale"] == [["score"], [3], [2.5], [2], [1.5], [1]]
+    book = openpyxl.load_workbook(path)
+    book["ratings"]["D2"].value = 1.5
+    book.save(path)
+    assert [row.cells["score"] for row in open_sheet(path).rows()] == ["1.5"]

@@ -105,6 +105,7 @@ def import_ratings(
     known = KnownCases(run, reading.rubric.name, file.pseudonyms)
     if cases:
         known.add(cases.file, reading.rubric, run.key)
+        reading.notices += cases.file.notes
     if not known and not reading.handouts:
         raise UsageError(f"{run.path.name} has no cases yet", "Name the cases file with --cases, or judge them first.")
     matched, left = _match(ratings, known, reading.handouts, reading.problems)
