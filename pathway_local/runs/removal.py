@@ -1,7 +1,7 @@
 """Removes the ratings of a rater, or those of the last import, from a run: overwritten, not only marked as free."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pathway_local.errors import UnknownName, UsageError
@@ -28,8 +28,7 @@ _RESTORE = """
 class Removed:
     """What was removed, or will be: ratings by rater. `restored` counts earlier ratings that an undo brings back.
 
-    `panels` were made of these raters, and are not brought up to date. `gone` names raters who are no longer in the
-    run. An undone import has its file and time.
+    `panels` were made of these raters, and are not brought up to date. An undone import has its file and time.
     """
 
     ratings: dict[str, int]
@@ -37,12 +36,12 @@ class Removed:
     panels: tuple[str, ...] = ()
     file: str = ""
     at: str = ""
-    gone: tuple[str, ...] = ()
 
 
 def ratings_of(run: RunFile, name: str) -> Removed:
     """Return the ratings of a rater, or of all that were imported together under that name. Raises UnknownName."""
-    return Removed(dict.fromkeys(_named(run, name), 0) | _count(run, _ids(run, _named(run, name))))
+    raters = _named(run, name)
+    return Removed(dict.fromkeys(raters, 0) | _count(run, _ids(run, raters)))
 
 
 def remove_rater(path: Path, name: str, command: Sequence[str]) -> Removed:
@@ -53,7 +52,7 @@ def remove_rater(path: Path, name: str, command: Sequence[str]) -> Removed:
     with RunFile.open(path) as run:
         raters = _named(run, name)
         ids = _ids(run, raters)
-        removed = Removed(dict.fromkeys(raters, 0) | _count(run, ids), panels=_panels(run, raters), gone=raters)
+        removed = replace(ratings_of(run, name), panels=_panels(run, raters))
         with run.database.shredding():
             found = found_facts(run.database)
             run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(ids)})", ids)
@@ -80,8 +79,7 @@ def undo_import(path: Path, command: Sequence[str]) -> Removed:
             run.database.change("DELETE FROM outcomes WHERE job_id = ?", (job.id,))
             restored = run.database.change(_RESTORE.format(placeholders(ids)), ids)
             _forget(run, ids)
-            gone = tuple(rater for rater in raters if not _ids(run, [rater]))
-            removed = Removed(counts, restored, _panels(run, raters), file, job.started, gone)
+            removed = Removed(counts, restored, _panels(run, raters), file, job.started)
             _record(run, command, removed, found)
     return removed
 
