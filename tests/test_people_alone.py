@@ -61,6 +61,8 @@ def test_a_refused_import_leaves_no_run(tmp_path: Path, run: Run) -> None:
     refused = run("import", "new.run", "bad.csv", *GIVEN, "--kind", "human", "--rater", "ann")
     assert refused.code == 3
     assert list(tmp_path.glob("new.run*")) == []
+    mapped = run("import", "new.run", "bad.csv", "--kind", "human", "--map", "answer=Text")
+    assert mapped.code == 2 and "--cases" in mapped.err
     unnamed = run("import", "new.run", "bad.csv", "--cases", "cases.csv", "--kind", "human", "--rater", "ann")
     assert unnamed.code == 2 and "--rubric" in unnamed.err
 

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 import typer
 
 from pathway_local.cli.command_help import CASES, RATERS, App, option
-from pathway_local.cli.options import Encoding, IdColumn, KeyFile, Map, RubricIfSeveral, RunToBe
+from pathway_local.cli.options import Encoding, IdColumn, KeyFile, Map, RubricIfSeveral, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import columns_by_input, data, notice, table, talk
-from pathway_local.errors import RatingsError
+from pathway_local.errors import RatingsError, UsageError
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.import_ratings import Imported, ImportedRater, import_ratings, import_with_cases
 from pathway_local.ratings.ratings_file import RatingsFile
@@ -30,7 +30,7 @@ app = App()
     name="import",
 )
 def import_(
-    run: RunToBe,
+    run: Run,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Ratings, or a batch service's results.")],
     kind: Annotated[
         Literal["human", "hosted"], option("KIND", "human or hosted: people rated, or a hosted judge.", RATERS)
@@ -40,7 +40,7 @@ def import_(
     ] = None,
     rubric: RubricIfSeveral = None,
     cases: Annotated[
-        Path | None, option("CASES", "Cases file, for cases that nobody judged yet; RUN may be new.", CASES)
+        Path | None, option("FILE", "Cases that nobody judged yet; with --rubric, RUN may be new.", CASES)
     ] = None,
     id_column: IdColumn = None,
     mapping: Map = [],  # noqa: B006
@@ -56,6 +56,8 @@ def import_(
     evaluator, named with --score); the results of OpenAI's or Anthropic's batch services or of `vllm run-batch`; or a
     table with raw replies in a column `reply`.
     """
+    if mapping and not cases:
+        raise UsageError("--map is about the cases file", "Name it with --cases.")
     read_privately(file, run, *([cases] if cases else []))
     try:
         if cases:
