@@ -38,7 +38,7 @@ class NotKept(UsageError):
     """The run does not keep the metadata column that the command needs."""
 
     def __init__(self, column: str) -> None:
-        hint = f"Run judge again with --keep {quote(column)}: it only fills the column in."
+        hint = f"Fill it in: `pathway-local runs keep RUN --cases FILE --column {quote(column)}`."
         super().__init__(f"the run does not keep the column {column!r}", hint)
 
 

@@ -13,6 +13,9 @@ Kind = Literal["judge", "human", "hosted", "panel"]
 GROUP = "/"
 """Separates the name that a user gave a file of ratings from the names of raters in the file."""
 
+LABEL = "label:"
+"""With a rater's name behind it, the run's setting with the label that must stand wherever its scores are shown."""
+
 SHOWN_DIFFERENCES = 6
 SHOWN_CHARACTERS = 24
 

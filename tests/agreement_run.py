@@ -106,14 +106,16 @@ def write_cases(path: Path) -> None:
 
 
 def fill_in(path: Path) -> None:
-    """Let the committee score a rating sheet, a sheet each."""
+    """Let the committee score a rating sheet, a copy each."""
     _, worth, _ = answered()
-    book = openpyxl.load_workbook(path)
-    for rater, page in zip(COMMITTEE, book.worksheets, strict=False):
+    for rater in COMMITTEE:
+        copy = path.with_stem(f"{path.stem}-{rater}")
+        book = openpyxl.load_workbook(copy)
+        page = book.worksheets[0]
         header = [cell.value for cell in page[1]]
         given = scores_of(rater, worth)
         for row in page.iter_rows(min_row=2):
             place = int(str(row[header.index("answer")].value).removeprefix("answer "))
             row[header.index("score")].value = int(given[place])
             row[header.index("notes")].value = f"{rater}'s reason"
-    book.save(path)
+        book.save(copy)

@@ -103,7 +103,7 @@ def test_a_sheet_of_it_is_copied(piped: Path) -> None:
         "id|question|answer|score|note",
         "k1|q|a|3|None",
         "",
-        "k1|again|a|None|duplicate id: an earlier row already has it",
+        "k1|again|a|None|duplicate id k1: line 2 already has it",
         "k2|r|b|3|None",
     ]
     with pytest.raises(UsageError, match="another kind"):

@@ -182,14 +182,14 @@ def test_bad_rows_have_their_line_and_never_stop_the_rest(make: Make) -> None:
     text = 'id,question,answer\nk1,"two\nlines",a\nk2,too,many,fields\n\nk1,again,a\n ,no id,a\nk3,nul\0,a\nk4,ok,a\n'
     found = list(make("a.csv", text))
     assert [(item.where, item.id) for item in found[1:5]] == [
-        ("a.csv line 4", "a.csv line 4"),
-        ("a.csv line 6", "a.csv line 6"),
-        ("a.csv line 7", "a.csv line 7"),
-        ("a.csv line 8", "k3"),
+        ("a.csv row 3 (line 4)", "a.csv row 3 (line 4)"),
+        ("a.csv row 5 (line 6)", "a.csv row 5 (line 6)"),
+        ("a.csv row 6 (line 7)", "a.csv row 6 (line 7)"),
+        ("a.csv row 7 (line 8)", "k3"),
     ]
     reasons = [item.reason for item in found[1:5]]
     assert reasons[0] == "it has 4 fields where the header has 3"
-    assert reasons[1:3] == ["duplicate id: an earlier row already has it", "it has no id"]
+    assert reasons[1:3] == ["duplicate id k1: line 2 already has it", "it has no id"]
     assert reasons[3] == "its question holds a NUL character"
     assert found[5] == Case("k4", {"question": "ok", "answer": "a"}, {}, 6)
 

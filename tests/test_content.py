@@ -90,7 +90,7 @@ def test_a_change_by_hand_is_told_until_the_end_of_the_trail(path: Path, stateme
         "UPDATE outcomes SET superseded = 0, case_key = 999 WHERE superseded = 1",
         "UPDATE outcomes SET rater_id = 2 WHERE case_key = 299",
         "INSERT INTO outcomes SELECT 9999, 999, 1, 'h', 0, scores, fields, marks, NULL, NULL, 0, 0, 0, "
-        "NULL, NULL, NULL FROM outcomes WHERE case_key = 9",
+        "NULL, NULL, NULL, NULL FROM outcomes WHERE case_key = 9",
     ],
 )
 def test_an_outcome_of_nothing_in_the_run_is_damage(path: Path, statement: str) -> None:

@@ -9,6 +9,7 @@ from rated_run import TINY, add, judged_run, said
 
 from pathway_local.results.divergence import ScoreDivergence, divergence, pattern_of, reason_field
 from pathway_local.results.panel import make_panel
+from pathway_local.results.views.divergence import divergence_view
 from pathway_local.rubrics.rubric import load_rubric, parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
@@ -54,7 +55,10 @@ def test_the_cases_to_look_at_first(run: RunFile) -> None:
     found = found_in(run)
     assert (found.cases, found.raters) == (4, ("demo", "ann", "bob"))
     assert found.kinds == {"apart": 1, "neighbours": 1, "special": 1, "agree": 1}
-    assert found.patterns["mix of 1s and 4s"] == 1
+    assert found.patterns["apart"] == {"mix of 1s and 4s": 1}
+    assert found.as_json()["patterns"]["mix of 1s and 4s"] == 1  # type: ignore[index]
+    heads = [name for name, *_ in divergence_view(found).tables[0].rows]
+    assert heads[heads.index("further apart") + 1] == "  mix of 1s and 4s"
     assert [each.case for each in found.first] == ["s-3", "s-1", "s-2"]
     special, apart, _ = found.first
     assert (special.mean, special.spread, special.scores) == (4.0, 0, {"demo": 4, "ann": 3, "bob": 4})

@@ -165,7 +165,7 @@ def test_the_file_holds_no_case_id_and_the_run_keeps_the_map(run: Path) -> None:
         said = job.facts["hosted_export"]
         assert isinstance(said, dict)
         assert (said["service"], said["model"], said["cases"]) == ("openai", "gpt-4o", 12)
-        assert job.facts["written"] == file_facts(run.parent / "requests.jsonl", read.key)
+        assert job.facts["written"] == [file_facts(run.parent / "requests.jsonl", read.key)]
 
 
 @pytest.mark.parametrize("service", ["openai", "anthropic"])

@@ -45,7 +45,7 @@ def test_cases_without_the_column_are_taken_as_empty_and_told(run: Run, may: Pat
     name, *options = command
     found = run(name, may, *options, "--min-group", 1, "--json")
     assert found.code == 0, found.err
-    assert "note: 4 cases have no bot in the run, which counts as empty: `judge --keep bot` fills" in found.err
+    assert "note: 4 cases have no bot in the run, which counts as empty: `pathway-local runs keep" in found.err
 
 
 def test_the_empty_group_has_the_cases_without_the_column(run: Run, may: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_column_that_no_case_has_is_refused(run: Run, may: Path, command: tupl
     name, *options = command
     found = run(name, may, *[option.replace("bot", "faculty") for option in options])
     assert (found.code, found.out) == (2, "")
-    assert "the run does not keep the column 'faculty' Run judge again with --keep faculty" in found.words
+    assert "the run does not keep the column 'faculty' Fill it in: `pathway-local runs keep" in found.words
 
 
 def test_the_column_that_is_kept_later_is_everyones(may: Path) -> None:

@@ -36,21 +36,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--strata", "chatbot", "--rater", "Ann", "--rater", "Bob", "--out", "rate.xlsx", cwd=folder,
     )  # fmt: skip
     assert "6 of 18 cases drawn at random within 2 values of chatbot" in sampled.stderr
-    book = openpyxl.load_workbook(folder / "rate.xlsx")
-    for page, scores in zip(book.worksheets[:2], ((1, 2, 3, 4, 5, 5), (1, 2, 5, 4, 1, 5)), strict=True):
+    for name, scores in (("rate-Ann.xlsx", (1, 2, 3, 4, 5, 5)), ("rate-Bob.xlsx", (1, 2, 5, 4, 1, 5))):
+        book = openpyxl.load_workbook(folder / name)
+        page = book.worksheets[0]
         header = [cell.value for cell in page[1]]
         rows = sorted(page.iter_rows(min_row=2), key=lambda row: str(row[header.index("follow_up_question")].value))
         for row, score in zip(rows, scores, strict=True):
             row[header.index("score")].value = score
             row[header.index("notes")].value = f"worth a {score}"
-    book.save(folder / "rate.xlsx")
-    run("import", "may.run", "rate.xlsx", "--kind", "human", cwd=folder)
+        book.save(folder / name)
+        run("import", "may.run", name, "--kind", "human", cwd=folder)
     return folder
 
 
 def test_the_trail_is_told_in_words(folder: Path) -> None:
     told = run("audit", "may.run", cwd=folder).stdout
-    assert "written rate.xlsx" in told and "{" not in told
+    assert "written rate-Ann.xlsx" in told and "{" not in told
 
 
 def test_a_panel_and_divergence(folder: Path) -> None:

@@ -13,12 +13,15 @@ from rated_run import TINY, cases, judged_run, scores_of
 from pathway_local.errors import OutputExists, RatingsError, RunFileError, UnknownName, UsageError
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.import_ratings import import_ratings
+from pathway_local.ratings.rating_sheet import RatingRow, write_rating_sheet
 from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.ratings.samples import inclusions, samples
 from pathway_local.ratings.sampling import Drawn, SamplePlan, sample
+from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.audit import AuditTrail, file_facts
 from pathway_local.runs.purge import exported
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.kinds import open_sheet
 
 NAMES = tuple(f"s-{number}" for number in range(1, 31))
 
@@ -57,49 +60,80 @@ def pages(path: Path) -> dict[str, list[list[Any]]]:
 def fill(path: Path, choose: Callable[[dict[str, Any], str], Any]) -> None:
     """Rate every row of every sheet as `choose` says, from the row's cells and the sheet's title."""
     book = openpyxl.load_workbook(path)
-    for page in book.worksheets[:-1]:
+    for page in book.worksheets[:1]:
         header = [cell.value for cell in page[1]]
         for row in page.iter_rows(min_row=2):
             cells = dict(zip(header, (cell.value for cell in row), strict=True))
-            row[header.index("score")].value = choose(cells, page.title)
+            row[header.index("score")].value = choose(cells, path.stem)
     book.save(path)
 
 
 def test_the_sheet_shows_texts_and_levels_and_nothing_else(run: Path, sheet: Path, tmp_path: Path) -> None:
     found = drawn(run, sheet, raters=["Ann", "Bob"])
     assert (found.cases, found.drawn, found.in_sheet, found.cut) == (30, 9, 9, 0)
-    path = tmp_path / "rate.xlsx"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    shown = pages(path)
-    assert list(shown) == ["1 Ann", "2 Bob", "scale"]
-    assert shown["1 Ann"][0] == ["rating_id", "question", "answer", "score", "notes"]
+    paths = [tmp_path / f"rate-{name}.xlsx" for name in ("Ann", "Bob")]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o600] * 2
+    assert not (tmp_path / "rate.xlsx").exists()
+    shown, other = map(pages, paths)
+    assert list(shown) == ["ratings", "instructions", "scale"]
+    assert shown["ratings"][0] == ["rating_id", "question", "answer", "score", "notes"]
     assert shown["scale"] == [["score"], ["5 – Best"], ["4 – Good"], ["3 – Not asked"], ["2 – Poor"], ["1 – Bad"]]
-    ann, bob = ([row[2] for row in shown[title][1:]] for title in ("1 Ann", "2 Bob"))
+    ann, bob = ([row[2] for row in each["ratings"][1:]] for each in (shown, other))
     assert sorted(ann) == sorted(bob)
     assert ann != bob
-    ids = [row[0] for title in ("1 Ann", "2 Bob") for row in shown[title][1:]]
+    ids = [row[0] for each in (shown, other) for row in each["ratings"][1:]]
     assert len(set(ids)) == 18
-    assert all(row[3:] == [None, None] for title in ("1 Ann", "2 Bob") for row in shown[title][1:])
-    assert "staff" not in str(shown)
-    assert not any(name == row[0] for name in NAMES for row in shown["1 Ann"])
-    (levels,) = openpyxl.load_workbook(path)["2 Bob"].data_validations.dataValidation
+    assert all(row[3:] == [None, None] for each in (shown, other) for row in each["ratings"][1:])
+    assert "staff" not in str(shown) and "Bob" not in str(shown)
+    assert not any(name == row[0] for name in NAMES for row in shown["ratings"])
+    (levels,) = openpyxl.load_workbook(paths[1])["ratings"].data_validations.dataValidation
     assert (levels.type, levels.formula1, str(levels.sqref)) == ("list", "scale!$A$2:$A$6", "D2:D10")
+
+
+def test_the_workbook_says_how_to_rate_and_locks_the_texts(run: Path, sheet: Path, tmp_path: Path) -> None:
+    drawn(run, sheet, raters=["Ann", "Bob"])
+    book = openpyxl.load_workbook(tmp_path / "rate-Ann.xlsx")
+    assert all(page.protection.sheet and not page.protection.password for page in book.worksheets)
+    locked = {cell.column_letter: cell.protection.locked for cell in book["ratings"][2]}
+    assert locked == {"A": True, "B": True, "C": True, "D": False, "E": False}
+    told = {row[0]: row[1] for row in pages(tmp_path / "rate-Ann.xlsx")["instructions"] if row[0]}
+    assert told["evaluator"] == "Ann"
+    assert told["rated: score"] == '=COUNTA(ratings!D2:D10)&" of 9"'
+    assert told["score"] == "5 – Best"
+    assert told["as the judge reads it"] == "Judge the answer."
+
+
+def test_a_workbook_with_a_sheet_for_each_is_still_read(run: Path, sheet: Path, tmp_path: Path) -> None:
+    """Earlier releases put all evaluators into one workbook."""
+    drawn(run, sheet, raters=["Ann", "Bob"])
+    books = [openpyxl.load_workbook(tmp_path / f"rate-{name}.xlsx") for name in ("Ann", "Bob")]
+    second = books[0].create_sheet("2 Bob", 1)
+    for row in books[1]["ratings"].iter_rows(values_only=True):
+        second.append(row)
+    for page in books[0].worksheets[:2]:
+        for line in range(2, page.max_row + 1):
+            page.cell(line, 4).value = 4
+    books[0].save(tmp_path / "both.xlsx")
+    with RunFile.open(run) as opened:
+        import_ratings(opened, RatingsFile(tmp_path / "both.xlsx", "human"), ["import"])
+        assert len(scores_of(opened, "Ann")) == len(scores_of(opened, "Bob")) == 9
 
 
 def test_what_is_filled_in_comes_back(run: Path, sheet: Path, tmp_path: Path) -> None:
     drawn(run, sheet, raters=["Ann", "Bob"])
-    path = tmp_path / "rate.xlsx"
+    paths = [tmp_path / f"rate-{name}.xlsx" for name in ("Ann", "Bob")]
 
-    def choose(cells: dict[str, Any], title: str) -> Any:
+    def choose(cells: dict[str, Any], name: str) -> Any:
         number = int(cells["answer"].removeprefix("the answer of s-"))
-        if title == "1 Ann":
+        if name == "rate-Ann":
             return ["5 – Best", "4 – Good", 2][number % 3]
         return None if number % 2 else 1
 
-    fill(path, choose)
+    for path in paths:
+        fill(path, choose)
     with RunFile.open(run) as opened:
         chosen = {each.case_id for each in inclusions(opened, samples(opened, "tiny")[0].id) if each.drawn}
-        found = import_ratings(opened, RatingsFile(path, "human"), ["import"])
+        _, found = (import_ratings(opened, RatingsFile(path, "human"), ["import"]) for path in paths)
         wanted = {name: [5, 4, 2][int(name[2:]) % 3] for name in chosen}
         assert scores_of(opened, "Ann") == wanted
         assert scores_of(opened, "Bob") == {name: 1 for name in chosen if int(name[2:]) % 2 == 0}
@@ -107,19 +141,19 @@ def test_what_is_filled_in_comes_back(run: Path, sheet: Path, tmp_path: Path) ->
         assert found.notices == ()
 
 
-def test_a_wrong_level_names_the_sheet_and_the_row(run: Path, sheet: Path, tmp_path: Path) -> None:
-    drawn(run, sheet, raters=["Ann", "Bob"])
-    fill(tmp_path / "rate.xlsx", lambda cells, title: 9 if title == "2 Bob" else 4)
+def test_a_wrong_level_names_the_row(run: Path, sheet: Path, tmp_path: Path) -> None:
+    drawn(run, sheet)
+    fill(tmp_path / "rate.xlsx", lambda cells, name: 9)
     with RunFile.open(run) as opened, pytest.raises(RatingsError) as caught:
-        import_ratings(opened, RatingsFile(tmp_path / "rate.xlsx", "human"), ["import"])
-    assert caught.value.problems[0] == "2 Bob, row 2: the rater's score: 9 is off the scale 1 to 5"
+        import_ratings(opened, RatingsFile(tmp_path / "rate.xlsx", "human", "Bob"), ["import"])
+    assert caught.value.problems[0] == "row 2: the rater's score: 9 is off the scale 1 to 5"
     assert len(caught.value.problems) == 9
 
 
 def test_copies_of_one_sheet_go_to_several_people(run: Path, sheet: Path, tmp_path: Path) -> None:
     drawn(run, sheet)
     path = tmp_path / "rate.xlsx"
-    assert list(pages(path)) == ["ratings", "scale"]
+    assert list(pages(path)) == ["ratings", "instructions", "scale"]
     with RunFile.open(run) as opened:
         for rater, score in (("Ann", 4), ("Bob", 5)):
             fill(path, lambda cells, title, score=score: score)  # type: ignore[misc]
@@ -181,6 +215,8 @@ def test_what_can_not_be_drawn_changes_nothing(run: Path, sheet: Path, tmp_path:
         drawn(run, sheet, out="rate.csv")
     with pytest.raises(UsageError, match="same name"):
         drawn(run, sheet, raters=["Ann", "Ann"])
+    with pytest.raises(UsageError, match="same name"):
+        drawn(run, sheet, raters=["A/n", "A:n"])
     (tmp_path / "rate.xlsx").write_text("mine")
     with pytest.raises(OutputExists):
         drawn(run, sheet)
@@ -206,7 +242,7 @@ def test_the_trail_has_the_hash_of_the_sheet(run: Path, sheet: Path, tmp_path: P
     drawn(run, sheet)
     with RunFile.read(run) as opened:
         [learned] = [entry.facts for entry in AuditTrail(opened.database).entries() if entry.event == "job goes on"]
-        assert learned["written"] == file_facts(tmp_path / "rate.xlsx", opened.key)
+        assert learned["written"] == [file_facts(tmp_path / "rate.xlsx", opened.key)]
         assert exported(opened) == ["rate.xlsx"]
 
 
@@ -220,3 +256,18 @@ def test_cases_that_lack_an_input_are_left_out(run: Path, sheet: Path) -> None:
         file.write("s-31,what?,,student\ns-32,too,many,cells,here\n")
     found = drawn(run, sheet, 30)
     assert (found.cases, found.left_out) == (30, 2)
+
+
+def test_levels_without_names_are_numbers(tmp_path: Path) -> None:
+    """A spreadsheet in German would take the text 1.5 for a date."""
+    named = "levels: {1: Bad, 2: Poor, 3: Not asked, 4: Good, 5: Best}, special: [3]"
+    halves = TINY.text.replace(named, "min: 1, max: 3, step: 0.5")
+    path = tmp_path / "rate.xlsx"
+    with path.open("wb") as file:
+        rows = [RatingRow("a", {"question": "q", "answer": "- a"})]
+        write_rating_sheet(file, parse_rubric(halves, "halves"), "", rows)
+    assert pages(path)["scale"] == [["score"], [3], [2.5], [2], [1.5], [1]]
+    book = openpyxl.load_workbook(path)
+    book["ratings"]["D2"].value = 1.5
+    book.save(path)
+    assert [row.cells["score"] for row in open_sheet(path).rows()] == ["1.5"]

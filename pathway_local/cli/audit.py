@@ -71,7 +71,9 @@ def _what(entry: TrailEntry) -> str:
     """Return the most important facts in a few words; --json prints all."""
     facts = entry.facts
     command = facts.get("command")
-    if isinstance(command, list):
+    if isinstance(removed := facts.get("removed"), dict):
+        said = ", ".join(f"{count} of {rater}" for rater, count in removed.items())
+    elif isinstance(command, list):
         said = " ".join(map(str, command[1:]))
     elif isinstance(engine := facts.get("engine"), dict):
         said = (

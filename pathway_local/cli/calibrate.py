@@ -8,6 +8,7 @@ from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup,
 from pathway_local.cli.terminal import check_new
 from pathway_local.results.calibration import calibrate as correct
 from pathway_local.results.sampled_labels import CalibrationPlan
+from pathway_local.results.summary import labels_of
 from pathway_local.results.views.calibration import calibration_view
 from pathway_local.results.views.view import MIN_GROUP
 from pathway_local.runs.run_file import RunFile
@@ -66,5 +67,6 @@ def calibrate(
         groups = (min_group or MIN_GROUP, min_group is not None)
         plan = CalibrationPlan(against, judge, target, assume_random, sample, cluster, by, *groups)
         found = [each for one in rubrics for each in correct(read, one, plan)]
+        labels = labels_of(read)
     views = [calibration_view(each) for each in found]
-    write_and_show(run, found, (view.remarks for view in views), views, out, force=force, as_json=as_json)
+    write_and_show(run, found, (view.remarks for view in views), views, labels, out, force=force, as_json=as_json)

@@ -10,6 +10,7 @@ from pathway_local.errors import UsageError
 from pathway_local.results.comparison import ComparisonPlan
 from pathway_local.results.comparison import compare as find
 from pathway_local.results.ratings_matrix import ratings_matrices
+from pathway_local.results.summary import labels_of
 from pathway_local.results.views.comparison import WordedComparison, comparison_remarks, comparison_view
 from pathway_local.results.views.view import MIN_GROUP
 from pathway_local.runs.run_file import RunFile
@@ -48,11 +49,12 @@ def compare(
         column, pair_by, cluster = kept_columns(read, column, pair_by, cluster)
         plan = ComparisonPlan(column, first, second, pair_by, rater, cluster, margin, min_group)
         found = find((each for one in rubrics for each in ratings_matrices(read, one)), plan)
+        labels = labels_of(read)
     views = [comparison_view(found)] if found else []
     if not found:
         talk.say("the run holds no scores yet")
     worded, remarks = [*map(WordedComparison, found)], map(comparison_remarks, found)
-    write_and_show(run, worded, remarks, views, out, force=force, as_json=as_json)
+    write_and_show(run, worded, remarks, views, labels, out, force=force, as_json=as_json)
 
 
 def sides(between: str) -> tuple[str, str, str]:

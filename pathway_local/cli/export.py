@@ -1,6 +1,7 @@
 """`pathway-local export`: a run's verdicts as a file."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 from pathway_local.cli.command_help import App, option
@@ -56,3 +57,6 @@ def export(
     note_export(run, out)
     if str(out) != "-":
         talk.say(f"written: {out}")
+    if onto is None and out.suffix.lower() == ".csv":
+        better = quote(str(out.with_suffix(".xlsx")))
+        talk.say(f"for Excel, write --out {better}: it may misread a CSV file's numbers and umlauts")

@@ -1,7 +1,8 @@
 """Shows results as a file, as JSON or on the terminal, with notes about what they leave out."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
@@ -26,20 +27,30 @@ def write_and_show(
     found: Sequence[Figured],
     remarks: Iterable[Remarks],
     views: Sequence[View],
+    labels: Mapping[str, str],
     out: Path | None,
     *,
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write all figures of a run to `out` if given; then print them as JSON with the remarks of each, or draw views."""
+    """Write all figures of a run to `out` if given; then print them as JSON with the remarks of each, or draw views.
+
+    The `labels` of judges stand beside their figures in each.
+    """
+    cautions = [list(dict.fromkeys(line for row in each.rows() for line in row.cautions(labels))) for each in found]
     if out:
-        write_figures(out, found, force=force)
+        write_figures(out, found, labels, force=force)
         note_export(run, out)
         talk.say(f"written: {out}")
     if as_json:
-        print_json([{**each.as_json(), **said.as_json()} for each, said in zip(found, remarks, strict=True)])
+        cautioned = (
+            replace(said, warnings=(*said.warnings, *lines)) for said, lines in zip(remarks, cautions, strict=True)
+        )
+        print_json([{**each.as_json(), **said.as_json()} for each, said in zip(found, cautioned, strict=True)])
     else:
         draw(*views)
+        for line in dict.fromkeys(line for lines in cautions for line in lines):
+            data.say(f"Warning: {line}")
 
 
 def _drawn(view: TableView) -> Table:
@@ -106,7 +117,8 @@ def kept_columns(run: RunFile, *asked: str) -> list[str]:
     for column, count in dict.fromkeys(known.values()):
         if count:
             lacking = "one case has" if count == 1 else f"{count:,} cases have"
-            filled = f"`judge --keep {quote(column)}` fills it in where the cases file still has them"
+            command = f"pathway-local runs keep {quote(str(run.path))} --cases FILE --column {quote(column)}"
+            filled = f"`{command}` fills it in where the cases file still has them"
             notice(f"{lacking} no {column} in the run, which counts as empty: {filled}")
     return [known[name][0] for name in asked]
 

@@ -8,11 +8,12 @@ from typing import Annotated, Literal
 import typer
 
 from pathway_local.cli.command_help import CASES, RATERS, App, option
-from pathway_local.cli.options import Encoding, IdColumn, KeyFile, RubricIfSeveral, Run
+from pathway_local.cli.options import Encoding, IdColumn, KeyFile, Map, RubricIfSeveral, Run
 from pathway_local.cli.private_reading import read_privately
-from pathway_local.cli.terminal import data, notice, table, talk
-from pathway_local.errors import RatingsError
-from pathway_local.ratings.import_ratings import Imported, ImportedRater, import_ratings
+from pathway_local.cli.terminal import columns_by_input, data, notice, table, talk
+from pathway_local.errors import RatingsError, UsageError
+from pathway_local.ratings.cases_given import Given
+from pathway_local.ratings.import_ratings import Imported, ImportedRater, import_ratings, import_with_cases
 from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
@@ -38,7 +39,11 @@ def import_(
         str | None, option("NAME", "Name of the rater; of their group if the file names its raters.", RATERS)
     ] = None,
     rubric: RubricIfSeveral = None,
+    cases: Annotated[
+        Path | None, option("FILE", "Cases that nobody judged yet; with --rubric, RUN may be new.", CASES)
+    ] = None,
     id_column: IdColumn = None,
+    mapping: Map = [],  # noqa: B006
     encoding: Encoding = "",
     pseudonyms: KeyFile = None,
     score: Annotated[
@@ -51,16 +56,25 @@ def import_(
     evaluator, named with --score); the results of OpenAI's or Anthropic's batch services or of `vllm run-batch`; or a
     table with raw replies in a column `reply`.
     """
-    read_privately(file, run)
-    key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
-    wanted = RatingsFile(file, kind, rater, rubric, id_column, score, key, encoding)
-    with RunFile.open(run) as opened:
-        try:
-            found = import_ratings(opened, wanted, sys.argv)
-        except RatingsError as error:
-            for problem in tuple(dict.fromkeys(error.problems))[:SHOWN_PROBLEMS]:
-                talk.say(problem)
-            raise
+    if mapping and not cases:
+        raise UsageError("--map is about the cases file", "Name it with --cases.")
+    read_privately(file, run, *([cases] if cases else []))
+    try:
+        if cases:
+            given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms)
+            wanted = RatingsFile(file, kind, rater, scores=score, encoding=encoding)
+            found = import_with_cases(given, wanted, sys.argv)
+        else:
+            key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
+            wanted = RatingsFile(file, kind, rater, rubric, id_column, score, key, encoding)
+            with RunFile.open(run) as opened:
+                found = import_ratings(opened, wanted, sys.argv)
+    except RatingsError as error:
+        for problem in error.problems[:SHOWN_PROBLEMS]:
+            talk.say(problem)
+        if len(error.problems) > SHOWN_PROBLEMS:
+            talk.say(f"and {len(error.problems) - SHOWN_PROBLEMS:,} more")
+        raise
     show(found)
 
 

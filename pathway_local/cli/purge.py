@@ -51,11 +51,11 @@ def purge(
     if everything:
         talk.say("the run keeps:")
         for kept in STAYS:
-            talk.say(f"  {kept}")
+            talk.say(kept, indent=2)
     talk.say("remove these yourself, they are out of reach:")
     for place in OUT_OF_REACH:
-        talk.say(f"  {place}")
+        talk.say(place, indent=2)
     if files:
-        talk.say(f"  exported from this run: {', '.join(files)}")
+        talk.say(f"exported from this run: {', '.join(files)}", indent=2)
     for part in left_parts(run.absolute().parent):
-        talk.say(f"  half-written by a command that was killed or is still writing: {part}")
+        talk.say(f"half-written by a command that was killed or is still writing: {part}", indent=2)

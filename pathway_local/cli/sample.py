@@ -1,4 +1,4 @@
-"""`pathway-local sample`: a rating sheet."""
+"""`pathway-local sample`: rating sheets."""
 
 import shlex
 import sys
@@ -29,11 +29,11 @@ def sample(
     run: RunToBe,
     cases: CasesOption,
     n: Annotated[int, option("N", "Cases to draw.", CASES, "--n", min=1)],
-    out: Annotated[Path, option("FILE", "The rating sheet, an .xlsx file.", OUTPUT)],
+    out: Annotated[Path, option("FILE", "The rating sheet, an .xlsx file; one for each of several raters.", OUTPUT)],
     seed: Annotated[int, option("N", "The same seed draws the same cases; a larger --n adds to them.", CASES, min=0)],
     strata: Annotated[str, option("COLUMN", "Draw from each value of this column by its share.", CASES)] = "",
     rater: Annotated[
-        list[str], option("NAME", "Evaluator who gets a separate sheet, shuffled anew; repeat for more.", RATERS)
+        list[str], option("NAME", "Evaluator; of several, each gets a file with the cases shuffled anew.", RATERS)
     ] = [],  # noqa: B006
     rubric: RubricIfSeveral = None,
     id_column: IdColumn = None,
@@ -42,13 +42,14 @@ def sample(
     pseudonyms: KeyFile = None,
     force: Force = False,
 ) -> None:
-    """Draw a random sample of cases for people to rate, as a shuffled rating sheet that shows nobody's scores.
+    """Draw a random sample of cases for people to rate, as shuffled rating sheets that show nobody's scores.
 
     The run stores each case's chance of being drawn, so that the labels can represent all cases.
     """
     read_privately(cases, run)
     given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding)
-    found = draw_sample(SamplePlan(given, n, seed, out, strata, rater), sys.argv, force=force)
+    plan = SamplePlan(given, n, seed, out, strata, rater)
+    found = draw_sample(plan, sys.argv, force=force)
     for note in found.notes:
         notice(note)
     if found.left_out:
@@ -60,16 +61,14 @@ def sample(
     if found.cut:
         notice(f"{found.cut} texts are longer than a cell can hold and end with [cut]")
     within = f" within {found.strata} values of {strata}" if strata else ""
-    talk.say(f"written: {out}, {found.in_sheet} of {found.cases} cases drawn at random{within}")
-    if len(rater) > 1:
-        copies = ", ".join(shlex.quote(out.with_stem(f"{out.stem}-{name}").name) for name in rater)
-        talk.say(
-            f"Copy it for each evaluator, as {copies}: ratings are independent only if nobody sees another's scores."
-        )
-        talk.say("To import the copies when they come back:")
-    else:
-        talk.say("To import the filled sheet" + ("" if rater else ", for each person who filled in a copy") + ":")
-    for name in rater or ("",):
-        sheet = out.with_stem(f"{out.stem}-{name}") if len(rater) > 1 else out
-        who = ("--rater", GROUP) if len(rater) > 1 else () if rater else ("--rater", "NAME")
-        talk.say(shlex.join(["pathway-local", "import", str(run), str(sheet), "--kind", "human", *who]), indent=2)
+    sheets = plan.sheets()
+    for name, path in sheets.items():
+        talk.say(f"written: {path}" + (f" for {name}" if name else ""))
+    talk.say(f"{found.in_sheet} of {found.cases} cases drawn at random{within}")
+    if len(sheets) > 1:
+        talk.say("Give each evaluator their own file: ratings are independent only if nobody sees another's scores.")
+    many = "" if rater else ", for each person who filled in a copy"
+    talk.say(f"To import {'them when they come back' if len(sheets) > 1 else f'the filled sheet{many}'}:")
+    who = ("--rater", GROUP) if len(rater) > 1 else () if rater else ("--rater", "NAME")
+    for path in sheets.values():
+        talk.say(shlex.join(["pathway-local", "import", str(run), str(path), "--kind", "human", *who]), indent=2)

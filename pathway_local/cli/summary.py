@@ -9,6 +9,7 @@ from pathway_local.cli.terminal import notice, print_json, talk
 from pathway_local.results.summary import Summary, summarize
 from pathway_local.results.views.summary import group_remarks, summary_view
 from pathway_local.results.views.view import hidden_groups
+from pathway_local.runs.purge import purged
 from pathway_local.runs.run_file import RunFile
 
 app = App()
@@ -25,12 +26,15 @@ def summary(
     with RunFile.read(run) as read:
         (by,) = kept_columns(read, by)
         found = summarize(read, by, min_group or 1)
+        removed = purged(read)
     if found.hidden and min_group:
         notice(hidden_groups(found.hidden, by, min_group))
     if as_json:
         said = [group_remarks(group, found).as_json() for group in found.groups]
         # Last the group again: its own column may be called like a remark's key.
         print_json([each | remarks | each for each, remarks in zip(found.as_json(), said, strict=True)])
+    elif not found.groups and removed:
+        talk.say(f"the run holds no outcomes: they were purged at {removed[0]} UTC")
     else:
         show(found)
 

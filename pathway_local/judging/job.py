@@ -27,6 +27,7 @@ from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
 from pathway_local.judging.plan import Plan, PlannedRater, Settings, planned_raters, planned_rubrics
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import Engine, EngineConfig
+from pathway_local.rater import LABEL
 from pathway_local.rendering.chat import chat_of, thinking_of
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.rubric_check import check_room
@@ -146,7 +147,7 @@ class _ScoringJob:
         planned = self.loaded.load_plan(settings.engine, whole, self.plan.seal, wanted, estimate)
         config = replace(whole, max_model_len=planned.context, settings={**options, **planned.settings})
         for _, rater in own:
-            self.run.set_setting(f"label:{rater.name}", judge.label)
+            self.run.set_setting(f"{LABEL}{rater.name}", judge.label)
         if judge.label:
             unnamed = "" if self.plan.judges or not self.plan.rubrics else "no --judge is named: "
             self.watcher.notice(f"{unnamed}{judge.name} is {judge.label}")

@@ -79,24 +79,32 @@ class CasesGiven:
 
     @contextmanager
     def handing_out(
-        self, run: RunFile, out: Path, command: Sequence[str], facts: Mapping[str, Value], *, force: bool
-    ) -> Iterator[tuple[BinaryIO, int, dict[str, int]]]:
-        """Yield the file `out` to write to, a new job's id, and the counts with which the block ends the job.
+        self, run: RunFile, outs: Sequence[Path], command: Sequence[str], facts: Mapping[str, Value], *, force: bool
+    ) -> Iterator[tuple[list[BinaryIO], int, dict[str, int]]]:
+        """Yield the files `outs` to write to, a new job's id, and the counts with which the block ends the job.
 
-        The file gets its name last: a file with ids that the run does not know would be useless.
+        The files get their names last: a file with ids that the run does not know would be useless.
         """
-        with output_file(out, force=force) as file, run.together():
-            cases = file_facts(self.file.path, run.key, self.file.sha256())
-            job = run.jobs.begin(command, {"pathway_local": __version__, **facts, "cases": cases})
-            remember(run, self.file, self._given.mapping)
+        with ExitStack() as stack:
+            files = [stack.enter_context(output_file(out, force=force)) for out in outs]
+            stack.enter_context(run.together())
+            job = run.jobs.begin(command, {"pathway_local": __version__, **facts, **self.facts(run)})
+            self.remember(run)
             counts: dict[str, int] = {}
-            yield file, job, counts
-            file.seek(0)
-            written = hashlib.sha256()
-            for part in iter(lambda: file.read(2**20), b""):
-                written.update(part)
-            run.jobs.learn(job, {WRITTEN: file_facts(out, run.key, written.hexdigest())})
+            yield files, job, counts
+            written: list[Value] = []
+            for out, file in zip(outs, files, strict=True):
+                written.append(file_facts(out, run.key, _sha256(file)))
+            run.jobs.learn(job, {WRITTEN: written})
             run.jobs.end(job, "done", counts)
+
+    def facts(self, run: RunFile) -> dict[str, Value]:
+        """Return the facts about the cases file for a job."""
+        return {"cases": file_facts(self.file.path, run.key, self.file.sha256())}
+
+    def remember(self, run: RunFile) -> None:
+        """Store how the file's columns were matched, for the next command."""
+        remember(run, self.file, self._given.mapping)
 
     def changed(self) -> CasesError:
         """The error for a file that differs between two readings."""
@@ -116,3 +124,11 @@ class CasesGiven:
         except CaseError:
             return False
         return True
+
+
+def _sha256(file: BinaryIO) -> str:
+    file.seek(0)
+    found = hashlib.sha256()
+    for part in iter(lambda: file.read(2**20), b""):
+        found.update(part)
+    return found.hexdigest()

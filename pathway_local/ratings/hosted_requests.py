@@ -79,8 +79,8 @@ class HostedRequests:
         plan, leaving, run = self.plan, self.leaving, self._given.begin()
         facts: dict[str, Value] = {"service": plan.service, "model": plan.model, "rubric": leaving.rubric}
         facts |= {"cases": leaving.cases, "characters": leaving.characters, "temperature": leaving.temperature}
-        begun = self._given.handing_out(run, plan.out, command, {"hosted_export": facts}, force=self._force)
-        with begun as (file, job, counts):
+        begun = self._given.handing_out(run, [plan.out], command, {"hosted_export": facts}, force=self._force)
+        with begun as ([file], job, counts):
             handouts: list[Handout] = []
             for case in filter(self._selects, self._given):
                 handout = hand_out(run.key, self._given.rubric, case, f"{plan.service} {plan.model}")

@@ -2,14 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import assert_never
 
 from pathway_local import __version__
 from pathway_local.case import CaseRef
 from pathway_local.errors import RatingsError, UsageError
 from pathway_local.rater import Rater
+from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.hosted_reply import BREAK
 from pathway_local.ratings.known_cases import KnownCases
@@ -21,7 +23,6 @@ from pathway_local.runs.audit import KEYED, file_facts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Value, Verdict
 
-SHOWN_PROBLEMS = 5
 SHOWN_LEFT_OUT = 10
 LEAST_ALIKE = 8
 """Cases on which two people's scores must all be the same before we suspect that a sheet was imported twice."""
@@ -90,59 +91,95 @@ class _Matched:
         return self.rating.rater, self.place.id
 
 
-def import_ratings(run: RunFile, file: RatingsFile, command: Sequence[str]) -> Imported:
-    """Match the file's ratings with the run's cases and store them.
+def import_ratings(
+    run: RunFile, file: RatingsFile, command: Sequence[str], cases: CasesGiven | None = None
+) -> Imported:
+    """Match the file's ratings with the run's cases, and with `cases` that nobody judged yet, and store them.
 
     Nothing is stored if an error is raised. RatingsError names each line with an unknown case, a score off the
     scale, or a rater's second rating of a case; of a hosted judge's file, such lines are left out if others are valid.
     UsageError: columns or raters are ambiguous; CasesError: the file can't be read.
     """
-    reading = RatingsReading(run, file)
+    reading = RatingsReading(run, file, cases.file.id_column if cases else None)
     ratings = reading.ratings()
     known = KnownCases(run, reading.rubric.name, file.pseudonyms)
+    if cases:
+        known.add(cases.file, reading.rubric, run.key)
+        reading.notices += cases.file.notes
     if not known and not reading.handouts:
-        raise UsageError(f"{run.path.name} has no cases yet", "Judge or sample them first.")
-    matched = _match(ratings, known, reading.handouts, reading.problems)
+        raise UsageError(f"{run.path.name} has no cases yet", "Name the cases file with --cases, or judge them first.")
+    matched, left = _match(ratings, known, reading.handouts, reading.problems)
     raters = _raters(ratings, file, reading.rubric)
     unclear = len(reading.problems)
     new = _new_ones(matched, _stored(run, raters), reading.problems)
     if file.kind == "hosted" and len(matched) > len(reading.problems) - unclear:
         # A service's bad line costs its own case; a person's sheet with one has probably moved rows.
-        reading.notices += _left_out(reading.problems)
+        left += reading.problems
     else:
-        _refuse(file.path, reading.problems)
+        _refuse(run, file.path, reading.problems if matched else [*reading.problems, *left], unclear)
+    reading.notices += _left_out(left)
     reading.notices += _imported_before(run, file, raters)
     counts = _count(raters, matched, new)
     with run.together():
-        job = run.jobs.begin(command, _facts(file, raters, run.key))
+        job = run.jobs.begin(command, _facts(file, raters, run.key) | (cases.facts(run) if cases else {}))
+        if cases:
+            cases.remember(run)
         ids = {rater.name: run.add_rater(_with_model(run, rater, counts[rater.name])) for rater in raters}
         for item in new:
             rating, place = item.rating, item.place
-            run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens)
+            run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens, job=job)
         run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
     reading.notices += _alike(run, raters)
     notices = tuple(dict.fromkeys(reading.notices))
     return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices)
 
 
+def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str]) -> Imported:
+    """Import ratings of a file's cases, judged or not, into a run that may be new; see `import_ratings`."""
+    with CasesGiven.open(given) as cases:
+        is_new = not given.run.exists()
+        run = cases.begin()
+        try:
+            whole = replace(file, rubric=cases.rubric.name, pseudonyms=cases.file.pseudonyms)
+            return import_ratings(run, whole, command, cases)
+        except BaseException:
+            if is_new:  # a command that is refused changes nothing
+                run.close()
+                given.run.unlink(missing_ok=True)
+            raise
+
+
 def _match(
-    ratings: Iterable[Rating], known: KnownCases, handouts: Mapping[str, Handout], problems: list[Problem]
-) -> list[_Matched]:
-    """Each rating with its case; an unknown case or a rater's second rating of a case is added to `problems`."""
+    ratings: Sequence[Rating], known: KnownCases, handouts: Mapping[str, Handout], problems: list[Problem]
+) -> tuple[list[_Matched], list[Problem]]:
+    """Each rating with its case, and the ratings of rows that the cases file itself has wrong, which are left out.
+
+    An unknown case or a rater's second rating of a case is added to `problems`.
+    """
     matched: list[_Matched] = []
+    left: list[Problem] = []
     first: dict[tuple[str, str], str] = {}
+    unreadable = {
+        rating.id for rating in ratings if rating.id and rating.id not in handouts and known.is_unknown(rating.id)
+    }
+    if len(unreadable) > known.without_id:
+        unreadable = set()
     for rating in ratings:
         found = _case_of(rating, known, handouts)
+        # A sheet made from the cases file has its bad rows, too: they must not cost the ratings of all others.
+        again = known.has_duplicates and (rating.rater, rating.id) in first
         if isinstance(found, str):
-            problems.append(Problem(rating.where, found))
+            excused = again or rating.id in known.bad_rows or rating.id in unreadable
+            (left if excused else problems).append(Problem(rating.where, found))
             continue
         item = _Matched(rating, found)
         before = first.setdefault(item.key, rating.where)
         if before != rating.where:
-            problems.append(Problem(rating.where, f"{rating.rater} rated the same case in {before}"))
+            problem = Problem(rating.where, f"{rating.rater} rated the same case in {before}")
+            (left if again else problems).append(problem)
         else:
             matched.append(item)
-    return matched
+    return matched, left
 
 
 def _case_of(rating: Rating, known: KnownCases, handouts: Mapping[str, Handout]) -> CaseRef | str:
@@ -196,7 +233,7 @@ def _new_ones(
         if before is None or case_hash != item.place.hash or isinstance(before, Failure):
             new.append(item)
         elif isinstance(rating.outcome, Verdict) and rating.outcome != before:
-            reason = f"{rating.rater} gave this case another rating in the run (import corrections under a new --rater)"
+            reason = f"{rating.rater} gave this case another rating in the run"
             problems.append(Problem(rating.where, reason))
     return new
 
@@ -212,11 +249,12 @@ def _imported_before(run: RunFile, file: RatingsFile, raters: Sequence[Rater]) -
     """A note for each earlier import of the very same file under other raters' names."""
     names = [rater.name for rater in raters]
     same = file_facts(file.path, run.key)[KEYED]
+    present = {rater.name for _, rater in run.raters()}
     for job in run.jobs.all():
         facts = job.facts.get("import")
         if isinstance(facts, dict) and job.status and facts.get(KEYED) == same:
             known = facts.get("raters")
-            others = [str(name) for name in known] if isinstance(known, list) else []
+            others = [str(name) for name in known if name in present] if isinstance(known, list) else []
             if others and not set(others) & set(names):
                 yield (
                     f"{file.path.name} was imported before, as {', '.join(others)}: under the name of "
@@ -245,18 +283,18 @@ def _alike(run: RunFile, raters: Sequence[Rater]) -> Iterator[str]:
                 yield f"{name} and {other} gave the same scores to all their {len(pairs)} cases: is it one sheet twice?"
 
 
-def _refuse(path: Path, problems: Sequence[Problem]) -> None:
+def _refuse(run: RunFile, path: Path, problems: Sequence[Problem], unclear: int) -> None:
+    """Raise RatingsError for problems; those behind the first `unclear` ones contradict ratings in the run."""
     if problems:
+        hint = "Fix these lines and import the file again."
+        if not unclear:
+            named = quote(str(run.path))
+            hint = f"To correct them, first: `pathway-local runs undo {named}`, or `runs remove-rater {named} NAME`."
         problems = sorted(problems, key=lambda problem: problem.place)
         # In a wide sheet one faulty row spoils the rating of every evaluator in it: name it once.
         said = list(dict.fromkeys(map(str, problems)))
-        first = "; ".join(said[:SHOWN_PROBLEMS])
-        more = f"; and {len(said) - SHOWN_PROBLEMS} more" if len(said) > SHOWN_PROBLEMS else ""
-        raise RatingsError(
-            f"{path.name}: nothing was imported, {len(problems)} of its ratings are invalid: {first}{more}",
-            "Fix these lines and import the file again.",
-            map(str, problems),
-        )
+        count = f"{len(problems)} of its ratings are" if len(problems) > 1 else "one of its ratings is"
+        raise RatingsError(f"{path.name}: nothing was imported, {count} invalid", hint, said)
 
 
 def _count(raters: Iterable[Rater], matched: Iterable[_Matched], new: Iterable[_Matched]) -> dict[str, ImportedRater]:

@@ -1,11 +1,15 @@
 """Finds the case of a run that an imported rating belongs to."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pathway_local.case import CaseRef
+from pathway_local.case import BAD_ROW, BadRow, Case, CaseRef, fingerprint
+from pathway_local.errors import CaseError
 from pathway_local.ratings.handouts import Handout
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.cases_file import DUPLICATE
+from pathway_local.sheets.cells import without_guard
 from pathway_local.sheets.pseudonyms import Pseudonyms
 
 _CASES = "SELECT case_id, row, numbered FROM cases"
@@ -19,6 +23,11 @@ _SAMPLED = """
     SELECT DISTINCT case_id, inclusions.row, numbered, case_hash
     FROM inclusions JOIN samples ON samples.id = sample_id JOIN rubrics ON rubrics.id = rubric_id
     WHERE rubrics.name = ?
+"""
+
+_BAD_ROWS = """
+    SELECT DISTINCT case_id, COALESCE(source, ''), COALESCE(reason, '') FROM outcomes JOIN cases ON key = case_key
+    WHERE superseded = 0 AND failure_kind = ?
 """
 
 
@@ -39,8 +48,9 @@ class KnownCase:
 class KnownCases:
     """Finds the run's case by id or by texts; each method returns the reason as a text if it finds none.
 
-    `numbered`: the cases have row numbers instead of ids. With `pseudonyms`, ids are replaced by their pseudonyms
-    before the search.
+    `numbered`: the cases have row numbers instead of ids. `bad_rows` are ids of rows that could not be judged;
+    `without_id` counts those whose id could not be read. `has_duplicates`: the cases file gave an id to several rows,
+    of which only the first counts. With `pseudonyms`, ids are replaced by their pseudonyms before the search.
     """
 
     def __init__(self, run: RunFile, rubric: str, pseudonyms: Pseudonyms | None = None) -> None:
@@ -56,7 +66,32 @@ class KnownCases:
                 if case_hash not in known.hashes:
                     known.hashes.add(case_hash)
                     self._by_hash.setdefault(case_hash, []).append(known)
+        self.bad_rows: set[str] = set()
+        self.has_duplicates, self.without_id = False, 0
+        for case_id, source, reason in run.database.rows(_BAD_ROWS, BAD_ROW):
+            self._add_bad_row(case_id, source, reason)
         self.numbered = any(known.numbered for known in self._by_id.values())
+
+    def add(self, cases: Iterable[Case | BadRow], rubric: Rubric, key: bytes) -> None:
+        """Add the cases of a file that the run has no texts of yet, and its bad rows; `key` is the run's."""
+        for item in cases:
+            if isinstance(item, Case) and _is_complete(item, rubric):
+                known = self._by_id.setdefault(item.id, KnownCase(item.id, item.row, item.numbered))
+                if not known.hashes:
+                    known.hashes.add(fingerprint(key, rubric.texts_of(item)))
+                    self._by_hash.setdefault(next(iter(known.hashes)), []).append(known)
+                self.numbered |= item.numbered
+            elif isinstance(item, Case):
+                self._add_bad_row(item.id, "", "")
+            else:
+                self._add_bad_row(item.id, item.source, item.reason)
+
+    def _add_bad_row(self, case_id: str, source: str, reason: str) -> None:
+        self.bad_rows.add(case_id)
+        duplicate = reason.startswith(DUPLICATE)
+        self.has_duplicates |= duplicate
+        # A row without a readable id got one that begins with its file's name.
+        self.without_id += bool(source) and not duplicate and case_id.startswith(f"{source} ")
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -68,7 +103,7 @@ class KnownCases:
 
     def by_id(self, case_id: str, text_hash: str | None) -> CaseRef | str:
         """The case with this id; if the file holds texts, they must be the case's."""
-        known = self._by_id.get(self._pseudonyms.of(case_id) if self._pseudonyms else case_id)
+        known = self._find(case_id)
         if known is None:
             return self._unknown(case_id)
         if text_hash is not None:
@@ -80,6 +115,15 @@ class KnownCases:
         if not known.hashes:
             return "its case was never judged under this rubric, and the file does not hold its texts"
         return "raters saw different texts of its case, and the file does not hold its texts"
+
+    def is_unknown(self, case_id: str) -> bool:
+        """Whether no case has this id."""
+        return self._find(case_id) is None
+
+    def _find(self, case_id: str) -> KnownCase | None:
+        # Our exports put an apostrophe before an id that a spreadsheet would run.
+        asked = (self._pseudonyms.of(each) if self._pseudonyms else each for each in (case_id, without_guard(case_id)))
+        return next((self._by_id[each] for each in asked if each in self._by_id), None)
 
     def _unknown(self, case_id: str) -> str:
         """Say why no case has this id. Spreadsheets often turn the id 0042 into the number 42, so look for that too."""
@@ -97,6 +141,14 @@ class KnownCases:
         if len(same) > 1:
             same = [known for known in same if known.numbered and known.id == number]
         return same[0].ref(text_hash) if same else "several cases of the run have its texts"
+
+
+def _is_complete(case: Case, rubric: Rubric) -> bool:
+    try:
+        rubric.inputs_of(case)
+    except CaseError:
+        return False
+    return True
 
 
 def hash_by_case(run: RunFile, rubric: str) -> Mapping[str, str]:

@@ -1,5 +1,6 @@
 """Reads the ratings in a sheet row by row: each evaluator's rating of a case, or why a row can't be read."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -52,24 +53,22 @@ class Problem:
     @property
     def place(self) -> tuple[str, int]:
         """Sort key: the order of the file."""
-        before, _, number = self.where.rpartition(" ")
-        return before, int(number)
+        before, *numbers = re.split(r"(?:line|row) (\d+)", self.where)
+        return before, int(numbers[-2])
 
 
 class RatingRows:
     """Reads the rows of one sheet under a rubric; `key` is the run's. `blanks` counts cells left empty."""
 
-    def __init__(self, layout: RatingLayout, rubric: Rubric, key: bytes, unit: str, title: str = "") -> None:
+    def __init__(self, layout: RatingLayout, rubric: Rubric, key: bytes) -> None:
         self.layout, self.rubric, self.key = layout, rubric, key
         self.blanks = 0
-        self._unit, self._title = unit, title
         named = [layout.id_column, layout.rater_column, layout.reply_column, *layout.inputs.values()]
         named += [column for each in layout.evaluators for column in each.columns]
         self._used = [column for column in dict.fromkeys(named) if column is not None]
 
-    def read(self, row: Row) -> Iterator[Rating | Problem]:
-        """One row's ratings, one for each evaluator who gave one, or its problems."""
-        where = f"{self._title}{self._unit} {row.line}"
+    def read(self, row: Row, where: str) -> Iterator[Rating | Problem]:
+        """One row's ratings, one for each evaluator who gave one, or its problems; `where` is its place in the file."""
         reason = row.problem or self._flaw(row)
         if reason:
             yield Problem(where, reason)
@@ -139,9 +138,8 @@ class RatingRows:
         return {name: row.cells[column] for name, column in self.layout.inputs.items() if column in row.cells}
 
 
-def result_rating(row: Row, rubric: Rubric, key: bytes, unit: str, handout: Handout | None) -> Rating | Problem:
+def result_rating(row: Row, rubric: Rubric, key: bytes, where: str, handout: Handout | None) -> Rating | Problem:
     """The rating in one line of a batch service's results; `handout` is the case behind its custom_id."""
-    where = f"{unit} {row.line}"
     try:
         result = read_result(row) if not row.problem else None
     except (ValueError, RecursionError) as error:

@@ -1,27 +1,27 @@
-"""Writes the workbook that people rate in: a sheet for each evaluator with texts, a list of levels and notes."""
+"""Writes the workbook that one person rates in: locked texts, a list of levels, notes, and how to rate."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import openpyxl
-from openpyxl.styles import Alignment, Font
+from openpyxl.styles import Font, Protection
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.datavalidation import DataValidation
 
+from pathway_local.ratings.instructions_sheet import TITLE as INSTRUCTIONS
+from pathway_local.ratings.instructions_sheet import write_instructions
 from pathway_local.ratings.rating_layout import HANDOUT_IDS
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.sheets.workbook import fill_cell
+from pathway_local.sheets.workbook import WRAPPED, fill_cell
 
 RATING_ID = HANDOUT_IDS[0]
 NOTES = "notes"
 SCALE = "scale"
 TEXT_WIDTH, SCORE_WIDTH, NOTES_WIDTH = 60, 24, 40
-TITLE_LIMIT = 31
-"""Excel's limit for the characters of a sheet's title."""
-
-_NOT_IN_TITLES = str.maketrans(dict.fromkeys("[]:*?/\\'", "_"))
+RATINGS = "ratings"
+OPEN = Protection(locked=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +32,25 @@ class RatingRow:
     texts: Mapping[str, str]
 
 
-def write_rating_sheet(file: BinaryIO, rubric: Rubric, sheets: Mapping[str, Sequence[RatingRow]]) -> int:
-    """Write a workbook with a sheet for each evaluator by name; returns how many texts were cut to fit their cells.
+def write_rating_sheet(file: BinaryIO, rubric: Rubric, evaluator: str, rows: Sequence[RatingRow]) -> int:
+    """Write an evaluator's workbook; return how many texts were cut to fit their cells.
 
-    The workbook holds no scores, case ids or metadata.
+    It has the cases, the rubric's instructions with the progress, and the levels; no scores, case ids or metadata.
     """
     book = openpyxl.Workbook()
-    scale = book.worksheets[0]
-    scale.title = SCALE
-    _fill_scale(scale, rubric)
-    cut = 0
-    for place, (evaluator, rows) in enumerate(sheets.items()):
-        cut += _fill(book.create_sheet(_title(evaluator, place, len(sheets)), place), rubric, rows)
-    book.active = 0
+    ratings = book.worksheets[0]
+    ratings.title = RATINGS
+    cut = _fill(ratings, rubric, rows)
+    first = 2 + len(rubric.inputs)
+    write_instructions(book.create_sheet(INSTRUCTIONS), rubric, evaluator, RATINGS, first, len(rows))
+    _fill_scale(book.create_sheet(SCALE), rubric)
+    for page in book.worksheets:
+        # Without a password: the lock keeps a slip of the hand from changing a text, and stops nobody who means to.
+        page.protection.sheet = True
+        page.protection.formatColumns = page.protection.formatRows = False  # may be made wider
+    book.calculation.fullCalcOnLoad = True
     book.save(file)
     return cut
-
-
-def _title(evaluator: str, place: int, count: int) -> str:
-    name = evaluator.translate(_NOT_IN_TITLES).strip()
-    number = f"{place + 1} " if count > 1 else ""
-    return f"{number}{name or 'ratings'}"[:TITLE_LIMIT]
 
 
 def _fill(page: Any, rubric: Rubric, rows: Sequence[RatingRow]) -> int:
@@ -72,7 +70,10 @@ def _fill(page: Any, rubric: Rubric, rows: Sequence[RatingRow]) -> int:
         for column, text in enumerate([row.rating_id, *(row.texts[name] for name in rubric.inputs)], 1):
             cell = page.cell(line, column)
             cut += fill_cell(cell, text)
-            cell.alignment = Alignment(wrap_text=True, vertical="top")
+            cell.alignment = WRAPPED
+        for column in range(2 + len(inputs), len(columns) + 1):
+            cell = page.cell(line, column)
+            cell.alignment, cell.protection = WRAPPED, OPEN
     for place, score in enumerate(scores):
         column = 2 + len(inputs) + place
         _add_levels(page, rubric.format.scores[score], place, get_column_letter(column), len(rows) + 1)
@@ -100,4 +101,4 @@ def _fill_scale(page: Any, rubric: Rubric) -> None:
         fill_cell(page.cell(1, column), name)
         for line, value in enumerate(reversed(score.values), 2):
             label = score.levels.get(value, "")
-            fill_cell(page.cell(line, column), f"{value} – {label}" if label else str(value))
+            fill_cell(page.cell(line, column), f"{value} – {label}" if label else value)

@@ -40,11 +40,13 @@ class RatingsFile:
 class RatingsReading:
     """Reads a file's ratings. `problems` lists its errors by line, `notices` holds remarks for the user.
 
+    `own_id` is the column of the ids in the cases file; without it, the one that the run remembers.
     `handouts` holds the cases behind the random ids in the file; `blanks` counts cells left empty.
     """
 
-    def __init__(self, run: RunFile, file: RatingsFile) -> None:
+    def __init__(self, run: RunFile, file: RatingsFile, own_id: str | None = None) -> None:
         self.run, self.file = run, file
+        self._own_id = own_id or remembered_columns(run)[1]
         self.problems: list[Problem] = []
         self.notices: list[str] = []
         self.blanks = 0
@@ -77,14 +79,14 @@ class RatingsReading:
             for row in sheet.rows():
                 if not row.blank:
                     handout = self.handouts.get(row.cells.get("custom_id", ""))
-                    yield result_rating(row, self.rubric, self.run.key, sheet.unit, handout)
+                    yield result_rating(row, self.rubric, self.run.key, sheet.place(row), handout)
             return
         layout = self._layout(sheet)
         title = f"{sheet.title}, " if len(self._sheets) > 1 else ""
-        rows = RatingRows(layout, self.rubric, self.run.key, sheet.unit, title)
+        rows = RatingRows(layout, self.rubric, self.run.key)
         for row in sheet.rows():
             if not row.blank:
-                yield from rows.read(row)
+                yield from rows.read(row, f"{title}{sheet.place(row)}")
         self.blanks += rows.blanks
 
     def _layout(self, sheet: Sheet) -> RatingLayout:
@@ -94,7 +96,7 @@ class RatingsReading:
             self.file.path.name,
             scores=self.file.scores,
             id_column=self.file.id_column,
-            own_id=remembered_columns(self.run)[1],
+            own_id=self._own_id,
             hosted=self.file.kind == "hosted",
             one_rater=self.file.rater is not None,
         )

@@ -1,6 +1,7 @@
-"""Draws cases for people to rate: writes a shuffled rating sheet and stores each case's probability in the run."""
+"""Draws cases for people to rate: writes a shuffled rating sheet for each and stores each case's probability."""
 
 import random
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,10 +19,13 @@ from pathway_local.sheets.workbook import WORKBOOK
 from pathway_local.system.output_file import check_output, temporary_files_in
 from pathway_local.verdict import Value
 
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
+"""What a rater's name may have and a file's name should not."""
+
 
 @dataclass(frozen=True, slots=True)
 class SamplePlan:
-    """Sample size, seed, sheet and raters. `strata` is a column of the cases file; each of its values is a stratum."""
+    """Sample size, seed, workbook and raters. Each value of the column `strata` of the cases file is a stratum."""
 
     given: Given
     size: int
@@ -29,6 +33,12 @@ class SamplePlan:
     out: Path
     strata: str = ""
     raters: Sequence[str] = ()
+
+    def sheets(self) -> dict[str, Path]:
+        """Return the workbook of each evaluator: `out`, or with several of them a file beside it for each."""
+        if len(self.raters) < 2:
+            return {next(iter(self.raters), ""): self.out}
+        return {rater: self.out.with_stem(f"{self.out.stem}-{_NOT_IN_NAMES.sub('_', rater)}") for rater in self.raters}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +60,13 @@ class Drawn:
 
 
 def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> Drawn:
-    """Draw the sample, store it and write the sheet. Raises UsageError, CasesError, OutputExists."""
-    check_output(plan.out, force=force)
+    """Draw the sample, store it and write the workbooks. Raises UsageError, CasesError, OutputExists."""
+    sheets = plan.sheets()
+    for path in sheets.values():
+        check_output(path, force=force)
     if kind_of(plan.out) is not WORKBOOK:
         raise UsageError(f"{plan.out.name} is not an XLSX file", "Give --out a name that ends in .xlsx.")
-    if len(set(plan.raters)) != len(plan.raters):
+    if len(set(plan.raters)) != len(plan.raters) or len(set(sheets.values())) != len(sheets):
         raise UsageError("two evaluators have the same name", "Give each --rater a different name.")
     with CasesGiven.open(plan.given) as given:
         plan = replace(plan, strata=_strata(given, plan.strata)) if plan.strata else plan
@@ -67,11 +79,14 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
         new = [case for case in chosen if case.id not in before]
         facts: dict[str, Value] = {"size": plan.size, "seed": plan.seed, "strata": plan.strata}
         facts["raters"] = list(plan.raters)
-        with given.handing_out(run, plan.out, command, {"sample": facts}, force=force) as (file, job, counts):
+        begun = given.handing_out(run, list(sheets.values()), command, {"sample": facts}, force=force)
+        with begun as (files, job, counts):
             store_sample(run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), every)
-            sheets = {rater: _rows(run, given, plan, rater, new, job) for rater in plan.raters or ("",)}
+            cut = 0
             with temporary_files_in(plan.out.parent):
-                cut = write_rating_sheet(file, given.rubric, sheets)
+                for rater, file in zip(sheets, files, strict=True):
+                    rows = _rows(run, given, plan, rater, new, job)
+                    cut += write_rating_sheet(file, given.rubric, rater, rows)
             counts |= {"cases": len(ids), "drawn": plan.size, "in_sheet": len(new)}
         return Drawn(
             len(ids), given.left_out, plan.size, len(before), len(new), len(set(strata)), cut, given.file.notes

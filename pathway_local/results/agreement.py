@@ -38,6 +38,7 @@ class Set:
     """Several raters taken together, called `name`."""
 
     name: str
+    members: tuple[str, ...]
     found: Reliability
 
 
@@ -77,7 +78,7 @@ class ScoreAgreement:
         for each in self.sets:
             facts = {"cases": each.found.shared, "raters": each.found.raters, "complete": each.found.complete}
             for name, estimate in each.found.figures.items():
-                yield FigureRow("together", name, estimate, each.name, facts=facts)
+                yield FigureRow("together", name, estimate, each.name, facts=facts, raters=each.members)
         yield from self.people.rows()
 
     def as_json(self) -> dict[str, Value]:
@@ -207,19 +208,20 @@ def _sets(
     people = [place for place in everyone if matrix.raters[place].kind == "human"]
     names = [rater.name for rater in matrix.raters]
     if len(everyone) > 2:
-        yield Set(f"all {len(everyone)} raters", _together(matrix, everyone, clusters))
+        yield _set(matrix, f"all {len(everyone)} raters", everyone, clusters)
     if 2 < len(people) < len(everyone):
-        yield Set(f"the {len(people)} people", _together(matrix, people, clusters))
+        yield _set(matrix, f"the {len(people)} people", people, clusters)
     for pair in pairs:
         both = [names.index(pair.first.name), names.index(pair.second.name)]
-        yield Set(f"{pair.first.name} – {pair.second.name}", _together(matrix, both, clusters))
+        yield _set(matrix, f"{pair.first.name} – {pair.second.name}", both, clusters)
 
 
-def _together(matrix: RatingsMatrix, places: Sequence[int], clusters: IntArray | None) -> Reliability:
+def _set(matrix: RatingsMatrix, name: str, places: Sequence[int], clusters: IntArray | None) -> Set:
     levels = tuple(map(float, matrix.levels))
     found = reliability(matrix.on_scale[:, list(places)], levels, nominal=matrix.nominal, clusters=clusters)
     off = why_no_levels([matrix.raters[place] for place in places])
-    return replace(found, figures=_without_levels(found.figures, off)) if off else found
+    found = replace(found, figures=_without_levels(found.figures, off)) if off else found
+    return Set(name, tuple(matrix.raters[place].name for place in places), found)
 
 
 def _without_levels(figures: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:

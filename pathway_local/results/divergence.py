@@ -40,7 +40,7 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class ScoreDivergence:
-    """One score: how many cases have each kind and each pattern, and the cases to look at first.
+    """One score: how many cases have each kind, each pattern of a kind, and the cases to look at first.
 
     `cases` counts those that two raters or more scored. Panels are left out.
     """
@@ -49,13 +49,14 @@ class ScoreDivergence:
     score: str
     raters: tuple[str, ...]
     cases: int
-    kinds: Mapping[str, int]
-    patterns: Mapping[str, int]
+    kinds: Mapping[Kind, int]
+    patterns: Mapping[Kind, Mapping[str, int]]
     first: tuple[Divergence, ...]
 
     def as_json(self) -> dict[str, object]:
-        """The same as plain values."""
-        return asdict(self)
+        """The same as plain values, the patterns of all kinds together."""
+        counts = Counter({name: count for own in self.patterns.values() for name, count in own.items()})
+        return asdict(self) | {"patterns": dict(counts.most_common())}
 
 
 def divergence(run: RunFile, rubrics: Iterable[Rubric], top: int) -> list[ScoreDivergence]:
@@ -87,6 +88,7 @@ def _score(run: RunFile, rubric: Rubric, matrix: RatingsMatrix, top: int) -> Sco
     given = matrix.given[:, columns]
     several = np.flatnonzero(np.isfinite(given).sum(axis=1) >= 2)
     cases = [_case(matrix, names, matrix.case_ids[row], given[row]) for row in several]
+    kinds = Counter(case.kind for case in cases).most_common()
     first = sorted((case for case in cases if case.kind != "agree"), key=_urgency, reverse=True)[:top]
     reasons = _reasons(run, rubric, matrix.score, {case.case for case in first}) if first else {}
     return ScoreDivergence(
@@ -94,8 +96,10 @@ def _score(run: RunFile, rubric: Rubric, matrix: RatingsMatrix, top: int) -> Sco
         score=matrix.score,
         raters=tuple(names),
         cases=len(cases),
-        kinds=dict(Counter(case.kind for case in cases).most_common()),
-        patterns=dict(Counter(case.pattern for case in cases).most_common()),
+        kinds=dict(kinds),
+        patterns={
+            kind: dict(Counter(case.pattern for case in cases if case.kind == kind).most_common()) for kind, _ in kinds
+        },
         first=tuple(_with_reasons(case, reasons.get(case.case, {})) for case in first),
     )
 

@@ -19,6 +19,7 @@ from pathway_local.results.export_columns import (
 from pathway_local.results.summary import summary_page
 from pathway_local.runs.audit import AuditTrail, file_facts, note
 from pathway_local.runs.jobs import recorded
+from pathway_local.runs.purge import purged
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
@@ -64,7 +65,7 @@ def export(run: RunFile, target: Path, *, force: bool, only: Sequence[str] = ())
             told = [*names(CASE_COLUMNS), *metadata.values(), *(name for name in names(END_COLUMNS) if name in ends)]
             yield Page("failures", told, failures)
 
-    return _remarks(write_table(target, every, map(row, run.records()), further(), force=force))
+    return _remarks(run, write_table(target, every, map(row, run.records()), further(), force=force))
 
 
 def _chosen(asked: Sequence[str], every: Sequence[str], run: RunFile) -> list[str]:
@@ -124,7 +125,7 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, on
             cells |= {f"{prefix}{name}": value for name, value in told.items()}
         return cells
 
-    remarks = _remarks(add_columns(cases, target, added, cells_of, force=force))
+    remarks = _remarks(run, add_columns(cases, target, added, cells_of, force=force))
     if changed:
         remarks.append(f"{changed} verdicts are left out: their cases have other texts in {cases.path.name}")
     return remarks
@@ -152,8 +153,11 @@ def _records_by_row(run: RunFile) -> Callable[[Case | BadRow], Iterable[Record]]
     return records_of
 
 
-def _remarks(cut: int) -> list[str]:
-    return [f"{cut} cells were cut at the length limit of a workbook's cells"] if cut else []
+def _remarks(run: RunFile, cut: int) -> list[str]:
+    remarks = [f"{cut} cells were cut at the length limit of a workbook's cells"] if cut else []
+    if removed := purged(run):
+        remarks.append(f"what raters wrote was purged at {removed[0]} UTC: scores are exported without it")
+    return remarks
 
 
 def record_export(run: Path, target: Path, command: Sequence[str]) -> bool:
@@ -196,6 +200,9 @@ def _prefix(rater: str, rubric: str, several: bool) -> str:
 
 
 def _columns(run: RunFile) -> dict[str, RubricColumns]:
+    removed = purged(run)
+    if removed and removed[1] == "all":
+        raise UsageError(f"the run holds no verdicts: they were purged at {removed[0]} UTC", "Judge the cases again.")
     if not run.raters():
         raise UsageError("the run holds no verdicts yet", "Judge some cases first.")
     return columns_by_rubric(run, rubrics_of(run))

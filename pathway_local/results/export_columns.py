@@ -66,7 +66,7 @@ END_COLUMNS = [
     Column("marks", "what to know about the verdict", _marks),
     Column("failure", "the kind of failure", lambda r: r.outcome.kind if isinstance(r.outcome, Failure) else None),
     Column("failure_message", "why", lambda r: r.outcome.message if isinstance(r.outcome, Failure) else None),
-    Column("failure_row", "its row in the cases file", lambda r: _row(r) if isinstance(r.outcome, Failure) else None),
+    Column("failure_row", "its row below the header", lambda r: _row(r) if isinstance(r.outcome, Failure) else None),
     Column(CAUTION, "what to know about the judge", lambda record: None),
 ]
 

@@ -1,6 +1,6 @@
 """Figures as rows of plain values, for JSON and table files: a missing value has a reason and is never NaN."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -13,13 +13,14 @@ COLUMNS = (
     "rubric", "score", "table", "first", "second", "group", "figure", "value", "low", "high", "interval", "clusters",
     "undefined_resamples", "reason",
 )  # fmt: skip
+CAUTION = "caution"
 
 
 @dataclass(frozen=True, slots=True)
 class FigureRow:
     """A figure of `table`: of one rater (`first`) or two, in a group of cases or, where it is empty, in all.
 
-    `facts` has further columns by name.
+    `facts` has further columns by name, `raters` names all whom the figure is of where `first` and `second` do not.
     """
 
     table: str
@@ -29,6 +30,12 @@ class FigureRow:
     second: str = ""
     group: str = ""
     facts: Mapping[str, Value] = field(default_factory=dict)
+    raters: tuple[str, ...] = ()
+
+    def cautions(self, labels: Mapping[str, str]) -> list[str]:
+        """The labels of those judges, by name, whom the figure is of."""
+        named = dict.fromkeys((self.first, self.second, *self.raters))
+        return [f"{name}: {labels[name]}" for name in named if name in labels]
 
     def as_json(self) -> dict[str, Value]:
         """The row as plain values, without empty names."""
@@ -51,13 +58,23 @@ class Figured(Protocol):
     def as_json(self) -> Mapping[str, Value]: ...
 
 
-def write_figures(path: Path, found: Iterable[Figured], *, force: bool) -> None:
-    """Write all figures, each with its rubric and score, to a table file. Raises OutputExists and UsageError."""
+def write_figures(path: Path, found: Iterable[Figured], labels: Mapping[str, str], *, force: bool) -> None:
+    """Write all figures, each with its rubric and score, to a table file. Raises OutputExists and UsageError.
+
+    If judges have `labels` that must stand beside their figures, the last column holds them.
+    """
     rows: list[dict[str, Value]] = [
-        {"rubric": each.rubric, "score": each.score, **row.as_json()} for each in found for row in each.rows()
+        {"rubric": each.rubric, "score": each.score, **row.as_json(), **_caution(row.cautions(labels))}
+        for each in found
+        for row in each.rows()
     ]
-    further = dict.fromkeys(name for row in rows for name in row if name not in COLUMNS)
+    further = dict.fromkeys(name for row in rows for name in row if name not in (*COLUMNS, CAUTION))
+    further |= {CAUTION: None} if any(CAUTION in row for row in rows) else {}
     write_table(path, [*COLUMNS, *further], rows, title="figures", force=force)
+
+
+def _caution(said: Sequence[str]) -> dict[str, Value]:
+    return {CAUTION: "; ".join(said)} if said else {}
 
 
 def estimate_values(estimate: Estimate, first: str = "", second: str = "") -> dict[str, Value]:

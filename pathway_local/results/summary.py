@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pathway_local.rater import LABEL
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
@@ -17,6 +18,9 @@ from pathway_local.statistics.intervals import mean
 from pathway_local.verdict import Failure, Number, Value
 
 SHOWN_FAILURES = 10
+
+GROUP_KEYS = ("rater", "rubric", "cases", "scores", "failures", "failed", "marks")
+"""What JSON tells of a group under its own names."""
 
 Key = tuple[str, str, str]
 """Rater, rubric, group; the group is empty without `by`."""
@@ -147,6 +151,11 @@ class Summary:
         return [_group_json(group, self.by) for group in self.groups]
 
 
+def column_name(by: str) -> str:
+    """The column that the groups are of, in words that no column of the summary has: rater becomes case.rater."""
+    return f"case.{by}" if by in GROUP_KEYS else by
+
+
 def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
     """The summary of a run; with `by`, one group for each value of that metadata column.
 
@@ -186,7 +195,7 @@ def _summary(run: RunFile, groups: list[Group], by: str, smallest: int) -> Summa
 
 def labels_of(run: RunFile) -> dict[str, str]:
     """The label of each judge that must stand wherever its scores are shown, by the rater's name."""
-    labels = {rater.name: run.get_setting(f"label:{rater.name}") for _, rater in run.raters()}
+    labels = {rater.name: run.get_setting(f"{LABEL}{rater.name}") for _, rater in run.raters()}
     return {name: label for name, label in labels.items() if isinstance(label, str) and label}
 
 
@@ -221,7 +230,7 @@ def _group_json(group: Group, by: str) -> dict[str, object]:
     return {
         "rater": group.rater,
         "rubric": group.rubric,
-        **({by: group.group} if by else {}),
+        **({column_name(by): group.group} if by else {}),
         "cases": group.cases,
         "scores": {name: _score_json(score) for name, score in group.scores.items()},
         "failures": dict(group.failures),

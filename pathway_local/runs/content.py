@@ -25,7 +25,7 @@ EARLIER_FOUND, EARLIER_LEFT = "found", "left"
 
 # Rows per block, hashed by columns: half the time of row by row. Another number would make another hash.
 _BLOCK = 256
-_WRITES = ("job begins", "job ends", "purge")
+_WRITES = ("job begins", "job ends", "purge", "ratings removed")
 _SHOWN = 3
 
 

@@ -11,7 +11,7 @@ from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import Value
 
 WRITTEN = "written"
-"""The name of a job's fact: the name and SHA-256 of a file that it wrote for others, such as a rating sheet."""
+"""The name of a job's fact: names and hashes of the files that it wrote for others, such as rating sheets."""
 
 FROM_CASES = ("--only", "--between")
 """Options that take COLUMN=VALUE; the value can be a student's name."""

@@ -147,7 +147,10 @@ BAD_ROWS = (
 # The sum of `row_sum`. A later step that changes stored values must set it to NULL; the next job then starts it anew.
 ROW_SUM = ("ALTER TABLE run ADD COLUMN state TEXT",)
 
-MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES, AUDIT, STRATA, BAD_ROWS, ROW_SUM)
+# An import gives its number to its outcomes, so that it can be undone; those of other commands have none.
+IMPORTED_BY = ("ALTER TABLE outcomes ADD COLUMN job_id INTEGER REFERENCES jobs (id)",)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES, AUDIT, STRATA, BAD_ROWS, ROW_SUM, IMPORTED_BY)
 
 
 def schema_version(db: sqlite3.Connection) -> int:

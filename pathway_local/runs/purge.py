@@ -7,7 +7,6 @@ from typing import Literal
 
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import found_facts, left_facts
-from pathway_local.runs.database import Database
 from pathway_local.runs.jobs import WRITTEN, recorded
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
 from pathway_local.verdict import Value
@@ -28,9 +27,9 @@ def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
     with RunFile.open(path) as run, run.database.shredding():
         found = found_facts(run.database)
         if what == "text":
-            counts = {"texts": _change(run.database, "UPDATE outcomes SET fields = '{}' WHERE fields <> '{}'")}
+            counts = {"texts": run.database.change("UPDATE outcomes SET fields = '{}' WHERE fields <> '{}'")}
         else:
-            removed = {table: _change(run.database, f"DELETE FROM {table}") for table in _ALL}
+            removed = {table: run.database.change(f"DELETE FROM {table}") for table in _ALL}
             counts = {table: removed[table] for table in ("handouts", "outcomes", "cases")}
             run.database.execute("UPDATE jobs SET command = '[]'", ())
             run.database.execute("UPDATE run SET key = ?", (secrets.token_bytes(KEY_BYTES),))
@@ -39,17 +38,21 @@ def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
     return counts
 
 
+def purged(run: RunFile) -> tuple[str, What] | None:
+    """Return when the run's outcomes were last purged, in UTC, and of what; None if never, or judged anew since."""
+    for entry in reversed(AuditTrail(run.database).entries()):
+        if entry.event == "job begins":
+            return None
+        if entry.event == "purge":
+            return entry.at[:16].replace("T", " "), "all" if entry.facts.get("removed") == "all" else "text"
+    return None
+
+
 def exported(run: RunFile) -> list[str]:
     """Return the names of files that were written from the run, by its audit trail; a purge does not change them."""
-    said = (
-        entry.facts if entry.event == "export" else entry.facts.get(WRITTEN)
-        for entry in AuditTrail(run.database).entries()
-    )
+    said: list[object] = []
+    for entry in AuditTrail(run.database).entries():
+        written = entry.facts if entry.event == "export" else entry.facts.get(WRITTEN)
+        said += written if isinstance(written, list) else [written]  # of an earlier release, one file alone
     files = (facts.get("file") for facts in said if isinstance(facts, Mapping))
     return list(dict.fromkeys(str(file) for file in files if file))
-
-
-def _change(db: Database, statement: str) -> int:
-    """Run a statement; return how many rows it changed."""
-    db.execute(statement, ())
-    return int(db.rows("SELECT changes()")[0][0])

@@ -11,6 +11,7 @@ from pathway_local.sheets.pseudonyms import Pseudonyms
 
 SETTING = "columns"
 PSEUDONYMS = "pseudonyms"
+ENCODING = "encoding"
 
 
 def cases_of(
@@ -34,6 +35,7 @@ def cases_of(
     inputs = {name for names in needed.values() for name in names}
     given = {name: column for name, column in remembered_mapping.items() if name in inputs} | dict(mapping or {})
     optional = inputs - required
+    encoding = encoding or (_remembered_encoding(run, path) if run else "")
     cases = CasesFile(path, needed, given, id_column or remembered_id, optional, encoding)
     if run is not None:
         run.refuse_mix(numbered=cases.id_column is None)
@@ -42,11 +44,20 @@ def cases_of(
 
 
 def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None:
-    """Store how the columns of `cases` were matched, for the next command."""
+    """Store how the columns of `cases` were matched, and the encoding that the user named, for the next command."""
     before, _ = remembered_columns(run)
     run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column})
+    if cases.encoding:
+        run.set_setting(ENCODING, {"file": cases.path.name, "encoding": cases.encoding})
     if cases.pseudonyms:
         run.set_setting(PSEUDONYMS, cases.pseudonyms.mark)
+
+
+def _remembered_encoding(run: RunFile, path: Path) -> str:
+    """Return the encoding that the user named for a file of that name; another file may have another one."""
+    kept = run.get_setting(ENCODING)
+    same = isinstance(kept, dict) and kept.get("file") == path.name
+    return str(kept["encoding"]) if same and isinstance(kept, dict) else ""
 
 
 def _checked(given: Pseudonyms | None, run: RunFile | None, cases: CasesFile) -> Pseudonyms | None:

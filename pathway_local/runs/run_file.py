@@ -38,16 +38,17 @@ _NUMBERED = """
 """
 _ADD_RATER = "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALUES (?, ?, ?, ?, ?)"
 _COMPLETE_RATER = "UPDATE raters SET fingerprint = ?, spec = ? WHERE id = ?"
-# A verdict is kept if the texts have changed (other hash), or if a failure replaces it (the last value). A new verdict
-# on the same texts replaces it.
+# A verdict is kept if the texts have changed (other hash), or if a failure replaces it. A new verdict on the same texts
+# replaces it. An import keeps whatever it replaces, so that it can be undone.
 _SUPERSEDE = """
     UPDATE outcomes SET superseded = 1
-    WHERE case_key = ? AND rater_id = ? AND superseded = 0 AND failure_kind IS NULL AND (case_hash <> ? OR ?)
+    WHERE case_key = ? AND rater_id = ? AND superseded = 0
+        AND (failure_kind IS NULL AND (case_hash <> ? OR ?) OR ? IS NOT NULL)
 """
 _PUT = f"""
     INSERT OR REPLACE INTO outcomes (
-        case_key, rater_id, case_hash, {COLUMNS}, prompt_tokens, cached_tokens, generated_tokens
-    ) VALUES ({placeholders(range(14))})
+        case_key, rater_id, case_hash, {COLUMNS}, prompt_tokens, cached_tokens, generated_tokens, job_id
+    ) VALUES ({placeholders(range(15))})
 """
 _JUDGED = """
     SELECT case_id, case_hash FROM cases JOIN outcomes ON case_key = key
@@ -229,16 +230,25 @@ class RunFile:
         *,
         keep: Collection[str] | None = (),
         tokens: Tokens = NO_TOKENS,
+        job: int | None = None,
     ) -> None:
         """Store the rater's one current outcome of a case, with the metadata columns named in `keep` (None: all).
 
         It replaces the outcome before. A replaced verdict stays in the file as superseded if the case's texts have
-        changed or a failure replaces it. Probabilities keep seven digits, as many as float32 has.
+        changed or a failure replaces it; an import gives its `job` and keeps whatever it replaces, so that it can be
+        undone. Probabilities keep seven digits, as many as float32 has.
         Raises RunFileError if row numbers and other ids would mix, ValueError for a number that is not finite.
         """
-        self.put_all(rater_id, [CaseOutcome(case, outcome, tokens)], keep=keep)
+        self.put_all(rater_id, [CaseOutcome(case, outcome, tokens)], keep=keep, job=job)
 
-    def put_all(self, rater_id: int, outcomes: Sequence[CaseOutcome], *, keep: Collection[str] | None = ()) -> None:
+    def put_all(
+        self,
+        rater_id: int,
+        outcomes: Sequence[CaseOutcome],
+        *,
+        keep: Collection[str] | None = (),
+        job: int | None = None,
+    ) -> None:
         """Store the rater's outcomes of several cases, each once, in one step; see `put`."""
         columns = [to_columns(each.outcome) for each in outcomes]
         cases = [each.case for each in outcomes]
@@ -246,13 +256,13 @@ class RunFile:
             known = self._store_cases(cases, keep)
             keys = self._keys(cases, known, keep)
             again = [
-                (key, rater_id, each.case.hash, isinstance(each.outcome, Failure))
+                (key, rater_id, each.case.hash, isinstance(each.outcome, Failure), job)
                 for key, each in zip(keys, outcomes, strict=True)
                 if storable(each.case.id) in known
             ]
             self._db.execute_all(_SUPERSEDE, again)
             rows = [
-                (key, rater_id, each.case.hash, *column, each.tokens.prompt, each.tokens.cached, each.tokens.generated)
+                (key, rater_id, each.case.hash, *column, *_counts(each.tokens), job)
                 for key, each, column in zip(keys, outcomes, columns, strict=True)
             ]
             self._db.execute_all(_PUT, rows)
@@ -372,6 +382,10 @@ class RunFile:
             f"{self.path}: its cases have {kinds[bool(self.numbered)]}, these have {kinds[numbered]}",
             "Name the id column as before, or name another run file.",
         )
+
+
+def _counts(tokens: Tokens) -> tuple[int, int, int]:
+    return tokens.prompt, tokens.cached, tokens.generated
 
 
 def _kept(case: CaseRef, keep: Collection[str] | None) -> dict[str, str]:

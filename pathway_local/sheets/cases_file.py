@@ -14,7 +14,12 @@ from pathway_local.sheets.nested_keys import nested_cells, nested_keys
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import Row, flaw, shown
 
-DUPLICATE = "duplicate id: an earlier row already has it"
+DUPLICATE = "duplicate id"
+"""Begins the reason of a row whose id an earlier row has."""
+
+
+SHORT = 40
+"""Characters of the longest id that a message names."""
 
 
 class CasesFile:
@@ -43,6 +48,7 @@ class CasesFile:
         encoding: str = "",
     ) -> None:
         self.path = path
+        self.encoding = encoding
         self.pseudonyms: Pseudonyms | None = None
         self.sheet = open_sheet(path, encoding)
         self.columns = self.sheet.columns
@@ -69,7 +75,7 @@ class CasesFile:
 
     def rows(self) -> Iterator[tuple[Row, Case | BadRow | None]]:
         """Yield every row of the sheet with its case or bad row; None for a blank row."""
-        seen: set[str] = set()
+        seen: dict[str, str] = {}
         number = 0
         try:
             for row in self.sheet.rows():
@@ -119,20 +125,20 @@ class CasesFile:
         named = (same_column(name, self.columns) for name in names_of("ids"))
         return next((name for name in named if name and name not in self.inputs.values()), None)
 
-    def _item(self, row: Row, seen: set[str]) -> Case | BadRow:
+    def _item(self, row: Row, seen: dict[str, str]) -> Case | BadRow:
         reason = self._flaw(row)
-        name, place = str(row.number), f"{self.sheet.unit} {row.line}"
+        name, place = str(row.number), self.sheet.place(row)
         if self.id_column is not None:
             name = row.cells.get(self.id_column, "")
             usable = name.strip() and not flaw(name)
             duplicate = name in seen
             if not usable or duplicate:
-                reason = reason or (DUPLICATE if usable else "it has no id")
+                reason = reason or (self._duplicate(name, seen[name]) if usable else "it has no id")
                 # The run needs an id for a bad row, too; a real id may look like this stand-in.
                 name = f"{self.path.name} {place}"
                 while name in seen:
                     name += "'"
-            seen.add(name)
+            seen[name] = place
             if usable and not duplicate and self.pseudonyms:
                 name = self.pseudonyms.of(name)
         numbered = self.id_column is None
@@ -143,6 +149,12 @@ class CasesFile:
         inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items() if column in row.cells}
         metadata = dict.fromkeys(self.metadata, "") | own
         return Case(name, inputs, metadata, row.number, numbered)
+
+    def _duplicate(self, id: str, first: str) -> str:
+        """Name the id, if it is short: the column of the ids may hold texts by mistake."""
+        known = self.pseudonyms.of(id) if self.pseudonyms else id
+        named = f" {known}" if len(known) <= SHORT and len(known.split()) == 1 and known.isprintable() else ""
+        return f"{DUPLICATE}{named}: {first} already has it"
 
     def _flaw(self, row: Row) -> str:
         """Return why the row can't be a case, apart from its id; "" if it can."""

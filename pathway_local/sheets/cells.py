@@ -9,6 +9,7 @@ from pathway_local.verdict import Value, storable
 # Spreadsheets skip control characters and marks without a width, and run a formula behind them; some read full-width
 # and small forms of its signs as the signs.
 _FORMULA = re.compile("[=+\\-@＝＋－＠﹦﹢﹣﹫\0-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 TEXT_LIMIT = 32_767
 """UTF-16 code units that a workbook's cell holds."""
 
@@ -35,15 +36,27 @@ def spreadsheet_cell(value: Value) -> bool | int | float | str | None:
             return value if math.isfinite(value) else None
         case str():
             text = storable(value)
-            return f"'{text}" if _FORMULA.match(text) else text  # an apostrophe in front keeps it a text
+            return f"'{text}" if _would_run(text) else text  # an apostrophe in front keeps it a text
     return json_text(value)
 
 
-def delimited_cell(value: Value) -> int | float | str:
-    """Return the value as a field of a CSV or TSV file."""
+def without_guard(text: str) -> str:
+    """Return a text from a file that we may have written, without the apostrophe that `spreadsheet_cell` put first."""
+    return text[1:] if text.startswith("'") and _would_run(text[1:]) else text
+
+
+def _would_run(text: str) -> bool:
+    """Whether a spreadsheet would take a text for a formula; a number such as -5 is none."""
+    return bool(_FORMULA.match(text)) and not _NUMBER.fullmatch(text)
+
+
+def delimited_cell(value: Value, decimal: str = ".") -> int | float | str:
+    """Return the value as a field of a CSV or TSV file, a fraction with this decimal mark."""
     cell = spreadsheet_cell(value)
     if isinstance(cell, bool):
         return "true" if cell else "false"
+    if isinstance(cell, float):
+        return str(cell).replace(".", decimal)
     return "" if cell is None else cell
 
 

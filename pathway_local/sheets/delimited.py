@@ -2,9 +2,11 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import count, islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,13 +18,23 @@ from pathway_local.sheets.row import ROW_LIMIT, Row, column_names, has_surrogate
 from pathway_local.verdict import Value
 
 QUOTES = "its quotes don't match: write a quote inside a quoted cell twice"
+LOOKED_AT = 1_000
+"""Rows that show whether a sheet writes 1,5 or 1.5."""
+
+_FRACTION = re.compile(r"-?\d+([.,])(?:\d{1,2}|\d{4,})")
+"""A number with a decimal mark; three digits behind a mark may be thousands."""
+
 TOO_LONG = f"it has more than {ROW_LIMIT:,} characters or {LINE_LIMIT:,} lines, perhaps from a quote that never closes"
 
 
 @dataclass(frozen=True, slots=True)
 class RawRow:
-    """The header or a row as it is in the file: its first line, its fields or the problem with them, its text."""
+    """The header or a row as it is in the file: its first line, its fields or the problem with them, its text.
 
+    `number` is its row in a spreadsheet, in which a cell of several lines takes one row.
+    """
+
+    number: int
     line: int
     fields: list[str]
     problem: str
@@ -67,6 +79,10 @@ class DelimitedSheet(Sheet):
                 number += not record.blank
                 yield self._row(record, 0 if record.blank else number)
 
+    def place(self, row: Row) -> str:
+        """Return the row's line, and its row in a spreadsheet if cells above have several lines."""
+        return f"row {row.record} (line {row.line})" if row.record != row.line else super().place(row)
+
     def count(self) -> int | None:
         """Return the number of lines that end outside quotes, without the header; None for a large file."""
         lines = count_lines(self.path, self.encoding, quotes=True)
@@ -77,7 +93,7 @@ class DelimitedSheet(Sheet):
         with Lines(self.path, self.encoding, newline="") as lines:
             # Without strict=True the reader would accept a quote left open at the end of the file.
             reader = _reader(lines, self.delimiter, strict=True)
-            while True:
+            for number in count(1):
                 start = lines.begin()
                 fields: list[str] = []
                 problem = ""
@@ -89,12 +105,12 @@ class DelimitedSheet(Sheet):
                     problem = TOO_LONG if isinstance(error, RowTooLong) else QUOTES
                     # Only the first line is lost: the rest is read again, as other rows.
                     lines.retry_from_second()
-                yield RawRow(start, fields, problem, lines.row)
+                yield RawRow(number, start, fields, problem, lines.row)
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write every record as it is, with the new fields before its line break."""
-        encoding = self.encoding.of_copies
-        file.write(encoding.mark + encoding.encode(self._extended(self._header, columns)))
+        encoding, decimal = self.encoding.of_copies, self._decimal()
+        file.write(encoding.mark + encoding.encode(self._extended(self._header, columns, decimal)))
         for row, cells in rows:
             text = own_text(self.path, row)
             # A record with too many fields, or with fields that can't be told apart, gets no new ones: they would
@@ -103,12 +119,21 @@ class DelimitedSheet(Sheet):
                 file.write(encoding.encode(text))
             else:
                 cells = [*[""] * (len(self.columns) - row.width), *cells]
-                file.write(encoding.encode(self._extended(text, cells)))
+                file.write(encoding.encode(self._extended(text, cells, decimal)))
         return 0
 
-    def _extended(self, text: str, fields: Sequence[Value]) -> str:
+    def _decimal(self) -> str:
+        """Return the decimal mark of the sheet's own fractions; if it has none, the comma that goes with semicolons."""
+        cells = (cell for row in islice(self.rows(), LOOKED_AT) for cell in row.cells.values())
+        marks = [found[1] for cell in cells if (found := _FRACTION.fullmatch(cell.strip()))]
+        commas = marks.count(",")
+        if 2 * commas == len(marks):
+            return "," if self.delimiter == ";" else "."
+        return "," if 2 * commas > len(marks) else "."
+
+    def _extended(self, text: str, fields: Sequence[Value], decimal: str) -> str:
         body = text.rstrip("\r\n")
-        return f"{body}{self.delimiter}{_line(fields, self.delimiter)}{text[len(body) :]}"
+        return f"{body}{self.delimiter}{_line(fields, self.delimiter, decimal)}{text[len(body) :]}"
 
     def _row(self, record: RawRow, number: int) -> Row:
         width = None if record.problem else len(record.fields)
@@ -116,7 +141,7 @@ class DelimitedSheet(Sheet):
         if not problem and not record.blank and width != len(self.columns):
             problem = f"it has {width:,} fields where the header has {len(self.columns):,}"
         cells = {} if problem or record.blank else dict(zip(self.columns, record.fields, strict=True))
-        return Row(number, record.line, cells, problem, raw=record.raw, width=width)
+        return Row(number, record.line, cells, problem, raw=record.raw, width=width, record=record.number)
 
     def _damage(self, record: RawRow) -> str:
         damaged = record.raw is not None and has_surrogates(record.raw)
@@ -138,11 +163,12 @@ def _reader(lines: Iterable[str], delimiter: str, *, strict: bool) -> Iterator[l
     return csv.reader(lines, delimiter=delimiter, strict=strict)
 
 
-def _line(values: Iterable[Value], delimiter: str) -> str:
+def _line(values: Iterable[Value], delimiter: str, decimal: str = ".") -> str:
     """Return the values as fields of a record, without its line break."""
     line = io.StringIO()
     # The writer quotes a line break in a field only if its own line end has that character, so it needs both here.
-    csv.writer(line, delimiter=delimiter, lineterminator="\r\n").writerow([delimited_cell(value) for value in values])
+    cells = [delimited_cell(value, decimal) for value in values]
+    csv.writer(line, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
     return line.getvalue().removesuffix("\r\n")
 
 

@@ -52,6 +52,10 @@ class Sheet(ABC):
         """Return the approximate number of rows; None if counting them would take long."""
         return None
 
+    def place(self, row: Row) -> str:
+        """Return where a person finds the row, such as "line 7"."""
+        return f"{self.unit} {row.line}"
+
     def others(self) -> Iterator["Sheet"]:
         """Return the other sheets of the same file."""
         return iter(())

@@ -35,7 +35,7 @@ class Row(Struct, frozen=True):
     a text file, the row of a workbook or a Parquet file. `cells` has every cell that could be read, by column; a cell
     that is missing differs from an empty one. `problem` says why the whole row can't be read, `bad_cells` why one cell
     can't. `raw` is the row's text as it is in a text file (None if it is too long to keep), and `width` its number
-    of fields (None if they can't be told apart).
+    of fields (None if they can't be told apart). `record` is the row in a spreadsheet that opens the text file.
     """
 
     number: int
@@ -45,6 +45,7 @@ class Row(Struct, frozen=True):
     bad_cells: Mapping[str, str] = {}
     raw: str | None = None
     width: int | None = None
+    record: int = 0
 
     @property
     def blank(self) -> bool:

@@ -31,13 +31,10 @@ class WordedComparison:
             facts |= {"pairs": found.pairs, "wins": found.wins, "ties": found.ties, "losses": found.losses}
             for place, side in (("first", each.first), ("second", each.second)):
                 facts |= {f"{place}_cases": side.cases, f"{place}_scored": side.scored}
-        facts |= {
-            "unpaired": each.unpaired,
-            "margin": each.plan.margin,
-            "family": each.family,
-            "sentence": _sentence(each),
-        }
-        yield FigureRow("compare", "mean_difference", estimate, each.first.name, each.second.name, facts=facts)
+        facts |= {"unpaired": each.unpaired, "margin": each.plan.margin, "family": each.family}
+        facts["sentence"] = _sentence(each)
+        names, raters = (each.first.name, each.second.name), (each.rater,)
+        yield FigureRow("compare", "mean_difference", estimate, *names, facts=facts, raters=raters)
 
     def as_json(self) -> dict[str, Value]:
         """The row with the column of clusters."""

@@ -1,10 +1,10 @@
 """Disagreement of raters as tables."""
 
-from pathway_local.results.divergence import Divergence, ScoreDivergence
+from pathway_local.results.divergence import Divergence, Kind, ScoreDivergence
 from pathway_local.results.views.view import Remarks, TableView, View
 from pathway_local.system.visible import visible
 
-KINDS = {
+KINDS: dict[Kind, str] = {
     "agree": "all agree",
     "neighbours": "neighbouring levels",
     "apart": "further apart",
@@ -17,8 +17,9 @@ def divergence_view(found: ScoreDivergence) -> View:
     title = f"{found.rubric} {found.score}"
     if not found.cases:
         return View((), Remarks((f"{title}: no case has scores of two raters or more.",)))
-    counted = [(KINDS[kind], count) for kind, count in found.kinds.items()]
-    counted += [(f"  {pattern}", count) for pattern, count in found.patterns.items()]
+    counted = []
+    for kind, total in found.kinds.items():
+        counted += [(KINDS[kind], total), *((f"  {name}", count) for name, count in found.patterns[kind].items())]
     rows = tuple((name, str(count), f"{count / found.cases:.0%}") for name, count in counted)
     tables = [
         TableView(f"{title}: {found.cases} cases scored by two raters or more", ("pattern", "cases", "share"), rows)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 
-from pathway_local.results.summary import SHOWN_FAILURES, Group, ScoreSummary, Summary
+from pathway_local.results.summary import SHOWN_FAILURES, Group, ScoreSummary, Summary, column_name
 from pathway_local.results.views.view import MARK, MIN_GROUP, Remarks, TableView, View, small_groups
 from pathway_local.statistics.figure import Interval
 from pathway_local.system.visible import visible
@@ -19,7 +19,11 @@ def summary_view(found: Summary) -> View:
     scores = [(group, score) for group in found.groups for score in group.scores.values()]
     # Beside a column of groups, the rubric's name would not fit into 80 characters.
     one = found.by and len({(group.rubric, score.name) for group, score in scores}) == 1
-    named = [*([] if one else ["rubric"]), *(["rater"] if len(raters) > 1 else []), *([found.by] if found.by else [])]
+    named = [
+        *([] if one else ["rubric"]),
+        *(["rater"] if len(raters) > 1 else []),
+        *([column_name(found.by)] if found.by else []),
+    ]
     width = max((len(cell) for _, score in scores for cell in (*map(str, values), *_starred(score, values))), default=0)
     some_failed = any(group.failures for group in found.groups)
     heads = (*named, "n", "mean", "95% interval", _side_by_side(map(str, values), width), "conf.")
@@ -67,7 +71,7 @@ def _failed_cases(found: Summary) -> Iterator[str]:
 
 def _names(group: Group, score: ScoreSummary, named: Sequence[str]) -> list[str]:
     rubric = group.rubric if list(group.scores) == ["score"] else f"{group.rubric} {score.name.removesuffix('_score')}"
-    known = {"rubric": rubric, "rater": group.rater}
+    known = {"rubric": rubric, "rater": group.rater}  # a column of that name is called case.rubric, case.rater
     small = f" {MARK}" if group.verdicts < MIN_GROUP else ""
     return [known.get(name, f"{visible(group.group) or '(empty)'}{small}") for name in named]
 

@@ -1,0 +1,96 @@
+"""`pathway-local runs`: takes ratings out of a run again, and keeps columns of its cases."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from pathway_local.cli.command_help import CASES, App, option
+from pathway_local.cli.options import CasesOption, Encoding, IdColumn, KeyFile, Map, Run
+from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.terminal import columns_by_input, need_consent, notice, talk
+from pathway_local.ratings.kept_columns import keep_columns
+from pathway_local.runs.removal import Removed, ratings_of, undo_import
+from pathway_local.runs.removal import remove_rater as remove
+from pathway_local.runs.run_cases import cases_of
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.sheets.pseudonyms import Pseudonyms
+
+EXAMPLES = ("pathway-local runs undo my.run", "pathway-local runs remove-rater my.run Anna --yes")
+
+app = App("Take ratings out of a run, or keep columns of its cases. The audit trail records it.", *EXAMPLES)
+
+
+@app.with_examples("pathway-local runs undo my.run", "pathway-local runs undo other.run")
+def undo(run: Run) -> None:
+    """Take back the last import: its ratings go for good, and what they replaced comes back.
+
+    Give the command again to take back the import before that one.
+    """
+    removed = undo_import(run, sys.argv)
+    talk.say(f"undone: the import of {removed.file}, begun {removed.at[:19].replace('T', ' ')} UTC")
+    _tell(removed)
+
+
+@app.with_examples(
+    "pathway-local runs remove-rater my.run Anna", "pathway-local runs remove-rater my.run committee --yes"
+)
+def remove_rater(
+    run: Run,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The rater, or the name of a group of raters.")],
+    yes: Annotated[bool, option("", "Do not ask first.", "", "--yes")] = False,
+) -> None:
+    """Remove a rater with all ratings and texts for good, under every rubric: a person, a judge or a panel."""
+    with RunFile.read(run) as read:
+        found = ratings_of(read, name)
+    if not yes:
+        question = f"Remove {_counted(found)} from {run}? This can't be undone."
+        need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
+    _tell(remove(run, name, sys.argv))
+
+
+@app.with_examples(
+    "pathway-local runs keep my.run --column chatbot \\",
+    "    --cases examples/pathway-answer.csv",
+    "pathway-local runs keep my.run --cases cases.csv --column bot --column year",
+)
+def keep(
+    run: Run,
+    cases: CasesOption,
+    column: Annotated[list[str], option("COLUMN", "Column to keep in the run; repeat for more.", CASES)],
+    id_column: IdColumn = None,
+    encoding: Encoding = "",
+    mapping: Map = [],  # noqa: B006
+    pseudonyms: KeyFile = None,
+) -> None:
+    """Keep columns of the cases file in the run, to group and compare by, also where no local judge has judged.
+
+    Only cases with the texts that were judged or rated get them.
+    """
+    read_privately(cases, run)
+    key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
+    with RunFile.open(run) as opened:
+        given = columns_by_input(mapping)
+        sheet = cases_of(cases, rubrics_of(opened).values(), opened, id_column, given, key, encoding)
+        for said in sheet.notes:
+            notice(said)
+        kept = keep_columns(opened, sheet, column, sys.argv)
+    talk.say(f"kept: {', '.join(kept.columns)} of {kept.cases:,} cases")
+    if kept.missing:
+        some = "one case of the run is" if kept.missing == 1 else f"{kept.missing:,} cases of the run are"
+        notice(f"{some} not in {cases.name} with the texts that were judged")
+
+
+def _tell(removed: Removed) -> None:
+    talk.say(f"removed: {_counted(removed)}")
+    if removed.restored:
+        talk.say(f"restored: {removed.restored:,} earlier ratings that the import had replaced")
+    for panel in removed.panels:
+        notice(f"the panel {panel} was made with these ratings: make it again, or remove it")
+
+
+def _counted(removed: Removed) -> str:
+    return ", ".join(
+        f"{count:,} rating{'' if count == 1 else 's'} of {rater}" for rater, count in removed.ratings.items()
+    )

@@ -1,0 +1,61 @@
+"""The sheet of a rating workbook that says how to rate: what is judged, levels, the rubric's words, progress."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from openpyxl.styles import Alignment, Font
+from openpyxl.utils import get_column_letter
+
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.sheets.workbook import fill_cell
+
+TITLE = "instructions"
+HOW = "Choose a score in each row of the sheet {}; notes are welcome. Texts are locked, without a password."
+LABEL_WIDTH, TEXT_WIDTH = 24, 110
+
+_BULLET = re.compile(r"^(\s*)[-*+]\s+")
+_HEADING = re.compile(r"^#{1,6}\s+")
+
+
+def write_instructions(page: Any, rubric: Rubric, evaluator: str, ratings: str, first: int, count: int) -> None:
+    """Fill the sheet for one evaluator; `first` is the column of the first score in the sheet `ratings`.
+
+    A formula counts the rows with a score, of `count`, for each score.
+    """
+    page.column_dimensions["A"].width, page.column_dimensions["B"].width = LABEL_WIDTH, TEXT_WIDTH
+    lines = [(rubric.name, rubric.description), *([("evaluator", evaluator)] if evaluator else [])]
+    lines.append(("how to rate", HOW.format(ratings)))
+    for line, (label, text) in enumerate(lines, 1):
+        _put(page, line, label, text)
+    at = len(lines)
+    for place, score in enumerate(rubric.format.scores):
+        at += 1
+        column = get_column_letter(first + place)
+        _put(page, at, f"rated: {score}", "")
+        page.cell(at, 2).value = f'=COUNTA({ratings}!{column}2:{column}{count + 1})&" of {count}"'
+    for label, text in _of_rubric(rubric):
+        at += 1
+        _put(page, at, label, text)
+
+
+def _of_rubric(rubric: Rubric) -> Iterator[tuple[str, str]]:
+    """The texts that the raters see, the levels, and the words that the judge reads, each line with its label."""
+    yield from ((name, each.description) for name, each in rubric.inputs.items())
+    for name, score in rubric.format.scores.items():
+        for place, value in enumerate(reversed(score.values)):
+            yield (name if not place else "", f"{value} – {score.levels.get(value, '')}".removesuffix(" – "))
+    # A turn with inputs is mostly their frame; without any other turn it is all that there is.
+    turns = [turn.template for turn in rubric.turns if not turn.variables]
+    words = "\n".join(turns or [turn.template for turn in rubric.turns]).strip()
+    for place, line in enumerate(words.splitlines()):
+        yield ("as the judge reads it" if not place else "", _BULLET.sub(r"\1• ", line))
+
+
+def _put(page: Any, line: int, label: str, text: str) -> None:
+    first, second = page.cell(line, 1), page.cell(line, 2)
+    fill_cell(first, label)
+    first.font = Font(bold=True)
+    fill_cell(second, _HEADING.sub("", text))
+    second.font = Font(bold=bool(_HEADING.match(text)))
+    second.alignment = Alignment(wrap_text=True, vertical="top")

@@ -1,0 +1,140 @@
+"""Removes the ratings of a rater, or those of the last import, from a run: overwritten, not only marked as free."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pathway_local.errors import UnknownName, UsageError
+from pathway_local.rater import LABEL, raters_named
+from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.content import found_facts, left_facts
+from pathway_local.runs.database import placeholders
+from pathway_local.runs.jobs import Job, recorded
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Value
+
+REMOVED = "ratings removed"
+"""The event of an entry in the audit trail; it counts ratings and holds no text."""
+
+# An outcome with a greater key is a later one. Where a run still has the current one, none is restored.
+_RESTORE = """
+    UPDATE outcomes SET superseded = 0 WHERE id IN (
+        SELECT MAX(id) FROM outcomes WHERE rater_id IN ({0}) GROUP BY case_key, rater_id HAVING MIN(superseded) = 1
+    )
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What was removed, or will be: ratings by rater. `restored` counts earlier ratings that an undo brings back.
+
+    `panels` were made of these raters, and are not brought up to date. An undone import has its file and time.
+    """
+
+    ratings: dict[str, int]
+    restored: int = 0
+    panels: tuple[str, ...] = ()
+    file: str = ""
+    at: str = ""
+
+
+def ratings_of(run: RunFile, name: str) -> Removed:
+    """Return the ratings of a rater, or of all that were imported together under that name. Raises UnknownName."""
+    raters = _named(run, name)
+    return Removed(dict.fromkeys(raters, 0) | _count(run, _ids(run, raters)))
+
+
+def remove_rater(path: Path, name: str, command: Sequence[str]) -> Removed:
+    """Remove a rater, or all imported together under that name, with all their ratings under every rubric.
+
+    Raises UnknownName, and RunLocked if another process has the run open.
+    """
+    with RunFile.open(path) as run:
+        raters = _named(run, name)
+        ids = _ids(run, raters)
+        removed = replace(ratings_of(run, name), panels=_panels(run, raters))
+        with run.database.shredding():
+            found = found_facts(run.database)
+            run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(ids)})", ids)
+            _forget(run, ids)
+            _record(run, command, removed, found)
+    return removed
+
+
+def undo_import(path: Path, command: Sequence[str]) -> Removed:
+    """Remove what the last import stored that has ratings in the run; bring back what it replaced.
+
+    Raters without a rating left go, too. Raises UsageError if no import can be undone, and RunLocked if another
+    process has the run open.
+    """
+    with RunFile.open(path) as run:
+        job = _last_import(run)
+        counts = _count(run, [id for id, _ in run.raters()], job.id)
+        raters = tuple(counts)
+        ids = _ids(run, raters)
+        facts = job.facts.get("import")
+        file = str(facts.get("file", "")) if isinstance(facts, dict) else ""
+        with run.database.shredding():
+            found = found_facts(run.database)
+            run.database.change("DELETE FROM outcomes WHERE job_id = ?", (job.id,))
+            restored = run.database.change(_RESTORE.format(placeholders(ids)), ids)
+            _forget(run, ids)
+            removed = Removed(counts, restored, _panels(run, raters), file, job.started)
+            _record(run, command, removed, found)
+    return removed
+
+
+def _last_import(run: RunFile) -> Job:
+    numbers = {number for (number,) in run.database.rows("SELECT DISTINCT job_id FROM outcomes")}
+    jobs = [job for job in run.jobs.all() if job.id in numbers]
+    if not jobs:
+        hint = "Of an earlier release's import, remove the raters: `pathway-local runs remove-rater RUN NAME`."
+        raise UsageError(f"{run.path.name} holds no ratings of an import that can be undone", hint)
+    return jobs[-1]
+
+
+def _named(run: RunFile, name: str) -> tuple[str, ...]:
+    known = tuple(dict.fromkeys(rater.name for _, rater in run.raters()))
+    found = raters_named(name, known)
+    if not found:
+        raise UnknownName("rater", name, known)
+    return tuple(found)
+
+
+def _ids(run: RunFile, names: Sequence[str]) -> list[int]:
+    return [id for id, rater in run.raters() if rater.name in names]
+
+
+def _count(run: RunFile, ids: Sequence[int], job: int | None = None) -> dict[str, int]:
+    """The outcomes of each of these raters who has some, superseded ones included; with `job`, of that import alone."""
+    query = f"""
+        SELECT name, COUNT(*) FROM outcomes JOIN raters ON raters.id = rater_id
+        WHERE rater_id IN ({placeholders(ids)}) AND (? IS NULL OR job_id = ?) GROUP BY name ORDER BY MIN(raters.id)
+    """
+    return dict(run.database.rows(query, *ids, job, job))
+
+
+def _panels(run: RunFile, raters: Sequence[str]) -> tuple[str, ...]:
+    """The panels that have one of these raters as a member and stay in the run."""
+    panels = {
+        rater.name: members
+        for _, rater in run.raters()
+        if rater.kind == "panel" and isinstance(members := rater.spec.get("of"), list) and rater.name not in raters
+    }
+    return tuple(name for name, members in panels.items() if set(members) & set(raters))
+
+
+def _forget(run: RunFile, ids: Sequence[int]) -> None:
+    """Remove those of these raters who have no ratings any more; the label of a judge goes with its last rubric."""
+    rated = "SELECT rater_id FROM outcomes"
+    run.database.change(f"DELETE FROM raters WHERE id IN ({placeholders(ids)}) AND id NOT IN ({rated})", ids)
+    run.database.change(
+        f"DELETE FROM settings WHERE name LIKE '{LABEL}%' AND name NOT IN (SELECT '{LABEL}' || name FROM raters)"
+    )
+
+
+def _record(run: RunFile, command: Sequence[str], removed: Removed, found: dict[str, Value]) -> None:
+    told: dict[str, Value] = {"command": recorded(command), "removed": dict(removed.ratings)}
+    if removed.file:
+        told |= {"restored": removed.restored, "import of": removed.file, "at": removed.at}
+    AuditTrail(run.database).append_within(REMOVED, told | left_facts(run.database) | found)

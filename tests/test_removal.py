@@ -1,0 +1,107 @@
+"""`runs undo` takes back the last import, `runs remove-rater` a rater; the trail says so and stays verifiable."""
+
+from pathlib import Path
+
+import pytest
+from rated_run import IDS, judged_run, scores_of
+from typed_here import Run, typing_in
+
+from pathway_local.results.panel import make_panel
+from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.content import check_content
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Failure
+
+SECRET = "ZEBRAQUAGGA"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    with judged_run(tmp_path / "my.run") as made:
+        made.set_setting("label:demo", "a demonstration judge")
+    return typing_in(tmp_path, monkeypatch, capsys)
+
+
+def sheet(path: Path, *scores: int) -> Path:
+    path.write_text("id,score,notes\n" + "".join(f"s-{at},{score},{SECRET}\n" for at, score in enumerate(scores, 1)))
+    return path
+
+
+def intact(path: Path) -> dict[str, object]:
+    """The facts of the last entry of a trail that is whole, and whose hashes match the run."""
+    with RunFile.read(path) as run:
+        trail = AuditTrail(run.database)
+        assert trail.check() == 0
+        assert check_content(run.database) == ""
+        return dict(trail.entries()[-1].facts)
+
+
+def test_the_last_import_is_taken_back(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "my.run"
+    for name, scores in (("ann", (1, 2, 4)), ("bob", (5, 5, 5, 5))):
+        assert (
+            run("import", path, sheet(tmp_path / f"{name}.csv", *scores), "--kind", "human", "--rater", name).code == 0
+        )
+    undone = run("runs", "undo", path)
+    assert "undone: the import of bob.csv" in undone.err and "removed: 4 ratings of bob" in undone.err
+    assert intact(path)["removed"] == {"bob": 4}
+    with RunFile.read(path) as read:
+        assert [rater.name for _, rater in read.raters()] == ["demo", "ann"]
+        assert scores_of(read, "ann") == {"s-1": 1, "s-2": 2, "s-3": 4}
+        assert len(scores_of(read, "demo")) == 4
+    assert "removed: 3 ratings of ann" in run("runs", "undo", path).err
+    assert SECRET.encode() not in path.read_bytes()
+    refused = run("runs", "undo", path)
+    assert refused.code == 2 and "no ratings of an import" in refused.err
+    again = run("import", path, tmp_path / "bob.csv", "--kind", "human", "--rater", "eve")
+    assert again.code == 0 and "imported before" not in again.err
+
+
+def test_an_undone_import_brings_back_what_it_replaced(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "my.run"
+    replies = "id,reply\n" + "".join(f'{id},"Reason: so.\nScore: {{}}"\n' for id in IDS)
+    (tmp_path / "first.csv").write_text(replies.replace("{}", "none at all"))
+    (tmp_path / "second.csv").write_text(replies.replace("{}", "4"))
+    for name in ("first.csv", "second.csv"):
+        assert run("import", path, tmp_path / name, "--kind", "hosted", "--rater", "gpt").code == 0
+    with RunFile.read(path) as read:
+        assert set(scores_of(read, "gpt").values()) == {4}
+    assert "restored: 4 earlier ratings" in run("runs", "undo", path).err
+    with RunFile.read(path) as read:
+        assert [type(record.outcome) for record in read.records("gpt")] == [Failure] * 4
+    assert intact(path)["restored"] == 4
+
+
+def test_a_rater_is_removed_with_every_word(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "my.run"
+    for name in ("ann", "bob"):
+        run("import", path, sheet(tmp_path / f"{name}.csv", 1, 2, 4, 5), "--kind", "human", "--rater", f"all/{name}")
+    with RunFile.open(path) as opened:
+        make_panel(opened, "both", ["demo", "all/ann"], "median", [])
+    asked = run("runs", "remove-rater", path, "all")
+    assert asked.code == 2 and "--yes" in asked.err
+    removed = run("runs", "remove-rater", path, "all", "--yes")
+    assert "4 ratings of all/ann, 4 ratings of all/bob" in removed.err
+    assert "the panel both was made with these ratings" in removed.err
+    assert intact(path)["removed"] == {"all/ann": 4, "all/bob": 4}
+    assert "4 of all/ann, 4 of all/bob" in run("audit", path).out
+    assert SECRET.encode() not in path.read_bytes()
+    with RunFile.read(path) as read:
+        assert [rater.name for _, rater in read.raters()] == ["demo", "both"]
+        assert read.get_setting("label:demo")
+    assert run("runs", "remove-rater", path, "demo", "--yes").code == 0
+    with RunFile.read(path) as read:
+        assert read.get_setting("label:demo") is None
+    unknown = run("runs", "remove-rater", path, "eve", "--yes")
+    assert unknown.code == 2 and "no rater is called 'eve'" in unknown.err
+
+
+def test_a_rater_keeps_what_other_imports_gave(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "my.run"
+    run("import", path, sheet(tmp_path / "two.csv", 1, 2), "--kind", "human", "--rater", "ann")
+    with RunFile.open(path) as opened, opened.database.writing():
+        opened.database.execute("UPDATE outcomes SET job_id = NULL", ())  # as an earlier release stored them
+    run("import", path, sheet(tmp_path / "ann.csv", 1, 2, 4, 5), "--kind", "human", "--rater", "ann")
+    assert "removed: 2 ratings of ann" in run("runs", "undo", path).err
+    with RunFile.read(path) as read:
+        assert scores_of(read, "ann") == {"s-1": 1, "s-2": 2}
