@@ -80,7 +80,8 @@ class JudgingLoop:
     """Judges cases under the given raters and stores every outcome in the run.
 
     `source` is the name of the cases file, `keep` names the metadata columns that the run keeps, None all of them.
-    Without `texts` a verdict is stored as its scores and marks alone.
+    Without `texts` a verdict is stored as its scores and marks alone. If the cases are not the `whole` file, failures
+    on bad rows that are not among them stay.
     `window` bounds the requests in flight. `watch` gets the tally whenever outcomes were stored. `stopped` is asked
     between outcomes whether to end early: stored outcomes stay, and a later job draws those in flight again.
     """
@@ -94,13 +95,14 @@ class JudgingLoop:
         source: str,
         keep: Collection[str] | None = (),
         texts: bool = True,
+        whole: bool = True,
         window: int = 256,
         watch: Callable[[Tally], None] = lambda tally: None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self.run, self.raters, self.pool = run, raters, pool
         self.source, self.keep, self.texts = source, keep, texts
-        self.window, self.watch, self.stopped = window, watch, stopped
+        self.whole, self.window, self.watch, self.stopped = whole, window, watch, stopped
         self.tally = Tally()
         self._waiting: dict[str, _Waiting] = {}
         self._bad_rows: set[str] = set()
@@ -109,7 +111,7 @@ class JudgingLoop:
     def judge(self, cases: Iterable[Case | BadRow]) -> Tally:
         """Judge all cases, except those that these raters have judged with the same texts."""
         with _collecting_rarely(), suppress(Stopped):
-            for batch in _batches(cases):
+            for batch in batches(cases):
                 for rater in self.raters:
                     for case, prompt in self._render(rater, self._unjudged(rater, batch)):
                         self._submit(rater, case, prompt)
@@ -117,7 +119,7 @@ class JudgingLoop:
                 if self.stopped():
                     return self.tally
             self._store_finished(0)
-            if not self.stopped():
+            if self.whole and not self.stopped():
                 for rater in self.raters:
                     self.run.forget_bad_rows(rater.id, self.source, self._bad_rows)
         return self.tally
@@ -228,7 +230,8 @@ def own_seed(seed: int, case_id: str, sample: int) -> int:
     return zlib.crc32(f"{seed} {sample} {case_id}".encode("utf-8", "surrogatepass")) >> 1
 
 
-def _batches(cases: Iterable[Case | BadRow]) -> Iterator[list[Case | BadRow]]:
+def batches(cases: Iterable[Case | BadRow]) -> Iterator[list[Case | BadRow]]:
+    """Yield the rows that are read, looked up and rendered together."""
     rows = iter(cases)
     while batch := list(islice(rows, BATCH)):
         yield batch

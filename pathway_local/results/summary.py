@@ -1,13 +1,14 @@
 """A run's summary: distribution, mean and confidence for each rater, rubric and score; and the failures."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.limit import Limit, limits_of
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
@@ -116,7 +117,7 @@ class Summary:
     """All groups of a run, in the order of its raters; `by` is the metadata column that defines them.
 
     `hidden` counts the values of that column that are left out for some rater, because they have too few cases. `path`
-    is the run's.
+    is the run's. `limits` has the parts of cases files that were judged, by rater and rubric.
     """
 
     groups: list[Group]
@@ -124,6 +125,7 @@ class Summary:
     labels: Mapping[str, str]
     hidden: int = 0
     path: str = ""
+    limits: Mapping[tuple[str, str], Sequence[Limit]] = field(default_factory=dict)
 
     def as_json(self) -> list[dict[str, object]]:
         """The same as plain values."""
@@ -146,7 +148,7 @@ def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
     ordered = sorted(groups.values(), key=lambda group: (group.rater, group.rubric, group.group))
     shown = [group for group in ordered if not by or group.verdicts >= smallest]
     hidden = {group.group for group in ordered if by and group.verdicts < smallest}
-    return Summary(shown, by, labels_of(run), len(hidden), str(run.path))
+    return Summary(shown, by, labels_of(run), len(hidden), str(run.path), limits_of(run))
 
 
 def labels_of(run: RunFile) -> dict[str, str]:

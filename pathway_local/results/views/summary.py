@@ -41,8 +41,9 @@ def summary_view(found: Summary) -> View:
         name = f"{group.rubric} by {group.rater}" + (f", {found.by} {group.group or '(empty)'}" if found.by else "")
         failed += [f"{name}: {line}" for line in _counts(group)]
     labels = [f"{rater}: {label}" for rater, label in found.labels.items()]
+    limited = [f"{group.rubric} by {group.rater}: {line}" for group in found.groups for line in _limits(group, found)]
     marked = found.by and any(group.verdicts < MIN_GROUP for group in found.groups)
-    sentences = tuple(dict.fromkeys([*special, *failed, *_failed_cases(found), *labels]))
+    sentences = tuple(dict.fromkeys([*special, *failed, *_failed_cases(found), *limited, *labels]))
     return View((table,), Remarks(sentences), (small_groups(),) if marked else ())
 
 
@@ -50,7 +51,11 @@ def group_remarks(group: Group, found: Summary) -> Remarks:
     """The same sentences for one group alone."""
     labels = [found.labels[group.rater]] if group.rater in found.labels else []
     notes = (small_groups(),) if found.by and group.verdicts < MIN_GROUP else ()
-    return Remarks((*_special_levels(group), *_counts(group), *labels), notes)
+    return Remarks((*_special_levels(group), *_counts(group), *_limits(group, found), *labels), notes)
+
+
+def _limits(group: Group, found: Summary) -> list[str]:
+    return [f"judged: {limit}" for limit in found.limits.get((group.rater, group.rubric), ())]
 
 
 def _failed_cases(found: Summary) -> Iterator[str]:
