@@ -108,6 +108,9 @@ def judge(
         option("DETAIL", "How much the judge writes: full, through-score (stop after the last score) or score.", REPLY),
     ] = "full",
     samples: Annotated[int, option("N", "Replies to draw for each case and average.", REPLY, min=1, max=100)] = 1,
+    keep_samples: Annotated[
+        bool, option("", "Also store and export what each of --samples says.", REPLY, "--keep-samples")
+    ] = False,
     temperature: Annotated[
         float | None, option("X", "Sampling temperature; default: the rubric's, else 0.", REPLY, min=0, max=5)
     ] = None,
@@ -182,6 +185,7 @@ def judge(
         engine_log=engine_log,
         engines=_engines(gpus, engines),
         limit=limit,
+        keep_samples=keep_samples,
     )
     talk.errors_only = quiet
     _check(ctx, plan, out, force=force)

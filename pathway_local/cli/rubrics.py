@@ -161,8 +161,8 @@ def _show_reconciliation(rubric: Rubric) -> None:
 
 
 def _show_lengths(found: Inspection, judge: str) -> None:
-    rows = [[name, kind, f"{tokens:,}"] for name, kind, tokens in budgets(found.rubric.format)]
-    data.print(table("Output", ["field", "type", "tokens kept free"], rows, left=2))
+    rows = [[name, kind, budget, f"{tokens:,}"] for name, kind, budget, tokens in budgets(found.rubric.format)]
+    data.print(table("Output", ["field", "type", "budget", "tokens kept free"], rows, left=2))
     lengths = found.lengths
     if lengths is None:
         data.say(f"reply: up to {found.plan:,} tokens. Give --judge NAME to count the prompt's.")

@@ -32,7 +32,7 @@ from pathway_local.sealing.levels import caution_about
 from pathway_local.system.installed import version_of
 from pathway_local.verdict import Value
 
-TEXTS = "texts"
+TEXTS, DRAWS = "texts", "draws"
 SHOW_SECONDS = 0.5
 
 
@@ -76,6 +76,8 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         remember(run, prepared.cases, plan.mapping)
         if not plan.texts:
             run.set_setting(TEXTS, False)
+        if plan.keep_samples:
+            run.set_setting(DRAWS, True)
         return _ScoringJob(run, job_id, plan, prepared, sha256, watcher, loaded).judge(numbered)
 
 
@@ -172,6 +174,7 @@ class _ScoringJob:
             source=self.plan.cases.name,
             keep=None if self.plan.keep is None else [*map(self.prepared.cases.column, self.plan.keep)],
             texts=self.run.get_setting(TEXTS) is not False,
+            draws=self.run.get_setting(DRAWS) is True,
             whole=self.prepared.limit is None,
             window=window,
             watch=progress.show_sometimes,

@@ -17,6 +17,7 @@ from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.loop import LocalRater
 from pathway_local.judging.plan import Plan, PlannedRater, Settings, planned_raters, planned_rubrics
+from pathway_local.judging.reply_reading import is_draw
 from pathway_local.rendering.chat import chat_of, thinking_of
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
@@ -77,11 +78,23 @@ def prepare(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> P
     rubrics = planned_rubrics(plan, run)
     cases = _open_cases(plan, run, rubrics.values(), notify)
     raters = planned_raters(plan, run, rubrics, registry)
+    if plan.keep_samples:
+        _check_samples(raters)
     if plan.engines != ONE_ENGINE:
         machine = this_machine()
         for each in raters:
             plan.engines.parts(each.judge, machine, each.settings.options)
     return _limited(Prepared(plan, cases, raters), run, notify)
+
+
+def _check_samples(raters: Sequence[PlannedRater]) -> None:
+    if all(each.settings.samples == 1 for each in raters):
+        raise UsageError("--keep-samples: one reply is drawn for each case", "Add --samples 5 --temperature 0.7.")
+    for each in raters:
+        for name in filter(is_draw, each.rubric.format.fields):
+            raise UsageError(
+                f"--keep-samples: {each.rubric.name} has a field {name!r}, the name of a sample's", "Rename it."
+            )
 
 
 def _limited(whole: Prepared, run: RunFile | None, notify: Callable[[str], None]) -> Prepared:

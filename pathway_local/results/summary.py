@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pathway_local.results.panel import mean_of
+from pathway_local.rubrics.output_format import text_budgets
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.limit import Limit, limits_of
 from pathway_local.runs.record import Record
@@ -94,7 +95,7 @@ class FailedCase:
 class Group:
     """One rater under one rubric, or the part of its cases with one value in a metadata column.
 
-    `failed` has its first failures.
+    `failed` has its first failures, `budgets` the tokens of each field that a budget can cut.
     """
 
     rater: str
@@ -105,6 +106,7 @@ class Group:
     failures: Counter[str] = field(default_factory=Counter)
     failed: list[FailedCase] = field(default_factory=list)
     marks: Counter[str] = field(default_factory=Counter)
+    budgets: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def cases(self) -> int:
@@ -143,7 +145,8 @@ def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
     for record in run.records():
         key = (record.rater, record.rubric, record.metadata.get(by, ""))
         if key not in groups:
-            groups[key] = Group(*key, _empty(rubrics[record.rubric]))
+            rubric = rubrics[record.rubric]
+            groups[key] = Group(*key, _empty(rubric), budgets=text_budgets(rubric.format))
         _count(groups[key], record)
     ordered = sorted(groups.values(), key=lambda group: (group.rater, group.rubric, group.group))
     shown = [group for group in ordered if not by or group.verdicts >= smallest]

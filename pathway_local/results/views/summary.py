@@ -9,6 +9,9 @@ from pathway_local.statistics.figure import Interval
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Number
 
+OFTEN_CUT = 0.05
+"""The share of verdicts cut in a field from which we say what to raise."""
+
 
 def summary_view(found: Summary) -> View:
     """A row for each score of each group, what special levels mean, and what failed; no table without groups."""
@@ -108,4 +111,13 @@ def _special_levels(group: Group) -> Iterator[str]:
 
 def _counts(group: Group) -> Iterator[str]:
     yield from (f"{count} failed ({kind})" for kind, count in sorted(group.failures.items()))
-    yield from (f"{count} marked {mark}" for mark, count in sorted(group.marks.items()))
+    for mark, count in sorted(group.marks.items()):
+        kind, _, name = mark.partition(":")
+        often = kind == "cut" and count > OFTEN_CUT * group.verdicts
+        yield f"{count} marked {mark}" + (f": {_remedy(group, name)}" if often else "")
+
+
+def _remedy(group: Group, name: str) -> str:
+    """Say what to raise if a budget often cuts a field; what the format does not declare is the judge's thinking."""
+    more = f"its `tokens`, now {group.budgets[name]}, in the rubric's file" if name in group.budgets else "--think"
+    return f"that is {group.marks[f'cut:{name}'] / group.verdicts:.0%} of the verdicts; raise {more}"
