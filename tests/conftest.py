@@ -26,7 +26,7 @@ register()
 @pytest.fixture(autouse=True)
 def _dumps_stay_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands called in this process would lower its hard limit of core dumps for all tests after them."""
-    monkeypatch.setattr("pathway_local.cli.make_private", lambda: os.umask(0o077))
+    monkeypatch.setattr("pathway_local.cli.command_line.make_private", lambda: os.umask(0o077))
 
 
 @pytest.fixture(autouse=True)

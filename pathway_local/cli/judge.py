@@ -18,7 +18,7 @@ from pathway_local.cli.options import Encoding, IdColumn, Map, Models
 from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
-from pathway_local.cli.terminal import INTERRUPTED, columns_by_input, notice, print_json, talk, tell
+from pathway_local.cli.terminal import columns_by_input, notice, print_json, talk, tell
 from pathway_local.engines.engine_list import engine_names
 from pathway_local.engines.engine_log import make_log
 from pathway_local.engines.replicas import Engines
@@ -35,6 +35,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.levels import Wanted, require
 from pathway_local.sealing.trial import try_seal
 from pathway_local.sheets.tables import check_table
+from pathway_local.system.early_interrupt import INTERRUPTED
 
 app = App()
 

@@ -9,12 +9,13 @@ import typer
 
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import AsJson, Models
-from pathway_local.cli.terminal import INTERRUPTED, data, notice, print_json, table, talk
+from pathway_local.cli.terminal import data, notice, print_json, table, talk
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_card import JudgeCard, facts, judge_card, judge_cards
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, Variant
 from pathway_local.judges.memory import Fit, Gpu, advice, case_formula, fits
 from pathway_local.judges.registry import load_registry, weights_folder
+from pathway_local.system.early_interrupt import INTERRUPTED
 from pathway_local.system.machine import GB, this_machine
 
 app = App("List, show, fit, check and fetch judges.", "pathway-local judges list", "pathway-local judges show qwen3-8b")

@@ -26,9 +26,6 @@ from pathway_local.system.output_file import check_output
 from pathway_local.system.visible import visible, visible_json
 
 PIPE_WIDTH = 120
-INTERRUPTED = 130
-"""Exit code of a command that a signal ended."""
-
 FAULT = 70
 """Exit code of a bug, EX_SOFTWARE of sysexits.h."""
 
