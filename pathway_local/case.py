@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from pathway_local.verdict import Failure
+from pathway_local.verdict import Failure, storable
 
 BAD_ROW = "bad-row"
 """The kind of failure of a row that can't be read as a case."""
@@ -84,3 +84,11 @@ def fingerprint(key: bytes, inputs: Mapping[str, str]) -> str:
         for part in (name.encode(), inputs[name].encode("utf-8", "surrogatepass")):
             parts += (len(part).to_bytes(8, "little"), part)
     return hashlib.blake2b(b"".join(parts), key=key, digest_size=16).hexdigest()
+
+
+def rank(case_id: str, seed: int) -> bytes:
+    """Return a permanent random number of a case, by which samples are drawn: the lowest ranks come first.
+
+    So a seed draws the same cases in any order of the file, and a larger sample contains the smaller one.
+    """
+    return hashlib.blake2b(storable(case_id).encode(), key=str(seed).encode()[:64], digest_size=16).digest()

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.progress import JobProgress, listening
-from pathway_local.cli.terminal import INTERRUPTED, complain, data, talk
+from pathway_local.cli.terminal import complain, data, talk
 from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.runs.run_file import RunFile
+from pathway_local.system.early_interrupt import INTERRUPTED
 from pathway_local.verdict import Verdict
 
 SAMPLES = Path(__file__).parents[1] / "examples"

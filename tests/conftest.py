@@ -25,8 +25,9 @@ register()
 
 @pytest.fixture(autouse=True)
 def _dumps_stay_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands called in this process would lower its hard limit of core dumps for all tests after them."""
-    monkeypatch.setattr("pathway_local.cli.make_private", lambda: os.umask(0o077))
+    """Commands called in this process would lower its hard limit of core dumps, and end it at an interrupt."""
+    monkeypatch.setattr("pathway_local.cli.command_line.make_private", lambda: os.umask(0o077))
+    monkeypatch.setattr("pathway_local.cli.leave_at_once", lambda: None)
 
 
 @pytest.fixture(autouse=True)

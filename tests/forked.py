@@ -22,7 +22,8 @@ from typing import Any
 import reply_script
 import scripted_engine
 
-from pathway_local.cli import COMMANDS, MODULES, main
+from pathway_local.cli import main
+from pathway_local.cli.command_line import COMMANDS, MODULES
 from pathway_local.engines.host import Host
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import load_registry

@@ -13,9 +13,10 @@ import pytest
 from sample_run import VERDICT, case, new_run
 from typed import Desk
 
+from pathway_local.cli.audit import what_of
 from pathway_local.errors import TrailChanged
 from pathway_local.runs import audit
-from pathway_local.runs.audit import BEFORE_ALL, KEYED, AuditTrail, file_facts, note, sha256_of
+from pathway_local.runs.audit import BEFORE_ALL, KEYED, AuditTrail, TrailEntry, file_facts, note, sha256_of
 from pathway_local.runs.run_file import RunFile
 
 
@@ -228,3 +229,13 @@ def test_an_entry_of_an_earlier_release_is_found_by_its_hash(run: RunFile, tmp_p
     (tmp_path / "out.csv").write_text("a,b\n")
     trail(run).append("export", {"file": "out.csv", "sha256": sha256_of(tmp_path / "out.csv")})
     assert trail(run).entries_about(tmp_path / "out.csv", run.key) == [10]
+
+
+def test_facts_are_told_in_words() -> None:
+    entries = {
+        "done: 7 judged, 0 skipped": {"job": 1, "status": "done", "judged": 7, "skipped": 0, "content left": "0f"},
+        "cases changed": {"job": 1, "cases_changed": True},
+        "written rate.xlsx": {"job": 2, "written": {"file": "rate.xlsx", KEYED: "0f"}},
+    }
+    for said, facts in entries.items():
+        assert what_of(TrailEntry(1, "", "job goes on", {}, facts, "")) == said

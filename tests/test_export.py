@@ -265,3 +265,29 @@ def test_a_workbook_is_ready_to_read(tmp_path: Path) -> None:
     (failed,) = [[cell.value for cell in row] for row in book["failures"]][1:]
     assert {"s-2", "refused", "it refused", 2} <= set(failed)
     assert (tmp_path / "v.csv").read_text().count(label) == 4
+
+
+def test_whole_numbers_of_kept_columns_stay_numbers(tmp_path: Path) -> None:
+    kept = [
+        {"term": "3", "room": "007", "points": "1.50", "mixed": "4"},
+        {"term": "", "room": "12", "points": "2", "mixed": "none"},
+        {"term": "-12", "room": "", "points": "", "mixed": ""},
+    ]
+    with judged_run(tmp_path / "tiny.run") as run:
+        rater = run.add_rater(Rater("ann", "human", "tiny", {}))
+        for number, metadata in enumerate(kept):
+            case = Case(str(number), {}, metadata, number + 1).ref("0")
+            run.put(rater, case, Verdict({"score": Score(4)}), keep=None)
+        run.commit()
+        for ending in ("jsonl", "xlsx"):
+            export(run, tmp_path / f"all.{ending}", force=True)
+    rows = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    of_ann = [row for row in rows if row["rater"] == "ann"]
+    assert [row["term"] for row in of_ann] == [3, None, -12]
+    for name in ("room", "points", "mixed"):
+        assert [row[name] for row in of_ann] == [each[name] for each in kept]
+    assert [row["case"] for row in of_ann] == ["0", "1", "2"], "ids stay texts"
+    heads, *cells = openpyxl.load_workbook(tmp_path / "all.xlsx")["verdicts"].iter_rows(values_only=True)
+    terms = [row[heads.index("term")] for row in cells if row[heads.index("rater")] == "ann"]
+    assert terms == [3, None, -12]
+    assert all(value is None or isinstance(value, int) for value in terms)

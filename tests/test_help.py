@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import typer
 
-from pathway_local.cli import app
 from pathway_local.cli.command_help import Group
+from pathway_local.cli.command_line import app
 
 ROOT: Any = typer.main.get_command(app)
 CONTEXT: Any = ROOT.context_class

@@ -222,3 +222,17 @@ def test_a_wrong_registry_is_one_line_and_a_hint(run: Run, tmp_path: Path) -> No
         said = run(*command, "--models", registry)
         assert (said.code, said.out) == (2, "")
         assert "line 3, column 3: mine.contxt: no such key" in said.err
+
+
+def test_show_refuses_what_judge_refuses(run: Run, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    said = run("show", bare)
+    assert (said.code, "holds no config.json" in said.err, said.out) == (5, True, "")
+    silent = store_judge(tmp_path / "silent")
+    assert run("show", silent).code == 0
+    (silent / "chat_template.jinja").unlink()
+    said = run("show", silent)
+    assert (said.code, "On this machine: chat template: the judge has none" in said.out) == (5, True)
+    here = json.loads(run("show", silent, "--json").out)["here"]
+    assert (here["on_disk"], here["fits"], "the judge has none" in here["why_not"]) == (True, False, True)

@@ -10,7 +10,7 @@ import pytest
 from reply_script import SECONDS
 from typed import COMMAND, Desk
 
-from pathway_local.cli import COMMANDS
+from pathway_local.cli.command_line import COMMANDS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "privacy.md").read_text()
 BLOCKS = re.findall(r"^```bash\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pathway_local.cli.progress import PLAIN_SECONDS, JobProgress
+from pathway_local.cli.progress import FIRST_LINE, JobProgress, duration
 from pathway_local.judging.loop import Tally
 from pathway_local.verdict import Tokens
 
@@ -19,7 +19,40 @@ def test_the_pace_is_that_of_judging_not_of_loading(
     progress.watch(tally)
     clock[0] = 100.0
     progress.ready()
-    clock[0] += PLAIN_SECONDS
+    clock[0] += FIRST_LINE
     tally.judged, tally.tokens = 20, Tokens(1000, 500, 200)
     progress.watch(tally)
-    assert "tiny: 28 of 50 done, 2.0 cases/s, 120 tokens/s, cache 50%, 3 failed" in capsys.readouterr().err
+    assert (
+        "tiny: 28 of 50 done, 2.0 cases/s, 120 tokens/s, cache 50%, 3 failed, about 11 s left"
+        in capsys.readouterr().err
+    )
+
+
+def test_lines_without_a_terminal_come_at_growing_distances(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("pathway_local.cli.progress.time.monotonic", lambda: clock[0])
+    progress = JobProgress()
+    progress.begin("tiny", 36_000)
+    progress.loading("tiny", None)
+    progress.loading("tiny", 40.2)
+    progress.ready()
+    for second in range(0, 36_001, 5):
+        clock[0] = float(second)
+        progress.watch(Tally(judged=second))
+    progress.end()
+    loading, again, *lines = capsys.readouterr().err.splitlines()
+    assert (loading, again) == ("loading tiny", "loading tiny, about 40 s")
+    done = [int(line.split()[1]) for line in lines]
+    assert done[:4] == [10, 30, 70, 150]
+    assert done[-1] == 36_000
+    assert len(done) < 40
+    assert "about 10 h left" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.2, "1 s"), (89, "89 s"), (90, "2 min"), (3600, "1 h"), (12_000, "3 h 20 min")]
+)
+def test_an_estimate_of_time_has_few_digits(seconds: float, said: str) -> None:
+    assert duration(seconds) == said

@@ -2,10 +2,13 @@
 
 import json
 import re
+import shlex
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from families import FAMILIES, write_tokenizer
 from typed_here import Run, typing_in
 
@@ -13,6 +16,7 @@ from pathway_local.cli import rubrics
 from pathway_local.cli.terminal import Screen
 from pathway_local.errors import EngineError
 from pathway_local.rendering.rubric_check import LITTLE_ROOM, Inspection, JudgeUse, inspect
+from pathway_local.rubrics.guide import FILE, guide_to
 from pathway_local.rubrics.rubric import builtin_names, load_rubric, parse_rubric
 
 ROOT = Path(__file__).parents[1]
@@ -219,3 +223,24 @@ def test_references_are_looked_up_by_flag(run: Run, tmp_path: Path, monkeypatch:
     monkeypatch.setenv("RUBRIC", "looked-up")
     assert run("rubrics", "show", "mine.prompty").code == 2
     assert run("rubrics", "show", "mine.prompty", "--allow-references").out.startswith("looked-up:")
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_show_begins_with_one_screen(run: Run, name: str) -> None:
+    said = run("rubrics", "show", name).out
+    assert len(said.splitlines()) < 60
+    for words in ("For whom: ", "Languages: ", "For your own institution", f"rubrics show {name} --full"):
+        assert words in said
+    [copied] = [line.strip() for line in said.splitlines() if line.strip().startswith("cp ")]
+    source, target = shlex.split(copied)[1:]
+    shutil.copy(source, target)
+    assert run("rubrics", "show", target).code == 0
+    whole = run("rubrics", "show", name, "--full").out
+    assert "Output" in whole and "system turn" in whole
+    assert "system turn" not in said
+
+
+def test_every_built_in_rubric_has_a_guide_and_no_other_has() -> None:
+    read = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    assert sorted(read) == sorted([*builtin_names(), "languages"])
+    assert guide_to("own.prompty") is None

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from pathway_local.check import Check, checked
@@ -53,6 +54,18 @@ def check_judge(spec: JudgeSpec, folder: Path, machine: Machine) -> JudgeReport:
     if any(check.name == SYSTEM_TURN and check.status != "problem" for check in talk):
         talk += [checked(f"rubric {w.rubric.name}", partial(_rubric, w, prompts)) for w in _writers(spec, tokenizer)]
     return JudgeReport((*checks, *talk), prompts[0] if prompts else "")
+
+
+def refusal(spec: JudgeSpec, folder: Path, machine: Machine) -> EngineError | None:
+    """Return why `judge` would refuse a judge whose weights are in `folder`; None if it would not.
+
+    The hash is left out: it reads every byte.
+    """
+    checks = list(islice(file_checks(spec, folder, machine), 3))
+    tokenizer, found = _tokenizer(spec, folder)
+    checks += [*found, *(chat_checks(spec, folder, tokenizer) if tokenizer else ())]
+    problem = next((check for check in checks if check.status == "problem"), None)
+    return EngineError(f"{problem.name}: {problem.found}", problem.fix) if problem else None
 
 
 def _tokenizer(spec: JudgeSpec, folder: Path) -> tuple[JudgeTokenizer | None, list[Check]]:

@@ -64,10 +64,10 @@ def _find(trail: AuditTrail, file: Path, key: bytes) -> None:
 def _row(entry: TrailEntry) -> list[str]:
     who = entry.who
     name = f"{who.get('user') or who.get('uid')}@{who.get('host')}"
-    return [str(entry.number), entry.at[:19].replace("T", " "), name, entry.event, _what(entry), entry.hash[:SHORT]]
+    return [str(entry.number), entry.at[:19].replace("T", " "), name, entry.event, what_of(entry), entry.hash[:SHORT]]
 
 
-def _what(entry: TrailEntry) -> str:
+def what_of(entry: TrailEntry) -> str:
     """Return the most important facts in a few words; --json prints all."""
     facts = entry.facts
     command = facts.get("command")
@@ -80,12 +80,22 @@ def _what(entry: TrailEntry) -> str:
             f"{engine.get('engine')} {engine.get('version')} with {engine.get('judge')}, sealed: {engine.get('seal')}"
         )
     else:
-        said = ", ".join(f"{name} {_worded(value)}" for name, value in facts.items() if name not in (*HASHES, "job"))
+        told = {name: value for name, value in facts.items() if name not in (*HASHES, "job", "status")}
+        said = ", ".join(_sentence(name.replace("_", " "), value) for name, value in told.items())
+        said = ": ".join(part for part in (str(facts.get("status", "")), said) if part)
     return said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
 
 
-def _worded(value: Value) -> str:
-    """Return a fact as people write it, without hashes."""
-    if isinstance(value, dict):
-        return " ".join(_worded(each) for name, each in value.items() if name not in ("sha256", KEYED))
-    return ", ".join(map(_worded, value)) if isinstance(value, list) else str(value)
+def _sentence(name: str, value: Value) -> str:
+    """Return a fact as people write it, without hashes: 5 judged, cases changed, written rate.xlsx."""
+    match value:
+        case bool():
+            return name if value else f"not {name}"
+        case int():
+            return f"{value:,} {name}"
+        case dict():
+            parts = [_sentence(inner, each) for inner, each in value.items() if inner not in ("sha256", KEYED, "file")]
+            return " ".join([name, *([str(value["file"])] if "file" in value else []), *parts])
+        case list():
+            return f"{name} {', '.join(str(each) for each in value if not isinstance(each, dict))}"
+    return f"{name} {value}"

@@ -3,25 +3,27 @@
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from pathway_local.cli.column_question import ask_columns
 from pathway_local.cli.command_help import CASES, JUDGE, MACHINE, OUTPUT, PRIVACY, REPLY, App, Command, option
+from pathway_local.cli.dry_run import print_dry_run, show_dry_run
 from pathway_local.cli.figures import note_export
 from pathway_local.cli.options import Encoding, IdColumn, Map, Models
 from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
-from pathway_local.cli.terminal import INTERRUPTED, columns_by_input, notice, print_json, talk
+from pathway_local.cli.terminal import columns_by_input, notice, print_json, talk, tell
 from pathway_local.engines.engine_list import engine_names
 from pathway_local.engines.engine_log import make_log
 from pathway_local.engines.replicas import Engines
 from pathway_local.errors import ColumnsError, UsageError
+from pathway_local.judging.dry_run import dry_run
 from pathway_local.judging.job import run_job
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan, default_run
@@ -33,9 +35,11 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.levels import Wanted, require
 from pathway_local.sealing.trial import try_seal
 from pathway_local.sheets.tables import check_table
+from pathway_local.system.early_interrupt import INTERRUPTED
 
 app = App()
 
+_T = TypeVar("_T")
 SOME_FAILED = 1
 THINK = "--think"
 
@@ -73,6 +77,9 @@ def judge(
     ] = [],  # noqa: B006
     truncate: Annotated[str | None, option("INPUT", "Input to cut at its end if a prompt is too long.", CASES)] = None,
     strict: Annotated[bool, option("", "Stop at the first invalid row.", CASES, "--strict")] = False,
+    limit: Annotated[
+        int | None, option("N", "Judge only N rows, drawn at random by --seed; more in a later command.", CASES, min=1)
+    ] = None,
     rubrics: Annotated[
         list[str], option("RUBRIC", "A rubric's name or file; repeat for more.", JUDGE, "--rubric", "-r")
     ] = [],  # noqa: B006
@@ -102,11 +109,15 @@ def judge(
         option("DETAIL", "How much the judge writes: full, through-score (stop after the last score) or score.", REPLY),
     ] = "full",
     samples: Annotated[int, option("N", "Replies to draw for each case and average.", REPLY, min=1, max=100)] = 1,
+    keep_samples: Annotated[
+        bool, option("", "Also store and export what each of --samples says.", REPLY, "--keep-samples")
+    ] = False,
     temperature: Annotated[
         float | None, option("X", "Sampling temperature; default: the rubric's, else 0.", REPLY, min=0, max=5)
     ] = None,
     seed: Annotated[
-        int | None, option("N", "Seed for sampling; default: the rubric's, else 0.", REPLY, min=0, max=2**63)
+        int | None,
+        option("N", "Seed of sampling and --limit; default: the rubric's, else 0.", REPLY, min=0, max=2**63),
     ] = None,
     think: Annotated[
         str,
@@ -124,6 +135,10 @@ def judge(
         bool, option("", "Replace a file at --out or --engine-log that is not ours.", OUTPUT, "--force")
     ] = False,
     as_json: Annotated[bool, option("", "Print the summary as JSON.", OUTPUT, "--json")] = False,
+    quiet: Annotated[bool, option("", "Show no progress and no notes.", OUTPUT, "--quiet", "-q")] = False,
+    dry: Annotated[
+        bool, option("", "Only say what would be judged, what would fail and what it would take.", OUTPUT, "--dry-run")
+    ] = False,
     engine_log: Annotated[
         Path | None, option("FILE", "Write everything that the engine prints while it loads; no case text.", OUTPUT)
     ] = None,
@@ -170,14 +185,22 @@ def judge(
         pseudonyms=pseudonyms,
         engine_log=engine_log,
         engines=_engines(gpus, engines),
+        limit=limit,
+        keep_samples=keep_samples,
     )
+    talk.errors_only = quiet
     _check(ctx, plan, out, force=force)
     tell_exposed(cases, plan.run, strict=strict_permissions)
     _close_off(seal)
+    if dry:
+        foreseen = _watched(plan, dry_run)
+        print_dry_run(foreseen) if as_json else show_dry_run(foreseen)
+        return
     if engine_log:
         make_log(engine_log, force=force)
         notice(f"{engine_log} keeps all that the engine prints while it loads; it holds no case text")
-    _report(_judged(plan), plan.run, out, force=force, as_json=as_json)
+    tallies = _watched(plan, lambda plan, progress: run_job(plan, progress, sys.argv))
+    _report(tallies, plan.run, out, force=force, as_json=as_json)
 
 
 def _engines(gpus: str, number: int) -> Engines:
@@ -196,28 +219,28 @@ def _check(ctx: typer.Context, plan: Plan, out: Path | None, *, force: bool) -> 
         _refuse_ignored(ctx)
 
 
-def _judged(plan: Plan) -> list[Tally]:
-    """Run the job, after asking at a terminal for columns that no name tells. Raises PathwayError."""
+def _watched(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
+    """Do the work, after asking at a terminal for columns that no name tells. Raises PathwayError."""
     try:
-        return _run(plan)
+        return _heeded(plan, work)
     except ColumnsError as error:
         chosen = ask_columns(plan.cases, plan.encoding, error)
-    return _run(replace(plan, mapping={**plan.mapping, **chosen}))
+    return _heeded(replace(plan, mapping={**plan.mapping, **chosen}), work)
 
 
-def _run(plan: Plan) -> list[Tally]:
-    """Run the job and show its progress; exit if a signal stopped it. Raises PathwayError."""
-    progress, tallies = JobProgress(), list[Tally]()
+def _heeded(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
+    """Do the work and show its progress; exit if a signal stopped it. Raises PathwayError."""
+    progress = JobProgress()
     with listening(progress):
         try:
-            tallies = run_job(plan, progress, sys.argv)
+            result = work(plan, progress)
+            if not progress.stopped():
+                return result
         except KeyboardInterrupt:
             progress.signal = progress.signal or signal.SIGINT
-    if progress.stopped():
-        _print_head(plan.run)
-        talk.say(f"stopped. To continue: {shlex.join(['pathway-local', *sys.argv[1:]])}")
-        raise typer.Exit(INTERRUPTED)
-    return tallies
+    _print_head(plan.run)
+    talk.say(f"stopped. To continue: {shlex.join(['pathway-local', *sys.argv[1:]])}")
+    raise typer.Exit(INTERRUPTED)
 
 
 def _refuse_ignored(ctx: typer.Context) -> None:
@@ -245,7 +268,7 @@ def _close_off(wanted: Wanted) -> None:
 def _print_head(run: Path) -> None:
     if run.exists():
         with RunFile.read(run) as read:
-            talk.say(f"audit hash {AuditTrail(read.database).head()} (store it elsewhere to detect tampering later)")
+            tell(f"audit hash {AuditTrail(read.database).head()} (store it elsewhere to detect tampering later)")
 
 
 def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: bool, as_json: bool) -> None:
@@ -261,6 +284,6 @@ def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: b
     if str(out) != "-":
         print_json(found.as_json()) if as_json else show(found)
     _print_head(where)
-    talk.say(f"run: {where}" + (f"   verdicts: {out}" if out and str(out) != "-" else ""))
+    tell(f"run: {where}" + (f"   verdicts: {out}" if out and str(out) != "-" else ""))
     if any(tally.failures for tally in tallies):
         raise typer.Exit(SOME_FAILED)

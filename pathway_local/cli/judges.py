@@ -9,12 +9,13 @@ import typer
 
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import AsJson, Models
-from pathway_local.cli.terminal import INTERRUPTED, data, notice, print_json, table, talk
+from pathway_local.cli.terminal import data, notice, print_json, table, talk
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_card import JudgeCard, facts, judge_card, judge_cards
-from pathway_local.judges.judge_spec import JudgeSpec, Variant
+from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, Variant
 from pathway_local.judges.memory import Fit, Gpu, advice, case_formula, fits
 from pathway_local.judges.registry import load_registry, weights_folder
+from pathway_local.system.early_interrupt import INTERRUPTED
 from pathway_local.system.machine import GB, this_machine
 
 app = App("List, show, fit, check and fetch judges.", "pathway-local judges list", "pathway-local judges show qwen3-8b")
@@ -57,11 +58,22 @@ def _gigabytes(weighed: JudgeSpec | Variant) -> str:
 
 @app.with_examples("pathway-local judges show qwen3-8b", "pathway-local judges show /models/my-judge")
 def show(name: Name, models: Models = None, as_json: AsJson = False) -> None:
-    """Show a judge's entry and what its folder adds."""
-    card = judge_card(load_registry(models).get(name), this_machine())
-    if as_json:
-        print_json(card.as_json())
-        return
+    """Show a judge's entry and what its folder adds; exit code 5 if it is on this disk and `judge` would refuse it."""
+    spec, machine = load_registry(models).get(name), this_machine()
+    if spec.origin == FOLDER:
+        weights_folder(spec)
+    card = judge_card(spec, machine)
+    if card.folder and not card.why_not:
+        from pathway_local.checks.judge_check import refusal  # transformers takes seconds to import
+
+        if refused := refusal(spec, card.folder, machine):
+            card = JudgeCard(spec, card.folder, None, refused)
+    print_json(card.as_json()) if as_json else _show(card)
+    if card.folder and card.why_not:
+        raise typer.Exit(EngineError.exit_code)
+
+
+def _show(card: JudgeCard) -> None:
     spec = card.spec
     data.print(table(spec.name, ["key", "value"], [[key, text] for key, text in facts(spec).items()], left=2))
     rows = [

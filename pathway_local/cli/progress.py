@@ -8,14 +8,14 @@ from types import FrameType
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from pathway_local.cli.terminal import notice, talk
+from pathway_local.cli.terminal import notice, talk, tell
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import Tally
 from pathway_local.system.private_process import STOPPING, heeded_of
 from pathway_local.system.visible import visible
 
-PLAIN_SECONDS = 10.0
-"""Seconds between two lines of progress without a terminal."""
+FIRST_LINE, LAST_GAP = 10.0, 1800.0
+"""Without a terminal: seconds to the first line of progress; each gap is twice the one before, up to the last."""
 
 
 class JobProgress(Watcher):
@@ -28,6 +28,7 @@ class JobProgress(Watcher):
         self._total: int | None = None
         self._rater = ""
         self._untold: Tally | None = None
+        self._gap = FIRST_LINE
 
     def notice(self, message: str) -> None:
         """Print a line that the user should see."""
@@ -36,8 +37,9 @@ class JobProgress(Watcher):
     def begin(self, rater: str, total: int | None) -> None:
         """Show that a judge begins with `total` cases, None if unknown."""
         self.end()
-        self._began, self._total, self._rater = time.monotonic(), total, rater
-        if talk.is_terminal:
+        self._began = self._shown = time.monotonic()
+        self._total, self._rater, self._gap = total, rater, FIRST_LINE
+        if talk.is_terminal and not talk.errors_only:
             columns = (
                 TextColumn("{task.description}", markup=False),
                 BarColumn(),
@@ -46,11 +48,22 @@ class JobProgress(Watcher):
             )
             self._bar = Progress(*columns, TimeRemainingColumn(), console=talk, transient=False)
             self._bar.start()
-            self._bar.add_task(visible(rater), total=total, figures="")
+            self._bar.add_task(visible(rater), start=False, total=total, figures="")  # it pulses until it starts
+
+    def loading(self, judge: str, seconds: float | None) -> None:
+        """Show that a judge is being loaded, and for how long if that is known."""
+        said = f"loading {judge}" + (f", about {duration(seconds)}" if seconds is not None else "")
+        if self._bar:
+            self._bar.update(self._bar.task_ids[0], description=visible(said))
+        else:
+            tell(said)
 
     def ready(self) -> None:
         """Measure the pace from now on, without the time for loading."""
-        self._began = time.monotonic()
+        self._began = self._shown = time.monotonic()
+        if self._bar:
+            self._bar.update(self._bar.task_ids[0], description=visible(self._rater))
+            self._bar.start_task(self._bar.task_ids[0])
 
     def watch(self, tally: Tally) -> None:
         """Show how many cases are done."""
@@ -59,7 +72,8 @@ class JobProgress(Watcher):
             self._bar.update(self._bar.task_ids[0], completed=tally.done, figures=self._figures(tally, now))
         else:
             self._untold = tally
-            if now - self._shown >= PLAIN_SECONDS:
+            if now - self._shown >= self._gap:
+                self._gap = min(2 * self._gap, LAST_GAP)
                 self._tell(tally, now)
 
     def stopped(self) -> bool:
@@ -76,19 +90,37 @@ class JobProgress(Watcher):
 
     def _tell(self, tally: Tally, now: float) -> None:
         self._shown, self._untold = now, None
-        of = f" of {self._total}" if self._total is not None else ""
-        talk.say(f"{self._rater}: {tally.done}{of} done, {self._figures(tally, now)}")
+        of, left = (f" of {self._total}", self._left(tally, now)) if self._total is not None else ("", "")
+        tell(f"{self._rater}: {tally.done}{of} done, {self._figures(tally, now)}{left}")
+
+    def _left(self, tally: Tally, now: float) -> str:
+        """Estimate the time to the end, by the pace so far."""
+        cases = (self._total or 0) - tally.done
+        return (
+            f", about {duration((now - self._began) / tally.judged * cases)} left" if tally.judged and cases > 0 else ""
+        )
 
     def _figures(self, tally: Tally, now: float) -> str:
         seconds = max(now - self._began, 1e-6)
         tokens = tally.tokens
         parts = [
             f"{tally.judged / seconds:.1f} cases/s",
-            f"{(tokens.prompt + tokens.generated) / seconds:.0f} tokens/s",
+            f"{(tokens.prompt + tokens.generated) / seconds:.0f} tokens/s" if tokens.prompt else "",
             f"cache {tokens.cached / tokens.prompt:.0%}" if tokens.prompt else "",
             f"{tally.failures.total()} failed" if tally.failures else "",
         ]
         return ", ".join(part for part in parts if part)
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words, as exact as an estimate is: 40 s, 12 min, 3 h 20 min."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    return f"{hours:,} h {rest} min" if rest else f"{hours:,} h"
 
 
 @contextmanager

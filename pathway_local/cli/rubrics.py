@@ -1,5 +1,6 @@
 """`pathway-local rubrics`: list, show, adopt and check rubrics."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -18,8 +19,9 @@ from pathway_local.rendering.chat import chat_of
 from pathway_local.rendering.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.criteria import is_criteria
+from pathway_local.rubrics.guide import guide_to
 from pathway_local.rubrics.output_format import layout_text
-from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, read_prompt
+from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, read_prompt, rubric_path
 from pathway_local.system.output_file import output_file
 from pathway_local.system.visible import visible
 
@@ -42,16 +44,32 @@ def list_rubrics() -> None:
     data.print(table("", ["rubric", "inputs", "scores", "what it judges"], rows, left=4))
 
 
-@app.with_examples("pathway-local rubrics show pathway-answer", "pathway-local rubrics show groundedness --schema")
-def show(name: Name, as_schema: Schema = False, references: References = False) -> None:
-    """Show a rubric's inputs, scores, output format and text."""
+@app.with_examples("pathway-local rubrics show pathway-answer", "pathway-local rubrics show groundedness --full")
+def show(
+    name: Name,
+    full: Annotated[bool, option("", "Also show output format, rules, notes and text.", "", "--full")] = False,
+    as_schema: Schema = False,
+    references: References = False,
+) -> None:
+    """Show what a rubric judges, for whom, in which languages, its inputs and the levels of its scores."""
     rubric = load_rubric(name, references=references)
     if as_schema:
         print_json(rubric.format.schema())
         return
+    guide = guide_to(name)
     data.say(f"{rubric.name}: {rubric.description}", "bold")
+    if guide:
+        data.say(f"For whom: {guide.audience}")
+        data.say(f"Languages: {guide.languages}")
     _show_inputs(rubric)
     _show_scores(rubric)
+    if guide:
+        copied = f"cp {shlex.quote(str(rubric_path(name)))} my-{name}.prompty"
+        data.say(f"For your own institution, copy its file and give it another `name`. {guide.fit}")
+        data.say(copied, indent=2)
+    if not full:
+        data.say(f"Output format, notes and the whole text: pathway-local rubrics show {shlex.quote(name)} --full")
+        return
     print_text("Output", layout_text(rubric.format.outputs))
     print_text("Rules", "\n".join(f"{rule.name}: {rule.says}" for rule in rubric.rules))
     print_text("Notes", rubric.notes)
@@ -161,8 +179,8 @@ def _show_reconciliation(rubric: Rubric) -> None:
 
 
 def _show_lengths(found: Inspection, judge: str) -> None:
-    rows = [[name, kind, f"{tokens:,}"] for name, kind, tokens in budgets(found.rubric.format)]
-    data.print(table("Output", ["field", "type", "tokens kept free"], rows, left=2))
+    rows = [[name, kind, budget, f"{tokens:,}"] for name, kind, budget, tokens in budgets(found.rubric.format)]
+    data.print(table("Output", ["field", "type", "budget", "tokens kept free"], rows, left=2))
     lengths = found.lengths
     if lengths is None:
         data.say(f"reply: up to {found.plan:,} tokens. Give --judge NAME to count the prompt's.")

@@ -26,9 +26,6 @@ from pathway_local.system.output_file import check_output
 from pathway_local.system.visible import visible, visible_json
 
 PIPE_WIDTH = 120
-INTERRUPTED = 130
-"""Exit code of a command that a signal ended."""
-
 FAULT = 70
 """Exit code of a bug, EX_SOFTWARE of sysexits.h."""
 
@@ -80,7 +77,9 @@ class _Stderr(TextIOBase):
 
 
 class Screen(Console):
-    """Prints lines and tables to one of the two streams."""
+    """Prints lines and tables to one of the two streams; with `errors_only`, `tell` and `notice` print nothing."""
+
+    errors_only = False
 
     def say(self, said: str, style: str = "", *, label: str = "", indent: int = 0, lines: bool = False) -> None:
         """Print a line, or a text of several `lines`, behind its label, which has the style if there is one.
@@ -116,9 +115,15 @@ def complain(error: PathwayError) -> None:
         talk.say(error.hint, indent=7)
 
 
+def tell(message: str) -> None:
+    """Print one line that a user may do without."""
+    if not talk.errors_only:
+        talk.say(message)
+
+
 def notice(message: str) -> None:
     """Print one line that the user should see."""
-    talk.say(f"note: {message}")
+    tell(f"note: {message}")
 
 
 def tell_fault(error: BaseException) -> None:

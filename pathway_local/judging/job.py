@@ -4,48 +4,36 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from shlex import quote
-
-from pydantic import JsonValue
 
 from pathway_local import __version__
-from pathway_local.case import BadRow, Case
-from pathway_local.engines.engine import WINDOW, LoadPlan
+from pathway_local.engines.engine import LoadPlan
 from pathway_local.engines.engine_list import engine_kind, packages
-from pathway_local.engines.replicas import ONE_ENGINE
-from pathway_local.errors import CasesError, UsageError
+from pathway_local.errors import CasesError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.pinned_folder import pinned_folder
-from pathway_local.judges.registry import load_registry, weights_folder
+from pathway_local.judges.registry import weights_folder
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
-from pathway_local.judging.plan import Plan, PlannedRater, Settings, planned_raters, planned_rubrics
+from pathway_local.judging.plan import Plan, PlannedRater
 from pathway_local.judging.pool import Pool
+from pathway_local.judging.preparation import Prepared, add_raters, engine_options, local_rater, prepare
+from pathway_local.judging.timings import Timings
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rater import LABEL
-from pathway_local.rendering.chat import chat_of, thinking_of
-from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.rubric_check import check_room
-from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts
-from pathway_local.runs.run_cases import cases_of, remember
+from pathway_local.runs.run_cases import remember
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.levels import caution_about
-from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.columns import folded, names_of
-from pathway_local.sheets.pseudonyms import Pseudonyms
-from pathway_local.sheets.row import shown
 from pathway_local.system.installed import version_of
-from pathway_local.system.machine import this_machine
 from pathway_local.verdict import Value
 
-TEXTS = "texts"
+TEXTS, DRAWS = "texts", "draws"
 SHOW_SECONDS = 0.5
 
 
@@ -57,6 +45,9 @@ class Watcher:
 
     def begin(self, rater: str, total: int | None) -> None:
         """Show that a judge begins; `total` is the number of its outcomes, if known."""
+
+    def loading(self, judge: str, seconds: float | None) -> None:
+        """Show that the judge's engine is being loaded; `seconds` is how long that took before on this machine."""
 
     def ready(self) -> None:
         """Show that the judge's engine is loaded."""
@@ -78,24 +69,17 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         loaded = loaded or stack.enter_context(EngineCache())
         # Make a new run only after all checks of the command, so that a wrong command leaves no file behind.
         existing = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
-        registry = load_registry(plan.registry)
-        rubrics = planned_rubrics(plan, existing)
-        cases = _open_cases(plan, existing, rubrics.values(), watcher)
-        raters = planned_raters(plan, existing, rubrics, registry)
-        if plan.engines != ONE_ENGINE:
-            machine = this_machine()
-            for each in raters:
-                plan.engines.parts(each.judge, machine, each.settings.options)
+        prepared = prepare(plan, existing, watcher.notice)
         run = existing or stack.enter_context(RunFile.create(plan.run))
-        for each in raters:
-            run.add_rubric(each.rubric.name, each.rubric.text)
-        numbered = [(run.add_rater(each.rater), each) for each in raters]
-        sha256 = cases.sha256()
-        job_id = run.jobs.begin(command, _job_facts(plan, file_facts(plan.cases, run.key, sha256), raters))
-        remember(run, cases, plan.mapping)
+        numbered = add_raters(run, prepared.raters)
+        sha256 = prepared.cases.sha256()
+        job_id = run.jobs.begin(command, _job_facts(prepared, file_facts(plan.cases, run.key, sha256)))
+        remember(run, prepared.cases, plan.mapping)
         if not plan.texts:
             run.set_setting(TEXTS, False)
-        return _ScoringJob(run, job_id, plan, cases, sha256, watcher, loaded).judge(numbered)
+        if plan.keep_samples:
+            run.set_setting(DRAWS, True)
+        return _ScoringJob(run, job_id, plan, prepared, sha256, watcher, loaded).judge(numbered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +89,7 @@ class _ScoringJob:
     run: RunFile
     id: int
     plan: Plan
-    cases: CasesFile
+    prepared: Prepared
     sha256: str
     watcher: Watcher
     loaded: EngineCache
@@ -129,7 +113,7 @@ class _ScoringJob:
 
     def _cases_have_changed(self) -> bool:
         try:
-            return self.cases.sha256() != self.sha256
+            return self.prepared.cases.sha256() != self.sha256
         except CasesError:
             return True
 
@@ -137,55 +121,41 @@ class _ScoringJob:
         judge, settings = own[0][1].judge, own[0][1].settings
         folder = pinned_folder(weights_folder(judge), settings.weights)
         whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
-        tokenizer, engine, wanted = self.loaded.tokenizer(judge), engine_kind(settings.engine), self.plan.engines
-        options = self._options(judge, settings)
-
-        def estimate() -> LoadPlan:
-            steps = partial(self._steps, own)
-            return wanted.load_plan(engine, judge, this_machine(), options, settings.dtype, steps)
-
-        planned = self.loaded.load_plan(settings.engine, whole, self.plan.seal, wanted, estimate)
+        tokenizer, engine = self.loaded.tokenizer(judge), engine_kind(settings.engine)
+        options = engine_options(self.run, judge, settings)
+        estimate = partial(self.prepared.load_plan, [rater for _, rater in own], options)
+        planned = self.loaded.load_plan(settings.engine, whole, self.plan.seal, self.plan.engines, estimate)
         config = replace(whole, max_model_len=planned.context, settings={**options, **planned.settings})
         for _, rater in own:
             self.run.set_setting(f"{LABEL}{rater.name}", judge.label)
         if judge.label:
             unnamed = "" if self.plan.judges or not self.plan.rubrics else "no --judge is named: "
             self.watcher.notice(f"{unnamed}{judge.name} is {judge.label}")
-        pool = Pool(lambda: self._load_engine(judge, settings.engine, config, planned), tokenizer, planned.context)
+        timings = Timings([rater.settings for _, rater in own], len(planned.gpus))
+        pool = Pool(
+            lambda: self._load_engine(judge, settings.engine, config, planned, timings), tokenizer, planned.context
+        )
         try:
-            raters = [_local_rater(number, rater, tokenizer, planned.context, self.plan) for number, rater in own]
-            return self._run_loop(judge, raters, pool, len(planned.gpus) * engine.window(config))
+            raters = [local_rater(number, rater, tokenizer, planned.context, self.plan) for number, rater in own]
+            tally = self._run_loop(judge, raters, pool, len(planned.gpus) * engine.window(config))
+            timings.judged(tally.judged)
+            return tally
         finally:
             if pool.in_flight:
                 self.loaded.free()  # or it would continue with requests that nobody waits for
 
-    def _options(self, judge: JudgeSpec, settings: Settings) -> dict[str, JsonValue]:
-        """Return the engine's settings; a judge that ran eagerly in this run, or did not, continues in the same way.
-
-        The way is no part of the rater, but it may round differently.
-        """
-        engines = (job.facts.get("engine") for job in self.run.jobs.all())
-        ways = [
-            facts.get("enforce_eager") for facts in engines if isinstance(facts, dict) and facts["judge"] == judge.name
-        ]
-        known = [way for way in ways if isinstance(way, bool)]
-        return {**({"enforce_eager": known[-1]} if known else {}), **settings.options}
-
-    def _steps(self, raters: Sequence[tuple[int, PlannedRater]], engines: int) -> float | None:
-        """Estimate the decoding steps of each engine if no case is judged yet; None if the cases can't be counted."""
-        cases = self.cases.count()
-        if cases is None:
-            return None
-        replies = ((cases * rater.settings.samples, _written(rater)) for _, rater in raters)
-        return sum(max(1.0, count / (WINDOW * engines)) * written for count, written in replies)
-
-    def _load_engine(self, judge: JudgeSpec, kind: str, config: EngineConfig, planned: LoadPlan) -> Engine:
-        plan, watcher = self.plan, self.watcher
+    def _load_engine(
+        self, judge: JudgeSpec, kind: str, config: EngineConfig, planned: LoadPlan, timings: Timings
+    ) -> Engine:
+        plan, watcher, before = self.plan, self.watcher, self.loaded.engine_now
         for note in planned.notes:
             watcher.notice(note)
+        watcher.loading(judge.name, timings.load_seconds())
+        timings.begin()
         engine = self.loaded.engine(
             kind, config, plan.seal, watcher.notice, watcher.stopped, plan.engine_log, planned.gpus
         )
+        timings.loaded(fresh=engine is not before)
         facts: dict[str, Value] = dict(asdict(engine.facts))
         self.run.jobs.learn(self.id, {"engine": {"judge": judge.name, **facts, **planned.settings}})
         watcher.notice(f"{facts['engine']} {facts['version']} on {facts['device']}, sealed: {facts['seal']}")
@@ -203,15 +173,17 @@ class _ScoringJob:
             raters,
             pool,
             source=self.plan.cases.name,
-            keep=None if self.plan.keep is None else [*map(self.cases.column, self.plan.keep)],
+            keep=None if self.plan.keep is None else [*map(self.prepared.cases.column, self.plan.keep)],
             texts=self.run.get_setting(TEXTS) is not False,
+            draws=self.run.get_setting(DRAWS) is True,
+            whole=self.prepared.limit is None,
             window=window,
             watch=progress.show_sometimes,
             stopped=self.watcher.stopped,
         )
-        total = self.cases.count()
+        total = self.prepared.count()
         self.watcher.begin(judge.name, total * len(raters) if total is not None else None)
-        tally = judging.judge(_refusing_bad_rows(self.cases) if self.plan.strict else iter(self.cases))
+        tally = judging.judge(self.prepared.rows())
         progress.show(tally)
         return tally
 
@@ -233,92 +205,17 @@ class _Progress:
         self._shown = time.monotonic()
 
 
-def _local_rater(
-    rater_id: int, planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, plan: Plan
-) -> LocalRater:
-    settings = planned.settings
-    writer = PromptWriter(
-        planned.rubric,
-        tokenizer,
-        chat_of(planned.judge, settings.think),
-        context=context,
-        detail=settings.detail,
-        truncate=plan.truncate,
-        thinking=thinking_of(planned.judge, settings.think, tokenizer, settings.sampling),
-    )
-    return LocalRater(rater_id, writer, settings.sampling, settings.samples)
-
-
-def _written(rater: PlannedRater) -> float:
-    """Estimate the tokens that the judge writes for a case: a third of its limit, as real judges write."""
-    settings, rubric = rater.settings, rater.rubric
-    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, ""), settings.detail)
-    return (reply.form.limit + settings.think) / 3
-
-
-def _refusing_bad_rows(cases: CasesFile) -> Iterator[Case | BadRow]:
-    for row in cases:
-        if isinstance(row, BadRow):
-            raise CasesError(
-                f"{row.where}: {row.reason}", "Fix the row, or leave --strict out to record it as a failure."
-            )
-        yield row
-
-
-def _open_cases(plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], watcher: Watcher) -> CasesFile:
-    """Open the cases file, and tell the user how its columns and the rubrics were read. Raises PathwayError."""
-    key = _load_pseudonyms(plan, run, watcher)
-    cases = cases_of(plan.cases, rubrics, run, plan.id_column, plan.mapping, key, plan.encoding)
-    _check_columns(cases, plan)
-    for rubric in rubrics:
-        for said in rubric.notices:
-            watcher.notice(f"rubric {rubric.name}: {said}")
-    for note in cases.notes:
-        watcher.notice(note)
-    for name, column in cases.aliases_used.items():
-        watcher.notice(f"column {shown(column)!r} is read as {name}")
-    if cases.id_column is None:
-        numbers = (shown(name) for name in cases.metadata if folded(name) in names_of("number"))
-        watcher.notice(
-            f"cases are identified by row number: give --id {quote(next(numbers, 'COLUMN'))} if rows may move"
-        )
-    elif cases.id_column != plan.id_column:
-        watcher.notice(f"column {shown(cases.id_column)!r} is read as the case's id")
-    return cases
-
-
-def _load_pseudonyms(plan: Plan, run: RunFile | None, watcher: Watcher) -> Pseudonyms | None:
-    path = plan.pseudonyms
-    if path is None:
-        return None
-    if run is None and not path.exists():
-        watcher.notice(f"{path}: a new key. Keep it apart from the run: whoever has both can tell which case is which")
-    return Pseudonyms.at(path, make=run is None)
-
-
-def _check_columns(cases: CasesFile, plan: Plan) -> None:
-    for name in map(cases.column, plan.keep or ()):
-        if name not in cases.metadata:
-            what = "the ids" if name == cases.id_column else "an input"
-            raise UsageError(
-                f"--keep names {shown(name)!r}, the column of {what}", "A run always keeps ids, and never inputs."
-            )
-    if plan.truncate and plan.truncate not in cases.inputs:
-        raise UsageError(
-            f"--truncate names {plan.truncate!r}, which is not an input", f"There are: {', '.join(cases.inputs)}."
-        )
-
-
-def _job_facts(plan: Plan, cases: dict[str, Value], raters: Sequence[PlannedRater]) -> dict[str, Value]:
+def _job_facts(prepared: Prepared, cases: dict[str, Value]) -> dict[str, Value]:
     """Return the manifest: raters, cases, and the versions and the machine, which can change a score."""
     judges: list[Value] = [
         {"rater": each.name, "rubric": each.rubric.name, "sha256": each.rubric.sha256, "weights": each.settings.weights}
-        for each in raters
+        for each in prepared.raters
     ]
     return {
-        "seal": plan.seal,
+        "seal": prepared.plan.seal,
         "raters": judges,
         "cases": cases,
+        **(prepared.limit.facts() if prepared.limit else {}),
         "pathway_local": __version__,
         "python": platform.python_version(),
         "packages": {name: found for name in packages() if (found := version_of(name))},

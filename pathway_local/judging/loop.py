@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from pathway_local.case import BadRow, Case, CaseRef, fingerprint
 from pathway_local.errors import CaseError, RunFileError, Stopped
 from pathway_local.judging.pool import Completion, Pool, Request
-from pathway_local.judging.reply_reading import verdict_of
+from pathway_local.judging.reply_reading import drawn_fields, drawn_scores, verdict_of
 from pathway_local.passes import GREEDY, Sampling
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rubrics.consistency import CaseRule, broken_rules
@@ -80,7 +80,8 @@ class JudgingLoop:
     """Judges cases under the given raters and stores every outcome in the run.
 
     `source` is the name of the cases file, `keep` names the metadata columns that the run keeps, None all of them.
-    Without `texts` a verdict is stored as its scores and marks alone.
+    Without `texts` a verdict is stored as its scores and marks alone; with `draws` it also holds every sample's values.
+    If the cases are not the `whole` file, failures on bad rows that are not among them stay.
     `window` bounds the requests in flight. `watch` gets the tally whenever outcomes were stored. `stopped` is asked
     between outcomes whether to end early: stored outcomes stay, and a later job draws those in flight again.
     """
@@ -94,13 +95,15 @@ class JudgingLoop:
         source: str,
         keep: Collection[str] | None = (),
         texts: bool = True,
+        draws: bool = False,
+        whole: bool = True,
         window: int = 256,
         watch: Callable[[Tally], None] = lambda tally: None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self.run, self.raters, self.pool = run, raters, pool
-        self.source, self.keep, self.texts = source, keep, texts
-        self.window, self.watch, self.stopped = window, watch, stopped
+        self.source, self.keep, self.texts, self.draws = source, keep, texts, draws
+        self.whole, self.window, self.watch, self.stopped = whole, window, watch, stopped
         self.tally = Tally()
         self._waiting: dict[str, _Waiting] = {}
         self._bad_rows: set[str] = set()
@@ -109,7 +112,7 @@ class JudgingLoop:
     def judge(self, cases: Iterable[Case | BadRow]) -> Tally:
         """Judge all cases, except those that these raters have judged with the same texts."""
         with _collecting_rarely(), suppress(Stopped):
-            for batch in _batches(cases):
+            for batch in batches(cases):
                 for rater in self.raters:
                     for case, prompt in self._render(rater, self._unjudged(rater, batch)):
                         self._submit(rater, case, prompt)
@@ -117,7 +120,7 @@ class JudgingLoop:
                 if self.stopped():
                     return self.tally
             self._store_finished(0)
-            if not self.stopped():
+            if self.whole and not self.stopped():
                 for rater in self.raters:
                     self.run.forget_bad_rows(rater.id, self.source, self._bad_rows)
         return self.tally
@@ -175,7 +178,7 @@ class JudgingLoop:
                 waiting = self._waiting.pop(completion.id)
                 waiting.completions.append(completion)
                 if len(waiting.completions) == waiting.rater.samples:
-                    found[waiting.rater.id].append(_outcome_of(waiting))
+                    found[waiting.rater.id].append(_outcome_of(waiting, draws=self.draws))
             for rater_id, outcomes in found.items():
                 self._store(rater_id, outcomes)
 
@@ -196,11 +199,14 @@ def _refuse_moved(case: CaseRef) -> None:
         raise RunFileError(said, "Rows that move need ids: name their column with --id, and start another run file.")
 
 
-def _outcome_of(waiting: _Waiting) -> CaseOutcome:
+def _outcome_of(waiting: _Waiting, *, draws: bool) -> CaseOutcome:
     # In the order of the requests, not of the replies: the same seeds must give the same verdict.
     completions = sorted(waiting.completions, key=lambda each: int(each.id))
     outcome = verdict_of(completions, waiting.rater.writer.rubric.format, waiting.marks)
     if isinstance(outcome, Verdict):
+        if draws and len(completions) > 1:
+            kept = drawn_fields(completions, waiting.rater.writer.rubric.format)
+            outcome = replace(outcome, fields={**outcome.fields, **kept})
         outcome = replace(outcome, marks=(*outcome.marks, *broken_rules(waiting.rules, outcome)))
     tokens = sum((completion.tokens for completion in completions[1:]), completions[0].tokens)
     return CaseOutcome(waiting.case, outcome, tokens)
@@ -208,7 +214,7 @@ def _outcome_of(waiting: _Waiting) -> CaseOutcome:
 
 def _without_texts(found: CaseOutcome) -> CaseOutcome:
     if isinstance(found.outcome, Verdict):
-        return replace(found, outcome=replace(found.outcome, fields={}))
+        return replace(found, outcome=replace(found.outcome, fields=drawn_scores(found.outcome)))
     return found
 
 
@@ -228,7 +234,8 @@ def own_seed(seed: int, case_id: str, sample: int) -> int:
     return zlib.crc32(f"{seed} {sample} {case_id}".encode("utf-8", "surrogatepass")) >> 1
 
 
-def _batches(cases: Iterable[Case | BadRow]) -> Iterator[list[Case | BadRow]]:
+def batches(cases: Iterable[Case | BadRow]) -> Iterator[list[Case | BadRow]]:
+    """Yield the rows that are read, looked up and rendered together."""
     rows = iter(cases)
     while batch := list(islice(rows, BATCH)):
         yield batch

@@ -4,10 +4,10 @@ Cases are ranked by a keyed hash of their ids (permanent random numbers, Ohlsson
 So a seed draws the same cases in any order of the file, and a larger sample contains the smaller one.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pathway_local.case import rank
 from pathway_local.errors import UsageError
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import storable
@@ -56,7 +56,7 @@ def draw(ids: Sequence[str], strata: Sequence[str], size: int, seed: int) -> tup
     shares = _shares({stratum: len(places) for stratum, places in members.items()}, size)
     drawn, chances = [False] * len(ids), [0.0] * len(ids)
     for stratum, places in members.items():
-        places.sort(key=lambda place: _rank(ids[place], seed))
+        places.sort(key=lambda place: rank(ids[place], seed))
         for order, place in enumerate(places):
             drawn[place] = order < shares[stratum]
             chances[place] = shares[stratum] / len(places)
@@ -80,10 +80,6 @@ def _shares(sizes: dict[str, int], size: int) -> dict[str, int]:
         chosen = max(open_strata, key=lambda stratum: (sizes[stratum] / (2 * shares[stratum] + 1), stratum))
         shares[chosen] += 1
     return shares
-
-
-def _rank(case_id: str, seed: int) -> bytes:
-    return hashlib.blake2b(storable(case_id).encode(), key=str(seed).encode()[:64], digest_size=16).digest()
 
 
 def store_sample(run: RunFile, job_id: int, sample: Sample, inclusions: Sequence[Inclusion]) -> int:

@@ -11,6 +11,7 @@ from pathway_local.errors import CaseError, EngineError, FormatError
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.fields import TextListField
 from pathway_local.rubrics.output_format import Detail, OutputFormat, Reply
 from pathway_local.rubrics.rubric import Rubric
 
@@ -112,11 +113,21 @@ def check_grammars(output_format: OutputFormat, inputs: Mapping[str, str], token
             raise FormatError(f"the format can't be compiled ({detail}): {error.splitlines()[0][:200]}", hint)
 
 
-def budgets(output_format: OutputFormat) -> list[tuple[str, str, int]]:
-    """Return each generated field with its type and the tokens reserved for it."""
+def budgets(output_format: OutputFormat) -> list[tuple[str, str, str, int]]:
+    """Return how the tokens of a reply are divided: each generated field with its type, budget and share.
+
+    The last row is the fixed text: a judge may spell it a byte at a time.
+    """
     fields = {**output_format.scores, **output_format.fields}
-    order = [name for name in output_format.outputs.fields if name in fields]
-    return [(name, fields[name].type, fields[name].reserve(output_format.in_json)) for name in order]
+    rows = []
+    for name in (name for name in output_format.outputs.fields if name in fields):
+        each = fields[name]
+        budget = (
+            f"{each.items} x {each.tokens}" if isinstance(each, TextListField) else str(getattr(each, "tokens", ""))
+        )
+        rows.append((name, each.type, budget, each.reserve(output_format.in_json)))
+    whole = output_format.reply(dict.fromkeys(output_format.echoes.values(), "x")).form.reserve
+    return [*rows, ("fixed text", "", "", whole - sum(tokens for *_, tokens in rows))]
 
 
 def _flaw(reply: Reply, tokenizer: JudgeTokenizer | None) -> str:

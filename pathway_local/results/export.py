@@ -10,10 +10,10 @@ from pathway_local.results.export_columns import (
     CASE_COLUMNS,
     END_COLUMNS,
     SCORE_COLUMNS,
+    MetadataColumns,
     RubricColumns,
     cells_in,
     columns_by_rubric,
-    metadata_columns,
     names,
 )
 from pathway_local.results.summary import summary_page
@@ -45,24 +45,23 @@ def export(run: RunFile, target: Path, *, force: bool, only: Sequence[str] = ())
     fields = list(dict.fromkeys(name for _, rater in run.raters() for name in columns[rater.rubric].of(rater)))
     ends = {name for _, rater in run.raters() for name in columns[rater.rubric].ends(rater)}
     ends.add(FAILURE)  # a script that counts failures reads the column also when there are none
-    metadata = metadata_columns(run, fields)
+    metadata = MetadataColumns(run, fields)
     failures: list[dict[str, Value]] = []
 
     def row(record: Record) -> dict[str, Value]:
-        kept: dict[str, Value] = {column: record.metadata.get(name, "") for name, column in metadata.items()}
-        cells = cells_in(CASE_COLUMNS, record) | kept | columns[record.rubric].cells(record)
+        cells = cells_in(CASE_COLUMNS, record) | metadata.cells(record) | columns[record.rubric].cells(record)
         if isinstance(record.outcome, Failure):
             failures.append(cells)
         return cells
 
-    every = [*names(CASE_COLUMNS), *metadata.values(), *fields, *(name for name in names(END_COLUMNS) if name in ends)]
+    every = [*names(CASE_COLUMNS), *metadata.names, *fields, *(name for name in names(END_COLUMNS) if name in ends)]
     every = _chosen(only, every, run) if only else every
 
     def further() -> Iterator[Page]:
         # They come last: only then are all failures known.
         yield summary_page(run)
         if failures:
-            told = [*names(CASE_COLUMNS), *metadata.values(), *(name for name in names(END_COLUMNS) if name in ends)]
+            told = [*names(CASE_COLUMNS), *metadata.names, *(name for name in names(END_COLUMNS) if name in ends)]
             yield Page("failures", told, failures)
 
     return _remarks(run, write_table(target, every, map(row, run.records()), further(), force=force))

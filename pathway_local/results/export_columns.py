@@ -72,8 +72,10 @@ END_COLUMNS = [
 
 # SQLite takes a bare column from the row that holds the minimum, so the names come in the order in which a reader of
 # all records would meet them. A value that is no JSON is passed over here: reading its record reports the damage.
+# A text is of a whole number if it reads the same as that number: 007 and 1e3 are no such texts.
 _METADATA = """
-    SELECT each.key, MIN(row), each.id
+    SELECT each.key, MIN(row), each.id,
+        MIN(each.value = '' OR CAST(CAST(each.value AS INTEGER) AS TEXT) = each.value) AND MAX(each.value <> '')
     FROM cases, json_each(CASE WHEN json_valid(metadata) THEN metadata END) AS each
     WHERE EXISTS (SELECT 1 FROM outcomes WHERE case_key = cases.key AND superseded = 0)
     GROUP BY each.key ORDER BY 2, 3
@@ -92,10 +94,23 @@ _FILLED = """
 """
 
 
-def metadata_columns(run: RunFile, fields: Iterable[str]) -> dict[str, str]:
-    """The column of each metadata name of the run, unlike those of `fields`."""
-    found = [name for name, *_ in run.database.stream(_METADATA)]
-    return _apart(found, {*names(CASE_COLUMNS), *names(END_COLUMNS), *fields}, "case")
+class MetadataColumns:
+    """The columns of the metadata that a run keeps, unlike those of `fields`; one of whole numbers holds numbers."""
+
+    def __init__(self, run: RunFile, fields: Iterable[str]) -> None:
+        found = {name: bool(whole) for name, _, _, whole in run.database.stream(_METADATA)}
+        self._whole = {name for name, whole in found.items() if whole}
+        self._by_name = _apart(found, {*names(CASE_COLUMNS), *names(END_COLUMNS), *fields}, "case")
+        self.names = list(self._by_name.values())
+
+    def cells(self, record: Record) -> dict[str, Value]:
+        """The record's cells by column."""
+        return {column: self._cell(name, record.metadata.get(name, "")) for name, column in self._by_name.items()}
+
+    def _cell(self, name: str, text: str) -> Value:
+        if name not in self._whole:
+            return text
+        return int(text) if text else None
 
 
 def names(columns: Iterable[Column]) -> list[str]:

@@ -1,14 +1,16 @@
 """A run's summary: distribution, mean and confidence for each rater, rubric and score; and the failures."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pathway_local.rater import LABEL
 from pathway_local.results.panel import mean_of
+from pathway_local.rubrics.output_format import text_budgets
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.limit import Limit, limits_of
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
@@ -105,7 +107,7 @@ class FailedCase:
 class Group:
     """One rater under one rubric, or the part of its cases with one value in a metadata column.
 
-    `failed` has its first failures.
+    `failed` has its first failures, `budgets` the tokens of each field that a budget can cut.
     """
 
     rater: str
@@ -116,6 +118,7 @@ class Group:
     failures: Counter[str] = field(default_factory=Counter)
     failed: list[FailedCase] = field(default_factory=list)
     marks: Counter[str] = field(default_factory=Counter)
+    budgets: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def cases(self) -> int:
@@ -137,7 +140,7 @@ class Summary:
     """All groups of a run, in the order of its raters; `by` is the metadata column that defines them.
 
     `hidden` counts the values of that column that are left out for some rater, because they have too few cases. `path`
-    is the run's.
+    is the run's. `limits` has the parts of cases files that were judged, by rater and rubric.
     """
 
     groups: list[Group]
@@ -145,6 +148,7 @@ class Summary:
     labels: Mapping[str, str]
     hidden: int = 0
     path: str = ""
+    limits: Mapping[tuple[str, str], Sequence[Limit]] = field(default_factory=dict)
 
     def as_json(self) -> list[dict[str, object]]:
         """The same as plain values."""
@@ -171,7 +175,7 @@ def summarize_by(run: RunFile, by: str, smallest: int) -> tuple[Summary, Summary
     whole: dict[Key, Group] = {}
     for group in groups:
         key = (group.rater, group.rubric, "")
-        whole.setdefault(key, Group(*key, _empty(rubrics[group.rubric]))).add(group)
+        whole.setdefault(key, _group(key, rubrics[group.rubric])).add(group)
     return _summary(run, list(whole.values()), "", 1), _summary(run, groups, by, smallest)
 
 
@@ -182,15 +186,19 @@ def _groups(run: RunFile, by: str) -> list[Group]:
     for record in run.records():
         key = (record.rater, record.rubric, record.metadata.get(by, ""))
         if key not in groups:
-            groups[key] = Group(*key, _empty(rubrics[record.rubric]))
+            groups[key] = _group(key, rubrics[record.rubric])
         _count(groups[key], record)
     return sorted(groups.values(), key=lambda group: (group.rater, group.rubric, group.group))
+
+
+def _group(key: Key, rubric: Rubric) -> Group:
+    return Group(*key, _empty(rubric), budgets=text_budgets(rubric.format))
 
 
 def _summary(run: RunFile, groups: list[Group], by: str, smallest: int) -> Summary:
     shown = [group for group in groups if not by or group.verdicts >= smallest]
     hidden = {group.group for group in groups if by and group.verdicts < smallest}
-    return Summary(shown, by, labels_of(run), len(hidden), str(run.path))
+    return Summary(shown, by, labels_of(run), len(hidden), str(run.path), limits_of(run))
 
 
 def labels_of(run: RunFile) -> dict[str, str]:

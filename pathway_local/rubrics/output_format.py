@@ -13,7 +13,7 @@ from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from pathway_local.errors import FormatError, ReplyError
-from pathway_local.rubrics.fields import AnyField, EchoField, ScoreField
+from pathway_local.rubrics.fields import AnyField, EchoField, ScoreField, TextField, TextListField
 from pathway_local.rubrics.lark import literal
 from pathway_local.system.yaml_places import first_complaint
 from pathway_local.verdict import Number, Value, storable
@@ -347,6 +347,12 @@ def _object_schema(members: Sequence[tuple[list[str], AnyField]]) -> dict[str, J
             field = inner[0][1]
             properties[key] = field.as_schema() | ({"description": field.description} if field.description else {})
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def text_budgets(output_format: OutputFormat) -> dict[str, int]:
+    """Return the `tokens` of each field that a budget can cut; for a list, those of each text."""
+    fields = output_format.fields.items()
+    return {name: each.tokens for name, each in fields if isinstance(each, TextField | TextListField)}
 
 
 def layout_text(outputs: Outputs) -> str:

@@ -9,7 +9,7 @@ from pathway_local.adopt.schemas import schema_candidates
 from pathway_local.errors import FormatError, RubricError
 from pathway_local.prompty.prompty_file import Prompty
 from pathway_local.rubrics.fields import TextField
-from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.output_format import OutputFormat, text_budgets
 
 LEAST_TOKENS = 32
 """Tokens that a text keeps at least when a prompt's own limit shortens it."""
@@ -28,10 +28,12 @@ def read_format(
         declared = _load_format(prompty.outputs, prompty)
         return declared, prompty.rules, tuple(_length_notices(declared, limit))
     found = _found_format(prompty, source, stored=stored)
-    output_format = _fitted(_load_format(found.outputs, prompty), found, limit)
+    whole = _load_format(found.outputs, prompty)
+    output_format = _fitted(whole, found, limit)
     notice = f"the output format was found in the prompt: {found.findings[0].value}"
     rules = prompty.rules if prompty.rules is not None else found.rules or None
-    return output_format, rules, (notice, *_length_notices(output_format, limit))
+    lengths = (*_shortened(whole, output_format, limit), *_length_notices(output_format, limit))
+    return output_format, rules, (notice, *lengths)
 
 
 def _found_format(prompty: Prompty, source: Source, *, stored: bool) -> FoundFormat:
@@ -84,6 +86,14 @@ def _fitted(output_format: OutputFormat, found: FoundFormat, limit: int) -> Outp
 
 def _plan(output_format: OutputFormat) -> int:
     return output_format.reply(dict.fromkeys(output_format.echoes.values(), "x")).form.reserve
+
+
+def _shortened(whole: OutputFormat, fitted: OutputFormat, limit: int) -> Iterator[str]:
+    """Say how a prompt's own limit was divided among its texts."""
+    before, after = text_budgets(whole), text_budgets(fitted)
+    if before != after:
+        parts = ", ".join(f"{name} {tokens} instead of {before[name]} tokens" for name, tokens in after.items())
+        yield f"max_tokens {limit} is divided among the texts by their length: {parts}"
 
 
 def _length_notices(output_format: OutputFormat, limit: int) -> Iterator[str]:

@@ -9,6 +9,9 @@ from pathway_local.statistics.figure import Interval
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Number
 
+OFTEN_CUT = 0.05
+"""The share of verdicts cut in a field from which we say what to raise."""
+
 
 def summary_view(found: Summary) -> View:
     """A row for each score of each group, what special levels mean, and what failed; no table without groups."""
@@ -45,8 +48,9 @@ def summary_view(found: Summary) -> View:
         name = f"{group.rubric} by {group.rater}" + (f", {found.by} {group.group or '(empty)'}" if found.by else "")
         failed += [f"{name}: {line}" for line in _counts(group)]
     labels = [f"{rater}: {label}" for rater, label in found.labels.items()]
+    limited = [f"{group.rubric} by {group.rater}: {line}" for group in found.groups for line in _limits(group, found)]
     marked = found.by and any(group.verdicts < MIN_GROUP for group in found.groups)
-    sentences = tuple(dict.fromkeys([*special, *failed, *_failed_cases(found), *labels]))
+    sentences = tuple(dict.fromkeys([*special, *failed, *_failed_cases(found), *limited, *labels]))
     return View((table,), Remarks(sentences), (small_groups(),) if marked else ())
 
 
@@ -54,7 +58,11 @@ def group_remarks(group: Group, found: Summary) -> Remarks:
     """The same sentences for one group alone."""
     labels = [found.labels[group.rater]] if group.rater in found.labels else []
     notes = (small_groups(),) if found.by and group.verdicts < MIN_GROUP else ()
-    return Remarks((*_special_levels(group), *_counts(group), *labels), notes)
+    return Remarks((*_special_levels(group), *_counts(group), *_limits(group, found), *labels), notes)
+
+
+def _limits(group: Group, found: Summary) -> list[str]:
+    return [f"judged: {limit}" for limit in found.limits.get((group.rater, group.rubric), ())]
 
 
 def _failed_cases(found: Summary) -> Iterator[str]:
@@ -107,4 +115,13 @@ def _special_levels(group: Group) -> Iterator[str]:
 
 def _counts(group: Group) -> Iterator[str]:
     yield from (f"{count} failed ({kind})" for kind, count in sorted(group.failures.items()))
-    yield from (f"{count} marked {mark}" for mark, count in sorted(group.marks.items()))
+    for mark, count in sorted(group.marks.items()):
+        kind, _, name = mark.partition(":")
+        often = kind == "cut" and count > OFTEN_CUT * group.verdicts
+        yield f"{count} marked {mark}" + (f": {_remedy(group, name)}" if often else "")
+
+
+def _remedy(group: Group, name: str) -> str:
+    """Say what to raise if a budget often cuts a field; what the format does not declare is the judge's thinking."""
+    more = f"its `tokens`, now {group.budgets[name]}, in the rubric's file" if name in group.budgets else "--think"
+    return f"that is {group.marks[f'cut:{name}'] / group.verdicts:.0%} of the verdicts; raise {more}"

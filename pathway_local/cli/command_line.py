@@ -1,0 +1,122 @@
+"""The command line as a whole: its commands, its help, and how each way to fail ends it."""
+
+import os
+import sys
+from importlib import import_module
+from io import TextIOWrapper
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from pathway_local import __version__
+from pathway_local.cli.command_help import Group
+from pathway_local.cli.terminal import FAULT, complain, keep_texts_out_of_tracebacks, tell_fault
+from pathway_local.errors import OutOfMemory, PathwayError
+from pathway_local.system.early_interrupt import INTERRUPTED, heed_interrupts
+from pathway_local.system.private_process import check_address_space, end_like_an_interrupt, make_private
+
+COMMANDS = {
+    "judge": "Judge the cases of a file under one or more rubrics.",
+    "summary": "Show the scores, confidence and failures of a run.",
+    "export": "Write a run's verdicts to a file, or into a copy of the cases file.",
+    "read": "Show the cases to read first, with texts and every rater's words.",
+    "report": "Write a run's results as one page to send.",
+    "rubrics": "List, show, adopt and check rubrics.",
+    "judges": "List, show, fit, check and fetch judges.",
+    "import": "Import what people or a hosted judge said about a run's cases.",
+    "sample": "Draw a random sample of cases for people to rate.",
+    "panel": "Combine several raters into one.",
+    "divergence": "Show where raters disagree, and the cases to look at first.",
+    "agreement": "Show how well judges, people and hosted judges agree.",
+    "calibrate": "Correct a judge's mean with people's labels of a sample.",
+    "compare": "Show which of two chatbots scores higher on the same questions.",
+    "hosted": "Write a run's prompts as a batch file for a hosted judge.",
+    "audit": "Show who did what with a run, and check that nobody changed it since.",
+    "runs": "Take back an import, remove a rater, or keep columns of the cases.",
+    "purge": "Remove texts, or everything about cases, from a run for good.",
+    "doctor": "Check this machine, a run or a cases file, and say how to fix problems.",
+}
+
+
+# The one command whose name Python keeps for itself.
+MODULES = {"import": "imports"}
+
+
+class _Commands(Group):
+    """Imports a command's module only when the command runs, so that help appears at once."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return TyperCommand(cmd_name, short_help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is None or command is None:
+            return name, command, rest
+        found = typer.main.get_command(import_module(f"pathway_local.cli.{MODULES.get(name, name)}").app)
+        heed_interrupts()
+        return name, found, rest
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader of a pipe, such as `head`, has closed it. Discard what is still to be flushed.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        return result
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # importing rich's boxes would take longer than all the rest
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Score chatbot answers on your own machine with an open-weight judge.\n\nExit codes: 0 all judged, 1 some "
+    "cases failed, 2 usage or rubric, 3 cases file, 4 run file, 5 judge or engine, 70 bug in the program, "
+    "130 interrupted.",
+    epilog="pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run\n"
+    "pathway-local summary my.run",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pathway-local {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+) -> None:
+    pass
+
+
+def run() -> None:
+    """Parse the arguments and run their command. An error becomes one line, a hint and an exit code."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    make_private()
+    end_like_an_interrupt()
+    keep_texts_out_of_tracebacks()
+    try:
+        check_address_space()
+        app(prog_name="pathway-local")
+    except PathwayError as error:
+        complain(error)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except Exception as error:  # noqa: BLE001  any exception's message may quote a case
+        if isinstance(error, MemoryError) or str(error) == "can't start new thread":
+            hint = "Stop other programs, or raise this shell's limits (ulimit -v, ulimit -u)."
+            complain(OutOfMemory("memory ran out, or this user may start no more threads", hint))
+            sys.exit(OutOfMemory.exit_code)
+        tell_fault(error)
+        sys.exit(FAULT)

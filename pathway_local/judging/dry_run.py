@@ -1,0 +1,196 @@
+"""Says what a job would do: reads the cases and renders the prompts, but loads no engine and stores nothing."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+
+from pathway_local.case import BadRow, Case, fingerprint
+from pathway_local.errors import CaseError
+from pathway_local.judges.judge_card import JudgeCard
+from pathway_local.judges.placement import check_fits_here
+from pathway_local.judges.registry import weights_folder
+from pathway_local.judging.job import Watcher
+from pathway_local.judging.loop import LocalRater, Tally, batches
+from pathway_local.judging.plan import Plan, PlannedRater
+from pathway_local.judging.preparation import Prepared, add_raters, engine_options, local_rater, prepare
+from pathway_local.judging.timings import Pace, Timings
+from pathway_local.rendering.rubric_check import check_room
+from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.runs.limit import Limit
+from pathway_local.runs.run_file import RunFile
+from pathway_local.system.machine import this_machine
+
+SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class WouldFail:
+    """A row that would fail: its case, where a person finds it, and why."""
+
+    case: str
+    place: str
+    reason: str
+
+
+@dataclass(slots=True)
+class RaterForecast:
+    """What one judge would do under one rubric: numbers of cases and tokens, and the first rows that would fail.
+
+    `shared_tokens` are those of the prompts that a prefix cache can save. `reply_tokens` is a limit, thinking included.
+    """
+
+    rater: str
+    rubric: str
+    judged_before: int = 0
+    to_judge: int = 0
+    would_fail: int = 0
+    prompt_tokens: int = 0
+    shared_tokens: int = 0
+    reply_tokens: int = 0
+    failures: dict[str, int] = field(default_factory=dict)
+    first_failures: list[WouldFail] = field(default_factory=list)
+
+    def fail(self, kind: str, found: WouldFail) -> None:
+        """Count a row that would fail."""
+        self.would_fail += 1
+        self.failures[kind] = self.failures.get(kind, 0) + 1
+        if len(self.first_failures) < SHOWN:
+            self.first_failures.append(found)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeForecast:
+    """One judge, how it would be loaded here, and its raters. `context` is in tokens for prompt and reply together.
+
+    `load_seconds` and `pace` were measured by earlier jobs on this machine; None if there was none like this.
+    """
+
+    judge: str
+    label: str
+    context: int
+    room: str
+    notes: tuple[str, ...]
+    raters: tuple[RaterForecast, ...]
+    load_seconds: float | None
+    pace: Pace | None
+
+    @property
+    def seconds(self) -> float | None:
+        """The estimated time, loading included; None if nothing was measured."""
+        if self.pace is None or self.load_seconds is None:
+            return None
+        cases = sum(each.to_judge for each in self.raters)
+        return self.load_seconds + cases * self.pace.seconds if cases else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What a job would do with these `rows` of the cases file."""
+
+    rows: int
+    limit: Limit | None
+    judges: tuple[JudgeForecast, ...]
+
+
+class _NothingStored(Exception):
+    """Undoes what `add_raters` has stored."""
+
+
+def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
+    """Return what `run_job` would do; raise what it would raise before it loads an engine.
+
+    If the watcher stops it, the counts are incomplete.
+    """
+    if plan.pseudonyms and not plan.run.exists() and not plan.pseudonyms.exists():
+        plan = replace(plan, pseudonyms=None)  # `judge` would make the key
+    with ExitStack() as stack:
+        run = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
+        prepared = prepare(plan, run, watcher.notice)
+        numbered = _numbered(run, prepared.raters)
+        keys = dict.fromkeys(each.engine_key for each in prepared.raters)
+        forecast = _Forecast(prepared, run, watcher)
+        judges = tuple(forecast.of([pair for pair in numbered if pair[1].engine_key == key]) for key in keys)
+        return DryRun(forecast.rows, prepared.limit, judges)
+
+
+def _numbered(run: RunFile | None, raters: Sequence[PlannedRater]) -> list[tuple[int, PlannedRater]]:
+    """Return each rater with the id that it has or would get in the run. Raises RaterChanged."""
+    numbered = [(0, each) for each in raters]
+    if run:
+        try:
+            with run.together():
+                numbered = add_raters(run, raters)
+                raise _NothingStored
+        except _NothingStored:
+            pass
+    return numbered
+
+
+class _Forecast:
+    """Goes through the cases once for each judge, as the loop does. `rows` counts those of the last pass."""
+
+    def __init__(self, prepared: Prepared, run: RunFile | None, watcher: Watcher) -> None:
+        self.prepared, self.run, self.watcher = prepared, run, watcher
+        self.rows = 0
+
+    def of(self, own: Sequence[tuple[int, PlannedRater]]) -> JudgeForecast:
+        """Return the forecast of one judge under all its rubrics."""
+        raters, first, plan = [rater for _, rater in own], own[0][1], self.prepared.plan
+        judge, settings = first.judge, first.settings
+        options = engine_options(self.run, judge, settings)
+        planned = self.prepared.load_plan(raters, options)
+        placed = check_fits_here(judge, this_machine(), options, settings.dtype)
+        tokenizer = JudgeTokenizer(weights_folder(judge), tuple(judge.end_of_turn))
+        local = [local_rater(number, rater, tokenizer, planned.context, plan) for number, rater in own]
+        for each in local:
+            check_room(each.writer)
+        timings = Timings([each.settings for each in raters], len(planned.gpus))
+        return JudgeForecast(
+            judge.name,
+            judge.label,
+            planned.context,
+            JudgeCard(judge, None, placed).room,
+            planned.notes,
+            self._raters(judge.name, [each.name for each in raters], local),
+            timings.load_seconds(),
+            timings.pace(),
+        )
+
+    def _raters(self, judge: str, names: Sequence[str], local: Sequence[LocalRater]) -> tuple[RaterForecast, ...]:
+        total = self.prepared.count()
+        self.watcher.begin(f"{judge} (dry run)", total * len(local) if total is not None else None)
+        found = [RaterForecast(name, each.writer.rubric.name) for name, each in zip(names, local, strict=True)]
+        tally, self.rows = Tally(), 0
+        for batch in batches(self.prepared.rows()):
+            self.rows += len(batch)
+            for forecast, rater in zip(found, local, strict=True):
+                self._count(forecast, rater, batch)
+                tally.judged += len(batch)
+            self.watcher.watch(tally)
+            if self.watcher.stopped():
+                break
+        return tuple(found)
+
+    def _count(self, forecast: RaterForecast, rater: LocalRater, batch: Sequence[Case | BadRow]) -> None:
+        known = self.run.judged(rater.id, [row.id for row in batch]) if self.run else {}
+        unjudged = []
+        for row in batch:
+            if isinstance(row, BadRow):
+                forecast.fail(row.failure.kind, WouldFail(row.id, row.where, row.reason))
+                continue
+            texts = rater.writer.rubric.texts_of(row)
+            if self.run and known.get(row.id) == fingerprint(self.run.key, texts):
+                forecast.judged_before += 1
+            else:
+                unjudged.append((row, texts))
+        thought = rater.writer.thinking.most if rater.writer.thinking else 0
+        for (row, _), prompt in zip(unjudged, rater.writer.write([texts for _, texts in unjudged]), strict=True):
+            if isinstance(prompt, CaseError):
+                forecast.fail(prompt.kind, WouldFail(row.id, f"row {row.row} below the header", str(prompt)))
+                continue
+            length = len(prompt.ids)
+            reply = min(prompt.reply.form.limit + thought, rater.writer.context - length)
+            forecast.to_judge += 1
+            forecast.prompt_tokens += length * rater.samples
+            forecast.shared_tokens += len(prompt.shared) + length * (rater.samples - 1)
+            forecast.reply_tokens += reply * rater.samples

@@ -1,0 +1,206 @@
+"""Prepares a job: opens the cases file, draws the cases that --limit leaves, and finds the raters; stores nothing."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from heapq import nsmallest
+from shlex import quote
+
+from pydantic import JsonValue
+
+from pathway_local.case import BadRow, Case, rank
+from pathway_local.engines.engine import WINDOW, LoadPlan
+from pathway_local.engines.engine_list import engine_kind
+from pathway_local.engines.replicas import ONE_ENGINE
+from pathway_local.errors import CasesError, UsageError
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.registry import load_registry
+from pathway_local.judging.loop import LocalRater
+from pathway_local.judging.plan import Plan, PlannedRater, Settings, planned_raters, planned_rubrics
+from pathway_local.judging.reply_reading import is_draw
+from pathway_local.rendering.chat import chat_of, thinking_of
+from pathway_local.rendering.prompt import PromptWriter
+from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.limit import Limit, last_seed
+from pathway_local.runs.run_cases import cases_of
+from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.columns import folded, names_of
+from pathway_local.sheets.pseudonyms import Pseudonyms
+from pathway_local.sheets.row import shown
+from pathway_local.system.machine import this_machine
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The cases file of a plan and its raters; with a limit, only rows up to the rank `last` are judged."""
+
+    plan: Plan
+    cases: CasesFile
+    raters: Sequence[PlannedRater]
+    limit: Limit | None = None
+    last: bytes = b""
+
+    def rows(self) -> Iterator[Case | BadRow]:
+        """Yield the rows to judge in the order of the file. Raises CasesError for a bad one if the plan is strict."""
+        for row in self.cases:
+            if self.limit and rank(row.id, self.limit.seed) > self.last:
+                continue
+            if self.plan.strict and isinstance(row, BadRow):
+                raise CasesError(
+                    f"{row.where}: {row.reason}", "Fix the row, or leave --strict out to record it as a failure."
+                )
+            yield row
+
+    def count(self) -> int | None:
+        """Return the approximate number of rows to judge; None if counting them would take long."""
+        return self.limit.size if self.limit else self.cases.count()
+
+    def load_plan(self, raters: Collection[PlannedRater], options: Mapping[str, JsonValue]) -> LoadPlan:
+        """Return how the one judge of these raters is loaded here, with these settings. Raises EngineError."""
+        first = next(iter(raters))
+        kind, steps = engine_kind(first.settings.engine), partial(self._steps, raters)
+        return self.plan.engines.load_plan(kind, first.judge, this_machine(), options, first.settings.dtype, steps)
+
+    def _steps(self, raters: Collection[PlannedRater], engines: int) -> float | None:
+        """Estimate the decoding steps of each engine if no case is judged yet; None if the cases can't be counted."""
+        cases = self.count()
+        if cases is None:
+            return None
+        replies = ((cases * rater.settings.samples, _written(rater)) for rater in raters)
+        return sum(max(1.0, count / (WINDOW * engines)) * written for count, written in replies)
+
+
+def prepare(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> Prepared:
+    """Read and check everything that the plan names, and tell the user how it was read. Raises PathwayError."""
+    registry = load_registry(plan.registry)
+    rubrics = planned_rubrics(plan, run)
+    cases = _open_cases(plan, run, rubrics.values(), notify)
+    raters = planned_raters(plan, run, rubrics, registry)
+    if plan.keep_samples:
+        _check_samples(raters)
+    if plan.engines != ONE_ENGINE:
+        machine = this_machine()
+        for each in raters:
+            plan.engines.parts(each.judge, machine, each.settings.options)
+    return _limited(Prepared(plan, cases, raters), run, notify)
+
+
+def _check_samples(raters: Sequence[PlannedRater]) -> None:
+    if all(each.settings.samples == 1 for each in raters):
+        raise UsageError("--keep-samples: one reply is drawn for each case", "Add --samples 5 --temperature 0.7.")
+    for each in raters:
+        for name in filter(is_draw, each.rubric.format.fields):
+            raise UsageError(
+                f"--keep-samples: {each.rubric.name} has a field {name!r}, the name of a sample's", "Rename it."
+            )
+
+
+def _limited(whole: Prepared, run: RunFile | None, notify: Callable[[str], None]) -> Prepared:
+    """Return the same with the rows drawn to which the plan limits the job. Reads the cases file once."""
+    plan, cases = whole.plan, whole.cases
+    if plan.limit is None:
+        return whole
+    before = last_seed(run, cases.path.name) if run and plan.seed is None else plan.seed
+    seed, rows = before or 0, 0
+
+    def ranks() -> Iterator[bytes]:
+        nonlocal rows
+        for row in cases:
+            rows += 1
+            yield rank(row.id, seed)
+
+    drawn = nsmallest(plan.limit, ranks())
+    if len(drawn) == rows:
+        notify(f"--limit {plan.limit} takes all {rows} rows of {cases.path.name}")
+        return whole
+    limit = Limit(cases.path.name, len(drawn), rows, seed)
+    notify(f"judging {limit}; a larger --limit, or none, continues with the others")
+    return Prepared(plan, cases, whole.raters, limit, drawn[-1])
+
+
+def add_raters(run: RunFile, raters: Sequence[PlannedRater]) -> list[tuple[int, PlannedRater]]:
+    """Add these raters and their rubrics to the run; return each rater with its id there. Raises RaterChanged."""
+    for each in raters:
+        run.add_rubric(each.rubric.name, each.rubric.text)
+    return [(run.add_rater(each.rater), each) for each in raters]
+
+
+def engine_options(run: RunFile | None, judge: JudgeSpec, settings: Settings) -> dict[str, JsonValue]:
+    """Return the engine's settings; a judge that ran eagerly in this run, or did not, continues in the same way.
+
+    The way is no part of the rater, but it may round differently.
+    """
+    engines = (job.facts.get("engine") for job in run.jobs.all()) if run else ()
+    ways = [facts.get("enforce_eager") for facts in engines if isinstance(facts, dict) and facts["judge"] == judge.name]
+    known = [way for way in ways if isinstance(way, bool)]
+    return {**({"enforce_eager": known[-1]} if known else {}), **settings.options}
+
+
+def local_rater(
+    rater_id: int, planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, plan: Plan
+) -> LocalRater:
+    """Return a rater as the loop takes it; `context` is the limit for prompt and reply together."""
+    settings = planned.settings
+    writer = PromptWriter(
+        planned.rubric,
+        tokenizer,
+        chat_of(planned.judge, settings.think),
+        context=context,
+        detail=settings.detail,
+        truncate=plan.truncate,
+        thinking=thinking_of(planned.judge, settings.think, tokenizer, settings.sampling),
+    )
+    return LocalRater(rater_id, writer, settings.sampling, settings.samples)
+
+
+def _written(rater: PlannedRater) -> float:
+    """Estimate the tokens that the judge writes for a case: a third of its limit, as real judges write."""
+    settings, rubric = rater.settings, rater.rubric
+    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, ""), settings.detail)
+    return (reply.form.limit + settings.think) / 3
+
+
+def _open_cases(
+    plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], notify: Callable[[str], None]
+) -> CasesFile:
+    """Open the cases file, and tell the user how its columns and the rubrics were read. Raises PathwayError."""
+    key = _load_pseudonyms(plan, run, notify)
+    cases = cases_of(plan.cases, rubrics, run, plan.id_column, plan.mapping, key, plan.encoding)
+    _check_columns(cases, plan)
+    for rubric in rubrics:
+        for said in rubric.notices:
+            notify(f"rubric {rubric.name}: {said}")
+    for note in cases.notes:
+        notify(note)
+    for name, column in cases.aliases_used.items():
+        notify(f"column {shown(column)!r} is read as {name}")
+    if cases.id_column is None:
+        numbers = (shown(name) for name in cases.metadata if folded(name) in names_of("number"))
+        notify(f"cases are identified by row number: give --id {quote(next(numbers, 'COLUMN'))} if rows may move")
+    elif cases.id_column != plan.id_column:
+        notify(f"column {shown(cases.id_column)!r} is read as the case's id")
+    return cases
+
+
+def _load_pseudonyms(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> Pseudonyms | None:
+    path = plan.pseudonyms
+    if path is None:
+        return None
+    if run is None and not path.exists():
+        notify(f"{path}: a new key. Keep it apart from the run: whoever has both can tell which case is which")
+    return Pseudonyms.at(path, make=run is None)
+
+
+def _check_columns(cases: CasesFile, plan: Plan) -> None:
+    for name in map(cases.column, plan.keep or ()):
+        if name not in cases.metadata:
+            what = "the ids" if name == cases.id_column else "an input"
+            raise UsageError(
+                f"--keep names {shown(name)!r}, the column of {what}", "A run always keeps ids, and never inputs."
+            )
+    if plan.truncate and plan.truncate not in cases.inputs:
+        raise UsageError(
+            f"--truncate names {plan.truncate!r}, which is not an input", f"There are: {', '.join(cases.inputs)}."
+        )

@@ -1,0 +1,111 @@
+"""Measures how long a judge takes on this machine, to load and for a case, and remembers it for the next job.
+
+The file is in our cache folder. It holds hashes, numbers and dates.
+"""
+
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from pathway_local.judging.plan import Settings
+from pathway_local.system.output_file import whole_file
+from pathway_local.system.private_process import own_cache
+
+FEWEST = 8
+"""Cases from which on a job's pace is remembered: with fewer, most of the time is the first and the last reply's."""
+
+REMEMBERED = 200
+"""Judges and sets of raters; the oldest are forgotten."""
+
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds for a case, without loading: as measured over this number of cases on this day."""
+
+    seconds: float
+    cases: int
+    day: str
+
+
+class _Known(msgspec.Struct):
+    loads: dict[str, float] = {}
+    paces: dict[str, Pace] = {}
+
+
+class Timings:
+    """The times of one judge under these raters, which share its engine, or its `engines`."""
+
+    def __init__(self, raters: Sequence[Settings], engines: int) -> None:
+        first = raters[0]
+        # A home may be shared by several machines.
+        machine = (platform.node(), engines, first.engine, first.dtype, first.weights, first.options)
+        parts = sorted((each.rubric, each.detail, each.samples, each.think) for each in raters)
+        self._load, self._pace = _digest(machine), _digest((machine, parts))
+        self._began: float | None = None
+
+    def load_seconds(self) -> float | None:
+        """Return how long the judge took to load the last time here; None if unknown."""
+        return _known().loads.get(self._load)
+
+    def pace(self) -> Pace | None:
+        """Return how fast the judge judged the last time under these raters here; None if unknown."""
+        return _known().paces.get(self._pace)
+
+    def begin(self) -> None:
+        """Measure from now on."""
+        self._began = time.monotonic()
+
+    def loaded(self, *, fresh: bool) -> None:
+        """Remember how long the judge took to load, unless it was loaded before; measure the pace from now on."""
+        if fresh and self._began is not None:
+            known = _known()
+            known.loads = {**_others(known.loads, self._load), self._load: round(time.monotonic() - self._began, 2)}
+            _remember(known)
+        self.begin()
+
+    def judged(self, cases: int) -> None:
+        """Remember the pace at which these cases were judged."""
+        if self._began is None or cases < FEWEST:
+            return
+        known, seconds = _known(), (time.monotonic() - self._began) / cases
+        pace = Pace(round(seconds, 6), cases, datetime.now(UTC).date().isoformat())
+        known.paces = {**_others(known.paces, self._pace), self._pace: pace}
+        _remember(known)
+
+
+def _others(known: dict[str, _T], key: str) -> dict[str, _T]:
+    return dict([(name, value) for name, value in known.items() if name != key][1 - REMEMBERED :])
+
+
+def _digest(parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _file() -> Path:
+    return own_cache() / "timings.json"
+
+
+def _known() -> _Known:
+    # What is not readable is not known: no job depends on it.
+    with suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode(_file().read_bytes(), type=_Known)
+    return _Known()
+
+
+def _remember(known: _Known) -> None:
+    with suppress(OSError):  # a home without space, or one that may not be written
+        _file().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with whole_file(_file(), replace=True) as file:
+            file.write(msgspec.json.encode(known))

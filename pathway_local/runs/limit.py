@@ -1,0 +1,62 @@
+"""The part of a cases file to which `judge --limit` keeps, as jobs record it in a run."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from msgspec import ValidationError, convert
+
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Value
+
+FACT = "limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """`size` of the `rows` of a `file`, drawn by `seed`."""
+
+    file: str
+    size: int
+    rows: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"a random {self.size:,} of the {self.rows:,} rows of {self.file} (--limit, seed {self.seed})"
+
+    def facts(self) -> dict[str, Value]:
+        """Return the facts that a job records."""
+        return {FACT: asdict(self)}
+
+
+def limits_of(run: RunFile) -> dict[tuple[str, str], list[Limit]]:
+    """Return for each rater and rubric the largest limit on each cases file that no job has judged whole."""
+    found: dict[tuple[str, str], dict[str, Limit]] = {}
+    whole: set[tuple[tuple[str, str], str]] = set()
+    for job in run.jobs.all():
+        limit, cases = _limit(job.facts), job.facts.get("cases")
+        for rater in _raters(job.facts):
+            own = found.setdefault(rater, {})
+            if limit:
+                own[limit.file] = max(limit, own.get(limit.file, limit), key=lambda each: each.size)
+            elif job.status == "done" and isinstance(cases, dict):
+                whole.add((rater, str(cases.get("file"))))
+    return {rater: [limit for file, limit in own.items() if (rater, file) not in whole] for rater, own in found.items()}
+
+
+def last_seed(run: RunFile, file: str) -> int | None:
+    """Return the seed of the last limit on this file; None without one."""
+    limits = (_limit(job.facts) for job in reversed(run.jobs.all()))
+    return next((limit.seed for limit in limits if limit and limit.file == file), None)
+
+
+def _limit(facts: Mapping[str, Value]) -> Limit | None:
+    try:
+        return convert(facts.get(FACT), Limit | None)
+    except ValidationError:  # a fact of this name that another release wrote
+        return None
+
+
+def _raters(facts: Mapping[str, Value]) -> list[tuple[str, str]]:
+    raters = facts.get("raters")
+    listed = [each for each in raters if isinstance(each, dict)] if isinstance(raters, list) else []
+    return [(str(each.get("rater")), str(each.get("rubric"))) for each in listed]
