@@ -28,6 +28,12 @@ Ask = Callable[[str, str], str]
 INPUT_KEYS = {"inputs", "inputSchema", "sample"}
 OUTPUT_KEYS = {"outputs", "outputSchema"}
 
+_TEMPLATE = re.compile(
+    r"\{%-?\s*(?:if|for|set|macro|block|include|import|from|extends|filter|call|with|raw)\b"
+    r"|\{\{-?[ \t]*[A-Za-z_]\w*[ \t]*[|(.\[]"
+)
+"""Marks of Jinja that do more than insert an input."""
+
 PLACES = {
     "jinja2": "{{name}}, as Prompty writes it",
     "braces": "{name}, with {{ and }} for braces",
@@ -118,7 +124,7 @@ def _read(data: bytes, where: str) -> _Prompt:
         front = {str(key): value for key, value in read.items()}
     source = Source(body.replace("\r\n", "\n"), first_line)
     found = find_placeholders(source)
-    if found.syntax != "jinja2" and re.search(r"\{%|\{\{[^{}\n]*[|(]", source.text):
+    if found.syntax != "jinja2" and _TEMPLATE.search(source.text):
         _refuse_template(source, where)
     if len(found.rows) > MOST_INPUTS:
         raise RubricError(f"{where}: {len(found.rows)} names stand in braces", f"The limit is {MOST_INPUTS} inputs.")
@@ -153,9 +159,8 @@ def _refuse_template(source: Source, where: str) -> None:
     try:
         jinja_turn("user", source.text)
     except TemplateSyntaxError as error:
-        if "is not allowed" in str(error.message):
-            said = f"{where} line {source.line(error.lineno - 1)}: {error.message}"
-            raise RubricError(said, "Insert inputs as {{ name }}, and choose with {% if name %}.") from None
+        said = f"{where} line {source.line(error.lineno - 1)}: in the Jinja template: {error.message}"
+        raise RubricError(said, "Insert inputs as {{ name }}, and choose with {% if name %}.") from None
 
 
 def reconciled(found: FoundFormat) -> Iterator[tuple[str, str, str, str]]:

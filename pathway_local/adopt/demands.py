@@ -59,7 +59,7 @@ def demands(source: Source) -> tuple[Demand, ...]:
 
 
 def _demands(source: Source) -> Iterator[Demand]:
-    for row, line in enumerate(source.lines):
+    for row, line in enumerate(source.english.lines):
         if step := step_in(line):
             yield Demand(_step_phrase(line, step), row, "step", (str(step),))
         elif (

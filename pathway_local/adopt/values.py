@@ -47,15 +47,19 @@ _FRACTION = re.compile(
 SPECIAL = re.compile(
     r"(?i)(?:null|none|nil|nan|n/?a|unknown|unsure|unclear|undetermined|undecided|uncertain|cannot \w+|can't \w+|"
     r"cannot be \w+|can't be \w+|unable to \w+|not applicable|not sure|i don't know|don't know|insufficient \w+|"
-    r"not enough \w+|skip(?:ped)?|maybe|error)"
+    r"not enough \w+|skip(?:ped)?|maybe|error|"
+    r"unklar|unsicher|unbekannt|nicht beurteilbar|keine angabe|k\. ?a\.|incertaine?|inconnue?|incierto|desconocido|"
+    r"no se sabe|no aplicable)"
 )
 _NULL = re.compile(r"(?i)(?<![\w/-])(?:null|none|nan|n/a|unknown|not applicable)(?![\w/-])")
 
 # Lists of words in a sentence: `"Yes", "No" or "Unsure"`; Correct, Partially correct or Wrong; low, medium or high.
 # Each repeat has a bound: without, a long line of commas would take hours.
 _GLOSS = r"(?: ?\([^()\n]{1,60}\))?"
-_SEPARATOR = r"(?:[ \t]{0,3}(?:,[ \t]{0,3}(?:or|and)[ \t]|,|[/|]|[ \t]or[ \t])[ \t]{0,3})"
-_QUOTED = r"(?:\"[^\"\n]{1,40}\"|“[^”\n]{1,40}”|'[^'\n]{1,40}'|`[^`\n]{1,40}`|\*\*[^*\n]{1,40}\*\*)"
+_OR = r"(?:or|oder|ou|o)"
+_SEPARATOR = rf"(?:[ \t]{{0,3}}(?:,[ \t]{{0,3}}(?:{_OR}|and)[ \t]|,|[/|]|[ \t]{_OR}[ \t])[ \t]{{0,3}})"
+_QUOTED = r"(?:\"[^\"\n]{1,40}\"|“[^”\n]{1,40}”|„[^“”\n]{1,40}[“”]|«[^»\n]{1,40}»|"
+_QUOTED += r"'[^'\n]{1,40}'|`[^`\n]{1,40}`|\*\*[^*\n]{1,40}\*\*)"
 _CAPITALS = r"[A-Z][\w-]{0,30}(?: [a-z][\w-]{0,30}){0,2}"
 _WORD = r"[A-Za-z][\w+-]{0,30}"
 _JOINT = r" {0,3}[,/|] {0,3}(?:or )?"
@@ -207,7 +211,7 @@ def listed_words(phrase: str) -> tuple[str, ...]:
     plain_joints = "|" in bare or _QUOTED_RUN.fullmatch(bare) is not None
     words = _items(bare)
     # "clear, short" may be the text itself: without quotes, a list needs an "or" or a bar, and single words.
-    joined = plain_joints or re.search(r"/|\bor\b", bare)
+    joined = plain_joints or re.search(rf"/|\b{_OR}\b", bare)
     lengths = {len(word.split()) for word in words}
     fits = joined and 2 <= len(words) <= 12 and max(lengths) <= (4 if plain_joints else 1)
     return words if fits and all(_is_word(word) for word in words) else ()
@@ -239,12 +243,12 @@ def word_runs(line: str, lines: Sequence[str] = (), row: int = 0) -> Iterator[Ru
 def _items(text: str) -> tuple[str, ...]:
     # The slash in N/A separates nothing.
     pieces = re.split(_SEPARATOR, re.sub(r"(?i)\b(n)/(a)\b", "\\1\u2215\\2", text))
-    words = [unquoted(re.sub(r"(?i)^or\s+", "", piece)).replace("\u2215", "/") for piece in pieces]
+    words = [unquoted(re.sub(rf"(?i)^{_OR}\s+", "", piece)).replace("\u2215", "/") for piece in pieces]
     return tuple(dict.fromkeys(words))
 
 
 def _is_word(item: str) -> bool:
-    return bool(re.match(r"[A-Za-z]", item)) and len(item) <= 40 and len(item.split()) <= 4
+    return item[:1].isalpha() and len(item) <= 40 and len(item.split()) <= 4
 
 
 def _is_sign(item: str) -> bool:
@@ -254,7 +258,7 @@ def _is_sign(item: str) -> bool:
 def unquoted(text: str) -> str:
     """Return the text without the quotes and stars around it, and without a gloss in parentheses behind it."""
     bare = re.sub(r"\s*\([^()\n]{1,60}\)\s*$", "", text.strip())
-    return bare.strip(" \t\"“”'`*").rstrip(".")
+    return bare.strip(" \t\u00a0\u202f\"“”„«»'`*").rstrip(".")
 
 
 def _bullets(lines: Sequence[str], first: int) -> Iterator[str]:
@@ -270,11 +274,16 @@ GOOD = frozenset((
     "pass", "passed", "yes", "true", "correct", "right", "grounded", "safe", "good", "relevant", "valid", "accurate",
     "supported", "faithful", "consistent", "complete", "agree", "acceptable", "accept", "y", "satisfactory", "success",
     "appropriate", "factual", "helpful", "met", "successful",
+    "ja", "richtig", "korrekt", "wahr", "bestanden", "gut", "belegt", "relevant", "oui", "vrai", "correcte", "juste",
+    "sí", "si", "verdadero", "correcto", "correcta", "bien",
 ))  # fmt: skip
 BAD = frozenset((
-    "fail", "failed", "no", "false", "wrong", "bad", "reject", "n", "failure", "hallucinated", "refuted", "disagree",
+    "nein", "falsch", "unwahr", "schlecht", "non", "faux", "fausse", "falso", "falsa", "mal", "incorrecto",
+    "incorrecta", "fail", "failed", "no", "false", "wrong", "bad", "reject", "n", "failure", "hallucinated",
+    "refuted", "disagree",
 ))  # fmt: skip
-MIDDLE = frozenset(("partial", "partly", "partially", "mixed", "neutral", "borderline", "somewhat"))
+HALF = ("teilweise", "teils", "partiellement", "parcialmente")
+MIDDLE = frozenset((*HALF, "partial", "partly", "partially", "mixed", "neutral", "borderline", "somewhat"))
 LADDERS = (
     ("none", "low", "medium", "high", "critical"),
     ("low", "moderate", "high"),
@@ -310,7 +319,9 @@ def _rank(word: str) -> float | None:
     first, _, rest = word.partition(" ")
     if rest:
         degree = {"fully": 2.5, "completely": 2.5, "entirely": 2.5, "mostly": 1.5, "largely": 1.5, "not": 0.0}
-        degree |= dict.fromkeys(("partially", "partly", "somewhat"), 1.0)
+        degree |= dict.fromkeys(("ganz", "völlig", "totalement", "totalmente"), 2.5)
+        degree |= dict.fromkeys(("nicht", "pas", "no"), 0.0)
+        degree |= dict.fromkeys((*HALF, "partially", "partly", "somewhat"), 1.0)
         return degree.get(first) if rest in GOOD and first in degree else None
     if word in GOOD:
         return 2
@@ -319,6 +330,12 @@ def _rank(word: str) -> float | None:
     ):
         return 0
     return 1 if word in MIDDLE else None
+
+
+def is_graded(label: str) -> bool:
+    """Whether a level's name ends in a word that says how good something is, such as "mostly wrong"."""
+    last = re.split(r"[\s_-]+", label.lower())[-1]
+    return _rank(last) is not None or any(last == step.split()[-1] for ladder in LADDERS[:-1] for step in ladder)
 
 
 def is_special(word: str) -> bool:
