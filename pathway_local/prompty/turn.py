@@ -40,7 +40,10 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 """The comparisons that a test may make, by Jinja's name."""
 
-_TESTS = (nodes.Name, nodes.Const, nodes.Not, nodes.And, nodes.Or, nodes.Compare, nodes.Operand)
+_TESTS = (
+    *(nodes.Name, nodes.Const, nodes.Not, nodes.And, nodes.Or, nodes.Compare, nodes.Operand),
+    *(nodes.List, nodes.Tuple),
+)
 _JINJA = Environment(keep_trailing_newline=True)
 
 
@@ -58,7 +61,15 @@ class Choice:
     branches: tuple[tuple[nodes.Node, tuple["TurnPart", ...]], ...]
 
 
-TurnPart = str | Insert | Choice
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A construct in a run's rubric that an earlier version allowed. The run stays readable; rendering refuses it."""
+
+    node: nodes.Node
+    said: str
+
+
+TurnPart = str | Insert | Choice | Unread
 
 
 @dataclass(frozen=True)
@@ -76,7 +87,10 @@ class Turn:
     @cached_property
     def variables(self) -> frozenset[str]:
         """The inputs that the turn inserts or tests."""
-        return frozenset(node.name for node in _nodes(self.parts) if isinstance(node, Insert | nodes.Name))
+        found = [node for node in _nodes(self.parts) if isinstance(node, Insert | nodes.Name)]
+        # A loop or a `set` of an earlier version names variables of its own.
+        own = {"loop"} | {node.name for node in found if isinstance(node, nodes.Name) and node.ctx == "store"}
+        return frozenset(node.name for node in found) - own
 
     @cached_property
     def plain(self) -> bool:
@@ -101,6 +115,8 @@ def _nodes(parts: Sequence[TurnPart]) -> Iterator[Insert | nodes.Node]:
             for test, inner in part.branches:
                 yield from _with_all_below(test)
                 yield from _nodes(inner)
+        elif isinstance(part, Unread):
+            yield from _with_all_below(part.node)
 
 
 def _with_all_below(test: nodes.Node) -> Iterator[nodes.Node]:
@@ -114,6 +130,11 @@ def _rendered(parts: Sequence[TurnPart], values: Mapping[str, str], fenced: Mapp
             yield part
         elif isinstance(part, Insert):
             yield fenced[part.name]
+        elif isinstance(part, Unread):
+            raise RubricError(
+                f"the prompt's template: {part.said}",
+                "An earlier version judged by this rubric; judge anew with a corrected file, in another run.",
+            )
         else:
             chosen = next((inner for test, inner in part.branches if _value(test, values)), ())
             yield from _rendered(chosen, values, fenced)
@@ -137,15 +158,18 @@ def _value(test: nodes.Node, values: Mapping[str, str]) -> object:
                     return False
                 left = right
             return True
+        case nodes.List() | nodes.Tuple():
+            return [_value(item, values) for item in test.items]
     assert isinstance(test, nodes.Const)
     return test.value
 
 
-def jinja_turn(role: str, text: str) -> Turn:
+def jinja_turn(role: str, text: str, *, stored: bool = False) -> Turn:
     """Return the turn of a Jinja template, without blanks at its ends.
 
     Jinja only parses it. A template is a program from elsewhere, and Jinja would run all of it: a format width, a
-    product or nested loops could take all memory. Raises TemplateSyntaxError for anything but inputs and tests.
+    product or nested loops could take all memory. Raises TemplateSyntaxError for anything but inputs and tests; in a
+    `stored` rubric, by which a run has judged, only rendering refuses the rest.
     """
     text = text.strip()
     try:
@@ -159,10 +183,10 @@ def jinja_turn(role: str, text: str) -> Turn:
         level = [inner for node in level for inner in node.iter_child_nodes()]
     if level:
         raise TemplateSyntaxError("the template is nested too deep", level[0].lineno)
-    return Turn(role, text, tuple(_parts(tree.body)))
+    return Turn(role, text, tuple(_parts(tree.body, stored)))
 
 
-def _parts(body: Sequence[nodes.Node]) -> Iterator[TurnPart]:
+def _parts(body: Sequence[nodes.Node], stored: bool) -> Iterator[TurnPart]:
     for node in body:
         if isinstance(node, nodes.Output):
             for piece in node.nodes:
@@ -171,27 +195,37 @@ def _parts(body: Sequence[nodes.Node]) -> Iterator[TurnPart]:
                 elif isinstance(piece, nodes.TemplateData | nodes.Const):
                     yield str(piece.data if isinstance(piece, nodes.TemplateData) else piece.value)
                 else:
-                    raise _refused(piece, "only inputs may be inserted")
+                    yield _unread(piece, piece, "only inputs may be inserted", stored)
         elif isinstance(node, nodes.If):
-            yield Choice(tuple(_branches(node)))
+            strange = [
+                inner for test in _tests(node) for inner in _with_all_below(test) if not isinstance(inner, _TESTS)
+            ]
+            if strange:
+                yield _unread(node, strange[0], "a test may only name and compare inputs", stored)
+            else:
+                yield Choice(tuple(_branches(node, stored)))
         else:
-            raise _refused(node, "a rubric may only insert inputs and choose by them")
+            yield _unread(node, node, "a rubric may only insert inputs and choose by them", stored)
 
 
-def _branches(node: nodes.If) -> Iterator[tuple[nodes.Node, tuple[TurnPart, ...]]]:
+def _tests(node: nodes.If) -> list[nodes.Node]:
+    return [branch.test for branch in (node, *node.elif_)]
+
+
+def _branches(node: nodes.If, stored: bool) -> Iterator[tuple[nodes.Node, tuple[TurnPart, ...]]]:
     for branch in (node, *node.elif_):
-        for inner in _with_all_below(branch.test):
-            if not isinstance(inner, _TESTS):
-                raise _refused(inner, "a test may only name and compare inputs")
-        yield branch.test, tuple(_parts(branch.body))
-    yield nodes.Const(True), tuple(_parts(node.else_))
+        yield branch.test, tuple(_parts(branch.body, stored))
+    yield nodes.Const(True), tuple(_parts(node.else_, stored))
 
 
-def _refused(node: nodes.Node, rule: str) -> TemplateSyntaxError:
-    """Return the error that names a construct which a rubric may not use."""
+def _unread(whole: nodes.Node, node: nodes.Node, rule: str, stored: bool) -> Unread:
+    """Return the whole construct unread because of a node in it. Raises TemplateSyntaxError if it is not stored."""
     kind = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).lower()
     name = f" {node.name!r}" if isinstance(node, nodes.Filter | nodes.Test) else ""
-    return TemplateSyntaxError(f"{kind}{name} is not allowed: {rule}", node.lineno)
+    said = f"{kind}{name} is not allowed: {rule}"
+    if not stored:
+        raise TemplateSyntaxError(said, node.lineno)
+    return Unread(whole, said)
 
 
 def joined(first: Turn, second: Turn) -> Turn:

@@ -93,7 +93,7 @@ def parse_rubric(text: str, where: str, *, stored: bool = False) -> Rubric:
 
     `stored` says that a run has judged by it: points that are open by now don't keep the run from being read.
     """
-    prompty = criteria_prompty(text, where) if is_criteria(text) else parse_prompty(text, where)
+    prompty = criteria_prompty(text, where) if is_criteria(text) else parse_prompty(text, where, stored=stored)
     if not prompty.declared:
         prompty = with_inputs_used(prompty)
     source = Source(shown(prompty.body, prompty.template.syntax), prompty.first_line)
