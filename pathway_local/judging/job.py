@@ -4,35 +4,30 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from shlex import quote
 
-from pydantic import JsonValue
-
 from pathway_local import __version__
 from pathway_local.case import BadRow, Case
-from pathway_local.engines.engine import WINDOW, LoadPlan
+from pathway_local.engines.engine import LoadPlan
 from pathway_local.engines.engine_list import engine_kind, packages
 from pathway_local.engines.replicas import ONE_ENGINE
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.pinned_folder import pinned_folder
-from pathway_local.judges.registry import load_registry, weights_folder
+from pathway_local.judges.registry import load_registry
 from pathway_local.judging.engine_cache import EngineCache
+from pathway_local.judging.engine_plan import EnginePlanner
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
-from pathway_local.judging.plan import Plan, PlannedRater, Settings, planned_raters, planned_rubrics
+from pathway_local.judging.plan import Plan, PlannedRater, planned_raters, planned_rubrics
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import Engine, EngineConfig
-from pathway_local.rendering.chat import chat_of, thinking_of
-from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.rubric_check import check_room
-from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts
+from pathway_local.runs.jobs import UNFIT
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.levels import caution_about
@@ -85,16 +80,21 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
             machine = this_machine()
             for each in raters:
                 plan.engines.parts(each.judge, machine, each.settings.options)
-        run = existing or stack.enter_context(RunFile.create(plan.run))
+        planner = EnginePlanner(plan, cases, loaded, existing)
+        unfit = planner.unfit(raters)
+        for said in unfit.values():
+            watcher.notice(f"left out: {said}")
+        raters = [each for each in raters if (each.name, each.rubric.name) not in unfit]
+        run = planner.run = existing or stack.enter_context(RunFile.create(plan.run))
         for each in raters:
             run.add_rubric(each.rubric.name, each.rubric.text)
         numbered = [(run.add_rater(each.rater), each) for each in raters]
         sha256 = cases.sha256()
-        job_id = run.jobs.begin(command, _job_facts(plan, file_facts(plan.cases, run.key, sha256), raters))
+        job_id = run.jobs.begin(command, _job_facts(plan, file_facts(plan.cases, run.key, sha256), raters, unfit))
         remember(run, cases, plan.mapping)
         if not plan.texts:
             run.set_setting(TEXTS, False)
-        return _ScoringJob(run, job_id, plan, cases, sha256, watcher, loaded).judge(numbered)
+        return _ScoringJob(run, job_id, plan, cases, sha256, watcher, loaded, planner).judge(numbered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +108,7 @@ class _ScoringJob:
     sha256: str
     watcher: Watcher
     loaded: EngineCache
+    planner: EnginePlanner
 
     def judge(self, raters: Sequence[tuple[int, PlannedRater]]) -> list[Tally]:
         """Judge under these raters, each with its id in the run; return a tally for each engine."""
@@ -134,17 +135,8 @@ class _ScoringJob:
 
     def _judge_with_one_engine(self, own: Sequence[tuple[int, PlannedRater]]) -> Tally:
         judge, settings = own[0][1].judge, own[0][1].settings
-        folder = pinned_folder(weights_folder(judge), settings.weights)
-        whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
-        tokenizer, engine, wanted = self.loaded.tokenizer(judge), engine_kind(settings.engine), self.plan.engines
-        options = self._options(judge, settings)
-
-        def estimate() -> LoadPlan:
-            steps = partial(self._steps, own)
-            return wanted.load_plan(engine, judge, this_machine(), options, settings.dtype, steps)
-
-        planned = self.loaded.load_plan(settings.engine, whole, self.plan.seal, wanted, estimate)
-        config = replace(whole, max_model_len=planned.context, settings={**options, **planned.settings})
+        tokenizer, engine = self.loaded.tokenizer(judge), engine_kind(settings.engine)
+        config, planned = self.planner.load_plan([rater for _, rater in own])
         for _, rater in own:
             self.run.set_setting(f"label:{rater.name}", judge.label)
         if judge.label:
@@ -152,31 +144,15 @@ class _ScoringJob:
             self.watcher.notice(f"{unnamed}{judge.name} is {judge.label}")
         pool = Pool(lambda: self._load_engine(judge, settings.engine, config, planned), tokenizer, planned.context)
         try:
-            raters = [_local_rater(number, rater, tokenizer, planned.context, self.plan) for number, rater in own]
+            writers = [self.planner.writer(rater, planned.context) for _, rater in own]
+            raters = [
+                LocalRater(number, writer, rater.settings.sampling, rater.settings.samples)
+                for (number, rater), writer in zip(own, writers, strict=True)
+            ]
             return self._run_loop(judge, raters, pool, len(planned.gpus) * engine.window(config))
         finally:
             if pool.in_flight:
                 self.loaded.free()  # or it would continue with requests that nobody waits for
-
-    def _options(self, judge: JudgeSpec, settings: Settings) -> dict[str, JsonValue]:
-        """Return the engine's settings; a judge that ran eagerly in this run, or did not, continues in the same way.
-
-        The way is no part of the rater, but it may round differently.
-        """
-        engines = (job.facts.get("engine") for job in self.run.jobs.all())
-        ways = [
-            facts.get("enforce_eager") for facts in engines if isinstance(facts, dict) and facts["judge"] == judge.name
-        ]
-        known = [way for way in ways if isinstance(way, bool)]
-        return {**({"enforce_eager": known[-1]} if known else {}), **settings.options}
-
-    def _steps(self, raters: Sequence[tuple[int, PlannedRater]], engines: int) -> float | None:
-        """Estimate the decoding steps of each engine if no case is judged yet; None if the cases can't be counted."""
-        cases = self.cases.count()
-        if cases is None:
-            return None
-        replies = ((cases * rater.settings.samples, _written(rater)) for _, rater in raters)
-        return sum(max(1.0, count / (WINDOW * engines)) * written for count, written in replies)
 
     def _load_engine(self, judge: JudgeSpec, kind: str, config: EngineConfig, planned: LoadPlan) -> Engine:
         plan, watcher = self.plan, self.watcher
@@ -232,29 +208,6 @@ class _Progress:
         self._shown = time.monotonic()
 
 
-def _local_rater(
-    rater_id: int, planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, plan: Plan
-) -> LocalRater:
-    settings = planned.settings
-    writer = PromptWriter(
-        planned.rubric,
-        tokenizer,
-        chat_of(planned.judge, settings.think),
-        context=context,
-        detail=settings.detail,
-        truncate=plan.truncate,
-        thinking=thinking_of(planned.judge, settings.think, tokenizer, settings.sampling),
-    )
-    return LocalRater(rater_id, writer, settings.sampling, settings.samples)
-
-
-def _written(rater: PlannedRater) -> float:
-    """Estimate the tokens that the judge writes for a case: a third of its limit, as real judges write."""
-    settings, rubric = rater.settings, rater.rubric
-    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, ""), settings.detail)
-    return (reply.form.limit + settings.think) / 3
-
-
 def _refusing_bad_rows(cases: CasesFile) -> Iterator[Case | BadRow]:
     for row in cases:
         if isinstance(row, BadRow):
@@ -308,15 +261,19 @@ def _check_columns(cases: CasesFile, plan: Plan) -> None:
         )
 
 
-def _job_facts(plan: Plan, cases: dict[str, Value], raters: Sequence[PlannedRater]) -> dict[str, Value]:
+def _job_facts(
+    plan: Plan, cases: dict[str, Value], raters: Sequence[PlannedRater], unfit: Mapping[tuple[str, str], str]
+) -> dict[str, Value]:
     """Return the manifest: raters, cases, and the versions and the machine, which can change a score."""
     judges: list[Value] = [
         {"rater": each.name, "rubric": each.rubric.name, "sha256": each.rubric.sha256, "weights": each.settings.weights}
         for each in raters
     ]
+    left: list[Value] = [{"rater": rater, "rubric": rubric, "reason": said} for (rater, rubric), said in unfit.items()]
     return {
         "seal": plan.seal,
         "raters": judges,
+        **({UNFIT: left} if left else {}),
         "cases": cases,
         "pathway_local": __version__,
         "python": platform.python_version(),

@@ -34,7 +34,8 @@ class Plan:
     `keep` names metadata columns, None means all. `detail`, `samples`, `temperature`, `seed` and `engine` are part of
     the rater: a run that continues keeps its own. Without `texts`, the run stores only scores from then on.
     `pseudonyms` is a key file; a new run makes a missing one. `engine_log` gets everything that an engine prints
-    while it loads. `engines` side by side give the same verdicts as one.
+    while it loads. `engines` side by side give the same verdicts as one. `skip_unfit` leaves out rubrics that don't fit
+    a judge's context.
     """
 
     cases: Path
@@ -62,6 +63,7 @@ class Plan:
     engine_log: Path | None = None
     engines: Engines = ONE_ENGINE
     allow_references: bool = False
+    skip_unfit: bool = False
 
 
 class Settings(BaseModel):

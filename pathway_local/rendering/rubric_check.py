@@ -20,6 +20,8 @@ UNBOUNDED = 1 << 30
 LITTLE_ROOM = 1000
 """With fewer tokens left for a case's texts, we advise a longer context."""
 
+LONGER = "Take a judge with a longer context or a machine with more memory, or judge with --detail score."
+
 LATE = 64
 """Tokens of the rubric behind a case's text that are worth moving: a few blocks of a prefix cache."""
 
@@ -95,12 +97,21 @@ def example_prompt(writer: PromptWriter) -> str:
 def check_room(writer: PromptWriter) -> Lengths:
     """Return the lengths of the rubric's prompts. Raises EngineError if the judge's context can't hold any case."""
     found = _lengths(writer)
-    if found.room <= 0:
-        said = f"the judge's context of {found.context:,} tokens is too short for the rubric {writer.rubric.name}"
-        takes = f"its prompt takes {found.own:,} before a case's texts, and the reply up to {found.reply:,}"
-        hint = "Take a judge with a longer context or a machine with more memory, or judge with --detail score."
-        raise EngineError(f"{said}: {takes}", hint)
+    if said := _lack(found, writer.rubric.name):
+        raise EngineError(said, LONGER)
     return found
+
+
+def too_short(writer: PromptWriter) -> str:
+    """Return why the judge's context can't hold any case under the rubric; empty if it can."""
+    return _lack(_lengths(writer), writer.rubric.name)
+
+
+def _lack(found: Lengths, name: str) -> str:
+    if found.room > 0:
+        return ""
+    said = f"the judge's context of {found.context:,} tokens is too short for the rubric {name}"
+    return f"{said}: its prompt takes {found.own:,} before a case's texts, and the reply up to {found.reply:,}"
 
 
 def check_grammars(output_format: OutputFormat, inputs: Mapping[str, str], tokenizer: JudgeTokenizer | None) -> None:

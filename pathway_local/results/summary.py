@@ -8,6 +8,7 @@ import numpy as np
 
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.jobs import UNFIT, Job
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
@@ -116,7 +117,7 @@ class Summary:
     """All groups of a run, in the order of its raters; `by` is the metadata column that defines them.
 
     `hidden` counts the values of that column that are left out for some rater, because they have too few cases. `path`
-    is the run's.
+    is the run's. `unfit` has a sentence for each rubric that a judge left out.
     """
 
     groups: list[Group]
@@ -124,6 +125,7 @@ class Summary:
     labels: Mapping[str, str]
     hidden: int = 0
     path: str = ""
+    unfit: tuple[str, ...] = ()
 
     def as_json(self) -> list[dict[str, object]]:
         """The same as plain values."""
@@ -146,7 +148,24 @@ def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
     ordered = sorted(groups.values(), key=lambda group: (group.rater, group.rubric, group.group))
     shown = [group for group in ordered if not by or group.verdicts >= smallest]
     hidden = {group.group for group in ordered if by and group.verdicts < smallest}
-    return Summary(shown, by, labels_of(run), len(hidden), str(run.path))
+    return Summary(shown, by, labels_of(run), len(hidden), str(run.path), tuple(_unfit(run)))
+
+
+def _unfit(run: RunFile) -> list[str]:
+    """Return a sentence for each rubric that `judge --skip-unfit` left out, and that the judge has not judged since."""
+    found: dict[tuple[str, str], str] = {}
+    for job in run.jobs.all():
+        for each in _facts(job, "raters"):
+            found.pop((each["rater"], each["rubric"]), None)
+        for each in _facts(job, UNFIT):
+            found[each["rater"], each["rubric"]] = f"{each['rubric']} by {each['rater']} was left out: {each['reason']}"
+    return list(found.values())
+
+
+def _facts(job: Job, name: str) -> list[dict[str, str]]:
+    facts = job.facts.get(name)
+    rows = facts if isinstance(facts, list) else []
+    return [{key: str(value) for key, value in row.items()} for row in rows if isinstance(row, dict)]
 
 
 def labels_of(run: RunFile) -> dict[str, str]:

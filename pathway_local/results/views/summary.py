@@ -42,7 +42,7 @@ def summary_view(found: Summary) -> View:
         failed += [f"{name}: {line}" for line in _counts(group)]
     labels = [f"{rater}: {label}" for rater, label in found.labels.items()]
     marked = found.by and any(group.verdicts < MIN_GROUP for group in found.groups)
-    sentences = tuple(dict.fromkeys([*special, *failed, *_failed_cases(found), *labels]))
+    sentences = tuple(dict.fromkeys([*special, *failed, *_failed_cases(found), *found.unfit, *labels]))
     return View((table,), Remarks(sentences), (small_groups(),) if marked else ())
 
 
@@ -50,7 +50,7 @@ def group_remarks(group: Group, found: Summary) -> Remarks:
     """The same sentences for one group alone."""
     labels = [found.labels[group.rater]] if group.rater in found.labels else []
     notes = (small_groups(),) if found.by and group.verdicts < MIN_GROUP else ()
-    return Remarks((*_special_levels(group), *_counts(group), *labels), notes)
+    return Remarks((*_special_levels(group), *_counts(group), *found.unfit, *labels), notes)
 
 
 def _failed_cases(found: Summary) -> Iterator[str]:
