@@ -183,7 +183,7 @@ def _entries(
         yield FrontMatterEntry("name", _name(where))
     if not INPUT_KEYS & prompt.front.keys():
         doubts = {one.name: one.doubt for one in inputs if one.doubt}
-        yield FrontMatterEntry("inputs", {one.name: _declared(one) for one in inputs}, doubts)
+        yield FrontMatterEntry("inputs", {one.name: _declared(one, prompt.placeholders) for one in inputs}, doubts)
     template = {} if prompt.placeholders.syntax == "jinja2" and prompt.roles else _template(prompt)
     if found and (told := closing(found, replaces=replaced is not None)):
         template = {**_template(prompt), "closing": told}
@@ -214,9 +214,10 @@ def _template(prompt: _Prompt) -> dict[str, object]:
     return {"format": prompt.placeholders.syntax, "parser": "prompty" if prompt.roles else "text"}
 
 
-def _declared(found: FoundInput) -> dict[str, object]:
+def _declared(found: FoundInput, placeholders: Placeholders) -> dict[str, object]:
+    kind = "conversation" if found.name in placeholders.loops else "string"
     said = {"description": found.said} if found.said else {}
-    return {"type": "string", **said, "empty": "judge" if found.empty else "fail"}
+    return {"type": kind, **said, "empty": "judge" if found.empty else "fail"}
 
 
 def _asked_inputs(inputs: Sequence[FoundInput], ask: Ask) -> list[FoundInput]:
