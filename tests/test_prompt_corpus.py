@@ -95,7 +95,7 @@ def test_no_prompt_is_misread_silently(name: str) -> None:
 
 def test_all_prompts_are_read_refused_truly_or_asked_about() -> None:
     counts = Counter(outcome(entry)[0] for entry in CORPUS.values())
-    assert len(CORPUS) >= 190
+    assert len(CORPUS) >= 240
     assert counts[SILENT] == 0
     assert counts["right"] + counts["refused truly"] + counts["asked"] >= len(CORPUS) - 3
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 from pathway_local.adopt.finding import Source
 from pathway_local.adopt.scales import SCORE_WORDS
-from pathway_local.adopt.values import Scale, is_special, scale_in, step_in, word_runs
+from pathway_local.adopt.values import FORBIDS, Scale, is_special, scale_in, step_in, word_runs
 
 _IF = re.compile(r"(?i)\b(?:if|when|where|unless|otherwise|in case|for (?:an? )?(?:empty|missing|blank))\b")
 _OUTPUTS = re.compile(
@@ -35,8 +35,13 @@ _KEY = re.compile(
     r"(?i)\b(?:include|add|also|provide|plus|another|additional)\b[^.\n]{0,40}?[\"'`](?P<one>\w+)[\"'`]\s+"
     r"(?:key|field|tag|property|section|entry|attribute)"
     r"|\b(?:key|field|property|attribute)\s+(?:called|named)\s+[\"'`]?(?P<two>\w+)"
+    r"|\b(?:include|add|also|provide|plus|another|additional)\b[^.\n]{0,40}?\b(?:key|field|property|attribute)\s+"
+    r"[\"'`“„«]\s?(?P<three>\w+)"
 )
-_FINE = re.compile(r"(?i)\b(?:decimals?|floats?|floating|fractional|fractions?)\b")
+_FINE = re.compile(
+    r"(?i)\b(?:decimals?|floats?|floating|fractional|fractions?|"
+    r"(?:intermediate|in-between) (?:values?|scores?|grades?|marks?))\b"
+)
 _OF_TEXT = re.compile(r"(?i)[ -](?!(?:if|when|for|to|where|and|or|on|in|at|as|only)\b)[a-z]")
 _REFUSES = re.compile(r"(?i)\b(?:no|not|never|without|don't|avoid|whole|integers?)\b")
 
@@ -66,6 +71,7 @@ def _demands(source: Source) -> Iterator[Demand]:
             SCORE_WORDS.search(line)
             and (fine := _FINE.search(line))
             and not _REFUSES.search(line[: fine.start()][-40:])
+            and not FORBIDS.search(line[fine.end() :])
         ):
             yield Demand(fine.group(), row, "fraction")
         if SCORE_WORDS.search(line) and _STATES.search(line) and (scale := scale_in(line)):
@@ -83,7 +89,7 @@ def _demands(source: Source) -> Iterator[Demand]:
             for run in word_runs(line, source.lines, row):
                 yield Demand(" / ".join(run.words), row, "words", run.words)
         for key in _KEY.finditer(line):
-            name = key.group("one") or key.group("two")
+            name = key.group("one") or key.group("two") or key.group("three")
             yield Demand(name, row, "key", (name,))
 
 

@@ -167,9 +167,15 @@ def _is_answer(run: Run, line: str) -> bool:
 
 def _number(source: Source) -> Iterator[Candidate]:
     for row, line in enumerate(source.english.lines):
-        sentences = [part for part in re.split(r"(?<=[.!?])\s", line) if _NUMBER.search(part)]
+        sentences = [part for part in _sentences(line) if _NUMBER.search(part)]
         if any(_ASKS.search(part) for part in sentences):
-            yield Candidate("number", "{score}", (Place("score", " ".join(sentences), row, ""),), row)
+            own = _sentences(source.lines[row])
+            said = [own[at] for at, part in enumerate(_sentences(line)) if part in sentences and at < len(own)]
+            yield Candidate("number", "{score}", (Place("score", " ".join(said), row, ""),), row)
+
+
+def _sentences(line: str) -> list[str]:
+    return re.split(r"(?<=[.!?])\s", line)
 
 
 def _last_label(source: Source) -> Iterator[Candidate]:

@@ -32,16 +32,17 @@ _STEP = re.compile(
     r"|(?P<quarter>\bquarter[- ]?(?:points?|marks?|steps?)\b)"
     rf"|\b(?:steps?|increments?|multiples?|intervals?)\s+of\s+(?P<of>{_N})"
     rf"|(?<![\w.])(?P<wide>{_N})[- ](?:points? )?(?:increments?|intervals?)\b|(?<![\w.])(?P<fine>\d?\.\d+)[- ]steps?\b"
-    rf"|\bnearest\s+(?P<nearest>{_N})"
+    rf"|\bnearest\s+(?P<nearest>{_N})|(?<![\w.])(?P<er>{_N})(?:er[- ]?(?:schritte?n?|steps)|[- ]points?[- ]steps?)\b"
     r"|\b(?P<places>one|two|three|[123])[- ](?:decimals?|digits? after the (?:decimal )?point)\b"
     r"|(?P<tenths>\btenths\b)|(?P<hundredths>\bhundredths\b)",
     re.IGNORECASE,
 )
 _NOT = re.compile(r"(?i)\b(?:no|not|never|without|don't|avoid)\b[^.,;\n]{0,20}$")
-_FORBIDS = re.compile(r"(?i)^[^.;\n]{0,12}\b(?:not|never|forbidden|disallowed)\b")
+FORBIDS = re.compile(r"(?i)^[^.;\n]{0,12}\b(?:not|never|forbidden|disallowed)\b")
 _PLACES = {"one": 1, "two": 2, "three": 3, "1": 1, "2": 2, "3": 3}
 _FRACTION = re.compile(
-    r"(?i)\b(?:floats?|floating|decimals?|real number|fractions?|fractional|continuous|probability)\b"
+    r"(?i)\b(?:floats?|floating|decimals?|real number|fractions?|fractional|continuous|probability|"
+    r"(?:intermediate|in-between) (?:values?|scores?|grades?|marks?))\b"
 )
 
 SPECIAL = re.compile(
@@ -179,13 +180,17 @@ def numbers_beyond(said: str, scale: Scale) -> list[str]:
 
 def is_fraction(said: str) -> bool:
     """Whether the phrase asks for a number with digits behind the point."""
-    return any(not _NOT.search(said[: found.start()]) for found in _FRACTION.finditer(said))
+    return any(not _is_refused(said, found) for found in _FRACTION.finditer(said))
+
+
+def _is_refused(said: str, found: re.Match[str]) -> bool:
+    return bool(_NOT.search(said[: found.start()]) or FORBIDS.search(said[found.end() :]))
 
 
 def step_in(said: str) -> Number | None:
     """Return the step in a phrase, such as "half points" or "two decimals"; None if it has none, or forbids it."""
     for found in _STEP.finditer(said):
-        if _NOT.search(said[: found.start()]) or _FORBIDS.search(said[found.end() :]):
+        if _is_refused(said, found):
             continue
         groups = found.groupdict()
         named = {"half": 0.5, "quarter": 0.25, "tenths": 0.1, "hundredths": 0.01}
@@ -194,7 +199,7 @@ def step_in(said: str) -> Number | None:
                 return step
         if groups["places"]:
             return plain(10.0 ** -_PLACES[groups["places"].lower()])
-        step = number(groups["of"] or groups["wide"] or groups["fine"] or groups["nearest"])
+        step = number(groups["of"] or groups["wide"] or groups["fine"] or groups["nearest"] or groups["er"])
         if step > 0:
             return step
     return None
@@ -274,10 +279,12 @@ GOOD = frozenset((
     "pass", "passed", "yes", "true", "correct", "right", "grounded", "safe", "good", "relevant", "valid", "accurate",
     "supported", "faithful", "consistent", "complete", "agree", "acceptable", "accept", "y", "satisfactory", "success",
     "appropriate", "factual", "helpful", "met", "successful",
+    "erfüllt", "zutreffend", "angemessen", "conforme", "réussi", "aprobado", "cumple", "apto", "adecuado",
     "ja", "richtig", "korrekt", "wahr", "bestanden", "gut", "belegt", "relevant", "oui", "vrai", "correcte", "juste",
     "sí", "si", "verdadero", "correcto", "correcta", "bien",
 ))  # fmt: skip
 BAD = frozenset((
+    "durchgefallen", "échoué", "suspenso",
     "nein", "falsch", "unwahr", "schlecht", "non", "faux", "fausse", "falso", "falsa", "mal", "incorrecto",
     "incorrecta", "fail", "failed", "no", "false", "wrong", "bad", "reject", "n", "failure", "hallucinated",
     "refuted", "disagree",
@@ -295,6 +302,14 @@ LADDERS = (
     ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
     ("negative", "neutral", "positive"),
     ("none", "some", "all"),
+    ("negativ", "neutral", "positiv"),
+    ("négatif", "neutre", "positif"),
+    ("negativo", "neutro", "positivo"),
+    ("niedrig", "mittel", "hoch"),
+    ("schlecht", "mittel", "gut"),
+    ("faible", "moyen", "élevé"),
+    ("mauvais", "moyen", "bon"),
+    ("bajo", "medio", "alto"),
     ("f", "e", "d", "c", "b", "a"),
 )
 
@@ -320,7 +335,7 @@ def _rank(word: str) -> float | None:
     if rest:
         degree = {"fully": 2.5, "completely": 2.5, "entirely": 2.5, "mostly": 1.5, "largely": 1.5, "not": 0.0}
         degree |= dict.fromkeys(("ganz", "völlig", "totalement", "totalmente"), 2.5)
-        degree |= dict.fromkeys(("nicht", "pas", "no"), 0.0)
+        degree |= dict.fromkeys(("nicht", "pas", "non", "no"), 0.0)
         degree |= dict.fromkeys((*HALF, "partially", "partly", "somewhat"), 1.0)
         return degree.get(first) if rest in GOOD and first in degree else None
     if word in GOOD:
