@@ -60,7 +60,7 @@ def declare(place: Place, scales: Scales, inputs: Collection[str], *, in_json: b
     """Return the field for this value; `in_json` says whether the format is JSON."""
     words = _choices(place)
     place = replace(place, said=in_english(place.said, scales.source.language))
-    scored = SCORED.search(in_english(place.name.replace("_", " "), scales.source.language)[-LONGEST_NAME:])
+    scored = SCORED.search(scales.source.english_name(place.name)[-LONGEST_NAME:])
     if place.name in inputs and place.kind in ("text", "") and not words:
         doubt = "" if _ECHO.search(place.said) else "the prompt does not say whether to repeat this input"
         return Declared({"type": "echo", "input": place.name}, "the input, repeated", doubt)

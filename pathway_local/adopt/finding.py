@@ -46,6 +46,10 @@ class Source:
         """The same lines with English words where a sentence tells the judge what to write."""
         return Source(in_english(self.text, self.language), self.first_line)
 
+    def english_name(self, name: str) -> str:
+        """Return a field's name or label in English words: "gesamt score" for gesamt_note."""
+        return in_english(name.replace("_", " "), self.language)
+
     def row(self, offset: int) -> int:
         """Return the index in `lines` of the line at this offset."""
         return bisect_right(self._starts, offset) - 1

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
 from pathway_local.adopt.inputs import identifier
-from pathway_local.adopt.languages import in_english
 from pathway_local.adopt.scales import SCORE_WORDS
 from pathway_local.adopt.short_replies import REASONING, REASONS, follows_reasons
 from pathway_local.adopt.values import listed_words, scale_in
@@ -32,7 +31,7 @@ def label_candidates(source: Source) -> Iterator[Candidate]:
     """Yield each block of labelled slots with a score among them."""
     for block in _blocks(source, list(_parts(source))):
         said = [source.text[slice(*part.slot)] for part in block]
-        scored = [bool(SCORE_WORDS.search(in_english(part.label, source.language))) for part in block]
+        scored = [bool(SCORE_WORDS.search(source.english_name(part.label))) for part in block]
         if not any(scored) and not any(scale_in(text) or listed_words(text) for text in said):
             continue
         names = _names(block)
@@ -41,7 +40,7 @@ def label_candidates(source: Source) -> Iterator[Candidate]:
             for name, text, part in zip(names, said, block, strict=True)
         )
         layout = _layout(source.text, block, names)
-        labelled = any(REASONS.search(in_english(part.label, source.language)) for part in block)
+        labelled = any(REASONS.search(source.english_name(part.label)) for part in block)
         if not labelled and all(map(_is_value, said)) and follows_reasons(source, block[0].rows[0]):
             # Lines that end a reply: the reasons before them are a part of it, too.
             places = (Place("reasoning", REASONING, block[0].rows[0], "text"), *places)
