@@ -21,6 +21,7 @@ _OUTPUTS = re.compile(
     r"(?i)\b(?:return|respond|reply|output|answer|write|give|assign|use|set|score|rate|print|put|choose|select|mark|"
     r"say|must be|should be)\s+"
     r"(?:(?:the|a|an|it|as|to|with|of|score|rating|grade|value|label|verdict|field|only|just|exactly|simply|be|is|"
+    r"never|not|"
     r"[\"'`]?\w+_\w+[\"'`]?|[\"`']?score[\"`']?)\s+){0,5}"
     r"(?P<token>\"[^\"\n]{1,40}\"|'[^'\n]{1,40}'|`[^`\n]{1,40}`|"
     r"-?\d+(?:\.\d+)?(?![\w%]| ?[-–/]| (?:to -?\d|words?\b|sentences?\b))|"
@@ -43,6 +44,10 @@ _FINE = re.compile(
     r"(?:intermediate|in-between) (?:values?|scores?|grades?|marks?))\b"
 )
 _OF_TEXT = re.compile(r"(?i)[ -](?!(?:if|when|for|to|where|and|or|on|in|at|as|only)\b)[a-z]")
+_ALLOWED = re.compile(
+    r"(?i)(?<![\w.])(\d{1,2}\.\d{1,2})(?!\.?\w)[^;\n]{0,40}?\b(?:allowed|permitted|possible|acceptable|valid)\b"
+)
+_NEVER = re.compile(r"(?i)\b(?:not|never|don't|avoid)\b")
 _REFUSES = re.compile(r"(?i)\b(?:no|not|never|without|don't|avoid|whole|integers?)\b")
 
 
@@ -81,10 +86,15 @@ def _demands(source: Source) -> Iterator[Demand]:
                 token = found.group("token").strip("\"'`")
                 if _IF.search(sentence):
                     yield Demand(token, row, "value", (token,))
-                elif not _REFUSES.search(sentence[: found.start()][-20:]) and not _OF_TEXT.match(
-                    sentence[found.end() :]
-                ):
+                elif _OF_TEXT.match(sentence[found.end() :]):
+                    continue
+                elif token.isdecimal() and _NEVER.search(sentence[: found.start("token")][-30:]):
+                    yield Demand(f"not {token}", row, "excluded", (token,))
+                elif not _REFUSES.search(sentence[: found.start()][-20:]):
                     yield Demand(token, row, "text", (token,))
+        for allowed in _ALLOWED.finditer(line):
+            if not _REFUSES.search(allowed.group()):
+                yield Demand(allowed.group(1), row, "value", (allowed.group(1),))
         if _ASKS.search(line):
             for run in word_runs(line, source.lines, row):
                 yield Demand(" / ".join(run.words), row, "words", run.words)
@@ -181,6 +191,8 @@ def _met(
         return demand.phrase.lower() in names | {name.lower() for name in inputs}
     texts = {text for field in fields.values() for text in texts_of(field)}
     known = {text.lower() for text in texts} | names | {"n/a" if text == "null" else text for text in texts}
+    if demand.kind == "excluded":
+        return demand.values[0] not in known
     if demand.kind in ("value", "text"):
         # Of "Verdict: PASS" the layout has the label; its word is a demand of its own kind.
         layout, label = str(outputs.get("layout", "")).lower(), demand.phrase.lower().partition(":")

@@ -20,7 +20,7 @@ _LEAST_WORDS, _LEAST_SHARE = 12, 0.15
 """A shorter prompt is taken as English. In prompts of the four languages a third of the words are among these."""
 
 _KEPT = r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|`[^`\n]*`|\{[^{}\n]*\}|</?[\w-]+>"
-_DECIMAL = re.compile(r"(?<![\d,.])(\d{1,2}),(\d{1,2})(?!\d|[,.]\d)(?! ?(?:oder|ou|o|und|et|y) )")
+_DECIMAL = re.compile(r"(?<![\d,.])(\d{1,2}),(\d{1,2})(?!\d|[,.]\d)(?! ?(?:oder|ou|o|und|et|y) \d+(?![,\d]))")
 
 
 def language_of(text: str) -> str:
