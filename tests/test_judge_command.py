@@ -120,3 +120,37 @@ def test_verdicts_on_stdout_are_alone_there(desk: Desk) -> None:
     assert told.splitlines()[0].startswith("case,")
     desk.typed("export", "may.run", "--out", "verdicts.csv")
     assert told == (desk.work / "verdicts.csv").read_text("utf-8-sig")
+
+
+def test_rubrics_that_do_not_fit_are_named_together_before_anything_is_judged(desk: Desk) -> None:
+    cases = desk.cases(2)
+    registry = desk.work / "models.yaml"
+    entries = json.loads(registry.read_text())
+    short = entries["scripted"] | {"context": 300}
+    registry.write_text(json.dumps(entries | {"short": short}))
+    for name in ("long", "longer"):
+        words = "Judge this answer. " * (200 if name == "long" else 300)
+        text = RUBRIC.replace("name: small", f"name: {name}").replace("Judge this answer.", words)
+        (desk.work / f"{name}.prompty").write_text(text)
+    every = [word for name in ("small", "long", "longer") for word in ("-r", f"{name}.prompty")]
+    both = ["judge", cases.name, *every, "--models", "models.yaml", "--engine", "scripted", "--run", "all.run"]
+    said = desk.typed(*both, "-j", "scripted", "-j", "short", code=5).stderr
+    assert "too short for the rubric long:" in said and "too short for the rubric longer:" in said
+    assert "too short for the rubric small" not in said and "--skip-unfit judges the others" in said
+    assert not (desk.work / "all.run").exists()
+    said = desk.typed(*both, "-j", "scripted", "-j", "short", "--skip-unfit").stderr
+    assert said.count("left out: the judge's context of 300 tokens is too short") == 2
+    shown = desk.typed("summary", "all.run")
+    assert "longer by short was left out: the judge's context of 300 tokens" in " ".join(shown.stdout.split())
+    with RunFile.read(desk.work / "all.run") as run:
+        judged = {(rater.name, rater.rubric) for _, rater in run.raters()}
+        [job] = run.jobs.all()
+    assert judged == {(name, rubric) for name in ("scripted", "short") for rubric in ("small", "long", "longer")} - {
+        ("short", "long"),
+        ("short", "longer"),
+    }
+    left = job.facts["unfit"]
+    assert isinstance(left, list) and [each["rubric"] for each in left if isinstance(each, dict)] == ["long", "longer"]
+    registry.write_text(json.dumps(entries | {"short": short | {"context": 8192}}))
+    desk.typed(*both, "-j", "short")
+    assert "was left out" not in desk.typed("summary", "all.run").stdout

@@ -1,7 +1,8 @@
 """Each prompt of the corpus is read rightly, refused with its true reason, or asked about; none is misread silently.
 
-A prompt's expected reading stands beside it in tests/prompt_corpus: `read` has its fields in order, `refused` and
-`asked` a pattern that the reason must match. A field's name counts unless it begins with an underscore.
+A prompt's expected reading stands beside it in tests/prompt_corpus: `read` has its fields in order, `levels` the names
+of their values, `refused` and `asked` a pattern that the reason must match. A field's name counts unless it begins with
+an underscore.
 """
 
 import re
@@ -67,7 +68,9 @@ def outcome(entry: Mapping[str, object]) -> tuple[str, str]:
 
 
 def shown(rubric: Rubric) -> str:
-    return str({name: read_as(field) for name, field in rubric.format.outputs.fields.items()})
+    fields = rubric.format.outputs.fields
+    levels = {name: list(levels.values()) for name, field in fields.items() if (levels := getattr(field, "levels", {}))}
+    return f"{ {name: read_as(field) for name, field in fields.items()} } {levels}"
 
 
 def is_right(rubric: Rubric, entry: Mapping[str, object]) -> bool:
@@ -77,6 +80,9 @@ def is_right(rubric: Rubric, entry: Mapping[str, object]) -> bool:
     fields = rubric.format.outputs.fields
     readings = [spelled(str(reading)) for reading in wanted.values()]
     named = all(name == own or name.startswith("_") for name, own in zip(wanted, fields, strict=False))
+    levels = [label for field in fields.values() for label in getattr(field, "levels", {}).values()]
+    if entry.get("levels", levels) != levels:
+        return False
     declared = entry.get("inputs", list(rubric.inputs))
     return readings == [read_as(field) for field in fields.values()] and named and list(rubric.inputs) == declared
 
@@ -89,7 +95,7 @@ def test_no_prompt_is_misread_silently(name: str) -> None:
 
 def test_all_prompts_are_read_refused_truly_or_asked_about() -> None:
     counts = Counter(outcome(entry)[0] for entry in CORPUS.values())
-    assert len(CORPUS) >= 190
+    assert len(CORPUS) >= 240
     assert counts[SILENT] == 0
     assert counts["right"] + counts["refused truly"] + counts["asked"] >= len(CORPUS) - 3
 

@@ -7,6 +7,8 @@ from families import FAMILIES, Family, write_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import Template
+from rated_run import add, judged_run
+from typed_here import typing_in
 
 from pathway_local.case import Case
 from pathway_local.errors import FormatError, MissingInput, RubricError
@@ -15,6 +17,7 @@ from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.rubric import Rubric, load_rubric, parse_rubric
+from pathway_local.verdict import Score, Verdict
 
 OWN = Path(__file__).parent / "rubric_files"
 OUTPUTS = 'outputs: {layout: "Score: {score}", fields: {score: {type: score, min: 1, max: 5}}}\n'
@@ -305,3 +308,37 @@ def test_hostile_text_changes_nothing_in_any_syntax(judge: tuple[Family, JudgeTo
     text = tokenizer.grammar_tokenizer.decode_bytes(list(hostile)).decode()
     assert inputs["question"] in text
     assert inputs["answer"] in text
+
+
+@pytest.mark.parametrize(("answer", "text"), [("yes", "short"), ("Yes", "Yes"), ("no", "short")])
+def test_a_test_may_look_into_a_list_of_texts(answer: str, text: str) -> None:
+    body = "{% if answer in ['yes', 'no'] %}short{% else %}{{ answer }}{% endif %}"
+    rubric = rubric_of("inputs: {answer: {}}\n", f"user:\n{body}\n")
+    assert rubric.turns[0].render({"answer": answer}, {"answer": answer}) == text
+
+
+EARLIER = {
+    "filter in a test": "{% if answer | length > 3 %}{{ answer }}{% endif %}",
+    "test": "{% if answer is defined %}{{ answer }}{% endif %}",
+    "filter": "{{ answer | trim }}",
+    "loop": "{% for word in answer %}{{ word }}{{ loop.index }}{% endfor %}",
+    "set": "{% set x = answer %}{{ x }}",
+}
+
+
+@pytest.mark.parametrize("name", EARLIER)
+def test_a_run_that_an_earlier_version_judged_stays_readable_and_only_judging_anew_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f"---\nname: old\ninputs: {{answer: {{}}}}\n{OUTPUTS}---\nuser:\nJudge it.\n{EARLIER[name]}\n"
+    with pytest.raises(RubricError, match="not allowed"):
+        parse_rubric(text, "old")
+    old = parse_rubric(text, "old", stored=True)
+    with judged_run(tmp_path / "old.run", old) as run:
+        add(run, "ann", {f"s-{number}": Verdict({"score": Score(number)}) for number in range(1, 5)}, old, "human")
+    for command in (["summary"], ["export", "--out", "old.csv"], ["agreement"]):
+        said = typing_in(tmp_path, monkeypatch, capsys)(command[0], "old.run", *command[1:])
+        assert said.code == 0, said.err
+    with pytest.raises(RubricError, match="not allowed") as refused:
+        old.turns[0].render({"answer": "yes"}, {"answer": "yes"})
+    assert "in another run" in refused.value.hint

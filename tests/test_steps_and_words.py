@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from rated_run import TINY, add, judged_run
+from typed_here import typing_in
 
 from pathway_local.adopt.adoption import adopt
 from pathway_local.errors import FormatError, ReplyError, RubricError
@@ -117,3 +118,20 @@ def test_adopt_ends_with_what_is_demanded_and_what_is_written() -> None:
         ("tone", "2", "nothing of it", "the prompt demands it"),
     )
     assert b"settled:\n  # UNSETTLED: line 2 demands 'tone'" in made.data
+
+
+def test_check_and_hosted_requests_refuse_what_judge_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = typing_in(tmp_path, monkeypatch, capsys)
+    file = tmp_path / "mine.prompty"
+    file.write_text(OPEN % "")
+    (tmp_path / "c.csv").write_text("id,answer\n1,yes\n")
+    exported = ["--cases", "c.csv", "--service", "openai", "--model", "m", "--out", "r.jsonl", "--yes"]
+    for command in (["rubrics", "check", str(file)], ["hosted", "export", "x.run", "--rubric", str(file), *exported]):
+        said = run(*command)
+        assert said.code == 2
+        assert "line 7: the prompt demands 'half points', and the format does not write it" in said.err
+    assert not (tmp_path / "x.run").exists() and not (tmp_path / "r.jsonl").exists()
+    file.write_text(OPEN % "settled: [half points]\n")
+    assert run("rubrics", "check", str(file)).code == 0

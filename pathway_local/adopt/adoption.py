@@ -28,6 +28,12 @@ Ask = Callable[[str, str], str]
 INPUT_KEYS = {"inputs", "inputSchema", "sample"}
 OUTPUT_KEYS = {"outputs", "outputSchema"}
 
+_TEMPLATE = re.compile(
+    r"\{%-?\s*(?:if|for|set|macro|block|include|import|from|extends|filter|call|with|raw)\b"
+    r"|\{\{-?[ \t]*[A-Za-z_]\w*[ \t]*[|(.\[]"
+)
+"""Marks of Jinja that do more than insert an input."""
+
 PLACES = {
     "jinja2": "{{name}}, as Prompty writes it",
     "braces": "{name}, with {{ and }} for braces",
@@ -118,7 +124,7 @@ def _read(data: bytes, where: str) -> _Prompt:
         front = {str(key): value for key, value in read.items()}
     source = Source(body.replace("\r\n", "\n"), first_line)
     found = find_placeholders(source)
-    if found.syntax != "jinja2" and re.search(r"\{%|\{\{[^{}\n]*[|(]", source.text):
+    if found.syntax != "jinja2" and _TEMPLATE.search(source.text):
         _refuse_template(source, where)
     if len(found.rows) > MOST_INPUTS:
         raise RubricError(f"{where}: {len(found.rows)} names stand in braces", f"The limit is {MOST_INPUTS} inputs.")
@@ -153,9 +159,8 @@ def _refuse_template(source: Source, where: str) -> None:
     try:
         jinja_turn("user", source.text)
     except TemplateSyntaxError as error:
-        if "is not allowed" in str(error.message):
-            said = f"{where} line {source.line(error.lineno - 1)}: {error.message}"
-            raise RubricError(said, "Insert inputs as {{ name }}, and choose with {% if name %}.") from None
+        said = f"{where} line {source.line(error.lineno - 1)}: in the Jinja template: {error.message}"
+        raise RubricError(said, "Insert inputs as {{ name }}, and choose with {% if name %}.") from None
 
 
 def reconciled(found: FoundFormat) -> Iterator[tuple[str, str, str, str]]:
@@ -178,7 +183,7 @@ def _entries(
         yield FrontMatterEntry("name", _name(where))
     if not INPUT_KEYS & prompt.front.keys():
         doubts = {one.name: one.doubt for one in inputs if one.doubt}
-        yield FrontMatterEntry("inputs", {one.name: _declared(one) for one in inputs}, doubts)
+        yield FrontMatterEntry("inputs", {one.name: _declared(one, prompt.placeholders) for one in inputs}, doubts)
     template = {} if prompt.placeholders.syntax == "jinja2" and prompt.roles else _template(prompt)
     if found and (told := closing(found, replaces=replaced is not None)):
         template = {**_template(prompt), "closing": told}
@@ -209,9 +214,10 @@ def _template(prompt: _Prompt) -> dict[str, object]:
     return {"format": prompt.placeholders.syntax, "parser": "prompty" if prompt.roles else "text"}
 
 
-def _declared(found: FoundInput) -> dict[str, object]:
+def _declared(found: FoundInput, placeholders: Placeholders) -> dict[str, object]:
+    kind = "conversation" if found.name in placeholders.loops else "string"
     said = {"description": found.said} if found.said else {}
-    return {"type": "string", **said, "empty": "judge" if found.empty else "fail"}
+    return {"type": kind, **said, "empty": "judge" if found.empty else "fail"}
 
 
 def _asked_inputs(inputs: Sequence[FoundInput], ask: Ask) -> list[FoundInput]:

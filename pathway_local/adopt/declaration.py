@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pathway_local.adopt.finding import Place
+from pathway_local.adopt.languages import in_english
 from pathway_local.adopt.scales import Scales
 from pathway_local.adopt.values import (
     Scale,
@@ -58,12 +59,14 @@ class Declared:
 def declare(place: Place, scales: Scales, inputs: Collection[str], *, in_json: bool) -> Declared:
     """Return the field for this value; `in_json` says whether the format is JSON."""
     words = _choices(place)
+    place = replace(place, said=in_english(place.said, scales.source.language))
+    scored = SCORED.search(scales.source.english_name(place.name)[-LONGEST_NAME:])
     if place.name in inputs and place.kind in ("text", "") and not words:
         doubt = "" if _ECHO.search(place.said) else "the prompt does not say whether to repeat this input"
         return Declared({"type": "echo", "input": place.name}, "the input, repeated", doubt)
     if place.kind == "boolean" and specials_in(place.said):
         words = ["true", "false", *specials_in(place.said)]
-    if not words and (_is_score(place) or (place.kind == "number" and scales.states(place.name))):
+    if not words and (_is_score(place, named=bool(scored)) or (place.kind == "number" and scales.states(place.name))):
         return _score(place, scales)
     if len(words) > 1 and any(is_special(word) for word in words) and {"true", "false"} <= {w.lower() for w in words}:
         return word_score(words, scales.source.text)
@@ -182,10 +185,9 @@ def _sequence(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else []
 
 
-def _is_score(place: Place) -> bool:
+def _is_score(place: Place, *, named: bool) -> bool:
     if place.kind in ("boolean", "list", "objects", "null"):
         return False
-    named = bool(SCORED.search(place.name[-LONGEST_NAME:]))
     scale = None if _WORDS.search(place.said) else scale_in(place.said)
     # A text such as "<1-5>" is a number, whatever quotes the prompt puts around it.
     alone = len(re.findall(r"[A-Za-z]{3,}", place.said)) <= 2
@@ -211,6 +213,9 @@ def _score(place: Place, scales: Scales) -> Declared:
         field |= {"levels": dict(labels)} | ({"special": special} if special else {})
     else:
         field |= scale.field
+    alike = [found for found in scales.unsure if found.scale == scale and not labels and not doubt]
+    if alike:
+        doubt = f"line {scales.source.line(alike[0].row)} lists {scale.said}; add it as levels, if it names them"
     named = f", {', '.join(labels.values())}" if labels else ""
     declared = Declared(field, f"{scale.said}{named}", doubt, levels.row if levels else row)
     # A skeleton's 0 is a placeholder.

@@ -14,13 +14,14 @@ from typing import Literal
 
 from pathway_local.adopt.finding import Source
 from pathway_local.adopt.scales import SCORE_WORDS
-from pathway_local.adopt.values import Scale, is_special, scale_in, step_in, word_runs
+from pathway_local.adopt.values import FORBIDS, Scale, is_special, scale_in, step_in, word_runs
 
 _IF = re.compile(r"(?i)\b(?:if|when|where|unless|otherwise|in case|for (?:an? )?(?:empty|missing|blank))\b")
 _OUTPUTS = re.compile(
     r"(?i)\b(?:return|respond|reply|output|answer|write|give|assign|use|set|score|rate|print|put|choose|select|mark|"
     r"say|must be|should be)\s+"
     r"(?:(?:the|a|an|it|as|to|with|of|score|rating|grade|value|label|verdict|field|only|just|exactly|simply|be|is|"
+    r"never|not|"
     r"[\"'`]?\w+_\w+[\"'`]?|[\"`']?score[\"`']?)\s+){0,5}"
     r"(?P<token>\"[^\"\n]{1,40}\"|'[^'\n]{1,40}'|`[^`\n]{1,40}`|"
     r"-?\d+(?:\.\d+)?(?![\w%]| ?[-–/]| (?:to -?\d|words?\b|sentences?\b))|"
@@ -35,9 +36,18 @@ _KEY = re.compile(
     r"(?i)\b(?:include|add|also|provide|plus|another|additional)\b[^.\n]{0,40}?[\"'`](?P<one>\w+)[\"'`]\s+"
     r"(?:key|field|tag|property|section|entry|attribute)"
     r"|\b(?:key|field|property|attribute)\s+(?:called|named)\s+[\"'`]?(?P<two>\w+)"
+    r"|\b(?:include|add|also|provide|plus|another|additional)\b[^.\n]{0,40}?\b(?:key|field|property|attribute)\s+"
+    r"[\"'`“„«]\s?(?P<three>\w+)"
 )
-_FINE = re.compile(r"(?i)\b(?:decimals?|floats?|floating|fractional|fractions?)\b")
+_FINE = re.compile(
+    r"(?i)\b(?:decimals?|floats?|floating|fractional|fractions?|"
+    r"(?:intermediate|in-between) (?:values?|scores?|grades?|marks?))\b"
+)
 _OF_TEXT = re.compile(r"(?i)[ -](?!(?:if|when|for|to|where|and|or|on|in|at|as|only)\b)[a-z]")
+_ALLOWED = re.compile(
+    r"(?i)(?<![\w.])(\d{1,2}\.\d{1,2})(?!\.?\w)[^;\n]{0,40}?\b(?:allowed|permitted|possible|acceptable|valid)\b"
+)
+_NEVER = re.compile(r"(?i)\b(?:not|never|don't|avoid)\b")
 _REFUSES = re.compile(r"(?i)\b(?:no|not|never|without|don't|avoid|whole|integers?)\b")
 
 
@@ -59,13 +69,14 @@ def demands(source: Source) -> tuple[Demand, ...]:
 
 
 def _demands(source: Source) -> Iterator[Demand]:
-    for row, line in enumerate(source.lines):
+    for row, line in enumerate(source.english.lines):
         if step := step_in(line):
             yield Demand(_step_phrase(line, step), row, "step", (str(step),))
         elif (
             SCORE_WORDS.search(line)
             and (fine := _FINE.search(line))
             and not _REFUSES.search(line[: fine.start()][-40:])
+            and not FORBIDS.search(line[fine.end() :])
         ):
             yield Demand(fine.group(), row, "fraction")
         if SCORE_WORDS.search(line) and _STATES.search(line) and (scale := scale_in(line)):
@@ -75,15 +86,20 @@ def _demands(source: Source) -> Iterator[Demand]:
                 token = found.group("token").strip("\"'`")
                 if _IF.search(sentence):
                     yield Demand(token, row, "value", (token,))
-                elif not _REFUSES.search(sentence[: found.start()][-20:]) and not _OF_TEXT.match(
-                    sentence[found.end() :]
-                ):
+                elif _OF_TEXT.match(sentence[found.end() :]):
+                    continue
+                elif token.isdecimal() and _NEVER.search(sentence[: found.start("token")][-30:]):
+                    yield Demand(f"not {token}", row, "excluded", (token,))
+                elif not _REFUSES.search(sentence[: found.start()][-20:]):
                     yield Demand(token, row, "text", (token,))
+        for allowed in _ALLOWED.finditer(line):
+            if not _REFUSES.search(allowed.group()):
+                yield Demand(allowed.group(1), row, "value", (allowed.group(1),))
         if _ASKS.search(line):
             for run in word_runs(line, source.lines, row):
                 yield Demand(" / ".join(run.words), row, "words", run.words)
         for key in _KEY.finditer(line):
-            name = key.group("one") or key.group("two")
+            name = key.group("one") or key.group("two") or key.group("three")
             yield Demand(name, row, "key", (name,))
 
 
@@ -175,6 +191,8 @@ def _met(
         return demand.phrase.lower() in names | {name.lower() for name in inputs}
     texts = {text for field in fields.values() for text in texts_of(field)}
     known = {text.lower() for text in texts} | names | {"n/a" if text == "null" else text for text in texts}
+    if demand.kind == "excluded":
+        return demand.values[0] not in known
     if demand.kind in ("value", "text"):
         # Of "Verdict: PASS" the layout has the label; its word is a demand of its own kind.
         layout, label = str(outputs.get("layout", "")).lower(), demand.phrase.lower().partition(":")

@@ -4,6 +4,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from pathway_local.adopt.languages import in_english, language_of
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -33,6 +35,20 @@ class Source:
         for line in self.lines:
             starts.append(starts[-1] + len(line) + 1)
         return starts
+
+    @cached_property
+    def language(self) -> str:
+        """The language of the text: en, de, fr or es; empty for any other."""
+        return language_of(self.text)
+
+    @cached_property
+    def english(self) -> "Source":
+        """The same lines with English words where a sentence tells the judge what to write."""
+        return Source(in_english(self.text, self.language), self.first_line)
+
+    def english_name(self, name: str) -> str:
+        """Return a field's name or label in English words: "gesamt score" for gesamt_note."""
+        return in_english(name.replace("_", " "), self.language)
 
     def row(self, offset: int) -> int:
         """Return the index in `lines` of the line at this offset."""

@@ -116,7 +116,7 @@ def find_format(source: Source, inputs: Collection[str], extra: Sequence[Candida
         fields = _declared(candidate, scales, inputs)
         if any(declared.field["type"] == "score" for declared in fields.values()):
             fields = _with_special_values(fields, source)
-            doubts = (*candidate.doubts, *_rivals(candidate, found, source))
+            doubts = (*candidate.doubts, *_rivals(candidate, found, source), *_unread(source))
             return FoundFormat(candidate, fields, source, doubts, tuple(inputs))
     return None
 
@@ -139,6 +139,15 @@ def _with_special_values(fields: Mapping[str, Declared], source: Source) -> dict
         for value in special_values(source, texts_of(found[scores[0]].field)):
             found[scores[0]] = with_special(found[scores[0]], value)
     return found
+
+
+def _unread(source: Source) -> Iterator[str]:
+    """Yield a doubt for a prompt whose sentences can't be read: they may demand more than its format shows."""
+    if not source.language:
+        yield (
+            "the prompt's language is not read (English, German, French and Spanish are): see that outputs has all "
+            "that its sentences demand, such as half points or a value for an empty answer"
+        )
 
 
 def _rivals(chosen: Candidate, found: Sequence[Candidate], source: Source) -> Iterator[str]:

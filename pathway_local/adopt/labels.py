@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
 from pathway_local.adopt.inputs import identifier
 from pathway_local.adopt.scales import SCORE_WORDS
-from pathway_local.adopt.short_replies import REASONING, follows_reasons
+from pathway_local.adopt.short_replies import REASONING, REASONS, follows_reasons
 from pathway_local.adopt.values import listed_words, scale_in
 
 _SLOT = r"\[{1,2}[^\[\]\n]{1,400}\]{1,2}|<(?!/)[^<>\n]{1,400}>|\([^()\n]{3,400}\)|_{3,}|\.{3}|…|\d+\s*[-–]\s*\d+"
@@ -31,7 +31,7 @@ def label_candidates(source: Source) -> Iterator[Candidate]:
     """Yield each block of labelled slots with a score among them."""
     for block in _blocks(source, list(_parts(source))):
         said = [source.text[slice(*part.slot)] for part in block]
-        scored = [bool(SCORE_WORDS.search(part.label)) for part in block]
+        scored = [bool(SCORE_WORDS.search(source.english_name(part.label))) for part in block]
         if not any(scored) and not any(scale_in(text) or listed_words(text) for text in said):
             continue
         names = _names(block)
@@ -40,7 +40,8 @@ def label_candidates(source: Source) -> Iterator[Candidate]:
             for name, text, part in zip(names, said, block, strict=True)
         )
         layout = _layout(source.text, block, names)
-        if "reasoning" not in names and all(map(_is_value, said)) and follows_reasons(source, block[0].rows[0]):
+        labelled = any(REASONS.search(source.english_name(part.label)) for part in block)
+        if not labelled and all(map(_is_value, said)) and follows_reasons(source, block[0].rows[0]):
             # Lines that end a reply: the reasons before them are a part of it, too.
             places = (Place("reasoning", REASONING, block[0].rows[0], "text"), *places)
             layout = f"{{reasoning}}\n{layout}"

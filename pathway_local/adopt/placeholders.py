@@ -7,21 +7,27 @@ from string import Formatter
 from jinja2 import TemplateSyntaxError
 
 from pathway_local.adopt.finding import Source
-from pathway_local.prompty.turn import MARKS, Syntax, jinja_turn
+from pathway_local.prompty.turn import MARKS, Syntax, Turn, jinja_turn
 
 _DESCRIBED = re.compile(r"^\s*(?:(?:[-*•+]|\d+[.)])\s*)?[*_`\"']*\{(\w+)\}[*_`\"']*\s*(?::|-|–|—|=)[*_]*\s+\w")
 
 
 @dataclass(frozen=True, slots=True)
 class Placeholders:
-    """The syntax, and the first row of each input."""
+    """The syntax, the first row of each input, and the inputs whose messages the prompt goes through."""
 
     syntax: Syntax
     rows: dict[str, int]
+    loops: frozenset[str] = frozenset()
 
 
 def find_placeholders(source: Source) -> Placeholders:
     """Return how a prompt marks its inputs: with "none" if it has no marks, or only describes its inputs."""
+    looping = _turn(source.text) if "{%" in source.text else None
+    if looping and looping.loops:
+        places = {name: re.search(rf"\b{name}\b", source.text) for name in looping.variables}
+        rows = {name: source.row(found.start()) for name, found in places.items() if found}
+        return Placeholders("jinja2", dict(sorted(rows.items(), key=lambda item: item[1])), looping.loops)
     doubled, single = _rows(source, "double-braces"), _rows(source, "single-braces")
     if doubled and not _escaped(source.text, doubled):
         return Placeholders("jinja2" if _is_jinja(source.text, set(doubled)) else "double-braces", doubled)
@@ -63,13 +69,19 @@ def _is_format(text: str) -> bool:
 
 def _is_jinja(text: str, names: set[str]) -> bool:
     """Return whether Jinja reads the text as its author meant it: each {{ }} holds a name, and tests name inputs."""
-    try:
-        turn = jinja_turn("user", text)
-    except TemplateSyntaxError:
-        return False
+    turn = _turn(text)
+    return turn is not None and turn.variables >= names
+
+
+def _turn(text: str) -> Turn | None:
+    """Return the text as Jinja reads it; None if it is no template that a rubric may have."""
     # Jinja would silently drop {# … #}, and with it a part of the prompt.
-    comments = "{#" in text and "#}" in text
-    return not comments and turn.variables >= names
+    if "{#" in text and "#}" in text:
+        return None
+    try:
+        return jinja_turn("user", text)
+    except TemplateSyntaxError:
+        return None
 
 
 def _described(source: Source, name: str) -> bool:

@@ -16,7 +16,7 @@ _KIND = (
 )
 _TWO = re.compile(rf"(?i)\b(?:two|both|pair of) (?:\w+ ){{0,2}}{_KIND}\b")
 _WHICH = re.compile(
-    rf"(?i)\bwhich (?:of the two |of them )?{_KIND}?[^.?\n]{{0,40}}\b(?:better|best|more|prefer\w*|superior|wins?)\b"
+    rf"(?i)\bwhich (?:of the two |of them )?{_KIND}?[^.?\n]{{0,80}}\b(?:better|best|more|prefer\w*|superior|wins?)\b"
     r"|\bwinner\b"
 )
 _RANKS = re.compile(rf"(?i)\brank (?:the|these|all|each of)?\s*(?:following |given )?(?:\w+ )?{_KIND}\b")
@@ -29,7 +29,8 @@ _LISTS = re.compile(
     r"(?i)\b(?:break|split|decompose|extract|list)\b[^.\n]{0,60}\b(?:claims|statements|facts|sentences)\b"
 )
 _SCORES = re.compile(
-    r"(?i)\b(?:scor\w+|rat(?:e|ing)|grad(?:e|es|ing)|marks?|verdict|judge|evaluate|assess\w*|decide|decision|classify)\b"
+    r"(?i)\b(?:scor\w+|rat(?:e|ing)|grad(?:e|es|ing)|marks?|verdict|judge|evaluate|assess\w*|decide|decision|classify|"
+    r"points?)\b"
 )
 _LAYOUT = re.compile(r"(?i)\bjson\b|\bxml\b|\bformat\b|\b(?:output|respond|reply|answer) (?:only|with)\b|<\w+>.*</\w+>")
 _PAIRED = re.compile(r"(?i)^(?P<stem>.*?)[_ ]?(?P<end>a|b|1|2|one|two|first|second|left|right)$")
@@ -37,7 +38,7 @@ _PAIRED = re.compile(r"(?i)^(?P<stem>.*?)[_ ]?(?P<end>a|b|1|2|one|two|first|seco
 
 def refusal(source: Source, inputs: Collection[str], where: str) -> RubricError | None:
     """Return the error for a prompt that asks for something else than one response's score, else None."""
-    for said, row, hint in _reasons(source, inputs):
+    for said, row, hint in _reasons(source.english, inputs):
         return RubricError(f"{where}{f' line {source.line(row)}' if row >= 0 else ''}: {said}", hint)
     return None
 
@@ -66,6 +67,10 @@ def _reasons(source: Source, inputs: Collection[str]) -> Iterator[tuple[str, int
 def no_score(source: Source, where: str) -> RubricError:
     """Return the error for a prompt in which no format with a score was found: what it asks for, and what to do."""
     standard = "Use the standard format: add --layout score-line."
+    if not source.language:
+        said = f"{where}: no format with a score was found, and sentences in the prompt's language are not read"
+        return RubricError(said, standard)
+    source = source.english
     for row, line in enumerate(source.lines):
         if _EACH.search(line) and _VERDICT.search(line):
             hint = "Ask for one score of the whole response, or judge each part as its own case."

@@ -11,9 +11,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pathway_local.adopt.finding import Source
-from pathway_local.adopt.values import Scale, scale_in, step_in
+from pathway_local.adopt.languages import in_english
+from pathway_local.adopt.values import Scale, is_graded, scale_in, step_in
 
-SCORE_WORDS = re.compile(r"scor|scale|rating|\brate\b|grade|grading|rubric|level|\bstars?\b|\bmark\b", re.IGNORECASE)
+SCORE_WORDS = re.compile(
+    r"scor|scale|rating|\brate\b|grade|grading|rubric|level|\bstars?\b|\bmark\b|"
+    r"\b(?:award|assign)\b[^.\n]{0,40}\bpoints?\b",
+    re.IGNORECASE,
+)
 LABEL_LENGTH = 80
 """Characters of a level's name at most: what is longer is a description without a name."""
 
@@ -22,7 +27,7 @@ _JUDGES = re.compile(r"\b(?:judge|evaluate|assess)\b", re.IGNORECASE)
 
 # A level that names itself: "Score 3 - Good", "[Clarity: 3] Good".
 _EXPLICIT = re.compile(
-    r"^[\s>*#_•-]*(?:(?:score|level|rating|grade|stars?)\s*[:=]?|\[[A-Z][\w ]{0,40}:)\s*"
+    r"^[\s>*#_•-]*(?:(?:score|level|rating|grade|stars?|stufe|note|niveau|nivel)\s*[:=]?|\[[A-Z][\w ]{0,40}:)\s*"
     r"(?P<n>\d{1,2})\]?(?P<rest>[^\d].*|)$",
     re.IGNORECASE,
 )
@@ -38,6 +43,8 @@ class LevelSet:
     labels: Mapping[int, str]
     row: int
     heading: str
+    sure: bool = True
+    """Whether it is certain that these are levels, and not steps or criteria."""
 
     @property
     def scale(self) -> Scale:
@@ -58,9 +65,12 @@ class Scales:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.sets = list(_level_sets(source))
+        self.lines = source.english.lines
+        found = list(_level_sets(source))
+        self.sets = [each for each in found if each.sure]
+        self.unsure = [each for each in found if not each.sure]
         self.ranges = _ranges(source, SCORE_WORDS) or _ranges(source, _NUMBERS) or _ranges(source, _JUDGES)
-        steps = ((step_in(line), row) for row, line in enumerate(source.lines))
+        steps = ((step_in(line), row) for row, line in enumerate(self.lines))
         self.steps = [(step, row) for step, row in steps if step]
 
     def scale_of(self, name: str) -> tuple[Scale, int] | None:
@@ -71,7 +81,7 @@ class Scales:
         """
         topic = stem(name)
         for row, line in enumerate(self.source.lines) if topic else ():
-            if topic in line.lower() and (found := scale_in(line)):
+            if topic in line.lower() and (found := scale_in(self.lines[row])):
                 return found, row
         about = self._about(name)
         if not about and self.ranges:
@@ -84,7 +94,8 @@ class Scales:
     def states(self, name: str) -> bool:
         """Return whether a line names the topic of this value and a scale for it."""
         topic = stem(name)
-        return bool(topic) and any(topic in line.lower() and scale_in(line) for line in self.source.lines)
+        both = zip(self.source.lines, self.lines, strict=True)
+        return bool(topic) and any(topic in line.lower() and scale_in(english) for line, english in both)
 
     def levels_of(self, name: str, scale: Scale) -> LevelSet | None:
         """Return the levels of a score, if all have names. The last list counts: examples come earlier."""
@@ -98,8 +109,8 @@ class Scales:
 
 def _ranges(source: Source, words: re.Pattern[str]) -> list[tuple[Scale, int]]:
     """Return the ranges in lines with one of these words, each with its row."""
-    rows = [row for row, line in enumerate(source.lines) if words.search(line)]
-    return [(found, row) for row in rows if (found := scale_in(source.lines[row]))]
+    lines = enumerate(source.english.lines)
+    return [(found, row) for row, line in lines if words.search(line) and (found := scale_in(line))]
 
 
 def _level_sets(source: Source) -> Iterator[LevelSet]:
@@ -125,8 +136,16 @@ def _whole(source: Source, found: list[tuple[int, str, int]], *, explicit: bool)
     if len(found) < 2 or min(number for number, _, _ in found) not in (0, 1):
         return
     heading = _heading(source, found[0][2])
-    if explicit or SCORE_WORDS.search(heading):
-        yield LevelSet({number: label for number, label, _ in sorted(found)}, found[0][2], heading)
+    levels = {number: label for number, label, _ in sorted(found)}
+    if explicit or SCORE_WORDS.search(in_english(heading, source.language)):
+        yield LevelSet(levels, found[0][2], heading)
+        return
+    above = next((line for line in source.english.lines[found[0][2] - 1 :: -1] if line.strip()), "")
+    labels = list(levels.values())
+    dashed = all(re.search(r"\d[*_]*\s*[-–—=:|(]", source.lines[row]) for _, _, row in found)
+    if found[0][2] and dashed and all(label and len(label.split()) <= 6 for label in labels):
+        rated = SCORE_WORDS.search(above) or _JUDGES.search(above)
+        yield LevelSet(levels, found[0][2], heading, bool(rated) and is_graded(labels[0]) and is_graded(labels[-1]))
 
 
 def _heading(source: Source, row: int) -> str:

@@ -27,12 +27,21 @@ _LAST = re.compile(r"^[-•#*_\s]*([A-Za-z][\w ]{0,30}?)(?:\s*\([^()\n]{1,40}\))
 # The X in "GRADE: X" is a slot, and so are [1-5], $LETTER, PASS in "Verdict: PASS", and X/5.
 _FINAL = re.compile(
     r"[\"“'`]?(?P<label>#{3,4}(?=\s)|(?:\*\*)?(?:(?:final|overall)\s)?"
-    r"(?:score|rating|grade|verdict|result|answer|judge?ment|decision|label)(?:\*\*)?:(?:\*\*)?)"
-    r" ?(?P<slot>[XN#](?:/\d{1,3})?(?!\w)|\$[A-Z]\w*|\[[^\]\n]{1,60}\]|<[^>\n]{1,60}>|"
+    r"(?:score|rating|grade|verdict|result|answer|judge?ment|decision|label|"
+    r"(?:end)?note|bewertung|urteil|ergebnis|punkte|punktzahl|puntuación|calificación|nota|veredicto|résultat)"
+    r"(?:\*\*)? ?:(?:\*\*)?)"
+    r" ?(?P<slot>[XN#](?:/\d{1,3})?(?![\w/])|\$[A-Z]\w*|\[[^\]\n]{1,60}\]|<[^>\n]{1,60}>|"
     r"\d\s*[-–]\s*\d{1,3}(?!\w)|[A-Z]{2,20}(?=[\"”'`]))",
     re.IGNORECASE,
 )
-_REASONS = re.compile(r"explain|explanation|reason|step[- ]by[- ]step|justif|analy[sz]|\bthink\b", re.IGNORECASE)
+REASONS = re.compile(
+    r"explain|explanation|reason|step[- ]by[- ]step|justif|analy[sz]|\bthink\b|feedback|rationale", re.IGNORECASE
+)
+# A label of reasons that the judge writes; behind the label of an input stands the input.
+_REASON_LABEL = re.compile(
+    r"(?im)(?:^[ \t*_]*|[\"“'`])"
+    r"(?P<label>(?:reasons?|reasoning|explanation|rationale|justification|analysis|feedback):)(?![ \t]*[*_]*\{)"
+)
 _LATER = re.compile(
     r"(?i)\b(?:then|after|finally|at the end|end (?:with|your|by)|finish|conclude|last line|followed by)\b"
 )
@@ -74,26 +83,35 @@ def _final_line(source: Source) -> Iterator[Candidate]:
     every = list(_FINAL.finditer(source.text))
     for found in every[-1:]:
         row = source.row(found.start())
-        label, line = found.group("label"), source.lines[row]
+        label, line = found.group("label"), source.english.lines[row]
         name = identifier(label) or "score"
         shown = [each.group("slot") for each in every if each.group("label") == label]
         place = _final_place(source, found, name, [slot for slot in shown if re.fullmatch("[A-Z]{2,20}", slot)])
-        if _alone(line) or not _REASONS.search(source.text):
+        if _alone(line) or not REASONS.search(source.english.text):
             yield Candidate("inline", f"{label} {{{name}}}", (place,), row)
         else:
-            places = (Place("reasoning", REASONING, row, "text"), place)
+            reason = _labelled_reasons(source, row)
+            places = (Place(identifier(reason) or "reasoning", REASONING, row, "text"), place)
             doubt = "the prompt does not say whether the reasons come before the score"
             # One line break, not two: with two, a judge that writes one could never end its reasons.
-            doubts = () if follows_reasons(source, row) else (doubt,)
-            yield Candidate("inline", f"{{reasoning}}\n{label} {{{name}}}", places, row, doubts)
+            doubts = () if follows_reasons(source, row) or reason else (doubt,)
+            begin = f"{reason} {{{places[0].name}}}".strip()
+            yield Candidate("inline", f"{begin}\n{label} {{{name}}}", places, row, doubts)
+
+
+def _labelled_reasons(source: Source, row: int) -> str:
+    """Return the label of the reasons that the prompt shows right before a final line, such as `Reason:`."""
+    near = "\n".join(source.lines[max(0, row - 2) : row + 1])
+    found = [each.group("label") for each in _REASON_LABEL.finditer(near)]
+    return found[-1] if found else ""
 
 
 def follows_reasons(source: Source, row: int) -> bool:
     """Return whether the line, or the one above, says that it ends a reply which begins with reasons."""
-    above = [line for line in source.lines[max(0, row - 3) : row] if line.strip()][-1:]
-    near = [*above, source.lines[row]]
+    lines = source.english.lines
+    near = [*[line for line in lines[max(0, row - 3) : row] if line.strip()][-1:], lines[row]]
     later = any(_LATER.search(line) for line in near)
-    return later and bool(_REASONS.search("\n".join(source.lines[: row + 1])))
+    return later and bool(REASONS.search("\n".join(lines[: row + 1])))
 
 
 def _alone(line: str) -> bool:
@@ -118,18 +136,19 @@ def _final_place(source: Source, found: re.Match[str], name: str, shown: Sequenc
 def _words(source: Source) -> Iterator[Candidate]:
     """Yield one word out of several, alone or behind the reasons that the prompt asks for first."""
     for row in range(len(source.lines) - 1, -1, -1):
-        line = source.lines[row]
+        line = source.english.lines[row]
         # A JSON object in the line shows another format.
         bare = re.sub(r"\{[^{}]*\{[^{}]*\}[^{}]*\}|\{[^{}]*\"[^{}]*\}", " ", line)
         found = word_runs(bare, source.lines, row) if _ASKS.search(bare) else ()
-        runs = [run for run in found if _is_answer(run, bare)]
+        # Words of the prompt's own language are what the judge writes, never our English for them.
+        runs = [run for run in found if _is_answer(run, bare) and all(word in source.text for word in run.words)]
         if not runs:
             continue
         words = max((run.words for run in runs), key=len)
         choices = (*words, *(word for word in specials_in(line) if word not in words))
-        before = "\n".join(source.lines[:row]) + "\n" + line[: max(line.lower().find("then"), 0)]
+        before = "\n".join(source.english.lines[:row]) + "\n" + line[: max(line.lower().find("then"), 0)]
         place = Place("verdict", "", row, "text", choices=choices)
-        if _REASONS.search(before) and _LATER.search(line):
+        if REASONS.search(before) and _LATER.search(line):
             listed = ", ".join(choices)
             places = (Place("reasoning", REASONING, row, "text"), place)
             told = f'After your reasoning, write the last line as "Verdict: " and one of {listed}.'
@@ -147,10 +166,16 @@ def _is_answer(run: Run, line: str) -> bool:
 
 
 def _number(source: Source) -> Iterator[Candidate]:
-    for row, line in enumerate(source.lines):
-        sentences = [part for part in re.split(r"(?<=[.!?])\s", line) if _NUMBER.search(part)]
+    for row, line in enumerate(source.english.lines):
+        sentences = [part for part in _sentences(line) if _NUMBER.search(part)]
         if any(_ASKS.search(part) for part in sentences):
-            yield Candidate("number", "{score}", (Place("score", " ".join(sentences), row, ""),), row)
+            own = _sentences(source.lines[row])
+            said = [own[at] for at, part in enumerate(_sentences(line)) if part in sentences and at < len(own)]
+            yield Candidate("number", "{score}", (Place("score", " ".join(said), row, ""),), row)
+
+
+def _sentences(line: str) -> list[str]:
+    return re.split(r"(?<=[.!?])\s", line)
 
 
 def _last_label(source: Source) -> Iterator[Candidate]:

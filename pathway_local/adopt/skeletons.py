@@ -38,7 +38,7 @@ class Skeleton:
 def skeleton_candidates(source: Source) -> Iterator[Candidate]:
     """Yield the object that the prompt most likely asks for: placeholders win over an example, later over earlier."""
     found = list(skeletons(source))
-    keyed = [skeleton for skeleton in found if any(_scorable(place) for place in skeleton.places)]
+    keyed = [skeleton for skeleton in found if any(_scorable(place, source) for place in skeleton.places)]
     if not keyed:
         return
     best = max(keyed, key=lambda skeleton: _rank(source, skeleton))
@@ -55,9 +55,10 @@ def _rank(source: Source, skeleton: Skeleton) -> tuple[bool, bool, bool, int]:
     return skeleton.open, not _SKIPS.search(before), bool(_ASKS.search(before)), skeleton.start
 
 
-def _scorable(place: Place) -> bool:
+def _scorable(place: Place, source: Source) -> bool:
     """Return whether this can be a score. Null can't: it stands in an example of a skipped case."""
-    told = SCORED.search(place.name) or scale_in(place.said) or place.choices or listed_words(place.said)
+    named = SCORED.search(source.english_name(place.name))
+    told = named or scale_in(place.said) or place.choices or listed_words(place.said)
     return bool(told or place.kind in ("boolean", "number")) and place.kind not in ("null", "objects", "list")
 
 

@@ -36,7 +36,7 @@ def tag_candidates(source: Source) -> Iterator[Candidate]:
     pairs = [pair for pair in _pairs(source.text) if not any(mark(pair.said.strip()) for mark in marks)]
     names = list(dict.fromkeys(pair.name for pair in pairs))
     said = {name: _said(source, pairs, name) for name in names}
-    scores = [name for name in names if _SCORE.search(name) or any(map(_may_score, said[name]))]
+    scores = [name for name in names if _SCORE.search(source.english_name(name)) or any(map(_may_score, said[name]))]
     if not scores:
         return
     run = _run(source, pairs, names)
@@ -65,7 +65,11 @@ def named_tag_candidates(source: Source) -> Iterator[Candidate]:
         runs = [] if scale_in(said) else [run.words for run in word_runs(said) if run.plain]
         kind, choices = ("text", runs[-1]) if runs else ("", ())
         places[name] = Place(identifier(name), said, source.row(found.start()), kind, choices=choices)
-    scored = [name for name, place in places.items() if _SCORE.search(name) or scale_in(place.said) or place.choices]
+    scored = [
+        name
+        for name, place in places.items()
+        if _SCORE.search(source.english_name(name)) or scale_in(place.said) or place.choices
+    ]
     if scored:
         layout = "\n".join(f"<{name}>{{{place.name}}}</{name}>" for name, place in places.items())
         yield Candidate("named-tags", layout, tuple(places.values()), min(place.row for place in places.values()))

@@ -32,30 +32,35 @@ _STEP = re.compile(
     r"|(?P<quarter>\bquarter[- ]?(?:points?|marks?|steps?)\b)"
     rf"|\b(?:steps?|increments?|multiples?|intervals?)\s+of\s+(?P<of>{_N})"
     rf"|(?<![\w.])(?P<wide>{_N})[- ](?:points? )?(?:increments?|intervals?)\b|(?<![\w.])(?P<fine>\d?\.\d+)[- ]steps?\b"
-    rf"|\bnearest\s+(?P<nearest>{_N})"
+    rf"|\bnearest\s+(?P<nearest>{_N})|(?<![\w.])(?P<er>{_N})(?:er[- ]?(?:schritte?n?|steps)|[- ]points?[- ]steps?)\b"
     r"|\b(?P<places>one|two|three|[123])[- ](?:decimals?|digits? after the (?:decimal )?point)\b"
     r"|(?P<tenths>\btenths\b)|(?P<hundredths>\bhundredths\b)",
     re.IGNORECASE,
 )
 _NOT = re.compile(r"(?i)\b(?:no|not|never|without|don't|avoid)\b[^.,;\n]{0,20}$")
-_FORBIDS = re.compile(r"(?i)^[^.;\n]{0,12}\b(?:not|never|forbidden|disallowed)\b")
+FORBIDS = re.compile(r"(?i)^[^.;\n]{0,12}\b(?:not|never|forbidden|disallowed)\b")
 _PLACES = {"one": 1, "two": 2, "three": 3, "1": 1, "2": 2, "3": 3}
 _FRACTION = re.compile(
-    r"(?i)\b(?:floats?|floating|decimals?|real number|fractions?|fractional|continuous|probability)\b"
+    r"(?i)\b(?:floats?|floating|decimals?|real number|fractions?|fractional|continuous|probability|"
+    r"(?:intermediate|in-between) (?:values?|scores?|grades?|marks?))\b"
 )
 
 SPECIAL = re.compile(
     r"(?i)(?:null|none|nil|nan|n/?a|unknown|unsure|unclear|undetermined|undecided|uncertain|cannot \w+|can't \w+|"
     r"cannot be \w+|can't be \w+|unable to \w+|not applicable|not sure|i don't know|don't know|insufficient \w+|"
-    r"not enough \w+|skip(?:ped)?|maybe|error)"
+    r"not enough \w+|skip(?:ped)?|maybe|error|"
+    r"unklar|unsicher|unbekannt|nicht beurteilbar|keine angabe|k\. ?a\.|incertaine?|inconnue?|incierto|desconocido|"
+    r"no se sabe|no aplicable)"
 )
 _NULL = re.compile(r"(?i)(?<![\w/-])(?:null|none|nan|n/a|unknown|not applicable)(?![\w/-])")
 
 # Lists of words in a sentence: `"Yes", "No" or "Unsure"`; Correct, Partially correct or Wrong; low, medium or high.
 # Each repeat has a bound: without, a long line of commas would take hours.
 _GLOSS = r"(?: ?\([^()\n]{1,60}\))?"
-_SEPARATOR = r"(?:[ \t]{0,3}(?:,[ \t]{0,3}(?:or|and)[ \t]|,|[/|]|[ \t]or[ \t])[ \t]{0,3})"
-_QUOTED = r"(?:\"[^\"\n]{1,40}\"|“[^”\n]{1,40}”|'[^'\n]{1,40}'|`[^`\n]{1,40}`|\*\*[^*\n]{1,40}\*\*)"
+_OR = r"(?:or|oder|ou|o)"
+_SEPARATOR = rf"(?:[ \t]{{0,3}}(?:,[ \t]{{0,3}}(?:{_OR}|and)[ \t]|,|[/|]|[ \t]{_OR}[ \t])[ \t]{{0,3}})"
+_QUOTED = r"(?:\"[^\"\n]{1,40}\"|“[^”\n]{1,40}”|„[^“”\n]{1,40}[“”]|«[^»\n]{1,40}»|"
+_QUOTED += r"'[^'\n]{1,40}'|`[^`\n]{1,40}`|\*\*[^*\n]{1,40}\*\*)"
 _CAPITALS = r"[A-Z][\w-]{0,30}(?: [a-z][\w-]{0,30}){0,2}"
 _WORD = r"[A-Za-z][\w+-]{0,30}"
 _JOINT = r" {0,3}[,/|] {0,3}(?:or )?"
@@ -175,13 +180,17 @@ def numbers_beyond(said: str, scale: Scale) -> list[str]:
 
 def is_fraction(said: str) -> bool:
     """Whether the phrase asks for a number with digits behind the point."""
-    return any(not _NOT.search(said[: found.start()]) for found in _FRACTION.finditer(said))
+    return any(not _is_refused(said, found) for found in _FRACTION.finditer(said))
+
+
+def _is_refused(said: str, found: re.Match[str]) -> bool:
+    return bool(_NOT.search(said[: found.start()]) or FORBIDS.search(said[found.end() :]))
 
 
 def step_in(said: str) -> Number | None:
     """Return the step in a phrase, such as "half points" or "two decimals"; None if it has none, or forbids it."""
     for found in _STEP.finditer(said):
-        if _NOT.search(said[: found.start()]) or _FORBIDS.search(said[found.end() :]):
+        if _is_refused(said, found):
             continue
         groups = found.groupdict()
         named = {"half": 0.5, "quarter": 0.25, "tenths": 0.1, "hundredths": 0.01}
@@ -190,7 +199,7 @@ def step_in(said: str) -> Number | None:
                 return step
         if groups["places"]:
             return plain(10.0 ** -_PLACES[groups["places"].lower()])
-        step = number(groups["of"] or groups["wide"] or groups["fine"] or groups["nearest"])
+        step = number(groups["of"] or groups["wide"] or groups["fine"] or groups["nearest"] or groups["er"])
         if step > 0:
             return step
     return None
@@ -207,7 +216,7 @@ def listed_words(phrase: str) -> tuple[str, ...]:
     plain_joints = "|" in bare or _QUOTED_RUN.fullmatch(bare) is not None
     words = _items(bare)
     # "clear, short" may be the text itself: without quotes, a list needs an "or" or a bar, and single words.
-    joined = plain_joints or re.search(r"/|\bor\b", bare)
+    joined = plain_joints or re.search(rf"/|\b{_OR}\b", bare)
     lengths = {len(word.split()) for word in words}
     fits = joined and 2 <= len(words) <= 12 and max(lengths) <= (4 if plain_joints else 1)
     return words if fits and all(_is_word(word) for word in words) else ()
@@ -239,12 +248,12 @@ def word_runs(line: str, lines: Sequence[str] = (), row: int = 0) -> Iterator[Ru
 def _items(text: str) -> tuple[str, ...]:
     # The slash in N/A separates nothing.
     pieces = re.split(_SEPARATOR, re.sub(r"(?i)\b(n)/(a)\b", "\\1\u2215\\2", text))
-    words = [unquoted(re.sub(r"(?i)^or\s+", "", piece)).replace("\u2215", "/") for piece in pieces]
+    words = [unquoted(re.sub(rf"(?i)^{_OR}\s+", "", piece)).replace("\u2215", "/") for piece in pieces]
     return tuple(dict.fromkeys(words))
 
 
 def _is_word(item: str) -> bool:
-    return bool(re.match(r"[A-Za-z]", item)) and len(item) <= 40 and len(item.split()) <= 4
+    return item[:1].isalpha() and len(item) <= 40 and len(item.split()) <= 4
 
 
 def _is_sign(item: str) -> bool:
@@ -254,7 +263,7 @@ def _is_sign(item: str) -> bool:
 def unquoted(text: str) -> str:
     """Return the text without the quotes and stars around it, and without a gloss in parentheses behind it."""
     bare = re.sub(r"\s*\([^()\n]{1,60}\)\s*$", "", text.strip())
-    return bare.strip(" \t\"“”'`*").rstrip(".")
+    return bare.strip(" \t\u00a0\u202f\"“”„«»'`*").rstrip(".")
 
 
 def _bullets(lines: Sequence[str], first: int) -> Iterator[str]:
@@ -270,11 +279,18 @@ GOOD = frozenset((
     "pass", "passed", "yes", "true", "correct", "right", "grounded", "safe", "good", "relevant", "valid", "accurate",
     "supported", "faithful", "consistent", "complete", "agree", "acceptable", "accept", "y", "satisfactory", "success",
     "appropriate", "factual", "helpful", "met", "successful",
+    "erfüllt", "zutreffend", "angemessen", "conforme", "réussi", "aprobado", "cumple", "apto", "adecuado",
+    "ja", "richtig", "korrekt", "wahr", "bestanden", "gut", "belegt", "relevant", "oui", "vrai", "correcte", "juste",
+    "sí", "si", "verdadero", "correcto", "correcta", "bien",
 ))  # fmt: skip
 BAD = frozenset((
-    "fail", "failed", "no", "false", "wrong", "bad", "reject", "n", "failure", "hallucinated", "refuted", "disagree",
+    "durchgefallen", "échoué", "suspenso",
+    "nein", "falsch", "unwahr", "schlecht", "non", "faux", "fausse", "falso", "falsa", "mal", "incorrecto",
+    "incorrecta", "fail", "failed", "no", "false", "wrong", "bad", "reject", "n", "failure", "hallucinated",
+    "refuted", "disagree",
 ))  # fmt: skip
-MIDDLE = frozenset(("partial", "partly", "partially", "mixed", "neutral", "borderline", "somewhat"))
+HALF = ("teilweise", "teils", "partiellement", "parcialmente")
+MIDDLE = frozenset((*HALF, "partial", "partly", "partially", "mixed", "neutral", "borderline", "somewhat"))
 LADDERS = (
     ("none", "low", "medium", "high", "critical"),
     ("low", "moderate", "high"),
@@ -286,6 +302,14 @@ LADDERS = (
     ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
     ("negative", "neutral", "positive"),
     ("none", "some", "all"),
+    ("negativ", "neutral", "positiv"),
+    ("négatif", "neutre", "positif"),
+    ("negativo", "neutro", "positivo"),
+    ("niedrig", "mittel", "hoch"),
+    ("schlecht", "mittel", "gut"),
+    ("faible", "moyen", "élevé"),
+    ("mauvais", "moyen", "bon"),
+    ("bajo", "medio", "alto"),
     ("f", "e", "d", "c", "b", "a"),
 )
 
@@ -310,7 +334,9 @@ def _rank(word: str) -> float | None:
     first, _, rest = word.partition(" ")
     if rest:
         degree = {"fully": 2.5, "completely": 2.5, "entirely": 2.5, "mostly": 1.5, "largely": 1.5, "not": 0.0}
-        degree |= dict.fromkeys(("partially", "partly", "somewhat"), 1.0)
+        degree |= dict.fromkeys(("ganz", "völlig", "totalement", "totalmente"), 2.5)
+        degree |= dict.fromkeys(("nicht", "pas", "non", "no"), 0.0)
+        degree |= dict.fromkeys((*HALF, "partially", "partly", "somewhat"), 1.0)
         return degree.get(first) if rest in GOOD and first in degree else None
     if word in GOOD:
         return 2
@@ -319,6 +345,12 @@ def _rank(word: str) -> float | None:
     ):
         return 0
     return 1 if word in MIDDLE else None
+
+
+def is_graded(label: str) -> bool:
+    """Whether a level's name ends in a word that says how good something is, such as "mostly wrong"."""
+    last = re.split(r"[\s_-]+", label.lower())[-1]
+    return _rank(last) is not None or any(last == step.split()[-1] for ladder in LADDERS[:-1] for step in ladder)
 
 
 def is_special(word: str) -> bool:

@@ -101,6 +101,9 @@ def judge(
     deterministic: Annotated[
         bool, option("", "Give the same verdict in any batch, on GPUs that can; slower.", JUDGE, "--deterministic")
     ] = False,
+    skip_unfit: Annotated[
+        bool, option("", "Leave out rubrics that don't fit a judge's context.", JUDGE, "--skip-unfit")
+    ] = False,
     allow_references: Annotated[
         bool, option("", "Resolve ${env:NAME} and ${file:NAME} in rubric files.", JUDGE, "--allow-references")
     ] = False,
@@ -164,6 +167,7 @@ def judge(
         run=run or default_run(cases, out),
         rubrics=rubrics,
         allow_references=allow_references,
+        skip_unfit=skip_unfit,
         judges=judges,
         rater=rater,
         registry=models,

@@ -145,6 +145,7 @@ def check(
     _show_lengths(found, judge)
     _show_reconciliation(rubric)
     print_text("Example", found.example)
+    rubric.check_settled(name)
 
 
 def _judge(name: str, models: Path | None) -> JudgeUse | None:
@@ -173,9 +174,6 @@ def _show_reconciliation(rubric: Rubric) -> None:
     rows = [[row.demand, str(row.line), said[row.state]] for row in rubric.reconciliation]
     if rows:
         data.print(table("Demanded and written", ["the prompt demands", "line", "difference"], rows, left=3))
-    for row in rubric.reconciliation:
-        if row.state == "open":
-            notice(f"line {row.line} demands {row.demand!r}, which the format does not write: judge refuses the rubric")
 
 
 def _show_lengths(found: Inspection, judge: str) -> None:

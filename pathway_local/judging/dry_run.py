@@ -9,6 +9,8 @@ from pathway_local.errors import CaseError
 from pathway_local.judges.judge_card import JudgeCard
 from pathway_local.judges.placement import check_fits_here
 from pathway_local.judges.registry import weights_folder
+from pathway_local.judging.engine_cache import EngineCache
+from pathway_local.judging.engine_plan import find_unfit
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import LocalRater, Tally, batches
 from pathway_local.judging.plan import Plan, PlannedRater
@@ -105,7 +107,12 @@ def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
         plan = replace(plan, pseudonyms=None)  # `judge` would make the key
     with ExitStack() as stack:
         run = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
+        loaded = stack.enter_context(EngineCache())
         prepared = prepare(plan, run, watcher.notice)
+        unfit = find_unfit(prepared, run, loaded)
+        for said in unfit.values():
+            watcher.notice(f"left out: {said}")
+        prepared = prepared.without(unfit)
         numbered = _numbered(run, prepared.raters)
         keys = dict.fromkeys(each.engine_key for each in prepared.raters)
         forecast = _Forecast(prepared, run, watcher)

@@ -6,8 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pathway_local import __version__
@@ -15,18 +14,18 @@ from pathway_local.engines.engine import LoadPlan
 from pathway_local.engines.engine_list import engine_kind, packages
 from pathway_local.errors import CasesError
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.pinned_folder import pinned_folder
-from pathway_local.judges.registry import weights_folder
 from pathway_local.judging.engine_cache import EngineCache
+from pathway_local.judging.engine_plan import Unfit, engine_plan, find_unfit
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
 from pathway_local.judging.plan import Plan, PlannedRater
 from pathway_local.judging.pool import Pool
-from pathway_local.judging.preparation import Prepared, add_raters, engine_options, local_rater, prepare
+from pathway_local.judging.preparation import Prepared, add_raters, local_rater, prepare
 from pathway_local.judging.timings import Timings
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rater import LABEL
 from pathway_local.rendering.rubric_check import check_room
 from pathway_local.runs.audit import file_facts
+from pathway_local.runs.jobs import UNFIT
 from pathway_local.runs.run_cases import remember
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.levels import caution_about
@@ -70,10 +69,14 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         # Make a new run only after all checks of the command, so that a wrong command leaves no file behind.
         existing = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
         prepared = prepare(plan, existing, watcher.notice)
+        unfit = find_unfit(prepared, existing, loaded)
+        for said in unfit.values():
+            watcher.notice(f"left out: {said}")
+        prepared = prepared.without(unfit)
         run = existing or stack.enter_context(RunFile.create(plan.run))
         numbered = add_raters(run, prepared.raters)
         sha256 = prepared.cases.sha256()
-        job_id = run.jobs.begin(command, _job_facts(prepared, file_facts(plan.cases, run.key, sha256)))
+        job_id = run.jobs.begin(command, _job_facts(prepared, file_facts(plan.cases, run.key, sha256), unfit))
         remember(run, prepared.cases, plan.mapping)
         if not plan.texts:
             run.set_setting(TEXTS, False)
@@ -119,13 +122,8 @@ class _ScoringJob:
 
     def _judge_with_one_engine(self, own: Sequence[tuple[int, PlannedRater]]) -> Tally:
         judge, settings = own[0][1].judge, own[0][1].settings
-        folder = pinned_folder(weights_folder(judge), settings.weights)
-        whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
         tokenizer, engine = self.loaded.tokenizer(judge), engine_kind(settings.engine)
-        options = engine_options(self.run, judge, settings)
-        estimate = partial(self.prepared.load_plan, [rater for _, rater in own], options)
-        planned = self.loaded.load_plan(settings.engine, whole, self.plan.seal, self.plan.engines, estimate)
-        config = replace(whole, max_model_len=planned.context, settings={**options, **planned.settings})
+        config, planned = engine_plan(self.prepared, [rater for _, rater in own], self.run, self.loaded)
         for _, rater in own:
             self.run.set_setting(f"{LABEL}{rater.name}", judge.label)
         if judge.label:
@@ -205,15 +203,17 @@ class _Progress:
         self._shown = time.monotonic()
 
 
-def _job_facts(prepared: Prepared, cases: dict[str, Value]) -> dict[str, Value]:
+def _job_facts(prepared: Prepared, cases: dict[str, Value], unfit: Unfit) -> dict[str, Value]:
     """Return the manifest: raters, cases, and the versions and the machine, which can change a score."""
     judges: list[Value] = [
         {"rater": each.name, "rubric": each.rubric.name, "sha256": each.rubric.sha256, "weights": each.settings.weights}
         for each in prepared.raters
     ]
+    left: list[Value] = [{"rater": rater, "rubric": rubric, "reason": said} for (rater, rubric), said in unfit.items()]
     return {
         "seal": prepared.plan.seal,
         "raters": judges,
+        **({UNFIT: left} if left else {}),
         "cases": cases,
         **(prepared.limit.facts() if prepared.limit else {}),
         "pathway_local": __version__,

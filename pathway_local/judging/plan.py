@@ -35,7 +35,8 @@ class Plan:
     the rater: a run that continues keeps its own. Without `texts`, the run stores only scores from then on.
     `pseudonyms` is a key file; a new run makes a missing one. `engine_log` gets everything that an engine prints
     while it loads. `engines` side by side give the same verdicts as one. `limit` takes so many rows of the cases file,
-    drawn by `seed`. `keep_samples` makes the run store every sample, from then on.
+    drawn by `seed`. `keep_samples` makes the run store every sample, from then on. `skip_unfit` leaves out rubrics that
+    don't fit a judge's context.
     """
 
     cases: Path
@@ -65,6 +66,7 @@ class Plan:
     allow_references: bool = False
     limit: int | None = None
     keep_samples: bool = False
+    skip_unfit: bool = False
 
 
 class Settings(BaseModel):

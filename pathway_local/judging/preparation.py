@@ -1,7 +1,7 @@
 """Prepares a job: opens the cases file, draws the cases that --limit leaves, and finds the raters; stores nothing."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from heapq import nsmallest
 from shlex import quote
@@ -41,6 +41,10 @@ class Prepared:
     raters: Sequence[PlannedRater]
     limit: Limit | None = None
     last: bytes = b""
+
+    def without(self, unfit: Collection[tuple[str, str]]) -> "Prepared":
+        """Return the same without these raters under these rubrics."""
+        return replace(self, raters=[each for each in self.raters if (each.name, each.rubric.name) not in unfit])
 
     def rows(self) -> Iterator[Case | BadRow]:
         """Yield the rows to judge in the order of the file. Raises CasesError for a bad one if the plan is strict."""
@@ -138,12 +142,10 @@ def engine_options(run: RunFile | None, judge: JudgeSpec, settings: Settings) ->
     return {**({"enforce_eager": known[-1]} if known else {}), **settings.options}
 
 
-def local_rater(
-    rater_id: int, planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, plan: Plan
-) -> LocalRater:
-    """Return a rater as the loop takes it; `context` is the limit for prompt and reply together."""
+def prompt_writer(planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, plan: Plan) -> PromptWriter:
+    """Return the writer of a rater's prompts; `context` is the limit for prompt and reply together."""
     settings = planned.settings
-    writer = PromptWriter(
+    return PromptWriter(
         planned.rubric,
         tokenizer,
         chat_of(planned.judge, settings.think),
@@ -152,7 +154,14 @@ def local_rater(
         truncate=plan.truncate,
         thinking=thinking_of(planned.judge, settings.think, tokenizer, settings.sampling),
     )
-    return LocalRater(rater_id, writer, settings.sampling, settings.samples)
+
+
+def local_rater(
+    rater_id: int, planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, plan: Plan
+) -> LocalRater:
+    """Return a rater as the loop takes it."""
+    writer = prompt_writer(planned, tokenizer, context, plan)
+    return LocalRater(rater_id, writer, planned.settings.sampling, planned.settings.samples)
 
 
 def _written(rater: PlannedRater) -> float:

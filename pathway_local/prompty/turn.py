@@ -1,5 +1,6 @@
 """One turn of a prompt: a role, and a text with places for a case's inputs."""
 
+import itertools
 import operator
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -40,7 +41,14 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 """The comparisons that a test may make, by Jinja's name."""
 
-_TESTS = (nodes.Name, nodes.Const, nodes.Not, nodes.And, nodes.Or, nodes.Compare, nodes.Operand)
+_TESTS = (
+    *(nodes.Name, nodes.Const, nodes.Not, nodes.And, nodes.Or, nodes.Compare, nodes.Operand),
+    *(nodes.List, nodes.Tuple),
+)
+MESSAGE_PARTS = ("role", "content", "tool_calls")
+PLACE_PARTS = ("index", "first", "last")
+"""What a loop may name of a message, and of its place (`loop.first`)."""
+
 _JINJA = Environment(keep_trailing_newline=True)
 
 
@@ -58,15 +66,32 @@ class Choice:
     branches: tuple[tuple[nodes.Node, tuple["TurnPart", ...]], ...]
 
 
-TurnPart = str | Insert | Choice
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A construct in a run's rubric that an earlier version allowed. The run stays readable; rendering refuses it."""
+
+    node: nodes.Node
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A `{% for message in messages %}` block over an input that lists messages; `target` names one of them."""
+
+    input: str
+    target: str
+    parts: tuple["TurnPart", ...]
+
+
+TurnPart = str | Insert | Choice | Loop | Unread
 
 
 @dataclass(frozen=True)
 class Turn:
     """One turn of the prompt: a role, the text as its file writes it, and the same text in parts.
 
-    A turn may insert inputs and choose by them, and nothing else. If it changed a case's text, the result could no
-    longer be told apart from the rubric's own words.
+    A turn may insert inputs, choose by them and go through the messages of one, and nothing else. If it changed a
+    case's text, the result could no longer be told apart from the rubric's own words.
     """
 
     role: str
@@ -76,15 +101,29 @@ class Turn:
     @cached_property
     def variables(self) -> frozenset[str]:
         """The inputs that the turn inserts or tests."""
-        return frozenset(node.name for node in _nodes(self.parts) if isinstance(node, Insert | nodes.Name))
+        return _variables(self.parts) - {"loop"}
+
+    @cached_property
+    def loops(self) -> frozenset[str]:
+        """The inputs whose messages the turn goes through."""
+        return frozenset(part.input for part in _nodes(self.parts) if isinstance(part, Loop))
 
     @cached_property
     def plain(self) -> bool:
         """Whether the turn's own words depend only on which inputs are empty, so that few variants are tokenized."""
-        return not any(isinstance(node, nodes.Compare) for node in _nodes(self.parts))
+        return not any(isinstance(node, nodes.Compare | Loop) for node in _nodes(self.parts))
+
+    @cached_property
+    def _unread(self) -> Unread | None:
+        return next((part for part in _nodes(self.parts) if isinstance(part, Unread)), None)
 
     def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
         """Return the turn's text: tests see `values`, and the text receives `fenced`. Raises RubricError."""
+        if self._unread:
+            raise RubricError(
+                f"the prompt's template: {self._unread.said}",
+                "An earlier version judged by this rubric; judge anew with a corrected file, in another run.",
+            )
         try:
             return "".join(_rendered(self.parts, values, fenced))
         except TypeError as error:
@@ -92,8 +131,23 @@ class Turn:
             raise RubricError(f"the prompt's template failed with {type(error).__name__}") from None
 
 
-def _nodes(parts: Sequence[TurnPart]) -> Iterator[Insert | nodes.Node]:
-    """Yield every place of an input, and every node of a test."""
+def _variables(parts: Sequence[TurnPart]) -> frozenset[str]:
+    found: set[str] = set()
+    own: set[str] = set()
+    for part in parts:
+        if isinstance(part, Loop):
+            found |= {part.input} | (_variables(part.parts) - {part.target})
+            continue
+        for node in _nodes([part]):
+            if isinstance(node, nodes.Name) and node.ctx == "store":
+                own.add(node.name)  # by a loop or a `set` that an earlier version allowed
+            elif isinstance(node, Insert | nodes.Name) and "." not in node.name:
+                found.add(node.name)
+    return frozenset(found - own)
+
+
+def _nodes(parts: Sequence[TurnPart]) -> Iterator[Insert | Loop | Unread | nodes.Node]:
+    """Yield every place of an input, every loop, and every node of a test."""
     for part in parts:
         if isinstance(part, Insert):
             yield part
@@ -101,6 +155,12 @@ def _nodes(parts: Sequence[TurnPart]) -> Iterator[Insert | nodes.Node]:
             for test, inner in part.branches:
                 yield from _with_all_below(test)
                 yield from _nodes(inner)
+        elif isinstance(part, Loop):
+            yield part
+            yield from _nodes(part.parts)
+        elif isinstance(part, Unread):
+            yield part
+            yield from _with_all_below(part.node)
 
 
 def _with_all_below(test: nodes.Node) -> Iterator[nodes.Node]:
@@ -114,15 +174,30 @@ def _rendered(parts: Sequence[TurnPart], values: Mapping[str, str], fenced: Mapp
             yield part
         elif isinstance(part, Insert):
             yield fenced[part.name]
-        else:
+        elif isinstance(part, Loop):
+            for own, shown in zip(_messages(part, values), _messages(part, fenced), strict=True):
+                yield from _rendered(part.parts, {**values, **own}, {**fenced, **shown})
+        elif isinstance(part, Choice):
             chosen = next((inner for test, inner in part.branches if _value(test, values)), ())
             yield from _rendered(chosen, values, fenced)
+
+
+def _messages(part: Loop, values: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return for each message of a case its parts, and its place, by the names that the loop gives them."""
+    count = next(at for at in itertools.count() if f"{part.input}.{at}.role" not in values)
+    return [
+        {f"{part.target}.{key}": values[f"{part.input}.{at}.{key}"] for key in MESSAGE_PARTS}
+        | {"loop.index": str(at + 1), "loop.first": "1" * (at == 0), "loop.last": "1" * (at == count - 1)}
+        for at in range(count)
+    ]
 
 
 def _value(test: nodes.Node, values: Mapping[str, str]) -> object:
     match test:
         case nodes.Name():
             return values[test.name]
+        case nodes.Getattr() | nodes.Getitem():
+            return values[_attribute(test)]
         case nodes.Not():
             return not _value(test.node, values)
         case nodes.And():
@@ -137,15 +212,18 @@ def _value(test: nodes.Node, values: Mapping[str, str]) -> object:
                     return False
                 left = right
             return True
+        case nodes.List() | nodes.Tuple():
+            return [_value(item, values) for item in test.items]
     assert isinstance(test, nodes.Const)
     return test.value
 
 
-def jinja_turn(role: str, text: str) -> Turn:
+def jinja_turn(role: str, text: str, *, stored: bool = False) -> Turn:
     """Return the turn of a Jinja template, without blanks at its ends.
 
     Jinja only parses it. A template is a program from elsewhere, and Jinja would run all of it: a format width, a
-    product or nested loops could take all memory. Raises TemplateSyntaxError for anything but inputs and tests.
+    product or nested loops could take all memory. Raises TemplateSyntaxError for anything but inputs and tests; in a
+    `stored` rubric, by which a run has judged, only rendering refuses the rest.
     """
     text = text.strip()
     try:
@@ -159,39 +237,80 @@ def jinja_turn(role: str, text: str) -> Turn:
         level = [inner for node in level for inner in node.iter_child_nodes()]
     if level:
         raise TemplateSyntaxError("the template is nested too deep", level[0].lineno)
-    return Turn(role, text, tuple(_parts(tree.body)))
+    return Turn(role, text, tuple(_parts(tree.body, stored)))
 
 
-def _parts(body: Sequence[nodes.Node]) -> Iterator[TurnPart]:
+def _parts(body: Sequence[nodes.Node], stored: bool, target: str = "") -> Iterator[TurnPart]:
+    """Yield the parts of a template; within a loop, `target` names a message."""
     for node in body:
         if isinstance(node, nodes.Output):
             for piece in node.nodes:
-                if isinstance(piece, nodes.Name):
+                if isinstance(piece, nodes.Name) and piece.name != target:
                     yield Insert(piece.name)
                 elif isinstance(piece, nodes.TemplateData | nodes.Const):
                     yield str(piece.data if isinstance(piece, nodes.TemplateData) else piece.value)
+                elif _is_of_message(piece, target):
+                    yield Insert(_attribute(piece))
                 else:
-                    raise _refused(piece, "only inputs may be inserted")
+                    yield _unread(piece, piece, "only inputs may be inserted", stored)
         elif isinstance(node, nodes.If):
-            yield Choice(tuple(_branches(node)))
+            strange = [inner for branch in (node, *node.elif_) for inner in _strange(branch.test, target)]
+            if strange:
+                yield _unread(node, strange[0], "a test may only name and compare inputs", stored)
+            else:
+                yield Choice(tuple(_branches(node, stored, target)))
+        elif isinstance(node, nodes.For) and not target and _is_over_messages(node):
+            name = str(getattr(node.target, "name", ""))
+            yield Loop(str(getattr(node.iter, "name", "")), name, tuple(_parts(node.body, stored, name)))
         else:
-            raise _refused(node, "a rubric may only insert inputs and choose by them")
+            rule = "a rubric may only insert inputs, choose by them, and go through the messages of one"
+            yield _unread(node, node, rule, stored)
 
 
-def _branches(node: nodes.If) -> Iterator[tuple[nodes.Node, tuple[TurnPart, ...]]]:
+def _is_over_messages(node: nodes.For) -> bool:
+    """Return whether a loop is the one that a rubric may have: for each message of an input, without a filter."""
+    named = isinstance(node.target, nodes.Name) and isinstance(node.iter, nodes.Name)
+    return named and not (node.else_ or node.test or node.recursive)
+
+
+def _is_of_message(node: nodes.Node, target: str) -> bool:
+    """Return whether the node is a part of a message, such as `message.role`, or of its place, such as `loop.last`."""
+    name, _, key = _attribute(node).partition(".")
+    return bool(target) and ((name == target and key in MESSAGE_PARTS) or (name == "loop" and key in PLACE_PARTS))
+
+
+def _attribute(node: nodes.Node) -> str:
+    """Return `message.role` for that and for `message["role"]`; empty for any other node."""
+    if not isinstance(node, nodes.Getattr | nodes.Getitem) or not isinstance(node.node, nodes.Name):
+        return ""
+    key = node.attr if isinstance(node, nodes.Getattr) else getattr(node.arg, "value", "")
+    return f"{node.node.name}.{key}"
+
+
+def _strange(test: nodes.Node, target: str) -> Iterator[nodes.Node]:
+    """Yield the nodes of a test that a rubric may not use."""
+    if _is_of_message(test, target):
+        return
+    if not isinstance(test, _TESTS) or (isinstance(test, nodes.Name) and test.name == target):
+        yield test
+    for inner in test.iter_child_nodes():
+        yield from _strange(inner, target)
+
+
+def _branches(node: nodes.If, stored: bool, target: str) -> Iterator[tuple[nodes.Node, tuple[TurnPart, ...]]]:
     for branch in (node, *node.elif_):
-        for inner in _with_all_below(branch.test):
-            if not isinstance(inner, _TESTS):
-                raise _refused(inner, "a test may only name and compare inputs")
-        yield branch.test, tuple(_parts(branch.body))
-    yield nodes.Const(True), tuple(_parts(node.else_))
+        yield branch.test, tuple(_parts(branch.body, stored, target))
+    yield nodes.Const(True), tuple(_parts(node.else_, stored, target))
 
 
-def _refused(node: nodes.Node, rule: str) -> TemplateSyntaxError:
-    """Return the error that names a construct which a rubric may not use."""
+def _unread(whole: nodes.Node, node: nodes.Node, rule: str, stored: bool) -> Unread:
+    """Return the whole construct unread because of a node in it. Raises TemplateSyntaxError if it is not stored."""
     kind = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).lower()
     name = f" {node.name!r}" if isinstance(node, nodes.Filter | nodes.Test) else ""
-    return TemplateSyntaxError(f"{kind}{name} is not allowed: {rule}", node.lineno)
+    said = f"{kind}{name} is not allowed: {rule}"
+    if not stored:
+        raise TemplateSyntaxError(said, node.lineno)
+    return Unread(whole, said)
 
 
 def joined(first: Turn, second: Turn) -> Turn:

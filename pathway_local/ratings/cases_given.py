@@ -116,7 +116,9 @@ class CasesGiven:
             return rubric_of(self._run, name)
         if name is None:
             raise UsageError("a new run needs a rubric", "Give --rubric NAME; see `pathway-local rubrics list`.")
-        return load_rubric(name)
+        rubric = load_rubric(name)
+        rubric.check_settled(name)
+        return rubric
 
     def _is_complete(self, case: Case) -> bool:
         try:

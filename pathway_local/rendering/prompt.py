@@ -77,8 +77,8 @@ class PromptWriter:
 
     def shared_prefix(self) -> tuple[int, ...]:
         """Return the ids at the beginning of all prompts of this rubric."""
-        example = dict.fromkeys(self.rubric.inputs, "example")
-        first = self._pieces(example)[0]
+        example = self.rubric.as_listed(dict.fromkeys(self.rubric.inputs, "example"))
+        first = self._pieces(self.rubric.completed(example))[0]
         return first if isinstance(first, tuple) else ()
 
     def _draft(self, given: Mapping[str, str]) -> "_Draft | CaseError":
@@ -138,7 +138,7 @@ class PromptWriter:
         # each time, so that no text can contain one. Splitting at them leaves our text and the places of inputs
         # between: no case's text is encoded with ours, so no special token in it counts.
         fence = secrets.token_hex(16)
-        names = list(self.rubric.inputs)
+        names = list(inputs)
         fenced = {name: f"{fence}{at}{fence}" if inputs[name] else "" for at, name in enumerate(names)}
         turns = _conversation(self.rubric.turns, inputs, fenced, self.chat.folds_system)
         text = self.tokenizer.chat(turns, dict(self.chat.switches)) + self.chat.opening

@@ -21,6 +21,8 @@ UNBOUNDED = 1 << 30
 LITTLE_ROOM = 1000
 """With fewer tokens left for a case's texts, we advise a longer context."""
 
+LONGER = "Take a judge with a longer context or a machine with more memory, or judge with --detail score."
+
 LATE = 64
 """Tokens of the rubric behind a case's text that are worth moving: a few blocks of a prefix cache."""
 
@@ -72,7 +74,8 @@ def inspect(rubric: Rubric, judge: JudgeUse | None = None) -> Inspection:
     reply, lengths = rubric.format.reply(inputs), None
     start = "".join(text for text, _ in reply.start)
     if judge is None:
-        turns = "\n\n".join(f"{turn.role}:\n{turn.render(inputs, inputs)}" for turn in rubric.turns)
+        shown = rubric.completed(inputs)
+        turns = "\n\n".join(f"{turn.role}:\n{turn.render(shown, shown)}" for turn in rubric.turns)
         example, advice = f"{turns}\n\nassistant:\n{start}", tuple(_advice_by_characters(rubric))
     else:
         writer = PromptWriter(rubric, judge.tokenizer, judge.chat, context=judge.context)
@@ -84,7 +87,7 @@ def inspect(rubric: Rubric, judge: JudgeUse | None = None) -> Inspection:
 def example_inputs(rubric: Rubric) -> dict[str, str]:
     """Return a text for each input: the file's own sample, or if that is blank the input's name."""
     texts = {name: (rubric.sample or {}).get(name, "") for name in rubric.inputs}
-    return {name: text if text.strip() else f"(the case's {name})" for name, text in texts.items()}
+    return rubric.as_listed({name: text if text.strip() else f"(the case's {name})" for name, text in texts.items()})
 
 
 def example_prompt(writer: PromptWriter) -> str:
@@ -96,12 +99,21 @@ def example_prompt(writer: PromptWriter) -> str:
 def check_room(writer: PromptWriter) -> Lengths:
     """Return the lengths of the rubric's prompts. Raises EngineError if the judge's context can't hold any case."""
     found = _lengths(writer)
-    if found.room <= 0:
-        said = f"the judge's context of {found.context:,} tokens is too short for the rubric {writer.rubric.name}"
-        takes = f"its prompt takes {found.own:,} before a case's texts, and the reply up to {found.reply:,}"
-        hint = "Take a judge with a longer context or a machine with more memory, or judge with --detail score."
-        raise EngineError(f"{said}: {takes}", hint)
+    if said := _lack(found, writer.rubric.name):
+        raise EngineError(said, LONGER)
     return found
+
+
+def too_short(writer: PromptWriter) -> str:
+    """Return why the judge's context can't hold any case under the rubric; empty if it can."""
+    return _lack(_lengths(writer), writer.rubric.name)
+
+
+def _lack(found: Lengths, name: str) -> str:
+    if found.room > 0:
+        return ""
+    said = f"the judge's context of {found.context:,} tokens is too short for the rubric {name}"
+    return f"{said}: its prompt takes {found.own:,} before a case's texts, and the reply up to {found.reply:,}"
 
 
 def check_grammars(output_format: OutputFormat, inputs: Mapping[str, str], tokenizer: JudgeTokenizer | None) -> None:
@@ -143,10 +155,13 @@ def _lengths(writer: PromptWriter) -> Lengths:
     rubric, thinking = writer.rubric, writer.thinking
     inputs = example_inputs(rubric)
     blank = [name for name, wanted in rubric.inputs.items() if wanted.empty == "judge"]
-    short = dict.fromkeys(inputs, "7 & 8")
+    short = rubric.as_listed(dict.fromkeys(inputs, "7 & 8"))
     prompts = _prompts(writer, short, inputs, *({**inputs, name: ""} for name in blank))
     reply = prompts[0].reply
-    texts = [*short.values(), *(text for text, theirs in reply.start if theirs)]
+    # Of an input that a loop goes through, the prompt holds the messages' parts and not the whole.
+    looped = {name for name, wanted in rubric.inputs.items() if wanted.looped}
+    shown = [text for name, text in rubric.completed(short).items() if name not in looped]
+    texts = [*shown, *(text for text, theirs in reply.start if theirs)]
     own = len(prompts[0].ids) - sum(map(len, writer.tokenizer.encode_cases(texts)))
     kept_free = reply.form.reserve + (thinking.most if thinking else 0)
     return Lengths(own, _common([prompt.ids for prompt in prompts]), kept_free, writer.context)

@@ -10,6 +10,7 @@ from pathway_local.rater import LABEL
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.output_format import text_budgets
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.jobs import UNFIT, Job
 from pathway_local.runs.limit import Limit, limits_of
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
@@ -140,7 +141,8 @@ class Summary:
     """All groups of a run, in the order of its raters; `by` is the metadata column that defines them.
 
     `hidden` counts the values of that column that are left out for some rater, because they have too few cases. `path`
-    is the run's. `limits` has the parts of cases files that were judged, by rater and rubric.
+    is the run's. `limits` has the parts of cases files that were judged, by rater and rubric. `unfit` has a sentence
+    for each rubric that a judge left out.
     """
 
     groups: list[Group]
@@ -149,6 +151,7 @@ class Summary:
     hidden: int = 0
     path: str = ""
     limits: Mapping[tuple[str, str], Sequence[Limit]] = field(default_factory=dict)
+    unfit: tuple[str, ...] = ()
 
     def as_json(self) -> list[dict[str, object]]:
         """The same as plain values."""
@@ -198,7 +201,24 @@ def _group(key: Key, rubric: Rubric) -> Group:
 def _summary(run: RunFile, groups: list[Group], by: str, smallest: int) -> Summary:
     shown = [group for group in groups if not by or group.verdicts >= smallest]
     hidden = {group.group for group in groups if by and group.verdicts < smallest}
-    return Summary(shown, by, labels_of(run), len(hidden), str(run.path), limits_of(run))
+    return Summary(shown, by, labels_of(run), len(hidden), str(run.path), limits_of(run), tuple(_unfit(run)))
+
+
+def _unfit(run: RunFile) -> list[str]:
+    """Return a sentence for each rubric that `judge --skip-unfit` left out, and that the judge has not judged since."""
+    found: dict[tuple[str, str], str] = {}
+    for job in run.jobs.all():
+        for each in _facts(job, "raters"):
+            found.pop((each["rater"], each["rubric"]), None)
+        for each in _facts(job, UNFIT):
+            found[each["rater"], each["rubric"]] = f"{each['rubric']} by {each['rater']} was left out: {each['reason']}"
+    return list(found.values())
+
+
+def _facts(job: Job, name: str) -> list[dict[str, str]]:
+    facts = job.facts.get(name)
+    rows = facts if isinstance(facts, list) else []
+    return [{key: str(value) for key, value in row.items()} for row in rows if isinstance(row, dict)]
 
 
 def labels_of(run: RunFile) -> dict[str, str]:

@@ -15,6 +15,7 @@ from pathway_local.errors import MissingInput, RubricError, UnknownName
 from pathway_local.prompty.prompty_file import LIMIT, parse_prompty, text_of
 from pathway_local.prompty.turn import Turn
 from pathway_local.rubrics.consistency import Rule, read_rules
+from pathway_local.rubrics.conversation import BadConversation, listed, messages_in, parts, written
 from pathway_local.rubrics.criteria import criteria_prompty, is_criteria
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.references import resolved
@@ -75,9 +76,18 @@ class Rubric:
         """Return the texts of `case` that this rubric reads, all of them. Raises MissingInput."""
         return self.completed(self.texts_of(case))
 
+    def as_listed(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """Return stand-ins for a case's texts, each as one message where the rubric goes through messages."""
+        looped = {name for name, wanted in self.inputs.items() if wanted.looped and not texts[name].startswith("[")}
+        return {name: listed(text) if name in looped else text for name, text in texts.items()}
+
     def completed(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Return these texts with defaults for those that are missing. Raises MissingInput."""
+        """Return these texts with defaults for those that are missing, and conversations as the prompt shows them.
+
+        Raises MissingInput or BadConversation.
+        """
         texts = dict(given)
+        shown: dict[str, str] = {}
         for name, wanted in self.inputs.items():
             if name not in texts and wanted.default is not None:
                 texts[name] = wanted.default
@@ -85,7 +95,19 @@ class Rubric:
                 raise MissingInput(f"the input {name!r} is missing")
             elif wanted.empty == "fail" and not texts[name].strip():
                 raise MissingInput(f"the input {name!r} is empty")
-        return {name: texts[name] for name in self.inputs}
+            shown |= _shown(wanted, texts[name])
+        return shown
+
+
+def _shown(wanted: Input, text: str) -> dict[str, str]:
+    """Return an input as the prompt shows it, with the parts of each message for a loop. Raises CaseError."""
+    messages = messages_in(text, wanted.name) if wanted.conversation or wanted.looped else None
+    if messages == [] and wanted.empty == "fail":
+        raise MissingInput(f"the input {wanted.name!r} has no messages")
+    if wanted.looped and messages is None and text.strip():
+        raise BadConversation(f"the input {wanted.name!r} is not a list of messages, such as [{{role, content}}, …]")
+    shown = {wanted.name: text if messages is None else written(messages)}
+    return shown | parts(wanted.name, messages) if wanted.looped and messages else shown
 
 
 def parse_rubric(text: str, where: str, *, stored: bool = False) -> Rubric:
@@ -93,7 +115,7 @@ def parse_rubric(text: str, where: str, *, stored: bool = False) -> Rubric:
 
     `stored` says that a run has judged by it: points that are open by now don't keep the run from being read.
     """
-    prompty = criteria_prompty(text, where) if is_criteria(text) else parse_prompty(text, where)
+    prompty = criteria_prompty(text, where) if is_criteria(text) else parse_prompty(text, where, stored=stored)
     if not prompty.declared:
         prompty = with_inputs_used(prompty)
     source = Source(shown(prompty.body, prompty.template.syntax), prompty.first_line)

@@ -20,13 +20,17 @@ KEYS = {"type", "kind", "description", "empty", "default", "sample", "optional",
 class Input:
     """A text that a rubric needs of each case. `empty` says whether an empty text is judged or fails the case.
 
-    `default` replaces an input that the case lacks; with None, the case fails.
+    `default` replaces an input that the case lacks; with None, the case fails. An input that is a `conversation` may be
+    a list of messages, which the prompt shows in our rendering; the messages of one that is `looped` are written by the
+    rubric's own loop.
     """
 
     name: str
     description: str = ""
     empty: Literal["judge", "fail"] = "fail"
     default: str | None = None
+    conversation: bool = False
+    looped: bool = False
 
 
 def read_inputs(
@@ -36,6 +40,8 @@ def read_inputs(
     notices: list[str] = []
     inputs = {name: _input(name, declared, prompty) for name, declared in prompty.inputs.items()}
     inputs = _settled(inputs, prompty, output_format, notices)
+    looped = frozenset[str]().union(*(turn.loops for turn in prompty.turns))
+    inputs = {name: replace(wanted, looped=name in looped) for name, wanted in inputs.items()}
     return _with_empties(inputs, prompty, source, notices), tuple(notices)
 
 
@@ -60,7 +66,8 @@ def _input(name: str, declared: object, prompty: Prompty) -> Input:
         raise RubricError(f"{where}: inputs.{name}{said}", "Known keys are type, description and empty: judge | fail.")
     default = declared.get("default", "" if optional else None)
     text = None if default is None else "" if default in ({}, []) else str(default)
-    return Input(name, str(declared.get("description", "")), empty, text)
+    conversation = declared.get("type", declared.get("kind")) == "conversation"
+    return Input(name, str(declared.get("description", "")), empty, text, conversation)
 
 
 def _settled(

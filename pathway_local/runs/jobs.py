@@ -13,6 +13,9 @@ from pathway_local.verdict import Value
 WRITTEN = "written"
 """The name of a job's fact: names and hashes of the files that it wrote for others, such as rating sheets."""
 
+UNFIT = "unfit"
+"""The name of a job's fact: the raters that `judge --skip-unfit` left out, each with its rubric and the reason."""
+
 FROM_CASES = ("--only", "--between")
 """Options that take COLUMN=VALUE; the value can be a student's name."""
 

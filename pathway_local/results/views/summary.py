@@ -50,7 +50,7 @@ def summary_view(found: Summary) -> View:
     labels = [f"{rater}: {label}" for rater, label in found.labels.items()]
     limited = [f"{group.rubric} by {group.rater}: {line}" for group in found.groups for line in _limits(group, found)]
     marked = found.by and any(group.verdicts < MIN_GROUP for group in found.groups)
-    sentences = tuple(dict.fromkeys([*special, *failed, *_failed_cases(found), *limited, *labels]))
+    sentences = tuple(dict.fromkeys([*special, *failed, *_failed_cases(found), *limited, *found.unfit, *labels]))
     return View((table,), Remarks(sentences), (small_groups(),) if marked else ())
 
 
@@ -58,7 +58,7 @@ def group_remarks(group: Group, found: Summary) -> Remarks:
     """The same sentences for one group alone."""
     labels = [found.labels[group.rater]] if group.rater in found.labels else []
     notes = (small_groups(),) if found.by and group.verdicts < MIN_GROUP else ()
-    return Remarks((*_special_levels(group), *_counts(group), *_limits(group, found), *labels), notes)
+    return Remarks((*_special_levels(group), *_counts(group), *_limits(group, found), *found.unfit, *labels), notes)
 
 
 def _limits(group: Group, found: Summary) -> list[str]:
