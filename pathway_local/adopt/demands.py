@@ -48,6 +48,7 @@ _ALLOWED = re.compile(
     r"(?i)(?<![\w.])(\d{1,2}\.\d{1,2})(?!\.?\w)[^;\n]{0,40}?\b(?:allowed|permitted|possible|acceptable|valid)\b"
 )
 _NEVER = re.compile(r"(?i)\b(?:not|never|don't|avoid)\b")
+_NEVER_BEFORE = re.compile(_NEVER.pattern + r"\s+(?:\w+\s+)?$")
 _REFUSES = re.compile(r"(?i)\b(?:no|not|never|without|don't|avoid|whole|integers?)\b")
 
 
@@ -88,7 +89,7 @@ def _demands(source: Source) -> Iterator[Demand]:
                     yield Demand(token, row, "value", (token,))
                 elif _OF_TEXT.match(sentence[found.end() :]):
                     continue
-                elif token.isdecimal() and _NEVER.search(sentence[: found.start("token")][-30:]):
+                elif token.isdecimal() and _forbids(sentence, found):
                     yield Demand(f"not {token}", row, "excluded", (token,))
                 elif not _REFUSES.search(sentence[: found.start()][-20:]):
                     yield Demand(token, row, "text", (token,))
@@ -101,6 +102,11 @@ def _demands(source: Source) -> Iterator[Demand]:
         for key in _KEY.finditer(line):
             name = key.group("one") or key.group("two") or key.group("three")
             yield Demand(name, row, "key", (name,))
+
+
+def _forbids(sentence: str, found: re.Match[str]) -> bool:
+    """Whether a "never" governs this order to write a value; "not as bad as Score 1" forbids nothing."""
+    return bool(_NEVER.search(found.group()) or _NEVER_BEFORE.search(sentence[: found.start()]))
 
 
 def _step_phrase(line: str, step: object) -> str:
