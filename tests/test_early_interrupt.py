@@ -12,13 +12,17 @@ from pathway_local.system.early_interrupt import INTERRUPTED
 
 STRUCK = """
 import os, signal, sys, threading
-from pathway_local.cli import main
+from pathway_local import cli
 delay, *arguments = sys.argv[1:]
 sys.argv = ["pathway-local", *arguments]
 strike = threading.Timer(float(delay), os.kill, (os.getpid(), signal.SIGINT))
 strike.daemon = True
-strike.start()
-main()
+prepare = cli.leave_at_once
+def then_strike():
+    prepare()
+    strike.start()
+cli.leave_at_once = then_strike
+cli.main()
 """
 DELAYS = [number / 100 for number in range(1, 41)]
 COMMANDS = [("summary", "none.run"), ("rubrics", "list"), ("judge", "none.csv", "-r", "groundedness"), ("--help",)]
