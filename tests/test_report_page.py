@@ -11,6 +11,7 @@ from html_page import PageParser, check_harmless
 from rated_run import add, cases, judged_run, said
 from typed_here import Run, typing_in
 
+from pathway_local.case import Case
 from pathway_local.pages.language import Language, languages
 from pathway_local.pages.page import FOLDER as TEMPLATES
 from pathway_local.results.summary import summarize, summarize_by
@@ -194,3 +195,11 @@ def test_cells_of_figures_are_written_as_the_language_does(english: str, german:
 def test_shares_near_an_end_are_not_rounded_to_it() -> None:
     say = Language("en")
     assert [say.share(each) for each in (0, 0.0001, 0.25, 0.99999, 1)] == ["0%", "0.1%", "25%", "99.9%", "100%"]
+
+
+def test_a_page_stays_small_however_many_cases_and_groups_there_are(run: Run, tmp_path: Path) -> None:
+    rows = [Case(f"c-{n}", {"question": "q", "answer": "a"}, {"bot": f"bot {n}"}, n) for n in range(1, 3001)]
+    judged_run(tmp_path / "may.run", rows=rows).close()
+    page = reported(run, "--by", "bot", "--min-group", 1)
+    assert Path("may.html").stat().st_size < 100_000
+    assert "The chart shows the first 40 of 3,000 groups." in page.said and "has 2,900 more rows" in page.said

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pathway_local.pages.charts import Axis, Bar, Mark, Tick, short
 from pathway_local.pages.language import Language
+from pathway_local.pages.page import MOST_ROWS
 from pathway_local.results.agreement import ORDER
 from pathway_local.results.report import Report
 from pathway_local.results.summary import Group, ScoreSummary
@@ -32,6 +33,7 @@ class RaterScores:
     rows: tuple[tuple[str, ...], ...]
     groups: tuple[Mark, ...] = ()
     group_rows: tuple[tuple[str, ...], ...] = ()
+    group_count: int = 0
     ticks: tuple[Tick, ...] = ()
 
 
@@ -73,7 +75,10 @@ def _rater(found: Report, group: Group, name: str, say: Language) -> RaterScores
     score = group.scores[name]
     parts = [each for each in found.groups.groups if _same(each, group)] if found.groups else []
     axis, cases = Axis(*_ends(score)), cases_under(found, group.rubric)
-    marks = [axis.mark(_group(each, say), _mean(each.scores[name], say), each.scores[name].mean) for each in parts]
+    marks = [
+        axis.mark(_group(each, say), _mean(each.scores[name], say), each.scores[name].mean)
+        for each in parts[:MOST_MARKS]
+    ]
     return RaterScores(
         rater=visible(group.rater),
         scored=say("scored_of", scored=score.n, cases=cases, share=say.share(score.n / cases)),
@@ -82,8 +87,9 @@ def _rater(found: Report, group: Group, name: str, say: Language) -> RaterScores
         confidence=say.number(score.confidence) if score.confidence is not None else "",
         bars=tuple(_bars(score, say)),
         rows=tuple(_rows(score, say)),
-        groups=tuple(marks[:MOST_MARKS]),
-        group_rows=tuple(_group_row(each, name, say) for each in parts),
+        groups=tuple(marks),
+        group_rows=tuple(_group_row(each, name, say) for each in parts[:MOST_ROWS]),
+        group_count=len(parts),
         ticks=axis.ticks(_levels(score) if len(score.counts) <= MOST_BARS else _ends(score)),
     )
 
