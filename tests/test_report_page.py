@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from agreement_run import answers_run, write_cases
 from html_page import PageParser, check_harmless
-from rated_run import add, cases, judged_run, said
+from rated_run import TWO, add, cases, judged_run, said
 from typed_here import Run, typing_in
 
 from pathway_local.case import Case
@@ -17,7 +17,7 @@ from pathway_local.pages.page import FOLDER as TEMPLATES
 from pathway_local.results.summary import summarize, summarize_by
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
-from pathway_local.verdict import Failure
+from pathway_local.verdict import Failure, Score, Verdict
 
 CODE = Path(__file__).parents[1] / "pathway_local" / "pages"
 
@@ -48,7 +48,7 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     compared = run("compare", "may.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id").words
     sentence = re.search("By demo, on .*?: v2 is better", compared)
     assert sentence and sentence[0] in page.said
-    for words in ("human ceiling", "Judges and people", "prompt-too-long", "kappa quadratic"):
+    for words in ("Human ceiling", "Judges and people", "prompt-too-long", "kappa quadratic"):
         assert words in page.said
     assert len(page.of("svg")) == 5 + 5 + 1 + 1 + 1  # bars and groups of five raters, comparison, correction, diagram
     assert {attributes["class"] for attributes in page.of("table") if attributes} == {"matrix"}
@@ -102,6 +102,9 @@ def test_readers_are_warned(run: Run, tmp_path: Path) -> None:
     rated = reported(run).said
     assert "Nobody has rated" not in rated and "People have rated only 4 cases under tiny" in rated
     assert "were not drawn by `pathway-local sample`" in rated
+    with RunFile.open(tmp_path / "may.run") as made:
+        add(made, "demo", {case.id: Verdict({"clear": Score(4), "right": Score(2)}) for case in cases(TWO)}, TWO)
+    assert "Nobody has rated cases under two." in reported(run).said
 
 
 def test_small_groups_stay_out_of_a_page(run: Run, tmp_path: Path) -> None:

@@ -61,9 +61,12 @@ def score_sections(found: Report, say: Language) -> Iterator[ScoreSection]:
 
 
 def judges_first(found: Report) -> list[Group]:
-    """Every rater's verdicts under each rubric: judges first, people last."""
+    """Every rater's verdicts under each rubric: judges first, people last, rubrics in the run's own order."""
     kinds = {rater.name: ORDER.index(rater.kind) for rater in found.raters}
-    return sorted(found.summary.groups, key=lambda group: (kinds[group.rater], group.rater))
+    rubrics = list(found.rubrics)
+    return sorted(
+        found.summary.groups, key=lambda group: (kinds[group.rater], rubrics.index(group.rubric), group.rater)
+    )
 
 
 def cases_under(found: Report, rubric: str) -> int:
