@@ -15,6 +15,7 @@ from pathway_local.case import Case
 from pathway_local.pages.language import Language, languages
 from pathway_local.pages.page import FOLDER as TEMPLATES
 from pathway_local.results.summary import summarize, summarize_by
+from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Score, Verdict
@@ -153,6 +154,39 @@ def test_one_pass_gives_both_summaries(tmp_path: Path) -> None:
         assert whole.as_json() == summarize(made).as_json()
         alone = summarize(made, "audience", 5)
     assert (groups.as_json(), groups.hidden) == (alone.as_json(), alone.hidden)
+
+
+TONE, WIDE = (
+    parse_rubric(
+        f"""---
+name: {name}
+inputs: {{question: {{type: string}}, answer: {{type: string}}}}
+outputs:
+  layout: "{{score}}"
+  fields:
+    score: {{type: score, {scale}}}
+---
+user:
+Judge {{{{ answer }}}} to {{{{ question }}}}.
+""",
+        name,
+    )
+    for name, scale in (("tone", "scale: nominal, levels: {1: Warm, 2: Cold, 3: Odd}"), ("wide", "min: 0, max: 100"))
+)
+
+
+def test_kinds_without_an_order_long_scales_and_means_of_panels(run: Run, tmp_path: Path) -> None:
+    with RunFile.create(tmp_path / "may.run") as made:
+        for rubric in (TONE, WIDE):
+            add(made, "demo", said(1, 2, 1, 0), rubric)
+            add(made, "ann", said(1, 1, 3, 2), rubric, "human")
+        add(made, "panel", {case.id: Verdict({}, {"score_mean": 2.5}) for case in cases(WIDE)}, WIDE, "panel")
+    page = reported(run)
+    assert "demo scored 3 of 4 cases under tone; the most frequent verdict is Warm (67%)." in page.said
+    assert "demo scored 3 of 4 cases under wide: 1.33 on average, on a scale from 0 to 100" in page.said
+    assert "0–4 4 · 100%" in page.said and "panel Mean 2.50" in page.said
+    bars = [each["aria-label"] for each in page.of("svg") if each["aria-label"].startswith("How often")]
+    assert [bar.split()[2] for bar in bars] == ["demo", "ann"] * 2
 
 
 def blanks(phrase: str) -> set[str]:

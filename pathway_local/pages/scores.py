@@ -22,7 +22,10 @@ MOST_MARKS = 40
 
 @dataclass(frozen=True, slots=True)
 class RaterScores:
-    """One rater's scores: their figures in words, and the bars of a distribution with the rows behind them."""
+    """One rater's scores: their figures in words, and the bars of a distribution with the rows behind them.
+
+    A nominal score has no mean, and a panel that gives means has no bars: they are no levels.
+    """
 
     rater: str
     scored: str
@@ -85,10 +88,10 @@ def _rater(found: Report, group: Group, name: str, say: Language) -> RaterScores
     return RaterScores(
         rater=visible(group.rater),
         scored=say("scored_of", scored=score.n, cases=cases, share=say.share(score.n / cases)),
-        mean=_mean(score, say),
+        mean="" if isinstance(score.mean.value, Undefined) else _mean(score, say),
         interval=_interval(score, say),
         confidence=say.number(score.confidence) if score.confidence is not None else "",
-        bars=tuple(_bars(score, say)),
+        bars=tuple(_bars(score, say)) if any(score.counts.values()) else (),
         rows=tuple(_rows(score, say)),
         groups=tuple(marks),
         group_rows=tuple(_group_row(each, name, say) for each in parts[:MOST_ROWS]),
