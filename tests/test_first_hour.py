@@ -46,7 +46,7 @@ def test_every_command_of_the_page(
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     commands = [line for block in re.findall(r"```\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
     assert {line.split()[1] for line in commands} == {
-        "judge", "summary", "export", "import", "agreement", "sample", "divergence",
+        "judge", "summary", "export", "import", "agreement", "sample", "divergence", "read", "report",
     }  # fmt: skip
     said = {line: run(*shlex.split(line)[1:]) for line in commands}
     assert {line: found.err for line, found in said.items() if found.code} == {}
@@ -60,3 +60,6 @@ def test_every_command_of_the_page(
     assert [cell.value for cell in book["verdicts"][1]][:2] == ["case", "Chatbot"]
     scored = (tmp_path / "scored.csv").read_bytes()
     assert scored.startswith("\ufeffNr.;Chatbot".encode()) and "Rückmeldefrist".encode() in scored
+    assert (
+        "Lotse" in (tmp_path / "report.html").read_text() and "Rückmeldefrist" in (tmp_path / "read.html").read_text()
+    )

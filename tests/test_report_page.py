@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 from agreement_run import answers_run, write_cases
 from html_page import PageParser, check_harmless
-from rated_run import add, cases, judged_run, said
+from rated_run import TWO, add, cases, judged_run, said
 from typed_here import Run, typing_in
 
+from pathway_local.case import Case
 from pathway_local.pages.language import Language, languages
 from pathway_local.pages.page import FOLDER as TEMPLATES
 from pathway_local.results.summary import summarize, summarize_by
+from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
-from pathway_local.verdict import Failure
+from pathway_local.verdict import Failure, Score, Verdict
 
 CODE = Path(__file__).parents[1] / "pathway_local" / "pages"
 
@@ -47,7 +49,7 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     compared = run("compare", "may.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id").words
     sentence = re.search("By demo, on .*?: v2 is better", compared)
     assert sentence and sentence[0] in page.said
-    for words in ("human benchmark", "Judges and people", "prompt-too-long", "kappa quadratic"):
+    for words in ("Human benchmark", "Judges and people", "prompt-too-long", "kappa quadratic"):
         assert words in page.said
     assert len(page.of("svg")) == 5 + 5 + 1 + 1 + 1  # bars and groups of five raters, comparison, correction, diagram
     assert {attributes["class"] for attributes in page.of("table") if attributes} == {"matrix"}
@@ -101,6 +103,9 @@ def test_readers_are_warned(run: Run, tmp_path: Path) -> None:
     rated = reported(run).said
     assert "Nobody has rated" not in rated and "People have rated only 4 cases under tiny" in rated
     assert "are no random sample drawn by `pathway-local sample`" in rated
+    with RunFile.open(tmp_path / "may.run") as made:
+        add(made, "demo", {case.id: Verdict({"clear": Score(4), "right": Score(2)}) for case in cases(TWO)}, TWO)
+    assert "Nobody has rated cases under two." in reported(run).said
 
 
 def test_small_groups_stay_out_of_a_page(run: Run, tmp_path: Path) -> None:
@@ -151,6 +156,39 @@ def test_one_pass_gives_both_summaries(tmp_path: Path) -> None:
     assert (groups.as_json(), groups.hidden) == (alone.as_json(), alone.hidden)
 
 
+TONE, WIDE = (
+    parse_rubric(
+        f"""---
+name: {name}
+inputs: {{question: {{type: string}}, answer: {{type: string}}}}
+outputs:
+  layout: "{{score}}"
+  fields:
+    score: {{type: score, {scale}}}
+---
+user:
+Judge {{{{ answer }}}} to {{{{ question }}}}.
+""",
+        name,
+    )
+    for name, scale in (("tone", "scale: nominal, levels: {1: Warm, 2: Cold, 3: Odd}"), ("wide", "min: 0, max: 100"))
+)
+
+
+def test_kinds_without_an_order_long_scales_and_means_of_panels(run: Run, tmp_path: Path) -> None:
+    with RunFile.create(tmp_path / "may.run") as made:
+        for rubric in (TONE, WIDE):
+            add(made, "demo", said(1, 2, 1, 0), rubric)
+            add(made, "ann", said(1, 1, 3, 2), rubric, "human")
+        add(made, "panel", {case.id: Verdict({}, {"score_mean": 2.5}) for case in cases(WIDE)}, WIDE, "panel")
+    page = reported(run)
+    assert "demo scored 3 of 4 cases under tone; the most frequent verdict is Warm (67%)." in page.said
+    assert "demo scored 3 of 4 cases under wide: 1.33 on average, on a scale from 0 to 100" in page.said
+    assert "0–4 4 · 100%" in page.said and "panel Mean 2.50" in page.said
+    bars = [each["aria-label"] for each in page.of("svg") if each["aria-label"].startswith("How often")]
+    assert [bar.split()[2] for bar in bars] == ["demo", "ann"] * 2
+
+
 def blanks(phrase: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(phrase) if name}
 
@@ -194,3 +232,11 @@ def test_cells_of_figures_are_written_as_the_language_does(english: str, german:
 def test_shares_near_an_end_are_not_rounded_to_it() -> None:
     say = Language("en")
     assert [say.share(each) for each in (0, 0.0001, 0.25, 0.99999, 1)] == ["0%", "0.1%", "25%", "99.9%", "100%"]
+
+
+def test_a_page_stays_small_however_many_cases_and_groups_there_are(run: Run, tmp_path: Path) -> None:
+    rows = [Case(f"c-{n}", {"question": "q", "answer": "a"}, {"bot": f"bot {n}"}, n) for n in range(1, 3001)]
+    judged_run(tmp_path / "may.run", rows=rows).close()
+    page = reported(run, "--by", "bot", "--min-group", 1)
+    assert Path("may.html").stat().st_size < 100_000
+    assert "The chart shows the first 40 of 3,000 groups." in page.said and "has 2,900 more rows" in page.said

@@ -113,7 +113,7 @@ def kept_columns(run: RunFile, *asked: str) -> list[str]:
 
     UsageError if all lack it.
     """
-    known = {name: kept_column(run, name) if name else ("", 0) for name in asked}
+    known = {name: kept_column(run, name) if name else ("", 0) for name in dict.fromkeys(asked)}
     for column, count in dict.fromkeys(known.values()):
         if count:
             lacking = "one case has" if count == 1 else f"{count:,} cases have"

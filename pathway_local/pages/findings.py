@@ -66,8 +66,12 @@ def warnings(found: Report, say: Language) -> Iterator[tuple[str, str]]:
     """What a reader must not miss, each with its language: labels of judges are in English."""
     for rater, label in found.summary.labels.items():
         yield say("label_warning", rater=visible(rater), label=visible(label)), say.name
-    if not found.with_people and found.summary.groups:
+    rated = {part.rubric for part in found.with_people}
+    unrated = {group.rubric for group in found.summary.groups} - rated
+    if unrated and not rated:
         yield say("no_people"), say.name
+    elif unrated:
+        yield say("no_people_under", rubrics=visible(", ".join(sorted(unrated)))), say.name
     for part in found.with_people:
         if part.labelled < FEW_LABELS:
             yield say("few_labels", count=part.labelled, rubric=visible(part.rubric)), say.name

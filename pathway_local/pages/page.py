@@ -12,7 +12,7 @@ from pathway_local.pages.language import Language
 from pathway_local.system.output_file import check_output, output_file
 from pathway_local.system.visible import visible
 
-MOST_ROWS = 300
+MOST_ROWS = 100
 """Rows of a table on a page."""
 
 LONGEST_CELL = 400

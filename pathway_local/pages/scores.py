@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pathway_local.pages.charts import Axis, Bar, Mark, Tick, short
 from pathway_local.pages.language import Language
+from pathway_local.pages.page import MOST_ROWS
 from pathway_local.results.agreement import ORDER
 from pathway_local.results.report import Report
 from pathway_local.results.summary import Group, ScoreSummary
@@ -21,7 +22,10 @@ MOST_MARKS = 40
 
 @dataclass(frozen=True, slots=True)
 class RaterScores:
-    """One rater's scores: their figures in words, and the bars of a distribution with the rows behind them."""
+    """One rater's scores: their figures in words, and the bars of a distribution with the rows behind them.
+
+    A nominal score has no mean, and a panel that gives means has no bars: they are no levels.
+    """
 
     rater: str
     scored: str
@@ -32,6 +36,7 @@ class RaterScores:
     rows: tuple[tuple[str, ...], ...]
     groups: tuple[Mark, ...] = ()
     group_rows: tuple[tuple[str, ...], ...] = ()
+    group_count: int = 0
     ticks: tuple[Tick, ...] = ()
 
 
@@ -59,9 +64,12 @@ def score_sections(found: Report, say: Language) -> Iterator[ScoreSection]:
 
 
 def judges_first(found: Report) -> list[Group]:
-    """Every rater's verdicts under each rubric: judges first, people last."""
+    """Every rater's verdicts under each rubric: judges first, people last, rubrics in the run's own order."""
     kinds = {rater.name: ORDER.index(rater.kind) for rater in found.raters}
-    return sorted(found.summary.groups, key=lambda group: (kinds[group.rater], group.rater))
+    rubrics = list(found.rubrics)
+    return sorted(
+        found.summary.groups, key=lambda group: (kinds[group.rater], rubrics.index(group.rubric), group.rater)
+    )
 
 
 def cases_under(found: Report, rubric: str) -> int:
@@ -73,17 +81,21 @@ def _rater(found: Report, group: Group, name: str, say: Language) -> RaterScores
     score = group.scores[name]
     parts = [each for each in found.groups.groups if _same(each, group)] if found.groups else []
     axis, cases = Axis(*_ends(score)), cases_under(found, group.rubric)
-    marks = [axis.mark(_group(each, say), _mean(each.scores[name], say), each.scores[name].mean) for each in parts]
+    marks = [
+        axis.mark(_group(each, say), _mean(each.scores[name], say), each.scores[name].mean)
+        for each in parts[:MOST_MARKS]
+    ]
     return RaterScores(
         rater=visible(group.rater),
         scored=say("scored_of", scored=score.n, cases=cases, share=say.share(score.n / cases)),
-        mean=_mean(score, say),
+        mean="" if isinstance(score.mean.value, Undefined) else _mean(score, say),
         interval=_interval(score, say),
         confidence=say.number(score.confidence) if score.confidence is not None else "",
-        bars=tuple(_bars(score, say)),
+        bars=tuple(_bars(score, say)) if any(score.counts.values()) else (),
         rows=tuple(_rows(score, say)),
-        groups=tuple(marks[:MOST_MARKS]),
-        group_rows=tuple(_group_row(each, name, say) for each in parts),
+        groups=tuple(marks),
+        group_rows=tuple(_group_row(each, name, say) for each in parts[:MOST_ROWS]),
+        group_count=len(parts),
         ticks=axis.ticks(_levels(score) if len(score.counts) <= MOST_BARS else _ends(score)),
     )
 

@@ -46,7 +46,7 @@ def agreement_view(found: ScoreAgreement) -> View:
 
 
 def judges_and_people(found: ScoreAgreement) -> View:
-    """How far judges agree with people: by itself, beyond chance, and against the human ceiling, if there is one."""
+    """How far judges agree with people: by itself, beyond chance, and against the human benchmark, if there is one."""
     cells = Cells()
     rows: list[Row] = [
         ([f"{pair.first.name}\n{pair.second.name}", f"{pair.agreement.cases:,}"], pair.agreement.figures)
