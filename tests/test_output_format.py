@@ -149,6 +149,11 @@ NATURAL = {
         {"thoughts": " 1. a < b and <b>bold</b>\n\n2. \"x\"", "explanation": "Fine & short.", "score": 5},
         {"thoughts": " <S1> is a tag; </S is the start of one.", "explanation": "-", "score": 3},
     ],
+    "pair-answer": [
+        {"comparison": "**A** names the form; B says:\n\n> ask the desk\n\n* so **Verdict** is clear", "preference": 1},
+        {"comparison": "Both are wrong.", "preference": 0},
+        {"comparison": "**Verdict:** is what comes next.\n**Verdict:** B, since it is complete.", "preference": -1},
+    ],
     "contextual-relevance": [
         {"score": 2, "reason": 'He said "yes"\nthen \\left — ünïcode 😀.\n\n- (1) aligned\n- (2) points'},
     ],

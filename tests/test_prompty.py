@@ -15,6 +15,7 @@ from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.rubric import Rubric, load_rubric, parse_rubric
+from pathway_local.verdict import Score
 
 OWN = Path(__file__).parent / "rubric_files"
 OUTPUTS = 'outputs: {layout: "Score: {score}", fields: {score: {type: score, min: 1, max: 5}}}\n'
@@ -305,3 +306,39 @@ def test_hostile_text_changes_nothing_in_any_syntax(judge: tuple[Family, JudgeTo
     text = tokenizer.grammar_tokenizer.decode_bytes(list(hostile)).decode()
     assert inputs["question"] in text
     assert inputs["answer"] in text
+
+
+PAIR = "kind: pair\nswap: {one: two}\ninputs: {one: {}, two: {}}\n"
+PREFERENCE = "outputs: {layout: '{p}', fields: {p: {type: score, levels: {%s}}}}\n"
+COMPARED = "user:\n{{ one }} or {{ two }}\n"
+
+
+def test_a_comparison_changes_places_and_sides() -> None:
+    rubric = rubric_of(PAIR, COMPARED, outputs=PREFERENCE % "2: A, 0: same, -2: B")
+    assert rubric.pair is not None
+    assert rubric.pair.ordered({"one": "a", "two": "b", "q": "?"}, "ba") == {"two": "a", "one": "b", "q": "?"}
+    turned = rubric.pair.in_case(Score(2, {-2: 0.1, 0: 0.2, 2: 0.7}), "ba")
+    assert turned == Score(-2, {-2: 0.7, 0: 0.2, 2: 0.1})
+    assert rubric.pair.prefers_a(turned) == 0.1
+
+
+@pytest.mark.parametrize(
+    ("front", "levels", "said"),
+    [
+        (PAIR.replace("swap: {one: two}\n", ""), "1: A, -1: B", "must say which inputs change places"),
+        (PAIR.replace("one: two", "one: three"), "1: A, -1: B", "swap names 'three', which is not an input"),
+        (PAIR.replace("one: two", "one: one"), "1: A, -1: B", "swap names 'one' twice"),
+        (PAIR.replace("two: {}", "two: {empty: judge}"), "1: A, -1: B", "one and two differ in empty"),
+        (PAIR.replace("kind: pair\n", ""), "1: A, -1: B", "swap belongs to a comparison"),
+        (PAIR, "1: A, 2: B", "p does not treat A and B alike"),
+    ],
+)
+def test_a_comparison_that_treats_responses_differently_is_refused(front: str, levels: str, said: str) -> None:
+    with pytest.raises(RubricError, match=said):
+        rubric_of(front, COMPARED, outputs=PREFERENCE % levels)
+
+
+def test_a_comparison_keeps_its_own_fields_apart() -> None:
+    outputs = "outputs: {layout: json, fields: {a_better: {type: text}, p: {type: score, levels: {1: A, -1: B}}}}\n"
+    with pytest.raises(RubricError, match="a comparison fills the field 'a_better' itself"):
+        rubric_of(PAIR, COMPARED, outputs=outputs)

@@ -28,6 +28,7 @@ from pathway_local.judging.plan import Plan, default_run
 from pathway_local.results.export import export, is_judges_own
 from pathway_local.results.summary import summarize
 from pathway_local.rubrics.output_format import Detail
+from pathway_local.rubrics.pair import Orders
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.levels import Wanted, require
@@ -39,7 +40,18 @@ app = App()
 SOME_FAILED = 1
 THINK = "--think"
 
-OF_RATERS = ("judges", "rater", "detail", "samples", "temperature", "seed", "think", "engine", "deterministic")
+OF_RATERS = (
+    "judges",
+    "rater",
+    "detail",
+    "samples",
+    "orders",
+    "temperature",
+    "seed",
+    "think",
+    "engine",
+    "deterministic",
+)
 """Options that define a rater: a run that continues has its own raters."""
 
 
@@ -105,6 +117,15 @@ def judge(
     temperature: Annotated[
         float | None, option("X", "Sampling temperature; default: the rubric's, else 0.", REPLY, min=0, max=5)
     ] = None,
+    orders: Annotated[
+        Orders | None,
+        option(
+            "ORDERS",
+            "Orders in which to compare two responses: both, one (as in the file) or random (default: both).",
+            REPLY,
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[
         int | None, option("N", "Seed for sampling; default: the rubric's, else 0.", REPLY, min=0, max=2**63)
     ] = None,
@@ -158,6 +179,7 @@ def judge(
         keep=None if "all" in keep else keep,
         detail=detail,
         samples=samples,
+        orders=orders,
         temperature=temperature,
         seed=seed,
         truncate=truncate,

@@ -175,7 +175,7 @@ class _ScoringJob:
         cases = self.cases.count()
         if cases is None:
             return None
-        replies = ((cases * rater.settings.samples, _written(rater)) for _, rater in raters)
+        replies = ((cases * rater.settings.replies, _written(rater)) for _, rater in raters)
         return sum(max(1.0, count / (WINDOW * engines)) * written for count, written in replies)
 
     def _load_engine(self, judge: JudgeSpec, kind: str, config: EngineConfig, planned: LoadPlan) -> Engine:
@@ -245,7 +245,7 @@ def _local_rater(
         truncate=plan.truncate,
         thinking=thinking_of(planned.judge, settings.think, tokenizer, settings.sampling),
     )
-    return LocalRater(rater_id, writer, settings.sampling, settings.samples)
+    return LocalRater(rater_id, writer, settings.sampling, settings.samples, settings.orders or "both")
 
 
 def _written(rater: PlannedRater) -> float:
