@@ -1,7 +1,8 @@
 """Each prompt of the corpus is read rightly, refused with its true reason, or asked about; none is misread silently.
 
 A prompt's expected reading stands beside it in tests/prompt_corpus: `read` has its fields in order, `refused` and
-`asked` a pattern that the reason must match. A field's name counts unless it begins with an underscore.
+`asked` a pattern that the reason must match. A field's name counts unless it begins with an underscore. `swap` has the
+inputs of two responses that a prompt compares; the choices of such a score stand in the order B, tie, A.
 """
 
 import re
@@ -78,7 +79,9 @@ def is_right(rubric: Rubric, entry: Mapping[str, object]) -> bool:
     readings = [spelled(str(reading)) for reading in wanted.values()]
     named = all(name == own or name.startswith("_") for name, own in zip(wanted, fields, strict=False))
     declared = entry.get("inputs", list(rubric.inputs))
-    return readings == [read_as(field) for field in fields.values()] and named and list(rubric.inputs) == declared
+    swap = dict(rubric.pair.swap) if rubric.pair else {}
+    right = readings == [read_as(field) for field in fields.values()] and swap == entry.get("swap", {})
+    return right and named and list(rubric.inputs) == declared
 
 
 @pytest.mark.parametrize("name", CORPUS)

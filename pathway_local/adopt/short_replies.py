@@ -88,6 +88,11 @@ def _final_line(source: Source) -> Iterator[Candidate]:
             yield Candidate("inline", f"{{reasoning}}\n{label} {{{name}}}", places, row, doubts)
 
 
+def asks_reasons(source: Source, row: int) -> bool:
+    """Return whether the prompt asks for reasons beside what this line asks for."""
+    return not _alone(source.lines[row]) and bool(_REASONS.search(source.text))
+
+
 def follows_reasons(source: Source, row: int) -> bool:
     """Return whether the line, or the one above, says that it ends a reply which begins with reasons."""
     above = [line for line in source.lines[max(0, row - 3) : row] if line.strip()][-1:]

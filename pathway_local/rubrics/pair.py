@@ -86,7 +86,9 @@ def read_pair(prompty: Prompty, output_format: OutputFormat, inputs: Mapping[str
     [(name, score)] = output_format.scores.items()
     taken = [each for each in output_format.outputs.fields if each in FIELDS or each.startswith(SWAPPED)]
     if taken:
-        said = f"{prompty.places.of('outputs', 'fields', taken[0])}: a comparison fills the field {taken[0]!r} itself"
+        said = (
+            f"{prompty.places.of('outputs', 'fields', taken[0])}: a comparison fills the field {taken[0][:60]!r} itself"
+        )
         raise RubricError(said, "Give the field another name.")
     if not _is_symmetric(score):
         said = f"{prompty.places.of('outputs', 'fields', name)}: {name} does not treat A and B alike"
@@ -103,9 +105,9 @@ def _swap(prompty: Prompty, inputs: Mapping[str, Input]) -> dict[str, str]:
     named = [*swap, *swap.values()]
     for name in named:
         if name not in inputs:
-            raise RubricError(f"{where}: swap names {name!r}, which is not an input", _SWAP)
+            raise RubricError(f"{where}: swap names {name[:60]!r}, which is not an input", _SWAP)
         if named.count(name) > 1:
-            raise RubricError(f"{where}: swap names {name!r} twice", _SWAP)
+            raise RubricError(f"{where}: swap names {name[:60]!r} twice", _SWAP)
     for first, second in swap.items():
         if _rules(inputs[first]) != _rules(inputs[second]):
             said = f"{where}: {first} and {second} differ in empty or default"
