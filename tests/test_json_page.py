@@ -31,6 +31,8 @@ COMMANDS = {
     "compare": (
         ("answers.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id"),
         ("answers.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id", "--min-group", "1000"),
+        ("pairs.run", "--pairs", "bot_a,bot_b"),
+        ("pairs.run", "--pairs", "bot_a,bot_b", "--min-group", "1000"),
     ),
     "divergence": (("small.run",),),
 }

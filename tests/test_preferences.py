@@ -104,3 +104,33 @@ def test_a_rating_sheet_holds_both_responses(run: Run, tmp_path: Path) -> None:
     page = openpyxl.load_workbook(tmp_path / "s.xlsx").worksheets[0]
     head = [cell.value for cell in page[1]]
     assert {"question", "response_a", "response_b", "preference"} <= set(head)
+
+
+def test_chatbots_are_ranked_by_choices_between_two(run: Run, tmp_path: Path) -> None:
+    compared_run(tmp_path / "p.run", people=[1]).close()
+    found = run("compare", "p.run", "--pairs", "bot_a,bot_b")
+    assert found.code == 0, found
+    judge = found.words.partition("pair-answer by ann")[0]
+    assert judge.index("beta 3 3 2") < judge.index("gamma 3 2 3") < judge.index("alpha 2 3 3")
+    assert "By judge, beta comes first and wins" in judge and "the data do not show which of both is better" in judge
+    assert "By ann, there is no ranking, because under 10 cases have a choice" in found.words
+    [group, _] = json.loads(run("compare", "p.run", "--pairs", "bot_a,bot_b", "--json").out)
+    assert [row["first"] for row in group["ranking"]] == ["beta", "gamma", "alpha"]
+    assert sum(row["strength"] for row in group["ranking"]) == pytest.approx(0)
+    assert run("compare", "p.run", "--pairs", "bot_a,bot_b", "--out", "r.csv", "--cluster", "bot_a").code == 0
+    assert len((tmp_path / "r.csv").read_text().splitlines()) == 1 + 3 + 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--pairs", "bot_a"), "--pairs bot_a is not A,B"),
+        (("--pairs", "bot_a,bot_b", "--pair-by", "x"), "--pair-by compares scores, and --pairs choices between two"),
+        ((), "compare needs --between and --pair-by, or --pairs"),
+        (("--pairs", "bot_a,bot_c"), "bot_c"),
+    ],
+)
+def test_wrong_options_of_rankings(run: Run, tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+    compared_run(tmp_path / "p.run").close()
+    found = run("compare", "p.run", *options)
+    assert found.code == 2 and said in found.err.replace("\n", " ")
