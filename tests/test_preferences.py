@@ -11,8 +11,14 @@ from rated_run import add, cases, said
 from statsmodels.stats.proportion import proportion_confint
 from typed_here import Run, typing_in
 
+from pathway_local.case import Case
+from pathway_local.ratings.score_text import read_score
+from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.verdict import Verdict
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 @pytest.fixture
@@ -60,6 +66,7 @@ def test_an_export_has_the_choices_of_both_orders(run: Run, tmp_path: Path) -> N
     first, flipped = judged["p-1"], judged["p-10"]
     assert (first["choice_ab"], first["choice_ba"], first["consistent"], first["a_better"]) == ("1", "1", "true", "0.8")
     assert first["swapped.comparison"] == "B or A."
+    assert "preference_expected" not in first, "a scale without an order has no mean"
     assert (flipped["preference_label"], flipped["consistent"], flipped["marks"]) == ("tie", "false", "flipped")
     assert (flipped["choice_ab"], flipped["choice_ba"], flipped["a_better"]) == ("1", "-1", "0.45")
     assert run("export", "p.run", "--out", "p.xlsx").code == 0
@@ -134,3 +141,15 @@ def test_wrong_options_of_rankings(run: Run, tmp_path: Path, options: tuple[str,
     compared_run(tmp_path / "p.run").close()
     found = run("compare", "p.run", *options)
     assert found.code == 2 and said in found.err.replace("\n", " ")
+
+
+def test_the_sample_pairs_are_cases_with_a_preference_each() -> None:
+    rubric = load_rubric("pair-answer")
+    optional = {name for name, wanted in rubric.inputs.items() if wanted.default is not None}
+    rows = list(CasesFile(EXAMPLES / "pair-answer.csv", {rubric.name: tuple(rubric.inputs)}, optional=optional))
+    assert len(rows) == 12
+    for row in rows:
+        assert isinstance(row, Case)
+        assert rubric.inputs_of(row)["response_a"] and row.metadata["bot_a"] != row.metadata["bot_b"]
+        value, how = read_score(row.metadata["meant_preference"], rubric.format.scores["preference"])
+        assert (value in (1, 0, -1), how) == (True, "")

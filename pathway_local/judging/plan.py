@@ -143,11 +143,11 @@ def planned_raters(
     plan: Plan, run: RunFile | None, rubrics: Mapping[str, Rubric], registry: Registry
 ) -> list[PlannedRater]:
     """Return the raters of a plan, or those of the run that it continues. Raises PathwayError."""
+    _check_orders(plan, rubrics.values())
     if run and not plan.rubrics:
         return [_resumed_rater(rater, rubrics[rater.rubric], registry) for rater in judging_raters(run)]
     if plan.rater and len(plan.judges) > 1:
         raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
-    _check_orders(plan, rubrics.values())
     judges = [registry.get(name) for name in plan.judges or [_usual_judge(run, plan.rater)]]
     machine = this_machine()
     before = [str(each.spec.get("weights")) for each in judging_raters(run)] if run else []
