@@ -80,6 +80,9 @@ def judge(
     id_column: IdColumn = None,
     encoding: Encoding = "",
     mapping: Map = [],  # noqa: B006
+    pair_by: Annotated[
+        str, option("COLUMN", "Compare the two rows with the same cell in this column, e.g. question_id.", CASES)
+    ] = "",
     keep: Annotated[
         list[str], option("COLUMN", "Metadata column to keep in the run, or all; repeat for more.", CASES)
     ] = [],  # noqa: B006
@@ -176,6 +179,7 @@ def judge(
         id_column=id_column,
         encoding=encoding,
         mapping=columns_by_input(mapping),
+        pair_by=pair_by,
         keep=None if "all" in keep else keep,
         detail=detail,
         samples=samples,

@@ -267,7 +267,7 @@ def _refusing_bad_rows(cases: CasesFile) -> Iterator[Case | BadRow]:
 def _open_cases(plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], watcher: Watcher) -> CasesFile:
     """Open the cases file, and tell the user how its columns and the rubrics were read. Raises PathwayError."""
     key = _load_pseudonyms(plan, run, watcher)
-    cases = cases_of(plan.cases, rubrics, run, plan.id_column, plan.mapping, key, plan.encoding)
+    cases = cases_of(plan.cases, rubrics, run, plan.id_column, plan.mapping, key, plan.encoding, plan.pair_by)
     _check_columns(cases, plan)
     for rubric in rubrics:
         for said in rubric.notices:

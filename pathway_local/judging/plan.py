@@ -35,8 +35,8 @@ class Plan:
     `keep` names metadata columns, None means all. `detail`, `samples`, `temperature`, `seed` and `engine` are part of
     the rater: a run that continues keeps its own. Without `texts`, the run stores only scores from then on.
     `pseudonyms` is a key file; a new run makes a missing one. `engine_log` gets everything that an engine prints
-    while it loads. `engines` side by side give the same verdicts as one. `orders` are those of comparisons, None means
-    both.
+    while it loads. `pair_by` names the column in which the two rows of a comparison agree. `engines` side by side give
+    the same verdicts as one. `orders` are those of comparisons, None means both.
     """
 
     cases: Path
@@ -48,6 +48,7 @@ class Plan:
     id_column: str | None = None
     encoding: str = ""
     mapping: Mapping[str, str] = field(default_factory=dict)
+    pair_by: str = ""
     keep: Sequence[str] | None = ()
     detail: Detail = "full"
     samples: int = 1
@@ -167,6 +168,10 @@ def _check_orders(plan: Plan, rubrics: Collection[Rubric]) -> None:
     pairs = [rubric.pair for rubric in rubrics if rubric.pair]
     if plan.orders and not pairs:
         raise UsageError("--orders is for rubrics that compare two responses", "Leave it out, or name such a rubric.")
+    if plan.pair_by and plan.id_column:
+        raise UsageError("with --pair-by, its column has the ids of the cases", "Leave --id out.")
+    if plan.pair_by and len(pairs) < len(rubrics):
+        raise UsageError("--pair-by is for rubrics that compare two responses", "Name such rubrics alone.")
     if any(plan.truncate in (*pair.swap, *pair.swap.values()) for pair in pairs):
         said = f"--truncate {plan.truncate} would cut one of the two responses that are compared"
         raise UsageError(said, "Name another input, or take a judge with a longer context.")

@@ -21,6 +21,7 @@ def cases_of(
     mapping: Mapping[str, str] | None = None,
     pseudonyms: Pseudonyms | None = None,
     encoding: str = "",
+    pair_by: str = "",
 ) -> CasesFile:
     """Return the cases file at `path` for these rubrics; arguments take precedence over what the run remembers.
 
@@ -34,7 +35,8 @@ def cases_of(
     inputs = {name for names in needed.values() for name in names}
     given = {name: column for name, column in remembered_mapping.items() if name in inputs} | dict(mapping or {})
     optional = inputs - required
-    cases = CasesFile(path, needed, given, id_column or remembered_id, optional, encoding)
+    pair_by = pair_by or (remembered_pairing(run) if run else "")
+    cases = CasesFile(path, needed, given, id_column or remembered_id, optional, encoding, pair_by)
     if run is not None:
         run.refuse_mix(numbered=cases.id_column is None)
     cases.pseudonyms = _checked(pseudonyms, run, cases)
@@ -44,7 +46,7 @@ def cases_of(
 def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None:
     """Store how the columns of `cases` were matched, for the next command."""
     before, _ = remembered_columns(run)
-    run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column})
+    run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column, "pair_by": cases.pair_by})
     if cases.pseudonyms:
         run.set_setting(PSEUDONYMS, cases.pseudonyms.mark)
 
@@ -63,6 +65,13 @@ def _checked(given: Pseudonyms | None, run: RunFile | None, cases: CasesFile) ->
     if run is not None and known is None and run.numbered is not None:
         raise UsageError("the ids in this run are not pseudonyms", "Leave --pseudonyms out, or name another run file.")
     return given
+
+
+def remembered_pairing(run: RunFile) -> str:
+    """Return the column by which the run's cases were joined from two rows each; empty if they were not."""
+    kept = run.get_setting(SETTING)
+    found = kept.get("pair_by") if isinstance(kept, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def remembered_columns(run: RunFile) -> tuple[dict[str, str], str | None]:
