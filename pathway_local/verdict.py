@@ -49,8 +49,8 @@ class Score(Struct, frozen=True):
 class Verdict(Struct, frozen=True):
     """Scores by name, the other fields by name, and marks that warn.
 
-    A mark is `cut:FIELD` (the field reached its budget), `truncated:INPUT` (the input's end was cut off) or
-    `rule:NAME` (the verdict breaks a rule of its rubric).
+    A mark is `cut:FIELD` (the field reached its budget), `truncated:INPUT` (the input's end was cut off),
+    `rule:NAME` (the verdict breaks a rule of its rubric) or `flipped` (two orders of a comparison disagree).
     """
 
     scores: Mapping[str, Score]

@@ -31,6 +31,8 @@ KINDS = {
     "letter": "tags_and_lines: a letter after the reasoning",
     "schema": "json: a schema in the prompt",
     "named-tags": "tags_and_lines: tags described",
+    "pair": "pairs: letters in double brackets behind an explanation",
+    "pair-json": "pairs: a number in JSON",
 }
 """Kinds of formats, each with a prompt of the corpus."""
 

@@ -209,3 +209,9 @@ def test_abbreviations_are_no_texts(name: str) -> None:
 
 def test_a_map_may_name_a_column_in_another_spelling() -> None:
     assert columns({"r": ("answer",)}, ["Bot Text"], {"answer": "bot text"}).columns == {"answer": "Bot Text"}
+
+
+@pytest.mark.parametrize("name", ["Antwort", "KI-Antwort", "ai_answer", "Réponse", "respuesta", "output"])
+def test_two_responses_are_found_under_every_name_of_an_answer(name: str) -> None:
+    found = columns({"pair": ("question", "response_a", "response_b")}, ["Frage", f"{name} A", f"{name}_b", "a", "b"])
+    assert (found.columns["response_a"], found.columns["response_b"]) == (f"{name} A", f"{name}_b")

@@ -34,11 +34,10 @@ def judge(folder: Path, *arguments: object, code: int = 0) -> str:
 
 
 def test_the_pages_judge_commands_do_what_they_show(tmp_path: Path, tiny_judge: Path) -> None:
-    rows = re.search(r"^```json rows\.jsonl\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-    assert rows is not None
-    (tmp_path / "rows.jsonl").write_text(rows.group(1))
+    for name, rows in re.findall(r"^```json (\w+\.jsonl)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE):
+        (tmp_path / name).write_text(rows)
     commands = re.findall(r"^\$ pathway-local judge (.*)\n((?:(?!```|\$).*\n)*)", PAGE, re.MULTILINE)
-    assert len(commands) == 1
+    assert len(commands) == 2
     for command, shown in commands:
         given = [str(tiny_judge) if word == "qwen3-8b" else word for word in command.split()]
         said = judge(tmp_path, *given, "--detail", "score", "--engine", "transformers")

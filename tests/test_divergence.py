@@ -103,7 +103,7 @@ def test_the_reason_that_goes_with_a_score() -> None:
     wanted = {
         ("pathway-answer", "score"): "justification", ("groundedness", "score"): "explanation",
         ("contextual-relevance", "score"): "reason", ("gold-answer", "completeness_score"): "completeness_reasoning",
-        ("gold-answer", "correctness_score"): "correctness_reasoning",
+        ("gold-answer", "correctness_score"): "correctness_reasoning", ("pair-answer", "preference"): "comparison",
     }  # fmt: skip
     for (rubric, score), field in wanted.items():
         assert reason_field(load_rubric(rubric).format, score) == field

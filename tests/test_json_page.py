@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from agreement_run import answers_run
+from compared_run import compared_run
 from rated_run import add, judged_run, said
 from typed_here import Run, typing_in
 
@@ -21,7 +22,7 @@ ANY = {
 """Objects whose keys are names of the run's own, by the end of their path."""
 
 COMMANDS = {
-    "summary": (("answers.run", "--by", "audience"), ("small.run",)),
+    "summary": (("answers.run", "--by", "audience"), ("small.run",), ("pairs.run",)),
     "agreement": (("answers.run", "--by", "audience"), ("small.run",)),
     "calibrate": (
         ("answers.run", "--against", "committee", "--by", "audience"),
@@ -30,6 +31,8 @@ COMMANDS = {
     "compare": (
         ("answers.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id"),
         ("answers.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id", "--min-group", "1000"),
+        ("pairs.run", "--pairs", "bot_a,bot_b"),
+        ("pairs.run", "--pairs", "bot_a,bot_b", "--min-group", "1000"),
     ),
     "divergence": (("small.run",),),
 }
@@ -44,6 +47,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         add(made, "bob", said(0, 4), kind="human")
         make_panel(made, "both", ["ann", "bob"], "mean", [])
         made.commit()
+    compared_run(tmp_path / "pairs.run").close()
     return typing_in(tmp_path, monkeypatch, capsys)
 
 

@@ -28,6 +28,7 @@ def _numbers(low: int, size: int, decimals: int) -> dict[str, object]:
 
 WORDS = {0: "Incorrect", 1: "Partially correct", 2: "Correct", 3: "Cannot be assessed"}
 LETTERS = {1: "A", 2: "B", 3: "C"}
+GRADES = {2: "A>>B", 1: "A>B", 0: "A=B", -1: "B>A", -2: "B>>A"}
 FIELDS: dict[str, st.SearchStrategy[dict[str, object]]] = {
     "text": st.integers(8, 60).map(lambda tokens: {"type": "text", "tokens": tokens}),
     "line": st.integers(8, 60).map(lambda tokens: {"type": "text", "tokens": tokens, "lines": "one"}),
@@ -42,6 +43,7 @@ FIELDS: dict[str, st.SearchStrategy[dict[str, object]]] = {
     ),
     "unsure": st.just({"type": "score", "levels": WORDS, "written": WORDS, "special": [3], "scale": "ordinal"}),
     "nominal": st.just({"type": "score", "scale": "nominal", "levels": LETTERS, "written": LETTERS}),
+    "preference": st.just({"type": "score", "scale": "nominal", "levels": GRADES, "written": GRADES}),
     "constant": st.just({"type": "choice", "choices": ["clarity"]}),
     "choice": st.just({"type": "choice", "choices": ["yes", 'a "quoted" one', "no"]}),
     "boolean": st.just({"type": "boolean"}),
@@ -60,7 +62,7 @@ def formats(draw: st.DrawFn, *, as_json: bool) -> OutputFormat:
     fields = dict(zip(NAMES, [draw(FIELDS[kind]) for kind in [*chosen[:at], "score", *chosen[at:]]], strict=False))
     if as_json:
         return OutputFormat.load({"layout": "json", "fields": fields})
-    ends = st.sampled_from(["\n", "\n\n**Next:** ", "</S0>\n<S1>", " [RESULT] ", "\n## "])
+    ends = st.sampled_from(["\n", "\n\n**Next:** ", "</S0>\n<S1>", " [RESULT] ", "\n## ", "[["])
     layout = "Begin:\n" + "".join(f"{{{name}}}{draw(ends)}" for name in fields)
     return OutputFormat.load({"layout": layout.rstrip(), "fields": fields})
 
@@ -149,6 +151,11 @@ NATURAL = {
         {"thoughts": " 1. a < b and <b>bold</b>\n\n2. \"x\"", "explanation": "Fine & short.", "score": 5},
         {"thoughts": " <S1> is a tag; </S is the start of one.", "explanation": "-", "score": 3},
     ],
+    "pair-answer": [
+        {"comparison": "**A** names the form; B says:\n\n> ask the desk\n\n* so **Verdict** is clear", "preference": 1},
+        {"comparison": "Both are wrong.", "preference": 0},
+        {"comparison": "**Verdict:** is what comes next.\n**Verdict:** B, since it is complete.", "preference": -1},
+    ],
     "contextual-relevance": [
         {"score": 2, "reason": 'He said "yes"\nthen \\left — ünïcode 😀.\n\n- (1) aligned\n- (2) points'},
     ],
@@ -172,6 +179,20 @@ def test_natural_text_is_accepted_and_may_end_early(walker: Walker, name: str, v
     text = reply.form.write(values)
     assert walker.accepts(reply.form.grammar(), walker.tokenizer.tokenize_str(text))
     assert dict(reply.form.read(text).values) == values
+
+
+@pytest.mark.parametrize(
+    ("explanation", "verdict"),
+    [("A names the form; B does not.\n\n**Final verdict:** ", 1), ("Both fail (see 1 and 2).\n\n", 0), ("B.", -1)],
+)
+def test_a_choice_in_brackets_may_end_a_sentence(walker: Walker, explanation: str, verdict: int) -> None:
+    fields = {"explanation": {"type": "text"}, "verdict": {"type": "score", "levels": {1: "A", 0: "C", -1: "B"}}}
+    fields["verdict"]["written"] = fields["verdict"]["levels"]
+    form = OutputFormat.load({"layout": "{explanation}[[{verdict}]]", "fields": fields}).reply({}).form
+    values: dict[str, Value] = {"explanation": explanation, "verdict": verdict}
+    text = form.write(values)
+    assert walker.accepts(form.grammar(), walker.tokenizer.tokenize_str(text))
+    assert dict(form.read(text).values) == values
 
 
 def test_the_start_ends_before_a_blank_and_holds_the_echoes() -> None:

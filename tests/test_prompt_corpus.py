@@ -2,7 +2,8 @@
 
 A prompt's expected reading stands beside it in tests/prompt_corpus: `read` has its fields in order, `levels` the names
 of their values, `refused` and `asked` a pattern that the reason must match. A field's name counts unless it begins with
-an underscore.
+an underscore. `swap` has the inputs of two responses that a prompt compares; the choices of such a score stand in the
+order B, tie, A.
 """
 
 import re
@@ -84,7 +85,9 @@ def is_right(rubric: Rubric, entry: Mapping[str, object]) -> bool:
     if entry.get("levels", levels) != levels:
         return False
     declared = entry.get("inputs", list(rubric.inputs))
-    return readings == [read_as(field) for field in fields.values()] and named and list(rubric.inputs) == declared
+    swap = dict(rubric.pair.swap) if rubric.pair else {}
+    right = readings == [read_as(field) for field in fields.values()] and swap == entry.get("swap", {})
+    return right and named and list(rubric.inputs) == declared
 
 
 @pytest.mark.parametrize("name", CORPUS)

@@ -79,7 +79,10 @@ def test_a_limit_that_holds_the_format_shortens_its_texts() -> None:
     short = parse_rubric(text.replace("max_tokens: 800", "max_tokens: 200"), "mine.prompty")
     assert short.format.reply({}).form.reserve <= 200
     assert all(field.tokens >= 32 for field in short.format.fields.values() if isinstance(field, TextField))
-    assert not any("max_tokens" in said for said in short.notices)
+    divided = (
+        "max_tokens 200 is divided among the texts by their length: thoughts 120 instead of 300 tokens, explanation"
+    )
+    assert any(said.startswith(divided) for said in short.notices)
 
 
 def test_what_means_nothing_here_is_told() -> None:
@@ -342,3 +345,39 @@ def test_a_run_that_an_earlier_version_judged_stays_readable_and_only_judging_an
     with pytest.raises(RubricError, match="not allowed") as refused:
         old.turns[0].render({"answer": "yes"}, {"answer": "yes"})
     assert "in another run" in refused.value.hint
+
+
+PAIR = "kind: pair\nswap: {one: two}\ninputs: {one: {}, two: {}}\n"
+PREFERENCE = "outputs: {layout: '{p}', fields: {p: {type: score, levels: {%s}}}}\n"
+COMPARED = "user:\n{{ one }} or {{ two }}\n"
+
+
+def test_a_comparison_changes_places_and_sides() -> None:
+    rubric = rubric_of(PAIR, COMPARED, outputs=PREFERENCE % "2: A, 0: same, -2: B")
+    assert rubric.pair is not None
+    assert rubric.pair.ordered({"one": "a", "two": "b", "q": "?"}, "ba") == {"two": "a", "one": "b", "q": "?"}
+    turned = rubric.pair.in_case(Score(2, {-2: 0.1, 0: 0.2, 2: 0.7}), "ba")
+    assert turned == Score(-2, {-2: 0.7, 0: 0.2, 2: 0.1})
+    assert rubric.pair.prefers_a(turned) == 0.1
+
+
+@pytest.mark.parametrize(
+    ("front", "levels", "said"),
+    [
+        (PAIR.replace("swap: {one: two}\n", ""), "1: A, -1: B", "must say which inputs change places"),
+        (PAIR.replace("one: two", "one: three"), "1: A, -1: B", "swap names 'three', which is not an input"),
+        (PAIR.replace("one: two", "one: one"), "1: A, -1: B", "swap names 'one' twice"),
+        (PAIR.replace("two: {}", "two: {empty: judge}"), "1: A, -1: B", "one and two differ in empty"),
+        (PAIR.replace("kind: pair\n", ""), "1: A, -1: B", "swap belongs to a comparison"),
+        (PAIR, "1: A, 2: B", "p does not treat A and B alike"),
+    ],
+)
+def test_a_comparison_that_treats_responses_differently_is_refused(front: str, levels: str, said: str) -> None:
+    with pytest.raises(RubricError, match=said):
+        rubric_of(front, COMPARED, outputs=PREFERENCE % levels)
+
+
+def test_a_comparison_keeps_its_own_fields_apart() -> None:
+    outputs = "outputs: {layout: json, fields: {a_better: {type: text}, p: {type: score, levels: {1: A, -1: B}}}}\n"
+    with pytest.raises(RubricError, match="a comparison fills the field 'a_better' itself"):
+        rubric_of(PAIR, COMPARED, outputs=outputs)

@@ -38,4 +38,11 @@ def test_a_wheel_brings_rubrics_registry_and_demo_judge(tmp_path: Path) -> None:
         check=True,
     ).stdout.split()
     assert all(str(clean) in path for path in (found[0], found[1], found[-1]))
-    assert found[2:-1] == ["contextual-relevance", "criteria", "gold-answer", "groundedness", "pathway-answer"]
+    assert found[2:-1] == [
+        "contextual-relevance",
+        "criteria",
+        "gold-answer",
+        "groundedness",
+        "pair-answer",
+        "pathway-answer",
+    ]

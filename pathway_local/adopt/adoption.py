@@ -7,6 +7,7 @@ from pathlib import PurePath
 
 from jinja2 import TemplateSyntaxError
 
+from pathway_local.adopt.comparisons import HINT, comparison_format, comparison_row
 from pathway_local.adopt.declaration import Declared
 from pathway_local.adopt.demands import Demand
 from pathway_local.adopt.finding import Finding, Source
@@ -143,10 +144,16 @@ def _format(
     if isinstance(declared, Mapping) and "layout" in declared:
         return None, None
     source = replace(prompt.source, text=shown(prompt.source.text, prompt.placeholders.syntax))
-    refused = refusal(source, names, where)
+    refused = refusal(source, where)
     if refused:
         raise refused
-    found = find_format(source, names, list(schema_candidates(declared)))
+    candidates = list(schema_candidates(declared))
+    if comparison_row(source, names) >= 0:
+        if layout or "kind" in prompt.front:
+            what = "--layout score-line scores one response" if layout else "its front matter has a kind already"
+            raise RubricError(f"{where}: the prompt compares two responses, and {what}", HINT)
+        return comparison_format(source, names, candidates, where), None
+    found = find_format(source, names, candidates)
     if layout:
         return score_line(source), found
     if not found:
@@ -181,6 +188,9 @@ def _entries(
     """Yield the keys that the front matter still needs."""
     if not prompt.head:
         yield FrontMatterEntry("name", _name(where))
+    if found and found.swap:
+        yield FrontMatterEntry("kind", "pair")
+        yield FrontMatterEntry("swap", found.swap)
     if not INPUT_KEYS & prompt.front.keys():
         doubts = {one.name: one.doubt for one in inputs if one.doubt}
         yield FrontMatterEntry("inputs", {one.name: _declared(one, prompt.placeholders) for one in inputs}, doubts)

@@ -202,7 +202,7 @@ def _met(
     if demand.kind in ("value", "text"):
         # Of "Verdict: PASS" the layout has the label; its word is a demand of its own kind.
         layout, label = str(outputs.get("layout", "")).lower(), demand.phrase.lower().partition(":")
-        return label[0] in known or (label[0] + label[1]) in layout
+        return label[0] in known or label[0].strip("[]") in known or (label[0] + label[1]) in layout
     # A list of words is about a field if they share a word; then none may be missing.
     words = [word.lower() for word in demand.values]
     shared = [word for word in words if word in known - names]

@@ -1,7 +1,7 @@
 """Chooses the format that a prompt asks for among all candidates, or gives it the standard one."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pathway_local.adopt.declaration import Declared, declare, promoted, with_special
 from pathway_local.adopt.demands import Demand, special_values, texts_of, unmet
@@ -26,6 +26,7 @@ KINDS: Mapping[str, tuple[int, str]] = {
     "result": (5, "feedback, then [RESULT] and the score"),
     "named-tags": (4, "tagged parts, as a sentence names them"),
     "doubled": (4, "a rating in [[ ]]"),
+    "bracketed": (4, "a choice in [[ ]]"),
     "keys": (4, "JSON, from a list of keys"),
     "named-keys": (3, "JSON, from the keys that a sentence names"),
     "example": (3, "JSON, from an example"),
@@ -46,13 +47,17 @@ SCORE_LINE = "**Analysis:**\n{analysis}\n\n**Score:** {score}\n\n**Justification
 
 @dataclass(frozen=True, slots=True)
 class FoundFormat:
-    """A format in a prompt: its fields by name, and why its layout is not certain. Each field has its own doubt."""
+    """A format in a prompt: its fields by name, and why its layout is not certain. Each field has its own doubt.
+
+    `swap` maps the input of the first of two responses that are compared to the second's.
+    """
 
     candidate: Candidate
     fields: Mapping[str, Declared]
     source: Source
     doubts: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+    swap: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def outputs(self) -> dict[str, object]:
@@ -87,6 +92,8 @@ class FoundFormat:
     def _findings(self) -> Iterator[Finding]:
         found = self.candidate
         kind = KINDS[found.kind][1] + (f"; {found.note}" if found.note else "")
+        for first, second in self.swap.items():
+            yield Finding("compares", f"{first} with {second}, in both orders")
         yield Finding("format", kind, self.source.line(found.row) if found.row >= 0 else 0, "; ".join(self.doubts))
         for place in found.places:
             declared = self.fields[place.name]

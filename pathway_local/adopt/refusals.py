@@ -1,7 +1,7 @@
-"""Says why a prompt can't become a rubric: what it asks for instead of one response's score in one reply."""
+"""Says why a prompt can't become a rubric: what it asks for instead of one verdict in one reply."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from pathway_local.adopt.finding import Source
 from pathway_local.adopt.skeletons import SCORED, skeletons
@@ -13,11 +13,6 @@ _CHAT = re.compile(
 )
 _KIND = (
     "(?:responses?|answers?|repl(?:y|ies)|outputs?|assistants?|completions?|summar(?:y|ies)|candidates?|ones?|models?)"
-)
-_TWO = re.compile(rf"(?i)\b(?:two|both|pair of) (?:\w+ ){{0,2}}{_KIND}\b")
-_WHICH = re.compile(
-    rf"(?i)\bwhich (?:of the two |of them )?{_KIND}?[^.?\n]{{0,80}}\b(?:better|best|more|prefer\w*|superior|wins?)\b"
-    r"|\bwinner\b"
 )
 _RANKS = re.compile(rf"(?i)\brank (?:the|these|all|each of)?\s*(?:following |given )?(?:\w+ )?{_KIND}\b")
 _EACH = re.compile(
@@ -33,28 +28,24 @@ _SCORES = re.compile(
     r"points?)\b"
 )
 _LAYOUT = re.compile(r"(?i)\bjson\b|\bxml\b|\bformat\b|\b(?:output|respond|reply|answer) (?:only|with)\b|<\w+>.*</\w+>")
-_PAIRED = re.compile(r"(?i)^(?P<stem>.*?)[_ ]?(?P<end>a|b|1|2|one|two|first|second|left|right)$")
 
 
-def refusal(source: Source, inputs: Collection[str], where: str) -> RubricError | None:
-    """Return the error for a prompt that asks for something else than one response's score, else None."""
-    for said, row, hint in _reasons(source.english, inputs):
+def refusal(source: Source, where: str) -> RubricError | None:
+    """Return the error for a prompt that asks for several verdicts in one reply, or holds chat tokens; else None."""
+    for said, row, hint in _reasons(source.english):
         return RubricError(f"{where}{f' line {source.line(row)}' if row >= 0 else ''}: {said}", hint)
     return None
 
 
-def _reasons(source: Source, inputs: Collection[str]) -> Iterator[tuple[str, int, str]]:
+def _reasons(source: Source) -> Iterator[tuple[str, int, str]]:
     chat = _CHAT.search(source.text)
     if chat:
         hint = "Begin each turn with a line system: or user: instead, and leave out what follows the last user turn."
         yield f"the chat token {chat.group()} would stay text inside of a turn", source.row(chat.start()), hint
-    one = "A rubric judges one response by itself: ask for its score."
     ranks = _RANKS.search(source.text)
     if ranks:
-        yield "the prompt ranks several responses", source.row(ranks.start()), one
-    choice = _WHICH.search(source.text)
-    if choice and (_TWO.search(source.text) or _are_pair(inputs)):
-        yield "the prompt compares two responses (a pairwise comparison)", source.row(choice.start()), one
+        hint = "A rubric scores one response or compares two."
+        yield "the prompt ranks several responses", source.row(ranks.start()), hint
     for skeleton in skeletons(source):
         own = [place for place in skeleton.places if place.kind not in ("objects", "list")]
         for place in skeleton.places:
@@ -97,9 +88,3 @@ def no_score(source: Source, where: str) -> RubricError:
     return RubricError(
         f"{where}: the text asks for no output format with a score; it looks like a rubric for people", standard
     )
-
-
-def _are_pair(inputs: Collection[str]) -> bool:
-    """Return whether two inputs have names that differ in their last part alone, such as answer_a and answer_b."""
-    stems = [found.group("stem") for name in inputs if (found := _PAIRED.match(name)) and found.group("stem")]
-    return len(set(stems)) < len(stems)

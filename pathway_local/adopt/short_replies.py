@@ -106,6 +106,11 @@ def _labelled_reasons(source: Source, row: int) -> str:
     return found[-1] if found else ""
 
 
+def asks_reasons(source: Source, row: int) -> bool:
+    """Return whether the prompt asks for reasons beside what this line asks for."""
+    return not _alone(source.lines[row]) and bool(REASONS.search(source.text))
+
+
 def follows_reasons(source: Source, row: int) -> bool:
     """Return whether the line, or the one above, says that it ends a reply which begins with reasons."""
     lines = source.english.lines

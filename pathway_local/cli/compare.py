@@ -1,5 +1,7 @@
 """`pathway-local compare`: which of two chatbots does better."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, RATERS, App, option
@@ -9,9 +11,11 @@ from pathway_local.cli.terminal import check_finite, check_new, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import ComparisonPlan
 from pathway_local.results.comparison import compare as find
+from pathway_local.results.ranking import RankingPlan, rank
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.summary import labels_of
 from pathway_local.results.views.comparison import WordedComparison, comparison_remarks, comparison_view
+from pathway_local.results.views.ranking import WordedRanking, ranking_remarks, ranking_view
 from pathway_local.results.views.view import MIN_GROUP
 from pathway_local.runs.run_file import RunFile
 
@@ -20,13 +24,15 @@ app = App()
 
 @app.with_examples(
     "pathway-local compare my.run --between chatbot=v1,v2 --pair-by question_id",
-    "pathway-local compare my.run --between chatbot=v1,v2 --pair-by question_id \\",
-    "    --margin 0.2 --out compared.csv",
+    "pathway-local compare my.run --pairs bot_a,bot_b --out ranking.csv",
 )
 def compare(
     run: Run,
-    between: Annotated[str, option("COLUMN=A,B", "The two values to compare, e.g. chatbot=v1,v2.", CASES)],
-    pair_by: Annotated[str, option("COLUMN", "Column that names the shared question, e.g. question_id.", CASES)],
+    between: Annotated[str, option("COLUMN=A,B", "The two values to compare, e.g. chatbot=v1,v2.", CASES)] = "",
+    pair_by: Annotated[str, option("COLUMN", "Column that names the shared question, e.g. question_id.", CASES)] = "",
+    pairs: Annotated[
+        str, option("A,B", "Rank chatbots by choices between two: the columns that name A's and B's chatbot.", CASES)
+    ] = "",
     rubric: RubricOfRun = None,
     rater: Annotated[list[str], option("NAME", "Only this rater; repeat for more.", RATERS)] = [],  # noqa: B006
     cluster: Annotated[
@@ -40,9 +46,18 @@ def compare(
     out: Figures = None,
     force: Force = False,
 ) -> None:
-    """Show which of two chatbots each rater scores higher on the same questions, with intervals."""
+    """Show which of two chatbots each rater scores higher on the same questions, with intervals.
+
+    With --pairs, rank any number of chatbots by a rubric that compares two responses (a Bradley–Terry model).
+    """
     check_new(out, force=force)
     check_finite(margin, "--margin")
+    if pairs:
+        _refuse_both(between, pair_by)
+        _rank(run, pairs, rubric, rater, cluster, min_group, out, force=force, as_json=as_json)
+        return
+    if not between or not pair_by:
+        raise UsageError("compare needs --between and --pair-by, or --pairs", "Such as --pairs bot_a,bot_b.")
     column, first, second = sides(between)
     with RunFile.read(run) as read:
         rubrics = rubrics_with(read, rubric, rater)
@@ -55,6 +70,49 @@ def compare(
         talk.say("the run holds no scores yet")
     worded, remarks = [*map(WordedComparison, found)], map(comparison_remarks, found)
     write_and_show(run, worded, remarks, views, labels, out, force=force, as_json=as_json)
+
+
+def _refuse_both(between: str, pair_by: str) -> None:
+    """Raise UsageError for options of the other comparison."""
+    if between or pair_by:
+        named = "--between" if between else "--pair-by"
+        raise UsageError(f"{named} compares scores, and --pairs choices between two", "Give one of them.")
+
+
+def _rank(
+    run: Path,
+    pairs: str,
+    rubric: str | None,
+    raters: Sequence[str],
+    cluster: str,
+    smallest: int,
+    out: Path | None,
+    *,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Show how chatbots rank by choices between two. Raises PathwayError."""
+    columns = [name.strip() for name in pairs.split(",")]
+    if len(columns) != 2 or not all(columns) or columns[0] == columns[1]:
+        raise UsageError(f"--pairs {pairs} is not A,B", "Name two columns, such as --pairs bot_a,bot_b.")
+    with RunFile.read(run) as read:
+        known = rubrics_with(read, rubric, raters)
+        first, second, cluster = kept_columns(read, *columns, cluster)
+        plan = RankingPlan(first, second, raters, cluster, smallest)
+        found = [each for one in known if one.pair for each in rank(read, one, one.pair, plan)]
+        labels = labels_of(read)
+    if not found:
+        raise UsageError("the run has no verdicts that compare two responses", "Such as those of --rubric pair-answer.")
+    write_and_show(
+        run,
+        [*map(WordedRanking, found)],
+        map(ranking_remarks, found),
+        [*map(ranking_view, found)],
+        labels,
+        out,
+        force=force,
+        as_json=as_json,
+    )
 
 
 def sides(between: str) -> tuple[str, str, str]:

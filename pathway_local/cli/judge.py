@@ -30,6 +30,7 @@ from pathway_local.judging.plan import Plan, default_run
 from pathway_local.results.export import export, is_judges_own
 from pathway_local.results.summary import summarize
 from pathway_local.rubrics.output_format import Detail
+from pathway_local.rubrics.pair import Orders
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.levels import Wanted, require
@@ -43,7 +44,18 @@ _T = TypeVar("_T")
 SOME_FAILED = 1
 THINK = "--think"
 
-OF_RATERS = ("judges", "rater", "detail", "samples", "temperature", "seed", "think", "engine", "deterministic")
+OF_RATERS = (
+    "judges",
+    "rater",
+    "detail",
+    "samples",
+    "orders",
+    "temperature",
+    "seed",
+    "think",
+    "engine",
+    "deterministic",
+)
 """Options that define a rater: a run that continues has its own raters."""
 
 
@@ -72,6 +84,9 @@ def judge(
     id_column: IdColumn = None,
     encoding: Encoding = "",
     mapping: Map = [],  # noqa: B006
+    pair_by: Annotated[
+        str, option("COLUMN", "Compare the two rows with the same cell in this column, e.g. question_id.", CASES)
+    ] = "",
     keep: Annotated[
         list[str], option("COLUMN", "Metadata column to keep in the run, or all; repeat for more.", CASES)
     ] = [],  # noqa: B006
@@ -117,6 +132,15 @@ def judge(
     ] = False,
     temperature: Annotated[
         float | None, option("X", "Sampling temperature; default: the rubric's, else 0.", REPLY, min=0, max=5)
+    ] = None,
+    orders: Annotated[
+        Orders | None,
+        option(
+            "ORDERS",
+            "Orders in which to compare two responses: both, one (as in the file) or random (default: both).",
+            REPLY,
+            show_default=False,
+        ),
     ] = None,
     seed: Annotated[
         int | None,
@@ -174,9 +198,11 @@ def judge(
         id_column=id_column,
         encoding=encoding,
         mapping=columns_by_input(mapping),
+        pair_by=pair_by,
         keep=None if "all" in keep else keep,
         detail=detail,
         samples=samples,
+        orders=orders,
         temperature=temperature,
         seed=seed,
         truncate=truncate,

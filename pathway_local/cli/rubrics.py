@@ -167,6 +167,8 @@ def _ask(question: str, proposed: str) -> str:
 def _show_inputs(rubric: Rubric) -> None:
     inputs = [[i.name, "judged" if i.empty == "judge" else "fails", i.description] for i in rubric.inputs.values()]
     data.print(table("Inputs", ["input", "when empty", "what it is"], inputs, left=3))
+    for first, second in rubric.pair.swap.items() if rubric.pair else ():
+        data.say(f"compares {visible(first)} (A) with {visible(second)} (B); each case is judged in both orders")
 
 
 def _show_reconciliation(rubric: Rubric) -> None:

@@ -16,6 +16,7 @@ from pathway_local.judging.loop import LocalRater, Tally, batches
 from pathway_local.judging.plan import Plan, PlannedRater
 from pathway_local.judging.preparation import Prepared, add_raters, engine_options, local_rater, prepare
 from pathway_local.judging.timings import Pace, Timings
+from pathway_local.rendering.prompt import Prompt
 from pathway_local.rendering.rubric_check import check_room
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.runs.limit import Limit
@@ -191,13 +192,16 @@ class _Forecast:
             else:
                 unjudged.append((row, texts))
         thought = rater.writer.thinking.most if rater.writer.thinking else 0
-        for (row, _), prompt in zip(unjudged, rater.writer.write([texts for _, texts in unjudged]), strict=True):
-            if isinstance(prompt, CaseError):
-                forecast.fail(prompt.kind, WouldFail(row.id, f"row {row.row} below the header", str(prompt)))
+        for (row, _), prompts in zip(unjudged, rater.prompts(unjudged), strict=True):
+            if failed := [prompt for prompt in prompts.values() if isinstance(prompt, CaseError)]:
+                found = WouldFail(row.id, f"row {row.row} below the header", str(failed[0]))
+                forecast.fail(failed[0].kind, found)
                 continue
-            length = len(prompt.ids)
-            reply = min(prompt.reply.form.limit + thought, rater.writer.context - length)
             forecast.to_judge += 1
-            forecast.prompt_tokens += length * rater.samples
-            forecast.shared_tokens += len(prompt.shared) + length * (rater.samples - 1)
-            forecast.reply_tokens += reply * rater.samples
+            for prompt in prompts.values():
+                assert isinstance(prompt, Prompt)
+                length = len(prompt.ids)
+                reply = min(prompt.reply.form.limit + thought, rater.writer.context - length)
+                forecast.prompt_tokens += length * rater.samples
+                forecast.shared_tokens += len(prompt.shared) + length * (rater.samples - 1)
+                forecast.reply_tokens += reply * rater.samples

@@ -6,21 +6,23 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, product
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pathway_local.case import BadRow, Case, CaseRef, fingerprint
 from pathway_local.errors import CaseError, RunFileError, Stopped
+from pathway_local.judging.orders import orders_of, verdict_of_orders
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.judging.reply_reading import drawn_fields, drawn_scores, verdict_of
 from pathway_local.passes import GREEDY, Sampling
 from pathway_local.rendering.prompt import Prompt, PromptWriter
-from pathway_local.rubrics.consistency import CaseRule, broken_rules
+from pathway_local.rubrics.consistency import broken_rules
+from pathway_local.rubrics.pair import FIELDS, Order, Orders
 from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_file import RunFile
-from pathway_local.verdict import NO_TOKENS, Failure, Tokens, Verdict
+from pathway_local.verdict import NO_TOKENS, Failure, Tokens, Value, Verdict
 
 ALLOCATIONS = 50_000
 """New objects between two searches for circular garbage; a batch of cases makes more than Python's default of 700."""
@@ -28,18 +30,41 @@ ALLOCATIONS = 50_000
 BATCH = 128
 """Cases that are read, looked up and rendered together."""
 
+ORDER = -1
+"""Stands for a sample's number in the seed that draws the order of a case."""
+
 Texts = Mapping[str, str]
 """A case's texts by input."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalRater:
-    """A judge under one rubric, with its id in the run; `samples` replies are drawn for each case."""
+    """A judge under one rubric, with its id in the run; `samples` replies are drawn for each case.
+
+    A comparison of two responses is judged in its `orders`, with so many replies in each.
+    """
 
     id: int
     writer: PromptWriter
     sampling: Sampling = GREEDY
     samples: int = 1
+    orders: Orders = "both"
+
+    def prompts(self, cases: Sequence[tuple[Case | CaseRef, Texts]]) -> Iterator[dict[Order, Prompt | CaseError]]:
+        """Yield each case's prompt in each order in which the judge reads it, or why it has none."""
+        orders = [self._orders_of(case.id) for case, _ in cases]
+        read = zip(cases, orders, strict=True)
+        prompts = iter(self.writer.write([self._texts_in(order, texts) for (_, texts), each in read for order in each]))
+        for each in orders:
+            yield {order: next(prompts) for order in each}
+
+    def _orders_of(self, case_id: str) -> tuple[Order, ...]:
+        pair = self.writer.rubric.pair
+        return orders_of(self.orders, own_seed(self.sampling.seed, case_id, ORDER)) if pair else ("ab",)
+
+    def _texts_in(self, order: Order, texts: Texts) -> Texts:
+        pair = self.writer.rubric.pair
+        return pair.ordered(texts, order) if pair else texts
 
 
 @dataclass(slots=True)
@@ -67,12 +92,11 @@ class Tally:
 
 
 class _Waiting(Struct):
-    """A case that waits for its replies."""
+    """A case that waits for its replies, with its prompt in each order."""
 
     rater: LocalRater
     case: CaseRef
-    marks: tuple[str, ...]
-    rules: tuple[CaseRule, ...]
+    prompts: Mapping[Order, Prompt]
     completions: list[Completion] = []
 
 
@@ -114,8 +138,9 @@ class JudgingLoop:
         with _collecting_rarely(), suppress(Stopped):
             for batch in batches(cases):
                 for rater in self.raters:
-                    for case, prompt in self._render(rater, self._unjudged(rater, batch)):
-                        self._submit(rater, case, prompt)
+                    unjudged = self._unjudged(rater, batch)
+                    for (case, _), prompts in zip(unjudged, rater.prompts(unjudged), strict=True):
+                        self._submit(rater, case, prompts)
                         self._store_finished(self.window)
                 if self.stopped():
                     return self.tally
@@ -149,24 +174,20 @@ class JudgingLoop:
         self._store(rater.id, [CaseOutcome(row.ref, row.failure) for row in bad])
         return unjudged
 
-    def _render(
-        self, rater: LocalRater, unjudged: Sequence[tuple[CaseRef, Texts]]
-    ) -> Iterable[tuple[CaseRef, Prompt | CaseError]]:
-        """Return the cases with their prompts; then the loop holds no texts, except inputs that a reply must echo."""
-        prompts = rater.writer.write([texts for _, texts in unjudged])
-        return zip([case for case, _ in unjudged], prompts, strict=True)
-
-    def _submit(self, rater: LocalRater, case: CaseRef, prompt: Prompt | CaseError) -> None:
-        """Enqueue a request for each sample; a case without a prompt fails at once."""
-        if isinstance(prompt, CaseError):
-            self._store(rater.id, [CaseOutcome(case, Failure(prompt.kind, str(prompt)))])
-            return
-        waiting = _Waiting(rater, case, prompt.marks, prompt.rules)
-        for sample in range(rater.samples):
+    def _submit(self, rater: LocalRater, case: CaseRef, prompts: Mapping[Order, Prompt | CaseError]) -> None:
+        """Enqueue a request for each order and sample; a case that lacks a prompt fails at once."""
+        whole: dict[Order, Prompt] = {}
+        for order, prompt in prompts.items():
+            if isinstance(prompt, CaseError):
+                self._store(rater.id, [CaseOutcome(case, Failure(prompt.kind, str(prompt)))])
+                return
+            whole[order] = prompt
+        waiting = _Waiting(rater, case, whole)
+        for number, (prompt, _) in enumerate(product(whole.values(), range(rater.samples))):
             self._requests += 1
             name = str(self._requests)
             self._waiting[name] = waiting
-            seed, thinking = own_seed(rater.sampling.seed, case.id, sample), rater.writer.thinking
+            seed, thinking = own_seed(rater.sampling.seed, case.id, number), rater.writer.thinking
             own = thinking.seeded(seed) if thinking else None
             self.pool.submit(Request(name, prompt, rater.sampling.seeded(seed), own))
 
@@ -177,7 +198,7 @@ class JudgingLoop:
             for completion in self.pool.completions():
                 waiting = self._waiting.pop(completion.id)
                 waiting.completions.append(completion)
-                if len(waiting.completions) == waiting.rater.samples:
+                if len(waiting.completions) == waiting.rater.samples * len(waiting.prompts):
                     found[waiting.rater.id].append(_outcome_of(waiting, draws=self.draws))
             for rater_id, outcomes in found.items():
                 self._store(rater_id, outcomes)
@@ -202,20 +223,31 @@ def _refuse_moved(case: CaseRef) -> None:
 def _outcome_of(waiting: _Waiting, *, draws: bool) -> CaseOutcome:
     # In the order of the requests, not of the replies: the same seeds must give the same verdict.
     completions = sorted(waiting.completions, key=lambda each: int(each.id))
-    outcome = verdict_of(completions, waiting.rater.writer.rubric.format, waiting.marks)
-    if isinstance(outcome, Verdict):
-        if draws and len(completions) > 1:
-            kept = drawn_fields(completions, waiting.rater.writer.rubric.format)
-            outcome = replace(outcome, fields={**outcome.fields, **kept})
-        outcome = replace(outcome, marks=(*outcome.marks, *broken_rules(waiting.rules, outcome)))
     tokens = sum((completion.tokens for completion in completions[1:]), completions[0].tokens)
-    return CaseOutcome(waiting.case, outcome, tokens)
+    rubric, samples = waiting.rater.writer.rubric, waiting.rater.samples
+    verdicts: dict[Order, Verdict] = {}
+    for number, (order, prompt) in enumerate(waiting.prompts.items()):
+        own = completions[number * samples : (number + 1) * samples]
+        outcome = verdict_of(own, rubric.format, prompt.marks)
+        if isinstance(outcome, Failure):
+            return CaseOutcome(waiting.case, outcome, tokens)
+        if draws and samples > 1:
+            outcome = replace(outcome, fields={**outcome.fields, **drawn_fields(own, rubric.format)})
+        verdicts[order] = replace(outcome, marks=(*outcome.marks, *broken_rules(prompt.rules, outcome)))
+    verdict = verdict_of_orders(verdicts, rubric.pair, rubric.format) if rubric.pair else verdicts["ab"]
+    return CaseOutcome(waiting.case, verdict, tokens)
 
 
 def _without_texts(found: CaseOutcome) -> CaseOutcome:
     if isinstance(found.outcome, Verdict):
-        return replace(found, outcome=replace(found.outcome, fields=drawn_scores(found.outcome)))
+        fields = {**drawn_scores(found.outcome), **_choices(found.outcome.fields)}
+        return replace(found, outcome=replace(found.outcome, fields=fields))
     return found
+
+
+def _choices(fields: Mapping[str, Value]) -> dict[str, Value]:
+    """Return what a comparison of two responses chose in each order, which is no text."""
+    return {name: value for name, value in fields.items() if name in FIELDS and not isinstance(value, str)}
 
 
 @contextmanager

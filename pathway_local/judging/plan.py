@@ -19,6 +19,7 @@ from pathway_local.passes import Sampling
 from pathway_local.rater import Rater
 from pathway_local.rendering.chat import chat_settings, think_budget
 from pathway_local.rubrics.output_format import Detail
+from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
@@ -34,9 +35,10 @@ class Plan:
     `keep` names metadata columns, None means all. `detail`, `samples`, `temperature`, `seed` and `engine` are part of
     the rater: a run that continues keeps its own. Without `texts`, the run stores only scores from then on.
     `pseudonyms` is a key file; a new run makes a missing one. `engine_log` gets everything that an engine prints
-    while it loads. `engines` side by side give the same verdicts as one. `limit` takes so many rows of the cases file,
-    drawn by `seed`. `keep_samples` makes the run store every sample, from then on. `skip_unfit` leaves out rubrics that
-    don't fit a judge's context.
+    while it loads. `pair_by` names the column in which the two rows of a comparison agree. `engines` side by side give
+    the same verdicts as one. `orders` are those of comparisons, None means both. `limit` takes so many rows of the
+    cases file, drawn by `seed`. `keep_samples` makes the run store every sample, from then on. `skip_unfit` leaves out
+    rubrics that don't fit a judge's context.
     """
 
     cases: Path
@@ -48,9 +50,11 @@ class Plan:
     id_column: str | None = None
     encoding: str = ""
     mapping: Mapping[str, str] = field(default_factory=dict)
+    pair_by: str = ""
     keep: Sequence[str] | None = ()
     detail: Detail = "full"
     samples: int = 1
+    orders: Orders | None = None
     temperature: float | None = None
     seed: int | None = None
     truncate: str | None = None
@@ -84,11 +88,19 @@ class Settings(BaseModel):
     dtype: str
     think: int = 0
     chat: dict[str, JsonValue] | None = None
+    orders: Orders | None = None
     options: dict[str, JsonValue]
 
     def spec(self) -> dict[str, JsonValue]:
-        """Return the settings as JSON; raters of old runs have no `chat`."""
-        return self.model_dump(mode="json", exclude={"chat"} if self.chat is None else None)
+        """Return the settings as JSON; raters of old runs have no `chat`, and `orders` belong to comparisons alone."""
+        return self.model_dump(
+            mode="json", exclude={name for name in ("chat", "orders") if getattr(self, name) is None}
+        )
+
+    @property
+    def replies(self) -> int:
+        """The number of replies that a judge gives for each case."""
+        return self.samples * (2 if self.orders == "both" else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +149,7 @@ def planned_raters(
     plan: Plan, run: RunFile | None, rubrics: Mapping[str, Rubric], registry: Registry
 ) -> list[PlannedRater]:
     """Return the raters of a plan, or those of the run that it continues. Raises PathwayError."""
+    _check_orders(plan, rubrics.values())
     if run and not plan.rubrics:
         return [_resumed_rater(rater, rubrics[rater.rubric], registry) for rater in judging_raters(run)]
     if plan.rater and len(plan.judges) > 1:
@@ -153,6 +166,20 @@ def planned_raters(
                 "Judge with one at a time, and give each its own --rater.",
             )
     return raters
+
+
+def _check_orders(plan: Plan, rubrics: Collection[Rubric]) -> None:
+    """Raise UsageError for orders of rubrics that compare nothing, and for cutting one of two responses."""
+    pairs = [rubric.pair for rubric in rubrics if rubric.pair]
+    if plan.orders and not pairs:
+        raise UsageError("--orders is for rubrics that compare two responses", "Leave it out, or name such a rubric.")
+    if plan.pair_by and plan.id_column:
+        raise UsageError("with --pair-by, its column has the ids of the cases", "Leave --id out.")
+    if plan.pair_by and len(pairs) < len(rubrics):
+        raise UsageError("--pair-by is for rubrics that compare two responses", "Name such rubrics alone.")
+    if any(plan.truncate in (*pair.swap, *pair.swap.values()) for pair in pairs):
+        said = f"--truncate {plan.truncate} would cut one of the two responses that are compared"
+        raise UsageError(said, "Name another input, or take a judge with a longer context.")
 
 
 def _usual_judge(run: RunFile | None, rater: str | None) -> str:
@@ -197,6 +224,7 @@ def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine, b
         dtype=computed_in(judge, machine),
         think=think,
         chat=chat_settings(judge, think, sampling),
+        orders=(plan.orders or "both") if rubric.pair else None,
         options=engine.options(judge, machine) | (engine.deterministic() if plan.deterministic else {}),
     )
     return PlannedRater(plan.rater or judge.name, judge, rubric, settings)

@@ -72,7 +72,7 @@ class Prepared:
         cases = self.count()
         if cases is None:
             return None
-        replies = ((cases * rater.settings.samples, _written(rater)) for rater in raters)
+        replies = ((cases * rater.settings.replies, _written(rater)) for rater in raters)
         return sum(max(1.0, count / (WINDOW * engines)) * written for count, written in replies)
 
 
@@ -161,7 +161,8 @@ def local_rater(
 ) -> LocalRater:
     """Return a rater as the loop takes it."""
     writer = prompt_writer(planned, tokenizer, context, plan)
-    return LocalRater(rater_id, writer, planned.settings.sampling, planned.settings.samples)
+    settings = planned.settings
+    return LocalRater(rater_id, writer, settings.sampling, settings.samples, settings.orders or "both")
 
 
 def _written(rater: PlannedRater) -> float:
@@ -176,7 +177,7 @@ def _open_cases(
 ) -> CasesFile:
     """Open the cases file, and tell the user how its columns and the rubrics were read. Raises PathwayError."""
     key = _load_pseudonyms(plan, run, notify)
-    cases = cases_of(plan.cases, rubrics, run, plan.id_column, plan.mapping, key, plan.encoding)
+    cases = cases_of(plan.cases, rubrics, run, plan.id_column, plan.mapping, key, plan.encoding, plan.pair_by)
     _check_columns(cases, plan)
     for rubric in rubrics:
         for said in rubric.notices:

@@ -22,7 +22,7 @@ UNSETTLED = re.compile(r"^[^\n]*#[ \t]*UNSETTLED\b:?[ \t]*([^\n]*)$", re.MULTILI
 KEYS = {
     *("name", "description", "version", "authors", "tags", "base", "model", "inputs", "outputs", "sample", "template"),
     *("$schema", "id", "kind", "displayName", "metadata", "inputSchema", "outputSchema", "tools"),
-    *("notes", "rules", "settled"),
+    *("notes", "rules", "settled", "swap"),
 }
 """The keys of Prompty's version 1, of version 2, and our own."""
 
@@ -62,7 +62,7 @@ class Prompty:
 
     `outputs` and `rules` are as the file writes them, or None; `declared` says whether the file names its inputs.
     `body` is the prompt as it stands; it begins at the file's line `first_line`. `settled` quotes demands of the prompt
-    that the user chose to do without.
+    that the user chose to do without. A `kind` of "pair" compares two responses, whose inputs `swap` names.
     """
 
     name: str
@@ -81,6 +81,8 @@ class Prompty:
     sample: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     settled: tuple[str, ...] = ()
+    kind: str = ""
+    swap: object = None
 
 
 def parse_prompty(text: str, where: str, *, stored: bool = False) -> Prompty:
@@ -112,6 +114,8 @@ def parse_prompty(text: str, where: str, *, stored: bool = False) -> Prompty:
         sample=sample,
         notices=("tools are not offered to a judge",) if front.get("tools") else (),
         settled=_settled(front.get("settled"), places),
+        kind=str(front.get("kind") or ""),
+        swap=front.get("swap"),
     )
 
 

@@ -125,8 +125,14 @@ class RatingRows:
         return Verdict(scores, notes, () if scores else (NO_SCORE,))
 
     def _score(self, name: str, text: str, evaluator: Evaluator) -> Score:
+        field = self.rubric.format.scores[name]
         try:
-            return Score(read_score(text, self.rubric.format.scores[name])[0])
+            value = read_score(text, field)[0]
+            if self.rubric.pair and value in field.levels and text.strip().lstrip("+-").isdecimal():
+                # Others write 0 for the first response and 1 for the second, or 1 and 2.
+                names = ", ".join(field.written.get(each, name) for each, name in field.levels.items())
+                raise ReplyError(f"a number does not tell which response is better: write one of {names}")
+            return Score(value)
         except ReplyError as error:
             raise ReplyError(f"{evaluator.name or 'the rater'}'s {name}: {error}") from None
 

@@ -191,7 +191,9 @@ def columns_by_rubric(run: RunFile, rubrics: Mapping[str, Rubric]) -> dict[str, 
         missing = set() if fails else {name for name in names(END_COLUMNS) if name.startswith("failure")}
         missing |= set() if has_marks else {"marks"}
         missing |= set() if rater.name in labels else {CAUTION}
-        for name, score in rubrics[rater.rubric].format.scores.items() if not has_shares else ():
+        scores_of = rubrics[rater.rubric].format.scores
+        missing |= {f"{name}_expected" for name, score in scores_of.items() if score.scale == "nominal"}
+        for name, score in scores_of.items() if not has_shares else ():
             shares = [f"{name}_p{value}" for value in score.values]
             missing |= {f"{name}_expected", f"{name}_confidence", *shares}
         empty[rater.rubric][rater.name] = missing

@@ -8,6 +8,7 @@ import numpy as np
 
 from pathway_local.rater import LABEL
 from pathway_local.results.panel import mean_of
+from pathway_local.results.preferences import Preferences
 from pathway_local.rubrics.output_format import text_budgets
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.jobs import UNFIT, Job
@@ -108,7 +109,8 @@ class FailedCase:
 class Group:
     """One rater under one rubric, or the part of its cases with one value in a metadata column.
 
-    `failed` has its first failures, `budgets` the tokens of each field that a budget can cut.
+    `failed` has its first failures, `budgets` the tokens of each field that a budget can cut. `preferences` sums up the
+    choices under a rubric that compares two responses.
     """
 
     rater: str
@@ -120,6 +122,7 @@ class Group:
     failed: list[FailedCase] = field(default_factory=list)
     marks: Counter[str] = field(default_factory=Counter)
     budgets: Mapping[str, int] = field(default_factory=dict)
+    preferences: Preferences | None = None
 
     @property
     def cases(self) -> int:
@@ -130,6 +133,8 @@ class Group:
         """Count the cases of another group as well."""
         for name, score in self.scores.items():
             score.add(other.scores[name])
+        if self.preferences and other.preferences:
+            self.preferences.add(other.preferences)
         self.verdicts += other.verdicts
         self.failures += other.failures
         self.marks += other.marks
@@ -195,7 +200,8 @@ def _groups(run: RunFile, by: str) -> list[Group]:
 
 
 def _group(key: Key, rubric: Rubric) -> Group:
-    return Group(*key, _empty(rubric), budgets=text_budgets(rubric.format))
+    preferences = Preferences(rubric.pair) if rubric.pair else None
+    return Group(*key, _empty(rubric), budgets=text_budgets(rubric.format), preferences=preferences)
 
 
 def _summary(run: RunFile, groups: list[Group], by: str, smallest: int) -> Summary:
@@ -242,6 +248,8 @@ def _count(group: Group, record: Record) -> None:
         return
     group.verdicts += 1
     group.marks.update(record.outcome.marks)
+    if group.preferences:
+        group.preferences.count(record.outcome)
     for name, found in group.scores.items():
         given = mean_of(record.outcome, name)
         if given is not None and name not in record.outcome.scores:
@@ -264,16 +272,33 @@ def _group_json(group: Group, by: str) -> dict[str, object]:
         "failures": dict(group.failures),
         "failed": [{"case": each.case, "row": each.row, "reason": each.reason} for each in group.failed],
         "marks": dict(group.marks),
+        **({"preferences": _preferences_json(group.preferences)} if group.preferences else {}),
     }
 
 
+def _preferences_json(found: Preferences) -> dict[str, object]:
+    rate, flips = found.win_rate, found.flip_rate
+    return {
+        **{"wins": found.wins, "ties": found.ties, "losses": found.losses, "a_better": found.a_better},
+        **{"win_rate": _value(rate), "win_interval": _ends(rate)},
+        **{"both_orders": found.both, "flips": found.flips, "read_first": found.first},
+        **{"flip_rate": _value(flips), "flip_interval": _ends(flips)},
+    }
+
+
+def _value(found: Estimate) -> float | None:
+    return found.value if isinstance(found.value, float) else None
+
+
+def _ends(found: Estimate) -> list[float] | None:
+    return [found.interval.low, found.interval.high] if isinstance(found.interval, Interval) else None
+
+
 def _score_json(score: ScoreSummary) -> dict[str, object]:
-    found = score.mean
-    interval = found.interval
     return {
         "n": score.n,
-        "mean": found.value if isinstance(found.value, float) else None,
-        "interval": [interval.low, interval.high] if isinstance(interval, Interval) else None,
+        "mean": _value(score.mean),
+        "interval": _ends(score.mean),
         "distribution": {str(value): count for value, count in score.counts.items()},
         "special_share": score.special_share,
         "mean_confidence": score.confidence,
@@ -290,7 +315,8 @@ def summary_page(run: RunFile) -> Page:
     rows: list[dict[str, Value]] = []
     for group in found.groups:
         for name, score in group.scores.items():
-            mean, interval = score.mean.value, score.mean.interval
+            figure = group.preferences.win_rate if group.preferences else score.mean
+            interval = figure.interval
             rows.append(
                 {
                     "rater": group.rater,
@@ -298,16 +324,17 @@ def summary_page(run: RunFile) -> Page:
                     "rubric": group.rubric,
                     "score": name,
                     "n": score.n,
-                    "mean": mean if isinstance(mean, float) else None,
+                    "A's wins" if group.preferences else "mean": _value(figure),
                     **({"low": interval.low, "high": interval.high} if isinstance(interval, Interval) else {}),
                     **{f"{value}s": count for value, count in score.counts.items()},
+                    "flips": group.preferences.flips if group.preferences and group.preferences.both else None,
                     "confidence": score.confidence,
                     "failed": group.failures.total(),
                     "caution": found.labels.get(group.rater, ""),
                 }
             )
     levels = sorted({value for group in found.groups for score in group.scores.values() for value in score.counts})
-    named = ["rater", "judge", "rubric", "score", "n", "mean", "low", "high"]
-    heads = [*named, *(f"{value}s" for value in levels), "confidence", "failed", "caution"]
+    named = ["rater", "judge", "rubric", "score", "n", "mean", "A's wins", "low", "high"]
+    heads = [*named, *(f"{value}s" for value in levels), "flips", "confidence", "failed", "caution"]
     filled = [head for head in heads if any(row.get(head) not in (None, "") for row in rows)]
     return Page("summary", filled, rows)

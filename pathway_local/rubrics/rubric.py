@@ -18,6 +18,7 @@ from pathway_local.rubrics.consistency import Rule, read_rules
 from pathway_local.rubrics.conversation import BadConversation, listed, messages_in, parts, written
 from pathway_local.rubrics.criteria import criteria_prompty, is_criteria
 from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.pair import Pair, read_pair
 from pathway_local.rubrics.references import resolved
 from pathway_local.rubrics.rubric_format import read_format
 from pathway_local.rubrics.rubric_inputs import Input, read_inputs, with_inputs_used
@@ -32,7 +33,7 @@ class Rubric:
     """A rubric as its file declares it. `text` is the whole file; its hash identifies the rubric.
 
     `notices` tell the user how the file was read. `source` is the prompt as the judge reads it, and `settled` quotes
-    demands in it that the user chose to do without.
+    demands in it that the user chose to do without. `pair` says how it compares two responses, if it does.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Rubric:
     sample: Mapping[str, str] | None = None
     source: Source = field(default=Source(""), repr=False)
     settled: tuple[str, ...] = ()
+    pair: Pair | None = None
 
     @cached_property
     def sha256(self) -> str:
@@ -136,6 +138,7 @@ def parse_rubric(text: str, where: str, *, stored: bool = False) -> Rubric:
         sample=prompty.sample,
         source=source,
         settled=prompty.settled,
+        pair=read_pair(prompty, output_format, inputs),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from pathway_local.adopt.comparisons import comparison_row
 from pathway_local.adopt.finding import Source
 from pathway_local.adopt.formats import FoundFormat, find_format
 from pathway_local.adopt.refusals import refusal
@@ -40,9 +41,12 @@ def _found_format(prompty: Prompty, source: Source, *, stored: bool) -> FoundFor
     where = prompty.places.where
     adopt = f"`pathway-local rubrics adopt {where} -o NEW.prompty`"
     declared = prompty.outputs if prompty.outputs is not None else prompty.model.schema
-    refused = None if stored else refusal(source, list(prompty.inputs), where)
+    refused = None if stored else refusal(source, where)
     if refused:
         raise refused
+    if not stored and (row := comparison_row(source, list(prompty.inputs))) >= 0:
+        said = f"{where} line {source.line(row)}: the prompt compares two responses, and no swap: says which"
+        raise RubricError(said, f"{adopt} finds the inputs that change places.")
     found = find_format(source, list(prompty.inputs), list(schema_candidates(declared)))
     if prompty.outputs is not None and (found is None or found.candidate.kind != "schema"):
         said = f"{prompty.places.of('outputs')}: outputs has neither a layout with fields nor properties with a score"

@@ -61,7 +61,7 @@ def _input(name: str, declared: object, prompty: Prompty) -> Input:
     optional = declared.get("optional") is True or False in (declared.get("required"), declared.get("is_required"))
     empty = declared.get("empty", "judge" if optional else "fail")
     if strange or empty not in ("judge", "fail"):
-        said = f" has an unknown key {strange[0]!r}" if strange else ".empty must be judge or fail"
+        said = f" has an unknown key {strange[0][:60]!r}" if strange else ".empty must be judge or fail"
         where = prompty.places.of("inputs", name, strange[0] if strange else "empty")
         raise RubricError(f"{where}: inputs.{name}{said}", "Known keys are type, description and empty: judge | fail.")
     default = declared.get("default", "" if optional else None)

@@ -22,6 +22,7 @@ def cases_of(
     mapping: Mapping[str, str] | None = None,
     pseudonyms: Pseudonyms | None = None,
     encoding: str = "",
+    pair_by: str = "",
 ) -> CasesFile:
     """Return the cases file at `path` for these rubrics; arguments take precedence over what the run remembers.
 
@@ -36,7 +37,8 @@ def cases_of(
     given = {name: column for name, column in remembered_mapping.items() if name in inputs} | dict(mapping or {})
     optional = inputs - required
     encoding = encoding or (_remembered_encoding(run, path) if run else "")
-    cases = CasesFile(path, needed, given, id_column or remembered_id, optional, encoding)
+    pair_by = pair_by or (remembered_pairing(run) if run else "")
+    cases = CasesFile(path, needed, given, id_column or remembered_id, optional, encoding, pair_by)
     if run is not None:
         run.refuse_mix(numbered=cases.id_column is None)
     cases.pseudonyms = _checked(pseudonyms, run, cases)
@@ -46,7 +48,7 @@ def cases_of(
 def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None:
     """Store how the columns of `cases` were matched, and the encoding that the user named, for the next command."""
     before, _ = remembered_columns(run)
-    run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column})
+    run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column, "pair_by": cases.pair_by})
     if cases.encoding:
         run.set_setting(ENCODING, {"file": cases.path.name, "encoding": cases.encoding})
     if cases.pseudonyms:
@@ -74,6 +76,13 @@ def _checked(given: Pseudonyms | None, run: RunFile | None, cases: CasesFile) ->
     if run is not None and known is None and run.numbered is not None:
         raise UsageError("the ids in this run are not pseudonyms", "Leave --pseudonyms out, or name another run file.")
     return given
+
+
+def remembered_pairing(run: RunFile) -> str:
+    """Return the column by which the run's cases were joined from two rows each; empty if they were not."""
+    kept = run.get_setting(SETTING)
+    found = kept.get("pair_by") if isinstance(kept, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def remembered_columns(run: RunFile) -> tuple[dict[str, str], str | None]:

@@ -11,6 +11,7 @@ from pathway_local.errors import CasesError, ColumnsError, UnknownName
 from pathway_local.sheets.columns import ColumnMatch, has_column, match_columns, names_of, no_column, same_column
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.sheets.nested_keys import nested_cells, nested_keys
+from pathway_local.sheets.paired_rows import PairedRows
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import Row, flaw, shown
 
@@ -28,7 +29,8 @@ class CasesFile:
     `needed` has the inputs of each rubric by its name, `mapping` the columns that the user gave for inputs,
     `optional` the inputs that the file or a row of it may lack, `id_column` the column of the ids; without it, ids
     are read from a column named id or case_id, and a file without either has its rows numbered. `encoding` is the
-    one that the user named; without it, it is found.
+    one that the user named; without it, it is found. With `pair_by`, two rows with the same cell in that column are
+    one case, whose id this is.
 
     Afterwards `inputs` has the column of each input (`score_rubric.criteria` is the key criteria of the objects in
     the column score_rubric), `aliases_used` the inputs found under another name, `id_column` the column of the ids
@@ -46,12 +48,17 @@ class CasesFile:
         id_column: str | None = None,
         optional: Collection[str] = (),
         encoding: str = "",
+        pair_by: str = "",
     ) -> None:
         self.path = path
         self.encoding = encoding
         self.pseudonyms: Pseudonyms | None = None
         self.sheet = open_sheet(path, encoding)
         self.columns = self.sheet.columns
+        self.pair_by = self.column(pair_by) if pair_by else ""
+        if self.pair_by:
+            self.sheet = PairedRows(self.sheet, self.pair_by)
+            self.columns, id_column = self.sheet.columns, self.pair_by
         self.notes = self.sheet.notes
         present = {name for name in optional if name in (mapping or {}) or has_column(name, self.columns)}
         wanted = {
@@ -64,6 +71,8 @@ class CasesFile:
         self.aliases_used = match.aliases_used
         self.id_column = self._find_id_column() if id_column is None else self.column(id_column)
         self._used = {self.id_column, *self.inputs.values(), *(path[0] for path in self._nested.values())}
+        if isinstance(self.sheet, PairedRows):
+            self._used |= self.sheet.forms(self.inputs.values())
         self.metadata = tuple(column for column in self.columns if column not in self._used)
 
     def __iter__(self) -> Iterator[Case | BadRow]:

@@ -198,6 +198,8 @@ def _names() -> dict[str, Any]:
         return tuple(dict.fromkeys(folded(name) for names in languages for name in names))
 
     inputs = {name: flat(languages) for name, languages in read.pop("inputs").items()}
+    for name, end in (("response_a", "a"), ("response_b", "b")):  # as in KI-Antwort_a
+        inputs[name] = tuple(dict.fromkeys((*inputs[name], *(f"{alias}{end}" for alias in inputs["answer"]))))
     return {"inputs": inputs} | {kind: flat(languages) for kind, languages in read.items()}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Generic, TypeVar
+from typing import Any, BinaryIO, Generic, TypeVar
 
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.row import Row
@@ -38,7 +38,7 @@ class Sheet(ABC):
     `title` names it among the sheets of its file.
     """
 
-    unit: ClassVar[str]
+    unit: str
     path: Path
     columns: tuple[str, ...]
     notes: tuple[str, ...] = ()

@@ -5,10 +5,13 @@ import random
 import re
 from pathlib import Path
 
-from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, rubric_path
+from pathway_local.rubrics.rubric import Rubric, load_rubric, rubric_path
 
 SHARED = ("question", "ideal_answer", "retrieved_content", "query", "context", "gold_answer", "user_question")
 """Inputs that two cases with the same question share."""
+
+LENDING = ("contextual-relevance", "criteria", "gold-answer", "groundedness", "pathway-answer")
+"""Rubrics whose notes lend the words. A further rubric must not change the cases, or releases could not be compared."""
 
 LONG = ("retrieved_content", "context")
 LONG_WORDS, WORDS = 120, 30
@@ -16,7 +19,7 @@ LONG_WORDS, WORDS = 120, 30
 
 def write_cases(path: Path, rubric: Rubric, count: int, seed: int, *, words: int = WORDS) -> Path:
     """Write a CSV file of `count` cases with the inputs of a rubric; `words` is the length of the shorter texts."""
-    pool = [word for name in builtin_names() for word in load_rubric(name).notes.split()]
+    pool = [word for name in LENDING for word in load_rubric(name).notes.split()]
     rng = random.Random(seed)
 
     def text(name: str) -> str:

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 
 from pathway_local.results.summary import SHOWN_FAILURES, Group, ScoreSummary, Summary, column_name
+from pathway_local.results.views.preferences import preferences_meaning, preferences_sentences, preferences_table
 from pathway_local.results.views.view import MARK, MIN_GROUP, Remarks, TableView, View, small_groups
+from pathway_local.rubrics.pair import FLIPPED
 from pathway_local.statistics.figure import Interval
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Number
@@ -14,12 +16,55 @@ OFTEN_CUT = 0.05
 
 
 def summary_view(found: Summary) -> View:
-    """A row for each score of each group, what special levels mean, and what failed; no table without groups."""
+    """A row for each score of each group, what special levels mean, and what failed; no table without groups.
+
+    Comparisons of two responses have a table of their own.
+    """
     if not found.groups:
         return View((), Remarks())
-    values = sorted({value for group in found.groups for score in group.scores.values() for value in score.counts})
-    raters = {group.rater for group in found.groups}
-    scores = [(group, score) for group in found.groups for score in group.scores.values()]
+    pairs = [group for group in found.groups if group.preferences]
+    scored = [group for group in found.groups if not group.preferences]
+    tables = [make(found, groups) for make, groups in ((_scores_table, scored), (_pairs_table, pairs)) if groups]
+    special = [line for group in found.groups for line in _special_levels(group)]
+    told = [line for group in pairs for line in _told_of_pair(group, f"{_place(group, found)}: ")]
+    failed = [f"{_place(group, found)}: {line}" for group in found.groups for line in _counts(group)]
+    labels = [f"{rater}: {label}" for rater, label in found.labels.items()]
+    limited = [f"{group.rubric} by {group.rater}: {line}" for group in found.groups for line in _limits(group, found)]
+    marked = found.by and any(group.verdicts < MIN_GROUP for group in found.groups)
+    said = [*special, *told, *failed, *_failed_cases(found), *limited, *found.unfit, *labels]
+    sentences = tuple(dict.fromkeys(said))
+    return View(tuple(tables), Remarks(sentences), (small_groups(),) if marked else ())
+
+
+def _place(group: Group, found: Summary) -> str:
+    """The group in words."""
+    return f"{group.rubric} by {group.rater}" + (f", {found.by} {group.group or '(empty)'}" if found.by else "")
+
+
+def _told_of_pair(group: Group, of: str = "") -> Iterator[str]:
+    if group.preferences:
+        yield preferences_meaning(group.preferences)
+        yield from (f"{of}{line}" for line in preferences_sentences(group.preferences))
+
+
+def _pairs_table(found: Summary, groups: Sequence[Group]) -> TableView:
+    rubrics, raters = {group.rubric for group in groups}, {group.rater for group in groups}
+    shown = {"rubric": len(rubrics) > 1, "rater": len(raters) > 1, column_name(found.by): bool(found.by)}
+    heads = [name for name, needed in shown.items() if needed]
+    rows = []
+    for group in groups:
+        [score] = group.scores.values()
+        assert group.preferences
+        rows.append((_names(group, score, heads), group.preferences, group.failures.total()))
+    one = [f"rater: {raters.pop()}"] if len(raters) == 1 else []
+    one += [f"rubric: {rubrics.pop()}"] if len(rubrics) == 1 else []
+    return preferences_table(", ".join(one), heads, rows)
+
+
+def _scores_table(found: Summary, groups: Sequence[Group]) -> TableView:
+    values = sorted({value for group in groups for score in group.scores.values() for value in score.counts})
+    raters = {group.rater for group in groups}
+    scores = [(group, score) for group in groups for score in group.scores.values()]
     # Beside a column of groups, the rubric's name would not fit into 80 characters.
     one = found.by and len({(group.rubric, score.name) for group, score in scores}) == 1
     named = [
@@ -28,7 +73,7 @@ def summary_view(found: Summary) -> View:
         *([column_name(found.by)] if found.by else []),
     ]
     width = max((len(cell) for _, score in scores for cell in (*map(str, values), *_starred(score, values))), default=0)
-    some_failed = any(group.failures for group in found.groups)
+    some_failed = any(group.failures for group in groups)
     heads = (*named, "n", "mean", "95% interval", _side_by_side(map(str, values), width), "conf.")
     heads += ("failed",) if some_failed else ()
     rows = tuple(
@@ -40,25 +85,25 @@ def summary_view(found: Summary) -> View:
         for group, score in scores
     )
     told = [f"rater: {next(iter(raters))}"] if len(raters) == 1 else []
-    title = ", ".join([*told, *([f"rubric: {found.groups[0].rubric}"] if one else [])])
-    table = TableView(title, heads, rows, len(named))
-    special = [line for group in found.groups for line in _special_levels(group)]
-    failed = []
-    for group in found.groups:
-        name = f"{group.rubric} by {group.rater}" + (f", {found.by} {group.group or '(empty)'}" if found.by else "")
-        failed += [f"{name}: {line}" for line in _counts(group)]
-    labels = [f"{rater}: {label}" for rater, label in found.labels.items()]
-    limited = [f"{group.rubric} by {group.rater}: {line}" for group in found.groups for line in _limits(group, found)]
-    marked = found.by and any(group.verdicts < MIN_GROUP for group in found.groups)
-    sentences = tuple(dict.fromkeys([*special, *failed, *_failed_cases(found), *limited, *found.unfit, *labels]))
-    return View((table,), Remarks(sentences), (small_groups(),) if marked else ())
+    title = ", ".join([*told, *([f"rubric: {groups[0].rubric}"] if one else [])])
+    return TableView(title, heads, rows, len(named))
 
 
 def group_remarks(group: Group, found: Summary) -> Remarks:
     """The same sentences for one group alone."""
     labels = [found.labels[group.rater]] if group.rater in found.labels else []
     notes = (small_groups(),) if found.by and group.verdicts < MIN_GROUP else ()
-    return Remarks((*_special_levels(group), *_counts(group), *_limits(group, found), *found.unfit, *labels), notes)
+    return Remarks(
+        (
+            *_special_levels(group),
+            *_told_of_pair(group),
+            *_counts(group),
+            *_limits(group, found),
+            *found.unfit,
+            *labels,
+        ),
+        notes,
+    )
 
 
 def _limits(group: Group, found: Summary) -> list[str]:
@@ -78,7 +123,11 @@ def _failed_cases(found: Summary) -> Iterator[str]:
 
 
 def _names(group: Group, score: ScoreSummary, named: Sequence[str]) -> list[str]:
-    rubric = group.rubric if list(group.scores) == ["score"] else f"{group.rubric} {score.name.removesuffix('_score')}"
+    rubric = (
+        group.rubric
+        if group.preferences or list(group.scores) == ["score"]
+        else f"{group.rubric} {score.name.removesuffix('_score')}"
+    )
     known = {"rubric": rubric, "rater": group.rater}  # a column of that name is called case.rubric, case.rater
     small = f" {MARK}" if group.verdicts < MIN_GROUP else ""
     return [known.get(name, f"{visible(group.group) or '(empty)'}{small}") for name in named]
@@ -115,7 +164,7 @@ def _special_levels(group: Group) -> Iterator[str]:
 
 def _counts(group: Group) -> Iterator[str]:
     yield from (f"{count} failed ({kind})" for kind, count in sorted(group.failures.items()))
-    for mark, count in sorted(group.marks.items()):
+    for mark, count in sorted(each for each in group.marks.items() if each[0] != FLIPPED):
         kind, _, name = mark.partition(":")
         often = kind == "cut" and count > OFTEN_CUT * group.verdicts
         yield f"{count} marked {mark}" + (f": {_remedy(group, name)}" if often else "")

@@ -1,0 +1,103 @@
+"""Any number of chatbots ranked by a rater's choices between two of them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pathway_local.ratings.known_cases import hash_by_case
+from pathway_local.results.preferences import win_of
+from pathway_local.rubrics.pair import Pair
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.statistics.bradley_terry import Strengths, bradley_terry
+from pathway_local.statistics.figure import Undefined
+from pathway_local.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class RankingPlan:
+    """The columns `first` and `second` name the chatbots that gave A and B.
+
+    `raters` are named (none: all); cases with the same value of `cluster` depend on each other. Rankings from fewer
+    cases than `smallest` are not shown.
+    """
+
+    first: str
+    second: str
+    raters: Sequence[str] = ()
+    cluster: str = ""
+    smallest: int = 10
+
+
+@dataclass(slots=True)
+class _Choices:
+    """One rater's choices: the chatbots of each case, whether the first won, and the case's cluster."""
+
+    bots: list[tuple[str, str]] = field(default_factory=list)
+    wins: list[float] = field(default_factory=list)
+    clusters: list[str] = field(default_factory=list)
+    unnamed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """One rater's ranking: `bots` with their wins, ties and losses in `counts`, and their strengths in that order.
+
+    `unnamed` cases lack a chatbot's name, or compare a chatbot with itself.
+    """
+
+    rubric: str
+    score: str
+    rater: str
+    plan: RankingPlan
+    bots: tuple[str, ...]
+    counts: tuple[tuple[int, int, int], ...]
+    cases: int
+    unnamed: int
+    strengths: Strengths | Undefined
+
+
+def rank(run: RunFile, rubric: Rubric, pair: Pair, plan: RankingPlan) -> list[Ranking]:
+    """Return the ranking of each rater who chose between two responses under this rubric."""
+    current = hash_by_case(run, rubric.name)
+    by_rater: dict[str, _Choices] = {}
+    for record in run.records(rubric=rubric.name):
+        stale = record.case_hash != current.get(record.case_id)
+        if (plan.raters and record.rater not in plan.raters) or not isinstance(record.outcome, Verdict) or stale:
+            continue
+        win = win_of(record.outcome, pair)
+        if win is None:
+            continue
+        choices = by_rater.setdefault(record.rater, _Choices())
+        bots = record.metadata.get(plan.first, ""), record.metadata.get(plan.second, "")
+        if not all(bots) or bots[0] == bots[1]:
+            choices.unnamed += 1
+            continue
+        choices.bots.append(bots)
+        choices.wins.append(win)
+        # A case without a value is alone in its cluster.
+        choices.clusters.append(record.metadata.get(plan.cluster, "") or f"\n{record.case_id}")
+    return [_ranking(rubric.name, pair.score, rater, plan, choices) for rater, choices in by_rater.items()]
+
+
+def _ranking(rubric: str, score: str, rater: str, plan: RankingPlan, choices: _Choices) -> Ranking:
+    names = sorted({name for bots in choices.bots for name in bots})
+    codes = {name: code for code, name in enumerate(names)}
+    first, second = (np.array([codes[bots[at]] for bots in choices.bots], dtype=np.int64) for at in (0, 1))
+    clusters = np.unique(choices.clusters, return_inverse=True)[1].astype(np.int64) if plan.cluster else None
+    found: Strengths | Undefined = Undefined(f"under {plan.smallest} cases have a choice (--min-group)")
+    if len(choices.wins) >= plan.smallest:
+        found = bradley_terry(first, second, np.array(choices.wins, dtype=np.float64), names, clusters)
+    order = names
+    if isinstance(found, Strengths):
+        places = np.argsort(-found.values, kind="stable")
+        found = Strengths(found.values[places], found.covariance[np.ix_(places, places)], found.clusters)
+        order = [names[place] for place in places]
+    results: Counter[tuple[str, float]] = Counter()
+    for (one, other), win in zip(choices.bots, choices.wins, strict=True):
+        results[one, win] += 1
+        results[other, 1 - win] += 1
+    counts = tuple((results[name, 1.0], results[name, 0.5], results[name, 0.0]) for name in order)
+    return Ranking(rubric, score, rater, plan, tuple(order), counts, len(choices.wins), choices.unnamed, found)

@@ -1,0 +1,53 @@
+"""Choices between two responses as a table and sentences."""
+
+from collections.abc import Iterator, Sequence
+
+from pathway_local.results.preferences import Preferences
+from pathway_local.results.views.cells import number
+from pathway_local.results.views.view import TableView
+from pathway_local.rubrics.pair import FLIPPED
+from pathway_local.statistics.figure import Estimate, Interval
+
+HEADS = ("n", "A", "tie", "B", "A's wins", "95% interval", "flips", "P(A)")
+
+
+def preferences_table(
+    title: str, heads: Sequence[str], rows: Sequence[tuple[Sequence[str], Preferences, int]]
+) -> TableView:
+    """A row for the choices of each group, given with its names and its failures."""
+    failed = any(failures for _, _, failures in rows)
+    cells = tuple((*names, *_cells(found), *([str(count or "")] if failed else [])) for names, found, count in rows)
+    return TableView(title, (*heads, *HEADS, *(["failed"] if failed else [])), cells, len(heads))
+
+
+def preferences_meaning(found: Preferences) -> str:
+    """Say which response is A, and what the columns mean."""
+    first, second = (", ".join(names) for names in (found.pair.swap, found.pair.swap.values()))
+    return f"A is {first}, B is {second}. A's wins count a tie as half; P(A) is the mean probability that A is better."
+
+
+def preferences_sentences(found: Preferences) -> Iterator[str]:
+    """Say how often the order changed the choice."""
+    if found.flips:
+        share = found.flip_rate
+        yield (
+            f"{found.flips} of {found.both} choices {FLIPPED} with the order ({_percent(share)}) and count as ties; "
+            f"{found.first} of them favoured the response that was read first."
+        )
+
+
+def _cells(found: Preferences) -> list[str]:
+    rate, likely = found.win_rate, found.a_better
+    return [
+        *map(str, (found.n, found.wins, found.ties, found.losses)),
+        number(rate.value) if found.n else "–",
+        f"{rate.interval.low:.2f}–{rate.interval.high:.2f}" if isinstance(rate.interval, Interval) else "–",
+        f"{found.flips} of {found.both}" if found.both else "–",
+        "–" if likely is None else f"{likely:.2f}",
+    ]
+
+
+def _percent(share: Estimate) -> str:
+    """The share and its interval; both are defined where a flip was found."""
+    assert isinstance(share.value, float) and isinstance(share.interval, Interval)
+    return f"{share.value:.0%}, 95% interval {share.interval.low:.0%}–{share.interval.high:.0%}"

@@ -1,0 +1,80 @@
+"""Rankings of chatbots as a table, as words, and as figures."""
+
+from collections.abc import Iterator
+
+from pathway_local.results.figure_row import FigureRow
+from pathway_local.results.ranking import Ranking
+from pathway_local.results.views.cells import Cells
+from pathway_local.results.views.view import Remarks, TableView, View
+from pathway_local.statistics.bradley_terry import Strengths
+from pathway_local.statistics.figure import Estimate, Interval, Undefined, undefined_estimate
+from pathway_local.system.visible import visible
+from pathway_local.verdict import Value
+
+
+class WordedRanking:
+    """A ranking as files of figures and JSON hold it."""
+
+    def __init__(self, found: Ranking) -> None:
+        self.found = found
+        self.rubric, self.score = found.rubric, found.score
+
+    def rows(self) -> Iterator[FigureRow]:
+        """Each chatbot's chance to win against an average one, the best first."""
+        found = self.found
+        for place, (bot, (wins, ties, losses)) in enumerate(zip(found.bots, found.counts, strict=True)):
+            facts: dict[str, Value] = {"rater": found.rater, "wins": wins, "ties": ties, "losses": losses}
+            strength = float(found.strengths.values[place]) if isinstance(found.strengths, Strengths) else None
+            yield FigureRow("ranking", "win_chance", _chance(found, place), bot, facts={**facts, "strength": strength})
+
+    def as_json(self) -> dict[str, Value]:
+        """The rows with what they share."""
+        found = self.found
+        named = {"rubric": self.rubric, "score": self.score, "cluster_by": found.plan.cluster or None}
+        shared: dict[str, Value] = {"rater": found.rater, "cases": found.cases, "unnamed": found.unnamed}
+        return {**named, **shared, "ranking": [row.as_json() for row in self.rows()]}
+
+
+def ranking_view(found: Ranking) -> View:
+    """A row for each chatbot, the best first, and a sentence about the first two."""
+    cells = Cells()
+    heads = ("chatbot", "wins", "ties", "losses", "wins against an average one")
+    rows = tuple(
+        (visible(bot), *map(str, counts), cells.cell(_chance(found, place)))
+        for place, (bot, counts) in enumerate(zip(found.bots, found.counts, strict=True))
+    )
+    remarks = ranking_remarks(found)
+    said = Remarks((*cells.sentences(found.plan.cluster), *remarks.sentences), remarks.notes)
+    table = TableView(f"{found.rubric} by {found.rater}: {found.cases:,} choices", heads, rows)
+    return View((table,), said, cells.footnotes())
+
+
+def ranking_remarks(found: Ranking) -> Remarks:
+    """Say whether the first chatbot is better than the second, and which cases do not count."""
+    notes = ["A tie, or a choice that flipped with the order, counts half for each (Bradley and Terry's model)."]
+    if found.unnamed:
+        columns = f"{found.plan.first} and {found.plan.second}"
+        notes.append(f"{found.unnamed:,} cases are left out: {columns} do not name two different chatbots there.")
+    return Remarks((_sentence(found),), tuple(notes))
+
+
+def _sentence(found: Ranking) -> str:
+    if not isinstance(found.strengths, Strengths):
+        return f"By {found.rater}, there is no ranking, because {found.strengths.reason}."
+    best, next_one = map(visible, found.bots[:2])
+    ahead = found.strengths.chance(0, 1)
+    if not isinstance(ahead.value, float) or not isinstance(ahead.interval, Interval):
+        return f"By {found.rater}, no chatbot's lead has an interval, because {_missing(ahead)}."
+    sure = f"95% interval {ahead.interval.low:.0%} to {ahead.interval.high:.0%}"
+    verdict = f"{best} is better" if ahead.interval.low > 0.5 else "the data do not show which of both is better"
+    return f"By {found.rater}, {best} comes first and wins {ahead.value:.0%} against {next_one} ({sure}): {verdict}."
+
+
+def _missing(found: Estimate) -> str:
+    return found.interval.reason if isinstance(found.interval, Undefined) else ""
+
+
+def _chance(found: Ranking, place: int) -> Estimate:
+    if isinstance(found.strengths, Strengths):
+        return found.strengths.chance(place)
+    return undefined_estimate(found.strengths.reason)

@@ -1,0 +1,124 @@
+"""Strengths of contestants from comparisons of two at a time, by the model of Bradley and Terry (1952)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Undefined
+from pathway_local.statistics.intervals import cluster_codes, t_quantile
+
+MOST_STEPS = 100
+PRECISE = 1e-10
+"""Newton's steps end when no strength moves by more than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strengths:
+    """Log-odds strengths (k,), which sum to 0, with their covariance (k, k), from so many independent units."""
+
+    values: FloatArray
+    covariance: FloatArray
+    clusters: int
+
+    def chance(self, one: int, other: int | None = None) -> Estimate:
+        """The chance that `one` beats `other`, or without it an average contestant: 1 / (1 + exp(-difference)).
+
+        Its interval is the t interval of the difference in strength, taken to chances.
+        """
+        weights = np.zeros(len(self.values))
+        weights[one] += 1
+        if other is not None:
+            weights[other] -= 1
+        value = float(weights @ self.values)
+        error = max(0.0, float(weights @ self.covariance @ weights)) ** 0.5
+        if self.clusters < 2 or not error:
+            return Estimate(_chance(value), Undefined("there is too little to estimate an error from"))
+        reach = t_quantile(0.95, self.clusters - 1) * error
+        return Estimate(
+            _chance(value), Interval(_chance(value - reach), _chance(value + reach), "log-odds with t", self.clusters)
+        )
+
+
+def bradley_terry(
+    first: IntArray, second: IntArray, wins: FloatArray, names: Sequence[str], clusters: IntArray | None = None
+) -> Strengths | Undefined:
+    """Fit strengths by maximum likelihood: the first of a comparison wins with 1 / (1 + exp(s_second - s_first)).
+
+    `first` and `second` (n,) are codes of `names`, `wins` (n,) is 1 if the first won, 0 if it lost, 0.5 for a tie.
+    There is a maximum only if no group of contestants won all comparisons with the others (Ford 1957). The covariance
+    is the sandwich estimator, robust to ties and to dependence within clusters (Liang and Zeger 1986).
+    """
+    count = len(names)
+    if count < 2 or not len(first):
+        return Undefined("fewer than two were compared")
+    credit = np.zeros((count, count))
+    np.add.at(credit, (first, second), wins)
+    np.add.at(credit, (second, first), 1 - wins)
+    reason = _unbounded(credit, names)
+    if reason:
+        return Undefined(reason)
+    games = credit + credit.T
+    strengths = np.zeros(count)
+    for _ in range(MOST_STEPS):
+        step = np.linalg.pinv(_information(games, strengths)) @ _gradient(credit, games, strengths)
+        # A full step from afar can miss the maximum; the likelihood is concave, so a shorter one climbs.
+        while _likelihood(credit, strengths + step) < _likelihood(credit, strengths) - PRECISE:
+            step = step / 2
+        strengths = strengths + step
+        if np.max(np.abs(step)) < PRECISE:
+            break
+    strengths = strengths - strengths.mean()
+    bread = np.linalg.pinv(_information(games, strengths))
+    residuals = wins - _sigmoid(strengths[first] - strengths[second])
+    codes = cluster_codes(clusters, len(first))
+    units = int(codes.max()) + 1
+    scores = np.zeros((units, count))
+    np.add.at(scores, (codes, first), residuals)
+    np.add.at(scores, (codes, second), -residuals)
+    small = units / (units - 1) if units > 1 else 1.0
+    return Strengths(strengths, small * bread @ (scores.T @ scores) @ bread, units)
+
+
+def _unbounded(credit: FloatArray, names: Sequence[str]) -> str:
+    """The reason why the likelihood has no maximum; empty if it has one."""
+    links, apart = connected_components(coo_array(credit > 0), directed=True, connection="weak")
+    if links > 1:
+        return f"{names[int(np.argmax(apart))]} was never compared with {names[0]}, not even through others"
+    groups, members = connected_components(coo_array(credit > 0), directed=True, connection="strong")
+    if groups == 1:
+        return ""
+    for group in range(groups):
+        inside = members == group
+        if not credit[np.ix_(~inside, inside)].any():
+            listed = ", ".join(name for name, is_in in zip(names, inside, strict=True) if is_in)
+            return f"{listed} won every comparison with the others, so the data do not show by how much they are better"
+    return "some won every comparison with the others"
+
+
+def _likelihood(credit: FloatArray, strengths: FloatArray) -> float:
+    return -float(np.sum(credit * np.logaddexp(0, strengths[None, :] - strengths[:, None])))
+
+
+def _gradient(credit: FloatArray, games: FloatArray, strengths: FloatArray) -> FloatArray:
+    expected = games * _sigmoid(strengths[:, None] - strengths[None, :])
+    gradient: FloatArray = (credit - expected).sum(axis=1)
+    return gradient
+
+
+def _information(games: FloatArray, strengths: FloatArray) -> FloatArray:
+    chance = _sigmoid(strengths[:, None] - strengths[None, :])
+    weights = games * chance * (1 - chance)
+    information: FloatArray = np.diag(weights.sum(axis=1)) - weights
+    return information
+
+
+def _sigmoid(value: FloatArray) -> FloatArray:
+    found: FloatArray = 1 / (1 + np.exp(-value))
+    return found
+
+
+def _chance(value: float) -> float:
+    return float(1 / (1 + np.exp(-value)))

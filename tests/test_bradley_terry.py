@@ -1,0 +1,101 @@
+"""Bradley–Terry strengths, against published figures, a logistic regression and what a simulation put in."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+from pathway_local.statistics.bradley_terry import Strengths, bradley_terry
+from pathway_local.statistics.figure import FloatArray, IntArray, Interval, Undefined
+
+TEAMS = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")
+BASEBALL = [
+    [0, 7, 9, 7, 7, 9, 11],
+    [6, 0, 7, 5, 11, 9, 9],
+    [4, 6, 0, 7, 7, 8, 12],
+    [6, 8, 6, 0, 6, 7, 10],
+    [6, 2, 6, 7, 0, 7, 12],
+    [4, 4, 5, 6, 6, 0, 6],
+    [2, 4, 1, 3, 1, 7, 0],
+]
+"""Wins of the row's team over the column's, American League 1987: Agresti, Categorical Data Analysis (2002), 10.6."""
+
+PUBLISHED = {
+    "Boston": 1.1077, "Cleveland": 0.6839, "Detroit": 1.4364, "Milwaukee": 1.5814, "New York": 1.2476, "Toronto": 1.2945
+}  # fmt: skip
+"""Strengths above Baltimore's: Turner and Firth, Bradley-Terry Models in R, Journal of Statistical Software 48 (9)."""
+
+
+def games() -> tuple[IntArray, IntArray, FloatArray]:
+    """Each game once, now with the winner first, now with the loser."""
+    played = [(i, j) for i, row in enumerate(BASEBALL) for j, count in enumerate(row) for _ in range(count)]
+    turned = [(i, j, 1.0) if at % 2 else (j, i, 0.0) for at, (i, j) in enumerate(played)]
+    first, second, wins = zip(*turned, strict=True)
+    return np.array(first), np.array(second), np.array(wins)
+
+
+def fitted(found: Strengths | Undefined) -> Strengths:
+    assert isinstance(found, Strengths), found
+    return found
+
+
+def test_the_published_example() -> None:
+    found = fitted(bradley_terry(*games(), TEAMS))
+    above = dict(zip(TEAMS, found.values - found.values[-1], strict=True))
+    assert {team: above[team] for team in PUBLISHED} == pytest.approx(PUBLISHED, abs=5e-5)
+    assert found.values.sum() == pytest.approx(0)
+
+
+def test_errors_match_a_robust_logistic_regression() -> None:
+    first, second, wins = games()
+    clusters = np.arange(len(wins)) // 4
+    found = fitted(bradley_terry(first, second, wins, TEAMS, clusters))
+    design = np.eye(len(TEAMS))[first] - np.eye(len(TEAMS))[second]
+    fit = sm.Logit(wins, design[:, :-1]).fit(disp=0, cov_type="cluster", cov_kwds={"groups": clusters})
+    difference = np.array([1, -1, 0, 0, 0, 0, 0])
+    units = len(set(clusters))
+    ours = difference @ found.covariance @ difference * (units - 1) / units
+    theirs = difference[:-1] @ fit.cov_params() @ difference[:-1]
+    # statsmodels corrects for the number of parameters, too.
+    small = units / (units - 1) * (len(wins) - 1) / (len(wins) - 6)
+    assert ours == pytest.approx(theirs / small, rel=1e-6)
+
+
+def test_chances_stay_between_0_and_1_and_sum_to_1() -> None:
+    found = fitted(bradley_terry(*games(), TEAMS))
+    one, other = found.chance(0, 6), found.chance(6, 0)
+    assert isinstance(one.value, float) and isinstance(other.value, float)
+    assert isinstance(one.interval, Interval) and isinstance(other.interval, Interval)
+    assert one.value + other.value == pytest.approx(1)
+    assert one.interval.low == pytest.approx(1 - other.interval.high)
+    assert 0.5 < one.interval.low < one.value < one.interval.high < 1
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
+    rng, truth, held = np.random.default_rng(7), np.array([0.8, 0.1, -0.2, -0.7]), 0
+    for _ in range(300):
+        first = rng.integers(0, 4, 200)
+        second = (first + rng.integers(1, 4, 200)) % 4
+        chance = 1 / (1 + np.exp(truth[second] - truth[first]))
+        # A tie in a fifth of the games leaves the mean of the wins as it is.
+        wins = np.where(rng.random(200) < 0.2, 0.5, rng.random(200) < (chance - 0.1) / 0.8).astype(float)
+        interval = fitted(bradley_terry(first, second, wins, list("abcd"))).chance(0).interval
+        assert isinstance(interval, Interval)
+        held += interval.low < 1 / (1 + np.exp(-0.8)) < interval.high
+    assert held / 300 == pytest.approx(0.95, abs=0.035)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "wins", "said"),
+    [
+        ([0, 0, 1], [1, 2, 2], [1, 1, 0.5], "a won every comparison with the others"),
+        ([0, 2], [1, 3], [0.5, 0.5], "c was never compared with a"),
+        ([], [], [], "fewer than two were compared"),
+    ],
+)
+def test_strengths_without_a_maximum_are_undefined(
+    first: list[int], second: list[int], wins: list[float], said: str
+) -> None:
+    codes = np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
+    names = "abcd"[: max([*first, *second], default=0) + 1]
+    found = bradley_terry(*codes, np.array(wins, dtype=np.float64), list(names))
+    assert isinstance(found, Undefined) and said in found.reason

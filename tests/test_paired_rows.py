@@ -1,0 +1,96 @@
+"""Files with a row for each answer, read two rows at a time: `--pair-by`."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from typed_here import Run, typing_in
+
+from pathway_local.case import BadRow, Case
+from pathway_local.errors import CasesError, UsageError
+from pathway_local.judges.registry import load_registry
+from pathway_local.judging.plan import Plan, planned_raters
+from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.runs.run_cases import cases_of, remember
+from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.cases_file import CasesFile
+
+HEAD = ("qid", "Frage", "Antwort", "bot", "lang")
+
+
+def file(tmp_path: Path, *rows: Sequence[str], head: Sequence[str] = HEAD) -> Path:
+    with (tmp_path / "rows.csv").open("w", newline="") as target:
+        csv.writer(target).writerows([head, *rows])
+    return tmp_path / "rows.csv"
+
+
+def paired(path: Path) -> CasesFile:
+    rubric = load_rubric("pair-answer")
+    optional = {name for name, wanted in rubric.inputs.items() if wanted.default is not None}
+    return CasesFile(path, {rubric.name: tuple(rubric.inputs)}, optional=optional, pair_by="QID")
+
+
+def test_the_two_rows_of_a_question_are_one_case_wherever_they_stand(tmp_path: Path) -> None:
+    path = file(
+        tmp_path,
+        ("1", "When?", "At nine.", "v1", "en"), ("2", "Where?", "There.", "v1", "en"),
+        ("2", "Where?", "Here.", "v2", "en"), (), ("1", "When?", "Never.", "v2", "en"),
+    )  # fmt: skip
+    cases = paired(path)
+    assert (cases.id_column, cases.inputs["response_b"]) == ("qid", "Antwort_b")
+    second, first = (each for each in cases if isinstance(each, Case))
+    assert first.inputs == {"question": "When?", "response_a": "At nine.", "response_b": "Never."}
+    assert (first.id, second.id, second.inputs["response_a"]) == ("1", "2", "There.")
+    assert (first.metadata["bot_a"], first.metadata["bot_b"], first.metadata["lang"]) == ("v1", "v2", "en")
+    assert not any("there." in text.lower() or "when" in text.lower() for text in first.metadata.values())
+    assert all(not name.startswith(("Antwort", "Frage")) for name in cases.metadata), "texts are no metadata"
+    assert cases.count() in (2, 3)
+
+
+def test_rows_that_make_no_pair_are_named(tmp_path: Path) -> None:
+    path = file(
+        tmp_path,
+        ("1", "When?", "At nine.", "v1", "en"), ("1", "When?", "Never.", "v2", "en"),
+        ("1", "When?", "Once.", "v3", "en"),
+        ("2", "Where?", "There.", "v1", "en"), ("", "Who?", "Me.", "v1", "en"),
+        ("3", "Why?", "So.", "v1", "en"), ("3", "Why not?", "No.", "v2", "en"),
+    )  # fmt: skip
+    bad = {each.place: each.reason for each in paired(path) if isinstance(each, BadRow)}
+    assert bad == {
+        "line 4": "two rows before it have the same qid", "line 5": "no second row has its qid",
+        "line 6": "it has no qid", "line 8": "its Frage holds different texts in the two rows",
+    }  # fmt: skip
+
+
+def test_a_file_that_is_joined_already_is_refused(tmp_path: Path) -> None:
+    path = file(tmp_path, ("1", "x", "y", "z"), head=("qid", "question", "answer", "answer_a"))
+    with pytest.raises(CasesError, match="has a column answer_a, which joined rows need"):
+        paired(path)
+
+
+def test_a_run_remembers_how_its_rows_were_joined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run: Run = typing_in(tmp_path, monkeypatch, capsys)
+    path = file(tmp_path, ("1", "When?", "At nine.", "v1", "en"), ("1", "When?", "Never.", "v2", "en"))
+    rubric = load_rubric("pair-answer")
+    with RunFile.create(tmp_path / "p.run") as made:
+        remember(made, cases_of(path, [rubric], made, pair_by="qid"), {})
+        made.add_rubric(rubric.name, rubric.text)
+        assert cases_of(path, [rubric], made).pair_by == "qid"
+    found = run("export", "p.run", "--onto", path.name, "--out", "new.csv")
+    assert found.code == 2 and "each case of the run was made of two rows with the same qid" in found.err
+
+
+@pytest.mark.parametrize(
+    ("rubric", "options", "said"),
+    [
+        ("groundedness", {"pair_by": "qid"}, "--pair-by is for rubrics that compare"),
+        ("pair-answer", {"pair_by": "qid", "id_column": "id"}, "its column has the ids"),
+    ],
+)
+def test_wrong_uses_are_refused(tmp_path: Path, rubric: str, options: dict[str, str], said: str) -> None:
+    plan = Plan(tmp_path / "x.csv", tmp_path / "x.run", **options)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=said):
+        planned_raters(plan, None, {rubric: load_rubric(rubric)}, load_registry(None))

@@ -1,0 +1,155 @@
+"""Preferences: win rates and flips in `summary`, the columns of exports, and people's choices beside the judge's."""
+
+import csv
+import json
+from pathlib import Path
+
+import openpyxl
+import pytest
+from compared_run import compared_cases, compared_run
+from rated_run import add, cases, said
+from statsmodels.stats.proportion import proportion_confint
+from typed_here import Run, typing_in
+
+from pathway_local.case import Case
+from pathway_local.ratings.score_text import read_score
+from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.verdict import Verdict
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return typing_in(tmp_path, monkeypatch, capsys)
+
+
+def test_the_win_rate_counts_ties_and_flips_as_half(run: Run, tmp_path: Path) -> None:
+    compared_run(tmp_path / "p.run").close()
+    found = run("summary", "p.run")
+    assert "12 5 4 3 0.58 0.32–0.81 3 of 12 0.48" in found.words
+    assert "A is response_a, B is response_b." in found.out
+    assert (
+        "3 of 12 choices flipped with the order (25%, 95% interval 9%–53%) and count as ties; "
+        "2 of them favoured the response that was read first"
+    ) in found.words
+    [group] = json.loads(run("summary", "p.run", "--json").out)
+    pairs = group["preferences"]
+    assert (pairs["wins"], pairs["ties"], pairs["losses"], pairs["win_rate"]) == (5, 4, 3, pytest.approx(7 / 12))
+    assert pairs["win_interval"] == pytest.approx(proportion_confint(7, 12, method="wilson"))
+    assert pairs["flip_interval"] == pytest.approx(proportion_confint(3, 12, method="wilson"))
+    assert (pairs["both_orders"], pairs["flips"], pairs["read_first"]) == (12, 3, 2)
+
+
+def test_groups_and_people_have_rows_of_their_own(run: Run, tmp_path: Path) -> None:
+    compared_run(tmp_path / "p.run", people=[1, 1, 0, -1]).close()
+    found = run("summary", "p.run", "--by", "bot_a")
+    assert "alpha" in found.out and "ann" in found.out
+    assert "ann 4 2 1 1 0.62 0.22–0.91 – –" in run("summary", "p.run").words
+
+
+def test_a_run_with_both_kinds_of_rubrics_has_a_table_for_each(run: Run, tmp_path: Path) -> None:
+    with compared_run(tmp_path / "p.run") as made:
+        add(made, "judge", said(1, 4), rows=cases())
+    found = run("summary", "p.run")
+    assert "mean" in found.out and "A's wins" in found.out
+
+
+def test_an_export_has_the_choices_of_both_orders(run: Run, tmp_path: Path) -> None:
+    compared_run(tmp_path / "p.run", people=[1]).close()
+    assert run("export", "p.run", "--out", "p.csv").code == 0
+    rows = list(csv.DictReader((tmp_path / "p.csv").open(newline="")))
+    assert len(rows) == 13
+    judged = {row["case"]: row for row in rows if row["rater"] == "judge"}
+    first, flipped = judged["p-1"], judged["p-10"]
+    assert (first["choice_ab"], first["choice_ba"], first["consistent"], first["a_better"]) == ("1", "1", "true", "0.8")
+    assert first["swapped.comparison"] == "B or A."
+    assert "preference_expected" not in first, "a scale without an order has no mean"
+    assert (flipped["preference_label"], flipped["consistent"], flipped["marks"]) == ("tie", "false", "flipped")
+    assert (flipped["choice_ab"], flipped["choice_ba"], flipped["a_better"]) == ("1", "-1", "0.45")
+    assert run("export", "p.run", "--out", "p.xlsx").code == 0
+    head, *lines = openpyxl.load_workbook(tmp_path / "p.xlsx")["summary"].iter_rows(values_only=True)
+    summary = dict(zip(head, lines[-1], strict=True))
+    assert summary["A's wins"] == pytest.approx(7 / 12) and summary["flips"] == 3
+
+
+def ratings(tmp_path: Path, *said: str) -> None:
+    rows = [f"p-{number},ann,{word}" for number, word in enumerate(said, 1)]
+    (tmp_path / "people.csv").write_text("\n".join(["id,rater,preference", *rows]))
+
+
+def test_people_write_letters_and_names_of_levels_in_any_case(run: Run, tmp_path: Path) -> None:
+    compared_run(tmp_path / "p.run").close()
+    ratings(tmp_path, "A", "a", "Tie", "B is better", "1 – A is better", "-1 – B is better")
+    assert run("import", "p.run", "people.csv", "--kind", "human", "--rater", "people").code == 0
+    with RunFile.read(tmp_path / "p.run") as made:
+        outcomes = [record.outcome for record in made.records("people/ann")]
+    assert [each.scores["preference"].value for each in outcomes if isinstance(each, Verdict)] == [1, 1, 0, -1, 1, -1]
+    table = run("agreement", "p.run")
+    assert "kappa" in table.out and "alpha nominal" in table.out
+    assert "kappa_quadratic" not in table.out and "pearson" not in table.out.lower()
+
+
+@pytest.mark.parametrize("word", ["0", "1", "-1"])
+def test_a_bare_number_is_no_preference(run: Run, tmp_path: Path, word: str) -> None:
+    compared_run(tmp_path / "p.run").close()
+    ratings(tmp_path, "A", word)
+    found = run("import", "p.run", "people.csv", "--kind", "human", "--rater", "people")
+    assert found.code != 0
+    assert "a number does not tell which response is better: write one of A, tie, B" in found.err.replace("\n", " ")
+
+
+def test_a_rating_sheet_holds_both_responses(run: Run, tmp_path: Path) -> None:
+    compared_run(tmp_path / "p.run").close()
+    lines = [json.dumps({"id": case.id, **case.inputs}) for case in compared_cases()]
+    (tmp_path / "cases.jsonl").write_text("\n".join(lines))
+    command = ("sample", "p.run", "--cases", "cases.jsonl", "--n", 3, "--seed", 1, "--out", "s.xlsx")
+    found = run(*command)
+    assert found.code == 0, found
+    page = openpyxl.load_workbook(tmp_path / "s.xlsx").worksheets[0]
+    head = [cell.value for cell in page[1]]
+    assert {"question", "response_a", "response_b", "preference"} <= set(head)
+
+
+def test_chatbots_are_ranked_by_choices_between_two(run: Run, tmp_path: Path) -> None:
+    compared_run(tmp_path / "p.run", people=[1]).close()
+    found = run("compare", "p.run", "--pairs", "bot_a,bot_b")
+    assert found.code == 0, found
+    judge = found.words.partition("pair-answer by ann")[0]
+    assert judge.index("beta 3 3 2") < judge.index("gamma 3 2 3") < judge.index("alpha 2 3 3")
+    assert "By judge, beta comes first and wins" in judge and "the data do not show which of both is better" in judge
+    assert "By ann, there is no ranking, because under 10 cases have a choice" in found.words
+    [group, _] = json.loads(run("compare", "p.run", "--pairs", "bot_a,bot_b", "--json").out)
+    assert [row["first"] for row in group["ranking"]] == ["beta", "gamma", "alpha"]
+    assert sum(row["strength"] for row in group["ranking"]) == pytest.approx(0)
+    assert run("compare", "p.run", "--pairs", "bot_a,bot_b", "--out", "r.csv", "--cluster", "bot_a").code == 0
+    assert len((tmp_path / "r.csv").read_text().splitlines()) == 1 + 3 + 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--pairs", "bot_a"), "--pairs bot_a is not A,B"),
+        (("--pairs", "bot_a,bot_b", "--pair-by", "x"), "--pair-by compares scores, and --pairs choices between two"),
+        ((), "compare needs --between and --pair-by, or --pairs"),
+        (("--pairs", "bot_a,bot_c"), "bot_c"),
+    ],
+)
+def test_wrong_options_of_rankings(run: Run, tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+    compared_run(tmp_path / "p.run").close()
+    found = run("compare", "p.run", *options)
+    assert found.code == 2 and said in found.err.replace("\n", " ")
+
+
+def test_the_sample_pairs_are_cases_with_a_preference_each() -> None:
+    rubric = load_rubric("pair-answer")
+    optional = {name for name, wanted in rubric.inputs.items() if wanted.default is not None}
+    rows = list(CasesFile(EXAMPLES / "pair-answer.csv", {rubric.name: tuple(rubric.inputs)}, optional=optional))
+    assert len(rows) == 12
+    for row in rows:
+        assert isinstance(row, Case)
+        assert rubric.inputs_of(row)["response_a"] and row.metadata["bot_a"] != row.metadata["bot_b"]
+        value, how = read_score(row.metadata["meant_preference"], rubric.format.scores["preference"])
+        assert (value in (1, 0, -1), how) == (True, "")
