@@ -27,7 +27,7 @@ from pathway_local.cli.command_line import COMMANDS, MODULES
 from pathway_local.engines.host import Host
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import load_registry
-from pathway_local.judging import job
+from pathway_local.judging import job, preparation
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
@@ -85,7 +85,7 @@ class Forks:
         sys.argv = ["pathway-local", *arguments]
         sys.stdin = Path(os.devnull).open()  # noqa: SIM115
         job.EngineCache = partial(_EngineHere, self.tokenizer)  # type: ignore[misc,assignment]
-        job.load_registry = lambda _: self.registry  # reading ours takes longer than judging five cases
+        preparation.load_registry = lambda _: self.registry  # reading ours takes longer than judging five cases
         if kill:
             _kill_at(kill)
         code = 0

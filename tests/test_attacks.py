@@ -62,7 +62,8 @@ def test_a_limit_on_memory_under_which_libraries_would_hang_is_told(trial: Trial
 
 @pytest.mark.parametrize("error", ["MemoryError()", 'RuntimeError("can\'t start new thread")'])
 def test_memory_that_runs_out_is_no_bug_of_ours(error: str) -> None:
-    code = f"from pathway_local import cli\ndef app(**_): raise {error}\ncli.app = app\ncli.main()"
+    code = f"from pathway_local.cli import command_line\ndef app(**_): raise {error}\ncommand_line.app = app\n"
+    code += "command_line.run()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 5
     assert "memory ran out" in done.stderr

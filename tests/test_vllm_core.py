@@ -40,7 +40,8 @@ def test_masks_computed_together_are_those_computed_one_by_one(walker: Walker) -
     manager = SimpleNamespace(_grammar_bitmask=mask)
     compute_masks_together(manager)
     assert manager.fill_bitmask_parallel_threshold == 0 and manager.fill_bitmask_parallel_batch_size > ROWS
-    manager._async_submit_fill_bitmask(rows).result(timeout=0)
+    manager.executor_for_fillmask.submit(None, rows).result(timeout=0)
+    manager.executor_for_fillmask.shutdown(wait=True, cancel_futures=True)  # as vLLM does in the end
 
     for grammar, row, applies in rows:
         alone = allocate_token_bitmask(1, walker.tokenizer.vocab_size)

@@ -23,7 +23,9 @@ def test_a_wheel_brings_rubrics_registry_and_demo_judge(tmp_path: Path) -> None:
     clean = tmp_path / "clean"
     with zipfile.ZipFile(tmp_path / done.stdout.split()[-1]) as wheel:
         names = wheel.namelist()
-        assert not [name for name in names if "bench" in name or "demo_judge" in name], "they run from the repository"
+        assert not [name for name in names if "benchmark/" in name or "demo_judge" in name], (
+            "they run from the repository"
+        )
         assert not [name for name in names if "/demo/" in name and name.endswith(".py")], (
             "of the demo judge, its weights"
         )

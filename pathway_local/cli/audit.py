@@ -97,5 +97,6 @@ def _sentence(name: str, value: Value) -> str:
             parts = [_sentence(inner, each) for inner, each in value.items() if inner not in ("sha256", KEYED, "file")]
             return " ".join([name, *([str(value["file"])] if "file" in value else []), *parts])
         case list():
-            return f"{name} {', '.join(str(each) for each in value if not isinstance(each, dict))}"
+            named = [each.get("file") if isinstance(each, dict) else each for each in value]
+            return f"{name} {', '.join(str(each) for each in named if each is not None)}"
     return f"{name} {value}"
