@@ -334,7 +334,7 @@ def test_labels_that_are_no_sample_are_refused_or_told(run: Run, tmp_path: Path)
     assert found["sample"]["seed"] == 1
 
 
-def test_labels_belong_to_the_oldest_sample_that_was_worked_on(run: Run, tmp_path: Path) -> None:
+def test_labels_belong_to_the_sample_with_most_of_them(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "samples.run"
     ids = [f"s-{number:02}" for number in range(60)]
     rows = cases(ids=ids)

@@ -177,6 +177,17 @@ def test_samples_are_drawn_in_each_order(run: RunFile, tokenizer: JudgeTokenizer
     assert verdict(run).fields["consistent"] is True
 
 
+@pytest.mark.parametrize("texts", [True, False])
+def test_kept_samples_of_both_orders_are_about_the_cases_own_a_and_b(
+    run: RunFile, tokenizer: JudgeTokenizer, *, texts: bool
+) -> None:
+    judging(run, Script(tokenizer, longer), samples=3, draws=True, texts=texts).judge(cases(4))
+    fields = verdict(run).fields
+    drawn = {name: value for name, value in fields.items() if name.endswith(".better")}
+    assert drawn == {f"{prefix}draw{n}.better": 1 for prefix in ("", "swapped.") for n in (1, 2, 3)}
+    assert ("swapped.draw1.reason" in fields) == texts
+
+
 def test_a_case_that_fails_in_one_order_fails_and_is_tried_again(run: RunFile, tokenizer: JudgeTokenizer) -> None:
     broken = Script(tokenizer, lambda first, second: "die" if first == "short 2" else longer(first, second))
     tally = judging(run, broken).judge(cases(5))

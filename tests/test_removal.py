@@ -105,3 +105,16 @@ def test_a_rater_keeps_what_other_imports_gave(tmp_path: Path, run: Run) -> None
     assert "removed: 2 ratings of ann" in run("runs", "undo", path).err
     with RunFile.read(path) as read:
         assert scores_of(read, "ann") == {"s-1": 1, "s-2": 2}
+
+
+def test_an_import_that_stored_nothing_is_not_undone_in_place_of_an_older_one(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "my.run"
+    ann, bob = (
+        sheet(tmp_path / f"{name}.csv", *scores) for name, scores in (("ann", (1, 2, 4)), ("bob", (5, 5, 5, 5)))
+    )
+    for file in (ann, bob, ann):
+        assert run("import", path, file, "--kind", "human", "--rater", file.stem).code == 0
+    refused = run("runs", "undo", path)
+    assert refused.code == 2 and "stored no ratings, as the run held them already" in refused.words
+    with RunFile.read(path) as read:
+        assert len(scores_of(read, "bob")) == 4

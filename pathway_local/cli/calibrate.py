@@ -44,9 +44,7 @@ def calibrate(
     ] = False,
     sample: Annotated[
         int | None,
-        option(
-            "SEED", "The sample that the labels belong to (default: the oldest one of which half has labels).", CASES
-        ),
+        option("SEED", "The sample that the labels belong to (default: the one with most labels).", CASES),
     ] = None,
     cluster: Cluster = "",
     by: Annotated[str, option("COLUMN", "Also correct for each value of this column.", CASES)] = "",

@@ -9,6 +9,8 @@ from pathway_local.judging.dry_run import DryRun, JudgeForecast, RaterForecast
 
 def show_dry_run(found: DryRun) -> None:
     """Print for each judge what it would do, what would fail, and what it would take."""
+    for said in found.left_out:
+        data.say(f"left out: {said}")
     for judge in found.judges:
         if judge.label:
             data.say(f"{judge.judge}: {judge.label}")
@@ -24,7 +26,14 @@ def show_dry_run(found: DryRun) -> None:
 def print_dry_run(found: DryRun) -> None:
     """Print the same as JSON."""
     judges = [asdict(judge) | {"seconds": judge.seconds} for judge in found.judges]
-    print_json({"rows": found.rows, "limit": asdict(found.limit) if found.limit else None, "judges": judges})
+    print_json(
+        {
+            "rows": found.rows,
+            "limit": asdict(found.limit) if found.limit else None,
+            "judges": judges,
+            "left_out": list(found.left_out),
+        }
+    )
 
 
 def _show_rater(found: RaterForecast) -> None:

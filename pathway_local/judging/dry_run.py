@@ -88,11 +88,12 @@ class JudgeForecast:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What a job would do with these `rows` of the cases file."""
+    """What a job would do with these `rows` of the cases file; `left_out` are rubrics that do not fit a judge."""
 
     rows: int
     limit: Limit | None
     judges: tuple[JudgeForecast, ...]
+    left_out: tuple[str, ...]
 
 
 class _NothingStored(Exception):
@@ -118,7 +119,7 @@ def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
         keys = dict.fromkeys(each.engine_key for each in prepared.raters)
         forecast = _Forecast(prepared, run, watcher)
         judges = tuple(forecast.of([pair for pair in numbered if pair[1].engine_key == key]) for key in keys)
-        return DryRun(forecast.rows, prepared.limit, judges)
+        return DryRun(forecast.rows, prepared.limit, judges, tuple(unfit.values()))
 
 
 def _numbered(run: RunFile | None, raters: Sequence[PlannedRater]) -> list[tuple[int, PlannedRater]]:

@@ -20,9 +20,10 @@ from pathway_local.passes import GREEDY, Sampling
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rubrics.consistency import broken_rules
 from pathway_local.rubrics.pair import FIELDS, Order, Orders
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_file import RunFile
-from pathway_local.verdict import NO_TOKENS, Failure, Tokens, Value, Verdict
+from pathway_local.verdict import NO_TOKENS, Failure, Score, Tokens, Value, Verdict
 
 ALLOCATIONS = 50_000
 """New objects between two searches for circular garbage; a batch of cases makes more than Python's default of 700."""
@@ -232,10 +233,20 @@ def _outcome_of(waiting: _Waiting, *, draws: bool) -> CaseOutcome:
         if isinstance(outcome, Failure):
             return CaseOutcome(waiting.case, outcome, tokens)
         if draws and samples > 1:
-            outcome = replace(outcome, fields={**outcome.fields, **drawn_fields(own, rubric.format)})
+            outcome = replace(outcome, fields={**outcome.fields, **_drawn(own, rubric, order)})
         verdicts[order] = replace(outcome, marks=(*outcome.marks, *broken_rules(prompt.rules, outcome)))
     verdict = verdict_of_orders(verdicts, rubric.pair, rubric.format) if rubric.pair else verdicts["ab"]
     return CaseOutcome(waiting.case, verdict, tokens)
+
+
+def _drawn(completions: Sequence[Completion], rubric: Rubric, order: Order) -> dict[str, Value]:
+    """Return the samples' scores and fields; choices between two responses are about the case's own A and B."""
+    fields, pair = drawn_fields(completions, rubric.format), rubric.pair
+    if pair:
+        for name, value in fields.items():
+            if name.endswith(f".{pair.score}") and isinstance(value, int | float):
+                fields[name] = pair.in_case(Score(value), order).value
+    return fields
 
 
 def _without_texts(found: CaseOutcome) -> CaseOutcome:

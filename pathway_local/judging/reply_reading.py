@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathway_local.errors import ReplyError
 from pathway_local.judging.pool import Completion
 from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.pair import SWAPPED
 from pathway_local.verdict import Failure, Number, Outcome, Score, Value, Verdict, storable
 
-_DRAW = re.compile(r"draw\d+\.(.*)", re.DOTALL)
+_DRAW = re.compile(rf"(?:{re.escape(SWAPPED)})?draw\d+\.(.*)", re.DOTALL)
 
 
 def is_draw(name: str) -> bool:

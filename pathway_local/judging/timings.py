@@ -51,7 +51,7 @@ class Timings:
         first = raters[0]
         # A home may be shared by several machines.
         machine = (platform.node(), engines, first.engine, first.dtype, first.weights, first.options)
-        parts = sorted((each.rubric, each.detail, each.samples, each.think) for each in raters)
+        parts = sorted((each.rubric, each.detail, each.replies, each.think) for each in raters)
         self._load, self._pace = _digest(machine), _digest((machine, parts))
         self._began: float | None = None
 

@@ -6,6 +6,7 @@ from pathway_local.pages.language import Language
 from pathway_local.pages.scores import cases_under, judges_first, score_title
 from pathway_local.results.report import Report
 from pathway_local.results.summary import Group, ScoreSummary
+from pathway_local.results.views.preferences import preferences_sentences
 from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.statistics.prediction_powered import Correction
 from pathway_local.system.visible import visible
@@ -66,6 +67,8 @@ def warnings(found: Report, say: Language) -> Iterator[tuple[str, str]]:
     """What a reader must not miss, each with its language: labels of judges are in English."""
     for rater, label in found.summary.labels.items():
         yield say("label_warning", rater=visible(rater), label=visible(label)), say.name
+    for line in found.summary.unfit:
+        yield f"{visible(line)}.", "en"
     rated = {part.rubric for part in found.with_people}
     unrated = {group.rubric for group in found.summary.groups} - rated
     if unrated and not rated:
@@ -78,6 +81,11 @@ def warnings(found: Report, say: Language) -> Iterator[tuple[str, str]]:
         for warning in (line for each in part.agreement for line in each.warnings):
             yield f"{visible(warning)}.", "en"
     for group in found.summary.groups:
+        name = f"{visible(group.rubric)} by {visible(group.rater)}"
+        for limit in found.summary.limits.get((group.rater, group.rubric), ()):
+            yield f"{name}: judged {limit}.", "en"
+        for line in preferences_sentences(group.preferences) if group.preferences else ():
+            yield f"{name}: {line}", "en"
         failed = group.failures.total()
         if failed > MANY_FAILURES * group.cases:
             share = say.share(failed / group.cases)

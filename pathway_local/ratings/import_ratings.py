@@ -289,7 +289,8 @@ def _refuse(run: RunFile, path: Path, problems: Sequence[Problem], unclear: int)
         hint = "Fix these lines and import the file again."
         if not unclear:
             named = quote(str(run.path))
-            hint = f"To correct them, first: `pathway-local runs undo {named}`, or `runs remove-rater {named} NAME`."
+            hint = f"To correct them, first: `pathway-local runs remove-rater {named} NAME`, or `runs undo {named}` if "
+            hint += "they came with the last import."
         problems = sorted(problems, key=lambda problem: problem.place)
         # In a wide sheet one faulty row spoils the rating of every evaluator in it: name it once.
         said = list(dict.fromkeys(map(str, problems)))

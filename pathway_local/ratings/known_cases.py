@@ -73,13 +73,14 @@ class KnownCases:
         self.numbered = any(known.numbered for known in self._by_id.values())
 
     def add(self, cases: Iterable[Case | BadRow], rubric: Rubric, key: bytes) -> None:
-        """Add the cases of a file that the run has no texts of yet, and its bad rows; `key` is the run's."""
+        """Add the cases of a file with their texts there, and its bad rows; `key` is the run's."""
         for item in cases:
             if isinstance(item, Case) and _is_complete(item, rubric):
                 known = self._by_id.setdefault(item.id, KnownCase(item.id, item.row, item.numbered))
-                if not known.hashes:
-                    known.hashes.add(fingerprint(key, rubric.texts_of(item)))
-                    self._by_hash.setdefault(next(iter(known.hashes)), []).append(known)
+                case_hash = fingerprint(key, rubric.texts_of(item))
+                if case_hash not in known.hashes:
+                    known.hashes.add(case_hash)
+                    self._by_hash.setdefault(case_hash, []).append(known)
                 self.numbered |= item.numbered
             elif isinstance(item, Case):
                 self._add_bad_row(item.id, "", "")

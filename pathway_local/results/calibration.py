@@ -119,7 +119,7 @@ def calibrate(
 def _score(matrix: RatingsMatrix, plan: CalibrationPlan) -> Iterator[Calibration]:
     people = matrix.columns(plan.against)
     judges = [place for name in plan.judges for place in matrix.columns(name)] or matrix.of_kind("judge")
-    judges = [place for place in judges if place not in people]
+    judges = [place for place in dict.fromkeys(judges) if place not in people]
     if not judges:
         raise UsageError(f"there is no judge to compare with {plan.against}", "Name a rater with --judge.")
     labels = SampledLabels(matrix, people, plan)

@@ -88,7 +88,7 @@ def compare(matrices: Iterable[RatingsMatrix], plan: ComparisonPlan) -> list[Com
     """
     found = []
     for matrix in matrices:
-        places = [place for name in plan.raters for place in matrix.columns(name)]
+        places = list(dict.fromkeys(place for name in plan.raters for place in matrix.columns(name)))
         for place in places or [place for place, rater in enumerate(matrix.raters) if rater.verdicts]:
             found.append(_compare(matrix, place, plan))
     return _one_family(found)

@@ -82,7 +82,7 @@ def report(run: RunFile, plan: ReportPlan) -> Report:
         if rated:
             with_people.append(_with_people(run, rubric, plan, matrices))
         every += matrices
-    [(cases,)] = run.database.rows("SELECT COUNT(*) FROM cases")
+    [(cases,)] = run.database.rows("SELECT COUNT(DISTINCT case_key) FROM outcomes WHERE superseded = 0")
     return Report(
         plan=plan,
         name=run.path.stem,

@@ -24,7 +24,7 @@ class CalibrationPlan:
     """Corrects `judges` (empty: all) by the labels of `against`, for the file or the population behind it.
 
     `assume_random` takes all labels as a random sample of all cases; `sample` names the seed of the sample that they
-    belong to, if it is not the oldest one with enough labels. `by` is a column of groups; groups under
+    belong to, if it is not the one with most labels. `by` is a column of groups; groups under
     `smallest` cases are left out if it `hides` them. Cases with the same value of the column `cluster` depend on each
     other, which counts for a population, and for the map to people's scores.
     """
@@ -64,6 +64,8 @@ class SampledLabels:
         if design is None:
             self.notices.append("--assume-random: you state that the labels are a random sample of all cases")
             return
+        if len(matrix.designs) > 1:
+            self.notices.append(f"the labels are taken as those of the sample with seed {design.sample.seed}")
         self._note(int(np.sum(labelled & ~counted)), "labels are left out: their cases are not in the sample")
         self._note(int(np.sum(~inside)), "cases are left out: the sample was not drawn from them")
         self._missing: NDArray[np.bool_] = (design.drawn & ~labelled)[inside]
@@ -112,17 +114,18 @@ class SampledLabels:
 
 
 def _own_design(designs: Sequence[Design], labelled: NDArray[np.bool_], plan: CalibrationPlan) -> Design:
-    """The sample that the labels belong to: the named one, or the oldest of which at least half has labels.
+    """The sample that the labels belong to: the named one, or of those with labels for half, the one with most labels.
 
     Of a sample with fewer labels, those may come from cases that were picked. Raises UsageError without such a sample.
     """
     counts = [int(np.sum(labelled & design.drawn)) for design in designs]
+    ranked = sorted(zip(counts, designs, strict=True), key=lambda each: -each[0])
     if plan.sample is not None:
-        named = [design for design in designs if design.sample.seed == plan.sample]
+        named = [design for _, design in ranked if design.sample.seed == plan.sample]
         if not named:
             raise UnknownName("sample's seed", str(plan.sample), [str(design.sample.seed) for design in designs])
         return named[0]
-    for design, count in zip(designs, counts, strict=True):
+    for count, design in ranked:
         if count >= WORKED_ON * design.sample.drawn:
             return design
     hint = "Draw them with `pathway-local sample`, or give --assume-random if they were drawn at random."

@@ -29,7 +29,10 @@ class Limit:
 
 
 def limits_of(run: RunFile) -> dict[tuple[str, str], list[Limit]]:
-    """Return for each rater and rubric the largest limit on each cases file that no job has judged whole."""
+    """Return for each rater and rubric the largest limit on each cases file that no job has begun to judge whole.
+
+    What a stopped job on the whole file has judged is no random part any more.
+    """
     found: dict[tuple[str, str], dict[str, Limit]] = {}
     whole: set[tuple[tuple[str, str], str]] = set()
     for job in run.jobs.all():
@@ -38,7 +41,7 @@ def limits_of(run: RunFile) -> dict[tuple[str, str], list[Limit]]:
             own = found.setdefault(rater, {})
             if limit:
                 own[limit.file] = max(limit, own.get(limit.file, limit), key=lambda each: each.size)
-            elif job.status == "done" and isinstance(cases, dict):
+            elif isinstance(cases, dict):
                 whole.add((rater, str(cases.get("file"))))
     return {rater: [limit for file, limit in own.items() if (rater, file) not in whole] for rater, own in found.items()}
 

@@ -15,6 +15,20 @@ What = Literal["text", "all"]
 
 _ALL = ("inclusions", "samples", "handouts", "outcomes", "cases")
 
+# Some fields are scores: those of samples, the choices of a comparison, and a panel's mean and spread.
+_IS_TEXT = """
+    (type NOT IN ('integer', 'real', 'true', 'false') OR NOT (
+        key IN ('choice_ab', 'choice_ba', 'consistent', 'a_better') OR key GLOB '*_mean' OR key GLOB '*_spread'
+        OR key GLOB 'draw[0-9]*.*' OR key GLOB 'swapped.draw[0-9]*.*'
+    ))
+"""
+_REMOVE_TEXTS = f"""
+    UPDATE outcomes SET fields = (
+        SELECT json_group_object(key, CASE WHEN type IN ('true', 'false') THEN json(type) ELSE value END)
+        FROM json_each(outcomes.fields) WHERE NOT {_IS_TEXT}
+    ) WHERE EXISTS (SELECT 1 FROM json_each(outcomes.fields) WHERE {_IS_TEXT})
+"""
+
 
 def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
     """Remove texts or everything from the run at `path` and record it in the audit trail; return counts by name.
@@ -27,7 +41,7 @@ def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
     with RunFile.open(path) as run, run.database.shredding():
         found = found_facts(run.database)
         if what == "text":
-            counts = {"texts": run.database.change("UPDATE outcomes SET fields = '{}' WHERE fields <> '{}'")}
+            counts = {"texts": run.database.change(_REMOVE_TEXTS)}
         else:
             removed = {table: run.database.change(f"DELETE FROM {table}") for table in _ALL}
             counts = {table: removed[table] for table in ("handouts", "outcomes", "cases")}

@@ -36,6 +36,7 @@ class Removed:
     panels: tuple[str, ...] = ()
     file: str = ""
     at: str = ""
+    job: int = 0
 
 
 def ratings_of(run: RunFile, name: str) -> Removed:
@@ -79,18 +80,22 @@ def undo_import(path: Path, command: Sequence[str]) -> Removed:
             run.database.change("DELETE FROM outcomes WHERE job_id = ?", (job.id,))
             restored = run.database.change(_RESTORE.format(placeholders(ids)), ids)
             _forget(run, ids)
-            removed = Removed(counts, restored, _panels(run, raters), file, job.started)
+            removed = Removed(counts, restored, _panels(run, raters), file, job.started, job.id)
             _record(run, command, removed, found)
     return removed
 
 
 def _last_import(run: RunFile) -> Job:
     numbers = {number for (number,) in run.database.rows("SELECT DISTINCT job_id FROM outcomes")}
-    jobs = [job for job in run.jobs.all() if job.id in numbers]
-    if not jobs:
-        hint = "Of an earlier release's import, remove the raters: `pathway-local runs remove-rater RUN NAME`."
+    undone = {entry.facts.get("job") for entry in AuditTrail(run.database).entries() if entry.event == REMOVED}
+    imports = [job for job in run.jobs.all() if job.facts.get("import") and job.id not in undone]
+    hint = "Remove raters instead: `pathway-local runs remove-rater RUN NAME`."
+    if not imports or not numbers:
         raise UsageError(f"{run.path.name} holds no ratings of an import that can be undone", hint)
-    return jobs[-1]
+    if imports[-1].id not in numbers:
+        said = "stored no ratings, as the run held them already, or they have gone since"
+        raise UsageError(f"the last import, begun {imports[-1].started[:19].replace('T', ' ')} UTC, {said}", hint)
+    return imports[-1]
 
 
 def _named(run: RunFile, name: str) -> tuple[str, ...]:
@@ -136,5 +141,5 @@ def _forget(run: RunFile, ids: Sequence[int]) -> None:
 def _record(run: RunFile, command: Sequence[str], removed: Removed, found: dict[str, Value]) -> None:
     told: dict[str, Value] = {"command": recorded(command), "removed": dict(removed.ratings)}
     if removed.file:
-        told |= {"restored": removed.restored, "import of": removed.file, "at": removed.at}
+        told |= {"restored": removed.restored, "import of": removed.file, "at": removed.at, "job": removed.job}
     AuditTrail(run.database).append_within(REMOVED, told | left_facts(run.database) | found)

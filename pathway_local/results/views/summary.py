@@ -6,7 +6,7 @@ from shlex import quote
 from pathway_local.results.summary import SHOWN_FAILURES, Group, ScoreSummary, Summary, column_name
 from pathway_local.results.views.preferences import preferences_meaning, preferences_sentences, preferences_table
 from pathway_local.results.views.view import MARK, MIN_GROUP, Remarks, TableView, View, small_groups
-from pathway_local.rubrics.pair import FLIPPED
+from pathway_local.rubrics.pair import FLIPPED, SWAPPED
 from pathway_local.statistics.figure import Interval
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Number
@@ -172,5 +172,6 @@ def _counts(group: Group) -> Iterator[str]:
 
 def _remedy(group: Group, name: str) -> str:
     """Say what to raise if a budget often cuts a field; what the format does not declare is the judge's thinking."""
-    more = f"its `tokens`, now {group.budgets[name]}, in the rubric's file" if name in group.budgets else "--think"
+    own = name.removeprefix(SWAPPED)
+    more = f"its `tokens`, now {group.budgets[own]}, in the rubric's file" if own in group.budgets else "--think"
     return f"that is {group.marks[f'cut:{name}'] / group.verdicts:.0%} of the verdicts; raise {more}"
