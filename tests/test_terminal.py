@@ -1,8 +1,12 @@
 """Lines on a terminal: whole words, whole commands."""
 
+import os
+import sys
 from io import StringIO
 
-from pathway_local.cli.terminal import Screen
+import pytest
+
+from pathway_local.cli.terminal import Screen, talk
 from pathway_local.errors import UnknownName
 
 
@@ -44,3 +48,24 @@ def test_empty_lines_stay() -> None:
 
 def test_an_unknown_name_where_nothing_has_a_name_is_no_fault() -> None:
     assert UnknownName("rubric", "mine", []).hint == "There is no rubric."
+
+
+def test_what_a_signal_says_in_the_midst_of_another_line_is_said_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A buffer raises RuntimeError if a signal's handler writes to it while a write is under way."""
+    read, write = os.pipe()
+
+    class Busy(StringIO):
+        def write(self, text: str) -> int:
+            raise RuntimeError("reentrant call inside <_io.BufferedWriter name='<stderr>'>")
+
+        def flush(self) -> None:
+            self.write("")
+
+        def fileno(self) -> int:
+            return write
+
+    monkeypatch.setattr(sys, "stderr", Busy())
+    talk.say("stopping: press Ctrl-C again to stop at once")
+    os.close(write)
+    with os.fdopen(read) as said:
+        assert said.read() == "stopping: press Ctrl-C again to stop at once\n"

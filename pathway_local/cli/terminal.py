@@ -45,13 +45,18 @@ class _Stderr(TextIOBase):
     def write(self, text: str) -> int:
         try:
             return self._stream.write(text)
+        except RuntimeError:  # a signal's handler writes in the midst of another write, which a buffer refuses
+            with suppress(OSError):
+                os.write(self.fileno(), text.encode(self.encoding, "replace"))
         except OSError:
             self._nowhere()
-            return len(text)
+        return len(text)
 
     def flush(self) -> None:
         try:
             self._stream.flush()
+        except RuntimeError:
+            pass  # the write that the signal interrupted flushes
         except OSError:
             self._nowhere()
 
