@@ -14,6 +14,7 @@ import pytest
 
 from pathway_local.engines.host import Host
 from pathway_local.errors import SealError
+from pathway_local.passes import Pass
 from pathway_local.sealing import levels, namespace
 from pathway_local.sealing.gatekeeper import Gatekeeper
 
@@ -203,6 +204,8 @@ def test_an_engine_may_be_sealed_without_a_filter(others: tuple[str, str]) -> No
 
 def test_this_process_stays_outside(vllm_host: Host) -> None:
     """vLLM has loaded and answers in there; here nothing has changed."""
+    vllm_host.submit(Pass("alive", (5, 6, 7), None, 1))
+    assert [result.id for result in vllm_host.results()] == ["alive"]
     assert vllm_host.facts.seal == "namespace+filter"
     assert vllm_host.pid
     assert _namespaces(vllm_host.pid)[0] != _namespaces()[0]
