@@ -8,12 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from families import FAMILIES, Family, write_tokenizer
-from jinja2 import Template
+from jinja2 import Template, TemplateSyntaxError
 from typed import Desk
 
 from pathway_local.adopt.adoption import adopt
 from pathway_local.case import Case
 from pathway_local.errors import CaseError, MissingInput, RubricError
+from pathway_local.prompty.turn import jinja_turn
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.rubric_check import JudgeUse, inspect
@@ -214,3 +215,31 @@ def test_a_run_judges_conversations_and_names_broken_ones(tmp_path: Path, tiny_j
     said = desk.typed(*given, "--run", "t.run", "--out", "t.csv", code=1)
     assert "message 2 of talk has no role" in " ".join(said.stdout.split())
     assert (desk.work / "t.csv").read_text().count("bad-conversation") == 2
+
+
+CHOSEN = {
+    "a test on the input around a loop": (
+        "{% if talk %}{% for m in talk %}{% if m.role == 'user' %}{{ m.content }};{% endif %}{% endfor %}{% endif %}",
+        {"talk"},
+    ),
+    "a test on another input around a loop": (
+        "{% if hint %}{% for m in talk %}{{ m.content }};{% endfor %}{% endif %}",
+        {"talk", "hint"},
+    ),
+    "an input called loop": ("{{ loop }} {% for m in talk %}{{ m.content }};{% endfor %}", {"talk", "loop"}),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_a_loop_inside_of_a_choice_has_the_inputs_that_it_reads(name: str) -> None:
+    text, inputs = CHOSEN[name]
+    turn = jinja_turn("user", text)
+    assert turn.variables == inputs
+    message = {"talk.0.role": "user", "talk.0.content": "Hello", "talk.0.tool_calls": ""}
+    values = {"talk": "[…]", "hint": "yes", "loop": "once", **message}
+    assert turn.render(values, values).endswith("Hello;")
+
+
+def test_a_loops_own_place_is_no_text() -> None:
+    with pytest.raises(TemplateSyntaxError, match="only inputs may be inserted"):
+        jinja_turn("user", "{% for m in talk %}{{ loop }}{% endfor %}")

@@ -26,9 +26,7 @@ def file(tmp_path: Path, *rows: Sequence[str], head: Sequence[str] = HEAD) -> Pa
 
 
 def paired(path: Path) -> CasesFile:
-    rubric = load_rubric("pair-answer")
-    optional = {name for name, wanted in rubric.inputs.items() if wanted.default is not None}
-    return CasesFile(path, {rubric.name: tuple(rubric.inputs)}, optional=optional, pair_by="QID")
+    return cases_of(path, [load_rubric("pair-answer")], None, pair_by="QID")
 
 
 def test_the_two_rows_of_a_question_are_one_case_wherever_they_stand(tmp_path: Path) -> None:

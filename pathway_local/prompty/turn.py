@@ -47,7 +47,7 @@ _TESTS = (
 )
 MESSAGE_PARTS = ("role", "content", "tool_calls")
 PLACE_PARTS = ("index", "first", "last")
-"""What a loop may name of a message, and of its place (`loop.first`)."""
+"""The parts of a message that a loop may name, and those of its place (`loop.first`)."""
 
 _JINJA = Environment(keep_trailing_newline=True)
 
@@ -101,7 +101,7 @@ class Turn:
     @cached_property
     def variables(self) -> frozenset[str]:
         """The inputs that the turn inserts or tests."""
-        return _variables(self.parts) - {"loop"}
+        return _variables(self.parts)
 
     @cached_property
     def loops(self) -> frozenset[str]:
@@ -135,15 +135,24 @@ def _variables(parts: Sequence[TurnPart]) -> frozenset[str]:
     found: set[str] = set()
     own: set[str] = set()
     for part in parts:
-        if isinstance(part, Loop):
-            found |= {part.input} | (_variables(part.parts) - {part.target})
-            continue
-        for node in _nodes([part]):
-            if isinstance(node, nodes.Name) and node.ctx == "store":
-                own.add(node.name)  # by a loop or a `set` that an earlier version allowed
-            elif isinstance(node, Insert | nodes.Name) and "." not in node.name:
-                found.add(node.name)
+        if isinstance(part, Insert):
+            found |= set() if "." in part.name else {part.name}
+        elif isinstance(part, Loop):
+            found |= {part.input} | (_variables(part.parts) - {part.target, "loop"})
+        elif isinstance(part, Choice):
+            for test, inner in part.branches:
+                found |= _names(test) | _variables(inner)
+        elif isinstance(part, Unread):
+            found |= _names(part.node)
+            loops = any(isinstance(node, nodes.For) for node in _with_all_below(part.node))
+            own |= _names(part.node, "store") | ({"loop"} if loops else set())
     return frozenset(found - own)
+
+
+def _names(test: nodes.Node, ctx: str = "") -> set[str]:
+    """Return the names in a test or a construct; with `ctx` "store", those that it sets."""
+    every = (node for node in _with_all_below(test) if isinstance(node, nodes.Name))
+    return {node.name for node in every if ctx in ("", node.ctx)}
 
 
 def _nodes(parts: Sequence[TurnPart]) -> Iterator[Insert | Loop | Unread | nodes.Node]:
@@ -175,8 +184,10 @@ def _rendered(parts: Sequence[TurnPart], values: Mapping[str, str], fenced: Mapp
         elif isinstance(part, Insert):
             yield fenced[part.name]
         elif isinstance(part, Loop):
+            # Without the parts of all messages, which would be copied for each of them.
+            plain, hidden = ({name: each[name] for name in each if "." not in name} for each in (values, fenced))
             for own, shown in zip(_messages(part, values), _messages(part, fenced), strict=True):
-                yield from _rendered(part.parts, {**values, **own}, {**fenced, **shown})
+                yield from _rendered(part.parts, {**plain, **own}, {**hidden, **shown})
         elif isinstance(part, Choice):
             chosen = next((inner for test, inner in part.branches if _value(test, values)), ())
             yield from _rendered(chosen, values, fenced)
@@ -245,7 +256,7 @@ def _parts(body: Sequence[nodes.Node], stored: bool, target: str = "") -> Iterat
     for node in body:
         if isinstance(node, nodes.Output):
             for piece in node.nodes:
-                if isinstance(piece, nodes.Name) and piece.name != target:
+                if isinstance(piece, nodes.Name) and piece.name not in _taken(target):
                     yield Insert(piece.name)
                 elif isinstance(piece, nodes.TemplateData | nodes.Const):
                     yield str(piece.data if isinstance(piece, nodes.TemplateData) else piece.value)
@@ -273,6 +284,11 @@ def _is_over_messages(node: nodes.For) -> bool:
     return named and not (node.else_ or node.test or node.recursive)
 
 
+def _taken(target: str) -> tuple[str, ...]:
+    """Return the names that a loop gives to a message and to its place; empty outside of a loop."""
+    return (target, "loop") if target else ()
+
+
 def _is_of_message(node: nodes.Node, target: str) -> bool:
     """Return whether the node is a part of a message, such as `message.role`, or of its place, such as `loop.last`."""
     name, _, key = _attribute(node).partition(".")
@@ -291,7 +307,7 @@ def _strange(test: nodes.Node, target: str) -> Iterator[nodes.Node]:
     """Yield the nodes of a test that a rubric may not use."""
     if _is_of_message(test, target):
         return
-    if not isinstance(test, _TESTS) or (isinstance(test, nodes.Name) and test.name == target):
+    if not isinstance(test, _TESTS) or (isinstance(test, nodes.Name) and test.name in _taken(target)):
         yield test
     for inner in test.iter_child_nodes():
         yield from _strange(inner, target)

@@ -45,6 +45,10 @@ class PairedRows(Sheet):
             number += 1
             yield replace(row, number=number, problem=f"no second row has its {shown(self.column)}")
 
+    def place(self, row: Row) -> str:
+        """Return a row's place as the sheet itself names it."""
+        return self._sheet.place(row)
+
     def count(self) -> int | None:
         """Return about half of the sheet's rows."""
         rows = self._sheet.count()
@@ -85,4 +89,4 @@ class PairedRows(Sheet):
                 cells[name] = first.cells[name]
             elif name in first.cells or name in second.cells:
                 bad.setdefault(name, "different texts in the two rows")
-        return Row(0, second.line, cells, bad_cells=bad)
+        return Row(0, second.line, cells, bad_cells=bad, record=second.record)
