@@ -86,6 +86,12 @@ def fingerprint(key: bytes, inputs: Mapping[str, str]) -> str:
     return hashlib.blake2b(b"".join(parts), key=key, digest_size=16).hexdigest()
 
 
+def placed(case_id: str, place: str, reason: str) -> str:
+    """Return a sentence about a case, with the place where a person finds it."""
+    # A row without an id got its place as one.
+    return f"{place if case_id.startswith(place) else f'{case_id} ({place})'}: {reason}"
+
+
 def rank(case_id: str, seed: int) -> bytes:
     """Return a permanent random number of a case, by which samples are drawn: the lowest ranks come first.
 

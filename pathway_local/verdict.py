@@ -74,6 +74,11 @@ class Failure(Struct, frozen=True):
 Outcome = Verdict | Failure
 
 
+MEAN, SPREAD, DRAW = "_mean", "_spread", "draw"
+"""Fields with numbers: a panel's mean and its highest score less its lowest begin with a score's name and end so. What
+each of several samples says is in fields that begin so, such as `draw1.score`."""
+
+
 class Tokens(Struct, frozen=True):
     """Tokens of a request's prompt, those of them that the prefix cache saved, and tokens of its reply."""
 

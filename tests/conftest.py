@@ -11,6 +11,7 @@ import engine_scripts
 import pytest
 from scripted_engine import register
 from tiny_judge import make_tiny_judge
+from typed import Desk
 from walks import Walker
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is imported: see engines/vllm.py
@@ -63,6 +64,12 @@ def instant_reply(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_judge: P
     (tmp_path / "reply.json").write_text(json.dumps(ids))
     monkeypatch.setenv(instant_engine.REPLY, str(tmp_path / "reply.json"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+
+
+@pytest.fixture
+def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
+    """A folder in which commands are typed, with a judge and a rubric."""
+    return Desk(tmp_path / "d", tiny_judge)
 
 
 @pytest.fixture(scope="session")

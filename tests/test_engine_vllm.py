@@ -20,6 +20,7 @@ from pathway_local.errors import EngineError
 from pathway_local.judging.probe import MOST_NAMED
 from pathway_local.passes import EngineConfig, Pass, PassResult, Sampling
 from pathway_local.sealing.environment import _caches
+from pathway_local.system.process_group import members
 
 SAMPLES = 40
 
@@ -183,16 +184,11 @@ def test_a_killed_core_in_its_own_process_is_noticed_and_nothing_is_lost(
             host.submit(make.judging("sections", case))
         first = host.results()
         assert host.pid
-        [core] = [pid for pid in _group(host.pid) if b"EngineCore" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-        os.kill(core, signal.SIGKILL)
+        [core] = [each for each in members(host.pid) if b"EngineCore" in (each / "cmdline").read_bytes()]
+        os.kill(int(core.name), signal.SIGKILL)
         found = {result.id: result for result in first} | _run(host, [])
     assert len(found) == 30
     assert all(READABLE["sections"](make.text(result.ids)) for result in found.values())
-
-
-def _group(leader: int) -> list[int]:
-    numbers = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
-    return [number for number in numbers if number != leader and os.getpgid(number) == leader]
 
 
 @pytest.mark.parametrize(

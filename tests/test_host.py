@@ -31,6 +31,7 @@ from pathway_local.errors import (
     WeightsMissing,
 )
 from pathway_local.passes import EngineConfig, Pass, PassResult
+from pathway_local.system.process_group import members
 
 Begin = Callable[..., Host]
 
@@ -392,18 +393,11 @@ def test_closing_ends_the_child_and_its_watcher(begin: Begin) -> None:
     host = begin()
     pid = host.pid
     assert pid
-    group = [int(path.name) for path in Path("/proc").glob("[0-9]*") if _group(path) == pid]
+    group = [int(path.name) for path in members(pid)]
     assert len(group) == 2
     host.close()
     assert all(_gone(each) for each in group)
     host.close()
-
-
-def _group(process: Path) -> int:
-    try:
-        return int((process / "stat").read_text().rpartition(")")[2].split()[2])
-    except OSError:
-        return 0
 
 
 def test_the_child_goes_when_its_parent_is_killed(begin: Begin) -> None:

@@ -9,11 +9,6 @@ from typed import RUBRIC, Desk
 from pathway_local.runs.run_file import RunFile
 
 
-@pytest.fixture
-def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
-    return Desk(tmp_path / "d", tiny_judge)
-
-
 def test_raters_of_one_judge_go_on_each_with_its_own_engine_settings(desk: Desk) -> None:
     few, more = desk.cases(2, "few.jsonl"), desk.cases(3, "more.jsonl")
     registry = desk.work / "models.yaml"

@@ -2,9 +2,7 @@
 
 import csv
 from collections import Counter
-from pathlib import Path
 
-import pytest
 from msgspec.structs import replace
 from typed import Desk
 
@@ -17,11 +15,6 @@ from pathway_local.verdict import Verdict
 
 SCORE = {"type": "score", "min": 1, "max": 5}
 SAMPLES = ("--samples", 3, "--temperature", 0.7)
-
-
-@pytest.fixture
-def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
-    return Desk(tmp_path / "d", tiny_judge)
 
 
 def _rows(desk: Desk) -> list[dict[str, str]]:

@@ -26,11 +26,6 @@ CASES = 40
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")
 
 
-@pytest.fixture
-def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
-    return Desk(tmp_path / "d", tiny_judge)
-
-
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> list[tuple[str, ...]]:
     desk = Desk(tmp_path_factory.mktemp("undisturbed") / "d", tiny_judge)

@@ -102,7 +102,9 @@ def cases(count: int) -> list[Case]:
 
 def stored(run: RunFile) -> dict[str, Record]:
     run.commit()
-    return {record.case_id: record for record in run.records()}
+    records = list(run.records())
+    assert len({record.case_id for record in records}) == len(records)
+    return {record.case_id: record for record in records}
 
 
 def verdict(run: RunFile, case: str = "c0") -> Verdict:

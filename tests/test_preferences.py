@@ -14,8 +14,8 @@ from typed_here import Run, typing_in
 from pathway_local.case import Case
 from pathway_local.ratings.score_text import read_score
 from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
-from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.verdict import Verdict
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -145,8 +145,7 @@ def test_wrong_options_of_rankings(run: Run, tmp_path: Path, options: tuple[str,
 
 def test_the_sample_pairs_are_cases_with_a_preference_each() -> None:
     rubric = load_rubric("pair-answer")
-    optional = {name for name, wanted in rubric.inputs.items() if wanted.default is not None}
-    rows = list(CasesFile(EXAMPLES / "pair-answer.csv", {rubric.name: tuple(rubric.inputs)}, optional=optional))
+    rows = list(cases_of(EXAMPLES / "pair-answer.csv", [rubric], None))
     assert len(rows) == 12
     for row in rows:
         assert isinstance(row, Case)

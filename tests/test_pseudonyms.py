@@ -16,11 +16,6 @@ from pathway_local.system.private_file import exposed_to
 WORDS = ("case-0", "case-1", "COHORTGNU")
 
 
-@pytest.fixture
-def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
-    return Desk(tmp_path / "d", tiny_judge)
-
-
 def _rows(path: Path) -> list[dict[str, str]]:
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))

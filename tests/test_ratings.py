@@ -13,9 +13,11 @@ from pathway_local.case import Case
 from pathway_local.errors import PathwayError, RaterChanged, RatingsError, RunFileError, UnknownName, UsageError
 from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.ratings.import_ratings import Imported, import_ratings
+from pathway_local.ratings.rating_rows import Problem
 from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.results.against_people import AgreementPlan
 from pathway_local.results.agreement import agreement
+from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
@@ -425,6 +427,18 @@ def test_one_sheet_under_two_names_is_noticed(tmp_path: Path) -> None:
         assert "Bob and Ann gave the same scores to all their 10 cases: is it one sheet twice?" in again
         other = table(tmp_path, [*scores[:-1], [ids[-1], 2]], "other.csv")
         assert not any("same scores" in said for said in load(run, other, "Cy").notices)
-        (found,) = agreement(run, TINY, AgreementPlan())
+        (found,) = agreement(run, TINY, AgreementPlan(), ratings_matrices(run, TINY))
         (warned,) = found.warnings
         assert warned.startswith("Ann and Bob gave the same scores to all 10 cases of both")
+
+
+def test_problems_of_every_kind_of_file_are_told_in_its_order(tmp_path: Path) -> None:
+    """Places are lines, items, or rows that a spreadsheet numbers otherwise than the file's lines."""
+    places = ["line 12", "item 3", "Ann 2, row 5", "row 6 (line 7)"]
+    assert [Problem(where, "x").place for where in places] == [("", 12), ("", 3), ("Ann 2, ", 5), ("", 7)]
+    with judged_run(tmp_path / "t.run") as run:
+        path = tmp_path / "people.json"
+        path.write_text(json.dumps([{"id": "s-1", "score": 9}, {"id": "nobody", "score": 2}]))
+        with pytest.raises(RatingsError) as refused:
+            load(run, path, "Ann")
+    assert [said.partition(":")[0] for said in refused.value.problems] == ["item 1", "item 2"]

@@ -18,6 +18,7 @@ from pathway_local.results.summary import summarize, summarize_by
 from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.verdict import Failure, Score, Verdict
 
 CODE = Path(__file__).parents[1] / "pathway_local" / "pages"
@@ -150,7 +151,7 @@ def test_one_pass_gives_both_summaries(tmp_path: Path) -> None:
     rows = [*cases(audience="guest"), *cases(ids=[f"t-{n}" for n in range(5)], audience="staff")]
     with judged_run(tmp_path / "may.run", rows=rows) as made:
         add(made, "ann", said(1, 0, 2, 5), kind="human", rows=rows)
-        whole, groups = summarize_by(made, "audience", 5)
+        whole, groups = summarize_by(made, rubrics_of(made), "audience", 5)
         assert whole.as_json() == summarize(made).as_json()
         alone = summarize(made, "audience", 5)
     assert (groups.as_json(), groups.hidden) == (alone.as_json(), alone.hidden)

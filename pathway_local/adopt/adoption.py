@@ -148,11 +148,12 @@ def _format(
     if refused:
         raise refused
     candidates = list(schema_candidates(declared))
-    if comparison_row(source, names) >= 0:
+    row = comparison_row(source, names)
+    if row >= 0:
         if layout or "kind" in prompt.front:
             what = "--layout score-line scores one response" if layout else "its front matter has a kind already"
             raise RubricError(f"{where}: the prompt compares two responses, and {what}", HINT)
-        return comparison_format(source, names, candidates, where), None
+        return comparison_format(source, row, names, candidates, where), None
     found = find_format(source, names, candidates)
     if layout:
         return score_line(source), found

@@ -44,24 +44,25 @@ def comparison_row(source: Source, inputs: Collection[str]) -> int:
     return read.row(choice.start()) if choice and (_TWO.search(read.text) or _pairs(inputs)) else -1
 
 
-def comparison_format(source: Source, inputs: Sequence[str], extra: Sequence[Candidate], where: str) -> FoundFormat:
-    """Return the format of a prompt that compares two responses, with the inputs that change places.
+def comparison_format(
+    source: Source, row: int, inputs: Sequence[str], extra: Sequence[Candidate], where: str
+) -> FoundFormat:
+    """Return the format of a prompt that compares two responses in this row, with the inputs that change places.
 
     Raises RubricError if the prompt does not say outright which inputs these are, or what its choices mean.
     """
-    row = comparison_row(source, inputs)
+    said = f"{where} line {source.line(row)}: the prompt compares two responses,"
     for reason in _reasons(source, inputs):
-        raise RubricError(f"{where} line {source.line(row)}: the prompt compares two responses, {reason}", HINT)
+        raise RubricError(f"{said} {reason}", HINT)
     [(first, second)] = _pairs(inputs).items()
     found = _bracketed(source, inputs) or find_format(source, inputs, extra)
     scores = [name for name, declared in found.fields.items() if declared.field["type"] == "score"] if found else []
     if found is None or len(scores) != 1:
-        said = "and also scores each of them" if scores else "and no choice between them was found"
-        raise RubricError(f"{where} line {source.line(row)}: the prompt compares two responses, {said}", HINT)
+        what = "and also scores each of them" if scores else "and no choice between them was found"
+        raise RubricError(f"{said} {what}", HINT)
     field = _preference(found, scores[0], (first, second))
     if field is None:
-        said = "and does not say outright which response each choice prefers"
-        raise RubricError(f"{where} line {source.line(row)}: the prompt compares two responses, {said}", HINT)
+        raise RubricError(f"{said} and does not say outright which response each choice prefers", HINT)
     return replace(found, fields={**found.fields, scores[0]: field}, swap={first: second})
 
 
@@ -75,30 +76,28 @@ def _reasons(source: Source, inputs: Collection[str]) -> Iterator[str]:
         yield f"and {'several pairs of inputs are' if pairs else 'no two inputs are'} {named}"
         return
     [(first, second)] = pairs.items()
-    stem = _stem(first)
-    if not any(map(_RESPONSE.fullmatch, re.split(r"[_ ]", stem))) or sum(_stem(name) == stem for name in inputs) != 2:
+    stem, _ = _split(first)
+    alike = [name for name in inputs if _split(name)[0] == stem]
+    if not any(map(_RESPONSE.fullmatch, re.split(r"[_ ]", stem))) or len(alike) != 2:
         yield f"and it is not sure that {first} and {second} are the two"
     choice = _WHICH.search(source.text)
     if choice and _WORSE.search(source.text[choice.start() : choice.end() + 30]):
         yield "and may ask for the worse one"
-    if any(_label_before(source, name) == -_SIDES[_end(name)] for name in (first, second)):
+    if any(_label_before(source, name) == -_SIDES[_split(name)[1]] for name in (first, second)):
         yield f"and calls {first} or {second} by the other one's letter or number"
 
 
 def _pairs(inputs: Collection[str]) -> dict[str, str]:
     """Return pairs of inputs whose names differ in their last part alone, such as answer_a and answer_b."""
-    sides = {(_stem(name), _SIDES[_end(name)]): name for name in inputs if _stem(name) and _end(name) in _SIDES}
+    split = {name: _split(name) for name in inputs}
+    sides = {(stem, _SIDES[end]): name for name, (stem, end) in split.items() if stem and end in _SIDES}
     return {name: sides[stem, -1] for (stem, side), name in sides.items() if side == 1 and (stem, -1) in sides}
 
 
-def _stem(name: str) -> str:
+def _split(name: str) -> tuple[str, str]:
+    """Return the stem and the end of an input's name, such as answer and a; both empty for other names."""
     found = _PAIRED.match(name)
-    return found.group("stem").lower() if found else ""
-
-
-def _end(name: str) -> str:
-    found = _PAIRED.match(name)
-    return found.group("end").lower() if found else ""
+    return (found["stem"].lower(), found["end"].lower()) if found else ("", "")
 
 
 def _label_before(source: Source, name: str) -> int:
@@ -196,4 +195,4 @@ def _is_told(word: str, side: int, source: Source) -> bool:
 def _same_names(words: Sequence[str], pair: tuple[str, str], source: Source) -> bool:
     """Return whether choices and inputs are both letters, or both numbers; else the prompt must label the inputs."""
     letters = any(re.fullmatch("[ab]", _bare(word)) or re.match("(?i)[ab]\\s*[<>=]", word) for word in words)
-    return letters == (_end(pair[0]) == "a") or all(_label_before(source, name) for name in pair)
+    return letters == (_split(pair[0])[1] == "a") or all(_label_before(source, name) for name in pair)

@@ -83,11 +83,11 @@ def _final_line(source: Source) -> Iterator[Candidate]:
     every = list(_FINAL.finditer(source.text))
     for found in every[-1:]:
         row = source.row(found.start())
-        label, line = found.group("label"), source.english.lines[row]
+        label = found.group("label")
         name = identifier(label) or "score"
         shown = [each.group("slot") for each in every if each.group("label") == label]
         place = _final_place(source, found, name, [slot for slot in shown if re.fullmatch("[A-Z]{2,20}", slot)])
-        if _alone(line) or not REASONS.search(source.english.text):
+        if not asks_reasons(source, row):
             yield Candidate("inline", f"{label} {{{name}}}", (place,), row)
         else:
             reason = _labelled_reasons(source, row)
@@ -108,7 +108,8 @@ def _labelled_reasons(source: Source, row: int) -> str:
 
 def asks_reasons(source: Source, row: int) -> bool:
     """Return whether the prompt asks for reasons beside what this line asks for."""
-    return not _alone(source.lines[row]) and bool(REASONS.search(source.text))
+    read = source.english
+    return not _alone(read.lines[row]) and bool(REASONS.search(read.text))
 
 
 def follows_reasons(source: Source, row: int) -> bool:

@@ -280,7 +280,7 @@ GOOD = frozenset((
     "supported", "faithful", "consistent", "complete", "agree", "acceptable", "accept", "y", "satisfactory", "success",
     "appropriate", "factual", "helpful", "met", "successful",
     "erfüllt", "zutreffend", "angemessen", "conforme", "réussi", "aprobado", "cumple", "apto", "adecuado",
-    "ja", "richtig", "korrekt", "wahr", "bestanden", "gut", "belegt", "relevant", "oui", "vrai", "correcte", "juste",
+    "ja", "richtig", "korrekt", "wahr", "bestanden", "gut", "belegt", "oui", "vrai", "correcte", "juste",
     "sí", "si", "verdadero", "correcto", "correcta", "bien",
 ))  # fmt: skip
 BAD = frozenset((
@@ -329,15 +329,20 @@ def ordered(words: Sequence[str]) -> list[str]:
     return [word for _, word in sorted(zip(known, words, strict=True))]
 
 
+_DEGREES = {
+    **dict.fromkeys(("fully", "completely", "entirely", "ganz", "völlig", "totalement", "totalmente"), 2.5),
+    **dict.fromkeys(("mostly", "largely"), 1.5),
+    **dict.fromkeys((*HALF, "partially", "partly", "somewhat"), 1.0),
+    **dict.fromkeys(("not", "nicht", "pas", "non", "no"), 0.0),
+}
+"""The rank of a good word after each of these, by `_rank`."""
+
+
 def _rank(word: str) -> float | None:
     """Return 0 for a word that says no, 1 for one between, 2 for one that says yes; None for any other."""
     first, _, rest = word.partition(" ")
     if rest:
-        degree = {"fully": 2.5, "completely": 2.5, "entirely": 2.5, "mostly": 1.5, "largely": 1.5, "not": 0.0}
-        degree |= dict.fromkeys(("ganz", "völlig", "totalement", "totalmente"), 2.5)
-        degree |= dict.fromkeys(("nicht", "pas", "non", "no"), 0.0)
-        degree |= dict.fromkeys((*HALF, "partially", "partly", "somewhat"), 1.0)
-        return degree.get(first) if rest in GOOD and first in degree else None
+        return _DEGREES.get(first) if rest in GOOD else None
     if word in GOOD:
         return 2
     if word in BAD or any(

@@ -9,6 +9,7 @@ from pathway_local.cli.terminal import check_finite, check_new
 from pathway_local.errors import UnknownName
 from pathway_local.results.against_people import AgreementPlan
 from pathway_local.results.agreement import agreement as find
+from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.summary import labels_of
 from pathway_local.results.views.agreement import agreement_view
 from pathway_local.results.views.view import MIN_GROUP
@@ -55,7 +56,7 @@ def agreement(
         cluster, by = kept_columns(read, cluster, by)
         groups = (min_group or MIN_GROUP, min_group is not None)
         plan = AgreementPlan(rater, cluster, against, figure, margin, by, *groups)
-        found = [score for each in rubrics for score in find(read, each, plan)]
+        found = [score for each in rubrics for score in find(read, each, plan, ratings_matrices(read, each))]
         labels = labels_of(read)
     views = [agreement_view(each) for each in found]
     write_and_show(run, found, (view.remarks for view in views), views, labels, out, force=force, as_json=as_json)

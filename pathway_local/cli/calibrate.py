@@ -7,6 +7,7 @@ from pathway_local.cli.figures import kept_columns, rubrics_with, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, Run
 from pathway_local.cli.terminal import check_new
 from pathway_local.results.calibration import calibrate as correct
+from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.sampled_labels import CalibrationPlan
 from pathway_local.results.summary import labels_of
 from pathway_local.results.views.calibration import calibration_view
@@ -64,7 +65,7 @@ def calibrate(
         cluster, by = kept_columns(read, cluster, by)
         groups = (min_group or MIN_GROUP, min_group is not None)
         plan = CalibrationPlan(against, judge, target, assume_random, sample, cluster, by, *groups)
-        found = [each for one in rubrics for each in correct(read, one, plan)]
+        found = correct((each for one in rubrics for each in ratings_matrices(read, one)), plan)
         labels = labels_of(read)
     views = [calibration_view(each) for each in found]
     write_and_show(run, found, (view.remarks for view in views), views, labels, out, force=force, as_json=as_json)

@@ -11,12 +11,12 @@ from pathway_local.cli.terminal import check_finite, check_new, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import ComparisonPlan
 from pathway_local.results.comparison import compare as find
-from pathway_local.results.ranking import RankingPlan, rank
+from pathway_local.results.ranking import Ranking, RankingPlan, rank
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.summary import labels_of
 from pathway_local.results.views.comparison import WordedComparison, comparison_remarks, comparison_view
-from pathway_local.results.views.ranking import WordedRanking, ranking_remarks, ranking_view
-from pathway_local.results.views.view import MIN_GROUP
+from pathway_local.results.views.ranking import ranking_remarks, ranking_view
+from pathway_local.results.views.view import MIN_GROUP, Remarks, View
 from pathway_local.runs.run_file import RunFile
 
 app = App()
@@ -54,7 +54,8 @@ def compare(
     check_finite(margin, "--margin")
     if pairs:
         _refuse_both(between, pair_by)
-        _rank(run, pairs, rubric, rater, cluster, min_group, out, force=force, as_json=as_json)
+        shown = _ranked(run, pairs, rubric, rater, cluster, min_group)
+        write_and_show(run, *shown, out, force=force, as_json=as_json)
         return
     if not between or not pair_by:
         raise UsageError("compare needs --between and --pair-by, or --pairs", "Such as --pairs bot_a,bot_b.")
@@ -79,19 +80,10 @@ def _refuse_both(between: str, pair_by: str) -> None:
         raise UsageError(f"{named} compares scores, and --pairs choices between two", "Give one of them.")
 
 
-def _rank(
-    run: Path,
-    pairs: str,
-    rubric: str | None,
-    raters: Sequence[str],
-    cluster: str,
-    smallest: int,
-    out: Path | None,
-    *,
-    force: bool,
-    as_json: bool,
-) -> None:
-    """Show how chatbots rank by choices between two. Raises PathwayError."""
+def _ranked(
+    run: Path, pairs: str, rubric: str | None, raters: Sequence[str], cluster: str, smallest: int
+) -> tuple[list[Ranking], list[Remarks], list[View], dict[str, str]]:
+    """Return how chatbots rank by choices between two, in the parts that are shown. Raises PathwayError."""
     columns = [name.strip() for name in pairs.split(",")]
     if len(columns) != 2 or not all(columns) or columns[0] == columns[1]:
         raise UsageError(f"--pairs {pairs} is not A,B", "Name two columns, such as --pairs bot_a,bot_b.")
@@ -103,16 +95,7 @@ def _rank(
         labels = labels_of(read)
     if not found:
         raise UsageError("the run has no verdicts that compare two responses", "Such as those of --rubric pair-answer.")
-    write_and_show(
-        run,
-        [*map(WordedRanking, found)],
-        map(ranking_remarks, found),
-        [*map(ranking_view, found)],
-        labels,
-        out,
-        force=force,
-        as_json=as_json,
-    )
+    return found, [*map(ranking_remarks, found)], [*map(ranking_view, found)], labels
 
 
 def sides(between: str) -> tuple[str, str, str]:

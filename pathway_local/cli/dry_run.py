@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 
+from pathway_local.case import placed
 from pathway_local.cli.progress import duration
 from pathway_local.cli.terminal import data, print_json
 from pathway_local.judging.dry_run import DryRun, JudgeForecast, RaterForecast
@@ -42,9 +43,7 @@ def _show_rater(found: RaterForecast) -> None:
     parts += [f"{count:,} would fail ({kind})" for kind, count in sorted(found.failures.items())]
     data.say(f"{found.rubric} by {found.rater}: {', '.join(parts)}")
     for each in found.first_failures:
-        # A row without an id got its place as one.
-        named = each.place if each.case.startswith(each.place) else f"{each.case} ({each.place})"
-        data.say(f"{named}: {each.reason}", indent=2)
+        data.say(placed(each.case, each.place, each.reason), indent=2)
     if found.would_fail > len(found.first_failures):
         data.say(f"… and {found.would_fail - len(found.first_failures):,} more", indent=2)
     if found.to_judge:

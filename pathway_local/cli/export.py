@@ -4,6 +4,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
+from pathway_local.cli.cases_sheet import sheet_of
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.figures import note_export
 from pathway_local.cli.options import Encoding, Force, Run
@@ -11,10 +12,8 @@ from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import check_new, notice, talk
 from pathway_local.results.export import export as write
 from pathway_local.results.export import export_onto
-from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
-from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.tables import check_table
 
 app = App()
@@ -47,10 +46,7 @@ def export(
         if onto is None:
             remarks = write(read, out, force=force, only=only)
         else:
-            key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
-            sheet = cases_of(onto, rubrics_of(read).values(), read, id_column, pseudonyms=key, encoding=encoding)
-            for note in sheet.notes:
-                notice(note)
+            sheet = sheet_of(read, onto, rubrics_of(read).values(), id_column, pseudonyms, encoding)
             remarks = export_onto(read, sheet, out, force=force, only=only)
     for remark in remarks:
         notice(remark)

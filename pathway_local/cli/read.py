@@ -3,22 +3,19 @@
 from pathlib import Path
 from typing import Annotated
 
+from pathway_local.cli.cases_sheet import sheet_of
 from pathway_local.cli.command_help import CASES, OUTPUT, App, option
 from pathway_local.cli.figures import note_export
 from pathway_local.cli.options import CasesOption, Encoding, Force, IdColumn, KeyFile, Lang, RubricOfRun, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.pages.language import Language
-from pathway_local.pages.page import check_page, write_page
+from pathway_local.pages.page import check_page, is_page, write_page
 from pathway_local.pages.reading import reading_page
 from pathway_local.results.reading_list import By, ReadingList, reading_lists, table_rows
-from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import now
-from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_named
-from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.tables import check_table, write_table
 
 app = App()
@@ -50,32 +47,20 @@ def read(
     The file holds texts of cases. Cases picked from it are not a random sample, so their labels can't calibrate a
     judge.
     """
-    is_page = out.suffix.lower() in (".html", ".htm")
-    (check_page if is_page else check_table)(out, force=force)
+    (check_page if is_page(out) else check_table)(out, force=force)
     say = Language(lang)
     read_privately(cases, run)
     with RunFile.read(run) as opened, opened.database.snapshot():
         rubrics = rubrics_named(opened, rubric)
         sheet = sheet_of(opened, cases, rubrics, id_column, pseudonyms, encoding)
         found = reading_lists(opened, rubrics, by, top, sheet)
-    if is_page:
+    if is_page(out):
         write_page(out, reading_page(run.stem, found, say, now()), force=force)
     else:
         _write_table(out, found, force=force)
     note_export(run, out)
     warn_of_texts(out)
     talk.say(f"written: {out}, {sum(len(each.cases) for each in found):,} cases")
-
-
-def sheet_of(
-    run: RunFile, cases: Path, rubrics: list[Rubric], id_column: str | None, pseudonyms: Path | None, encoding: str
-) -> CasesFile:
-    """Return the cases file of a run; notes say how it is read."""
-    key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
-    sheet = cases_of(cases, rubrics, run, id_column, pseudonyms=key, encoding=encoding)
-    for note in sheet.notes:
-        notice(note)
-    return sheet
 
 
 def warn_of_texts(out: Path) -> None:

@@ -4,12 +4,13 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+from pathway_local.cli.cases_sheet import sheet_of
 from pathway_local.cli.command_help import CASES, PRIVACY, RATERS, App, option
 from pathway_local.cli.compare import sides
 from pathway_local.cli.figures import kept_columns, note_export
 from pathway_local.cli.options import Cluster, Encoding, Force, IdColumn, KeyFile, Lang, Page, Run
 from pathway_local.cli.private_reading import read_privately
-from pathway_local.cli.read import sheet_of, warn_of_texts
+from pathway_local.cli.read import warn_of_texts
 from pathway_local.cli.terminal import talk
 from pathway_local.errors import UsageError
 from pathway_local.pages.language import Language

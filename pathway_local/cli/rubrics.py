@@ -51,7 +51,7 @@ def show(
     as_schema: Schema = False,
     references: References = False,
 ) -> None:
-    """Show what a rubric judges, for whom, in which languages, its inputs and the levels of its scores."""
+    """Show a rubric's purpose, audience, languages, inputs and the levels of its scores."""
     rubric = load_rubric(name, references=references)
     if as_schema:
         print_json(rubric.format.schema())

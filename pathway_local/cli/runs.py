@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from pathway_local.cli.cases_sheet import sheet_of
 from pathway_local.cli.command_help import CASES, App, option
 from pathway_local.cli.options import CasesOption, Encoding, IdColumn, KeyFile, Map, Run
 from pathway_local.cli.private_reading import read_privately
@@ -12,10 +13,8 @@ from pathway_local.cli.terminal import columns_by_input, need_consent, notice, t
 from pathway_local.ratings.kept_columns import keep_columns
 from pathway_local.runs.removal import Removed, ratings_of, undo_import
 from pathway_local.runs.removal import remove_rater as remove
-from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
-from pathway_local.sheets.pseudonyms import Pseudonyms
 
 EXAMPLES = ("pathway-local runs undo my.run", "pathway-local runs remove-rater my.run Anna --yes")
 
@@ -69,12 +68,9 @@ def keep(
     Only cases with the texts that were judged or rated get them.
     """
     read_privately(cases, run)
-    key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
     with RunFile.open(run) as opened:
         given = columns_by_input(mapping)
-        sheet = cases_of(cases, rubrics_of(opened).values(), opened, id_column, given, key, encoding)
-        for said in sheet.notes:
-            notice(said)
+        sheet = sheet_of(opened, cases, rubrics_of(opened).values(), id_column, pseudonyms, encoding, given)
         kept = keep_columns(opened, sheet, column, sys.argv)
     talk.say(f"kept: {', '.join(kept.columns)} of {kept.cases:,} cases")
     if kept.missing:

@@ -26,14 +26,14 @@ def summary(
     with RunFile.read(run) as read:
         (by,) = kept_columns(read, by)
         found = summarize(read, by, min_group or 1)
-        removed = purged(read)
+        removed = None if found.groups else purged(read)
     if found.hidden and min_group:
         notice(hidden_groups(found.hidden, by, min_group))
     if as_json:
         said = [group_remarks(group, found).as_json() for group in found.groups]
         # Last the group again: its own column may be called like a remark's key.
         print_json([each | remarks | each for each, remarks in zip(found.as_json(), said, strict=True)])
-    elif not found.groups and removed:
+    elif removed:
         talk.say(f"the run holds no outcomes: they were purged at {removed[0]} UTC")
     else:
         show(found)

@@ -83,7 +83,8 @@ class Engines:
         `steps` gives the decoding steps of each engine if there are so many engines.
         """
         parts = self.parts(judge, machine, options)
-        plans = [kind.load_plan(judge, part, options, dtype, steps(len(parts))) for part in parts]
+        decoding = steps(len(parts))
+        plans = [kind.load_plan(judge, part, options, dtype, decoding) for part in parts]
         if len(plans) == 1 and not self.gpus:
             return plans[0]
         fullest = min(plans, key=lambda plan: (plan.context, str(plan.settings.get(MEMORY_SHARE, ""))))

@@ -8,17 +8,14 @@ from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import CaseError
 from pathway_local.judges.judge_card import JudgeCard
 from pathway_local.judges.placement import check_fits_here
-from pathway_local.judges.registry import weights_folder
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.engine_plan import find_unfit
+from pathway_local.judging.engine_plan import engine_plan, prepare_fitting
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import LocalRater, Tally, batches
 from pathway_local.judging.plan import Plan, PlannedRater
-from pathway_local.judging.preparation import Prepared, add_raters, engine_options, local_rater, prepare
+from pathway_local.judging.preparation import Prepared, add_raters, engine_options, local_rater
 from pathway_local.judging.timings import Pace, Timings
 from pathway_local.rendering.prompt import Prompt
-from pathway_local.rendering.rubric_check import check_room
-from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.runs.limit import Limit
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.machine import this_machine
@@ -37,7 +34,7 @@ class WouldFail:
 
 @dataclass(slots=True)
 class RaterForecast:
-    """What one judge would do under one rubric: numbers of cases and tokens, and the first rows that would fail.
+    """One judge's work under one rubric: numbers of cases and tokens, and the first rows that would fail.
 
     `shared_tokens` are those of the prompts that a prefix cache can save. `reply_tokens` is a limit, thinking included.
     """
@@ -65,7 +62,7 @@ class RaterForecast:
 class JudgeForecast:
     """One judge, how it would be loaded here, and its raters. `context` is in tokens for prompt and reply together.
 
-    `load_seconds` and `pace` were measured by earlier jobs on this machine; None if there was none like this.
+    `load_seconds` and `pace` were measured by earlier jobs on this machine; None if no such job was measured.
     """
 
     judge: str
@@ -88,7 +85,7 @@ class JudgeForecast:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What a job would do with these `rows` of the cases file; `left_out` are rubrics that do not fit a judge."""
+    """A job's work with these `rows` of the cases file; `left_out` are rubrics that do not fit a judge."""
 
     rows: int
     limit: Limit | None
@@ -110,14 +107,10 @@ def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
     with ExitStack() as stack:
         run = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
         loaded = stack.enter_context(EngineCache())
-        prepared = prepare(plan, run, watcher.notice)
-        unfit = find_unfit(prepared, run, loaded)
-        for said in unfit.values():
-            watcher.notice(f"left out: {said}")
-        prepared = prepared.without(unfit)
+        prepared, unfit = prepare_fitting(plan, run, loaded, watcher.notice)
         numbered = _numbered(run, prepared.raters)
         keys = dict.fromkeys(each.engine_key for each in prepared.raters)
-        forecast = _Forecast(prepared, run, watcher)
+        forecast = _Forecast(prepared, run, loaded, watcher)
         judges = tuple(forecast.of([pair for pair in numbered if pair[1].engine_key == key]) for key in keys)
         return DryRun(forecast.rows, prepared.limit, judges, tuple(unfit.values()))
 
@@ -138,21 +131,18 @@ def _numbered(run: RunFile | None, raters: Sequence[PlannedRater]) -> list[tuple
 class _Forecast:
     """Goes through the cases once for each judge, as the loop does. `rows` counts those of the last pass."""
 
-    def __init__(self, prepared: Prepared, run: RunFile | None, watcher: Watcher) -> None:
-        self.prepared, self.run, self.watcher = prepared, run, watcher
+    def __init__(self, prepared: Prepared, run: RunFile | None, loaded: EngineCache, watcher: Watcher) -> None:
+        self.prepared, self.run, self.loaded, self.watcher = prepared, run, loaded, watcher
         self.rows = 0
 
     def of(self, own: Sequence[tuple[int, PlannedRater]]) -> JudgeForecast:
         """Return the forecast of one judge under all its rubrics."""
         raters, first, plan = [rater for _, rater in own], own[0][1], self.prepared.plan
         judge, settings = first.judge, first.settings
-        options = engine_options(self.run, judge, settings)
-        planned = self.prepared.load_plan(raters, options)
-        placed = check_fits_here(judge, this_machine(), options, settings.dtype)
-        tokenizer = JudgeTokenizer(weights_folder(judge), tuple(judge.end_of_turn))
+        _, planned = engine_plan(self.prepared, raters, self.run, self.loaded)
+        placed = check_fits_here(judge, this_machine(), engine_options(self.run, judge, settings), settings.dtype)
+        tokenizer = self.loaded.tokenizer(judge)
         local = [local_rater(number, rater, tokenizer, planned.context, plan) for number, rater in own]
-        for each in local:
-            check_room(each.writer)
         timings = Timings([each.settings for each in raters], len(planned.gpus))
         return JudgeForecast(
             judge.name,

@@ -26,7 +26,7 @@ class EngineCache:
     def __init__(self) -> None:
         self._tokenizers: dict[tuple[Path, tuple[str, ...]], JudgeTokenizer] = {}
         self._engine: tuple[tuple[str, EngineConfig, Wanted, tuple[str, ...]], Host | Replicas] | None = None
-        self._planned: tuple[tuple[str, EngineConfig, Wanted, Engines], LoadPlan] | None = None
+        self._planned: list[tuple[tuple[str, EngineConfig, Wanted, Engines], LoadPlan]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -51,14 +51,16 @@ class EngineCache:
     ) -> LoadPlan:
         """Return the first estimate of how a judge is loaded; `config` names the judge's whole context.
 
-        A loaded engine uses memory, and a new estimate would be too small. So keep the first one, and free another
-        judge's engine before estimating.
+        A loaded engine uses memory, and a new estimate would be too small. So keep each judge's first one, and free
+        another judge's engine before estimating.
         """
         wanted = (kind, config, seal, engines)
-        if self._planned is None or self._planned[0] != wanted:
+        known = next((plan for each, plan in self._planned if each == wanted), None)
+        if known is None:
             self.free()
-            self._planned = wanted, estimate()
-        return self._planned[1]
+            known = estimate()
+            self._planned.append((wanted, known))
+        return known
 
     def engine(
         self,

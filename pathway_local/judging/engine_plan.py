@@ -1,6 +1,6 @@
 """Plans how a job loads its engines, and finds raters for whose prompts a judge's context is too short."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -9,8 +9,8 @@ from pathway_local.errors import EngineError
 from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.registry import weights_folder
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.plan import PlannedRater
-from pathway_local.judging.preparation import Prepared, engine_options, prompt_writer
+from pathway_local.judging.plan import Plan, PlannedRater
+from pathway_local.judging.preparation import Prepared, engine_options, prepare, prompt_writer
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.rubric_check import LONGER, too_short
 from pathway_local.runs.run_file import RunFile
@@ -32,7 +32,18 @@ def engine_plan(
     return replace(whole, max_model_len=planned.context, settings={**options, **planned.settings}), planned
 
 
-def find_unfit(prepared: Prepared, run: RunFile | None, loaded: EngineCache) -> Unfit:
+def prepare_fitting(
+    plan: Plan, run: RunFile | None, loaded: EngineCache, notify: Callable[[str], None]
+) -> tuple[Prepared, Unfit]:
+    """Prepare a job and leave out the raters that do not fit, which the user is told. Raises PathwayError."""
+    prepared = prepare(plan, run, notify)
+    unfit = _find_unfit(prepared, run, loaded)
+    for said in unfit.values():
+        notify(f"left out: {said}")
+    return prepared.without(unfit), unfit
+
+
+def _find_unfit(prepared: Prepared, run: RunFile | None, loaded: EngineCache) -> Unfit:
     """Return the raters for whose prompts a judge's context is too short.
 
     Raises EngineError, with all of them, if nothing is left to judge or the plan does not leave them out.

@@ -15,11 +15,11 @@ from pathway_local.engines.engine_list import engine_kind, packages
 from pathway_local.errors import CasesError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.engine_plan import Unfit, engine_plan, find_unfit
+from pathway_local.judging.engine_plan import Unfit, engine_plan, prepare_fitting
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
 from pathway_local.judging.plan import Plan, PlannedRater
 from pathway_local.judging.pool import Pool
-from pathway_local.judging.preparation import Prepared, add_raters, local_rater, prepare
+from pathway_local.judging.preparation import Prepared, add_raters, local_rater
 from pathway_local.judging.timings import Timings
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rater import LABEL
@@ -68,11 +68,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         loaded = loaded or stack.enter_context(EngineCache())
         # Make a new run only after all checks of the command, so that a wrong command leaves no file behind.
         existing = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
-        prepared = prepare(plan, existing, watcher.notice)
-        unfit = find_unfit(prepared, existing, loaded)
-        for said in unfit.values():
-            watcher.notice(f"left out: {said}")
-        prepared = prepared.without(unfit)
+        prepared, unfit = prepare_fitting(plan, existing, loaded, watcher.notice)
         run = existing or stack.enter_context(RunFile.create(plan.run))
         numbered = add_raters(run, prepared.raters)
         sha256 = prepared.cases.sha256()

@@ -1,4 +1,4 @@
-"""A comparison of two responses in both orders: which orders to judge, and one verdict of what they said."""
+"""Chooses the orders in which a comparison is judged, and combines their verdicts."""
 
 from collections.abc import Mapping
 from math import copysign

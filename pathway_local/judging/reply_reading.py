@@ -7,9 +7,9 @@ from pathway_local.errors import ReplyError
 from pathway_local.judging.pool import Completion
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import SWAPPED
-from pathway_local.verdict import Failure, Number, Outcome, Score, Value, Verdict, storable
+from pathway_local.verdict import DRAW, Failure, Number, Outcome, Score, Value, Verdict, storable
 
-_DRAW = re.compile(rf"(?:{re.escape(SWAPPED)})?draw\d+\.(.*)", re.DOTALL)
+_DRAW = re.compile(rf"(?:{re.escape(SWAPPED)})?{DRAW}\d+\.(.*)", re.DOTALL)
 
 
 def is_draw(name: str) -> bool:
@@ -48,9 +48,9 @@ def drawn_fields(completions: Sequence[Completion], output_format: OutputFormat)
         values = completion.reading.values if completion.reading else {}
         for name in (*output_format.scores, *output_format.fields):
             if name in values:
-                found[f"draw{number}.{name}"] = _clean(values[name], name in completion.cut)
+                found[f"{DRAW}{number}.{name}"] = _clean(values[name], name in completion.cut)
         if completion.thinking:
-            found[f"draw{number}.{output_format.thinking}"] = _clean(completion.thinking, cut=True)
+            found[f"{DRAW}{number}.{output_format.thinking}"] = _clean(completion.thinking, cut=True)
     return found
 
 

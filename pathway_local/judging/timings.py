@@ -21,7 +21,7 @@ from pathway_local.system.output_file import whole_file
 from pathway_local.system.private_process import own_cache
 
 FEWEST = 8
-"""Cases from which on a job's pace is remembered: with fewer, most of the time is the first and the last reply's."""
+"""Fewest cases for which a pace is stored: with fewer, the first and the last reply take most of the time."""
 
 REMEMBERED = 200
 """Judges and sets of raters; the oldest are forgotten."""
@@ -98,7 +98,7 @@ def _file() -> Path:
 
 
 def _known() -> _Known:
-    # What is not readable is not known: no job depends on it.
+    # Ignore a file that can't be read: no job depends on it.
     with suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode(_file().read_bytes(), type=_Known)
     return _Known()

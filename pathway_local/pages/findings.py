@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from pathway_local.pages.language import Language
-from pathway_local.pages.scores import cases_under, judges_first, score_title
+from pathway_local.pages.scores import cases_under, ends_of, judges_first, score_title
 from pathway_local.results.report import Report
 from pathway_local.results.summary import Group, ScoreSummary
 from pathway_local.results.views.preferences import preferences_sentences
-from pathway_local.statistics.figure import Interval, Undefined
+from pathway_local.statistics.figure import Undefined
 from pathway_local.statistics.prediction_powered import Correction
 from pathway_local.system.visible import visible
 
@@ -40,18 +40,15 @@ def _finding(group: Group, score: ScoreSummary, cases: int, say: Language) -> st
         commonest, count = max(score.counts.items(), key=lambda each: each[1])
         label = visible(score.levels.get(commonest, str(commonest)))
         return say("commonest_finding", **where, **counts, value=label, share=say.share(count / score.n))
-    levels = [level for level in score.counts if level not in score.special]
-    ends = say("interval", ends=say.interval(interval.low, interval.high)) if isinstance(interval, Interval) else ""
-    scale = {"low": f"{min(levels):g}", "high": f"{max(levels):g}"}
-    return say("mean_finding", **where, **counts, **scale, mean=say.number(value), interval=ends)
+    low, high = ends_of(score)
+    ends = {"low": f"{low:g}", "high": f"{high:g}", "interval": say.in_words(interval)}
+    return say("mean_finding", **where, **counts, **ends, mean=say.number(value))
 
 
 def _corrected(found: Report, say: Language) -> Iterator[str]:
     for each in (one for part in found.with_people for one in part.calibrations):
         whole = each.parts[0].mean
         if isinstance(whole, Correction) and each.sample and not isinstance(whole.corrected.value, Undefined):
-            interval = whole.corrected.interval
-            ends = say.interval(interval.low, interval.high) if isinstance(interval, Interval) else ""
             yield say(
                 "corrected_finding",
                 rubric=visible(score_title(each.rubric, each.score)),
@@ -59,12 +56,12 @@ def _corrected(found: Report, say: Language) -> Iterator[str]:
                 judge=visible(each.judge),
                 labelled=whole.labelled,
                 mean=say.number(whole.corrected.value),
-                interval=say("interval", ends=ends) if ends else "",
+                interval=say.in_words(whole.corrected.interval),
             )
 
 
 def warnings(found: Report, say: Language) -> Iterator[tuple[str, str]]:
-    """What a reader must not miss, each with its language: labels of judges are in English."""
+    """Yield warnings, each with its language; sentences from `results/views` are in English."""
     for rater, label in found.summary.labels.items():
         yield say("label_warning", rater=visible(rater), label=visible(label)), say.name
     for line in found.summary.unfit:

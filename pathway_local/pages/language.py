@@ -1,4 +1,4 @@
-"""What a page says in one language, and how that language writes numbers."""
+"""Phrases and number formats of a page's language."""
 
 import re
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from typing import Any
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.results.views.view import TableView
+from pathway_local.statistics.figure import Estimate, Interval, Number, Undefined
 from pathway_local.system.safe_yaml import load_yaml
 
 FOLDER = Path(__file__).with_name("phrases")
@@ -45,7 +46,7 @@ class Language:
         return self.phrases[phrase].format(**filled)
 
     def number(self, value: float, digits: int = 2) -> str:
-        """The number with so many digits behind the point."""
+        """The number with this many digits behind the point."""
         return self.cell(f"{round(value, digits) + 0.0:,.{digits}f}")
 
     def count(self, value: int) -> str:
@@ -58,9 +59,25 @@ class Language:
             return self("percent", number=self.number(min(99.9, max(0.1, 100 * value)), 1))
         return self("percent", number=self.number(100 * value, 0))
 
-    def interval(self, low: float, high: float) -> str:
-        """Both ends of an interval."""
-        return self("to", low=self.number(low), high=self.number(high))
+    def value(self, value: Number) -> str:
+        """The value, a dash if it is not defined."""
+        return "–" if isinstance(value, Undefined) else self.number(value)
+
+    def ends(self, interval: Interval | Undefined) -> str:
+        """Both ends of an interval; empty without one."""
+        if isinstance(interval, Undefined):
+            return ""
+        return self("to", low=self.number(interval.low), high=self.number(interval.high))
+
+    def in_words(self, interval: Interval | Undefined) -> str:
+        """Both ends of an interval in brackets, for a sentence; empty without one."""
+        ends = self.ends(interval)
+        return self("interval", ends=ends) if ends else ""
+
+    def estimate(self, estimate: Estimate) -> str:
+        """The value and, in brackets, the ends of its interval, if it has one."""
+        value, ends = self.value(estimate.value), self.ends(estimate.interval)
+        return f"{value} ({ends})" if ends else value
 
     def table(self, table: TableView) -> TableView:
         """The table with its title, heads and numbers in this language; counts behind the words are numbers, too."""

@@ -56,9 +56,14 @@ _ENVIRONMENT.filters["outside"] = outside
 _ENVIRONMENT.globals["MOST_ROWS"] = MOST_ROWS
 
 
+def is_page(path: Path) -> bool:
+    """Whether a file's name is that of a page."""
+    return path.suffix.lower() in (".html", ".htm")
+
+
 def check_page(path: Path, *, force: bool) -> None:
     """Raise the errors that `write_page` would raise for this path, before any work is done."""
-    if path.suffix.lower() not in (".html", ".htm"):
+    if not is_page(path):
         raise UsageError(f"{path.name} is not the name of a page", "Name a file that ends in .html.")
     check_output(path, force=force)
 

@@ -14,7 +14,7 @@ from pathway_local.results.report import WithPeople
 from pathway_local.results.views.agreement import agreement_view, judges_and_people
 from pathway_local.results.views.calibration import calibration_view
 from pathway_local.results.views.view import View
-from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.prediction_powered import Correction
 from pathway_local.system.visible import visible
 
@@ -110,31 +110,22 @@ def _corrected(found: Calibration, say: Language) -> CorrectedMean:
         own = Estimate(correction.judge_mean, Undefined("nobody has checked it"))
         named = [(say("judge_mean"), own), (say("labels_only"), correction.labels_only)]
         named.append((say("corrected"), correction.corrected))
-    marks = [axis.mark(name, _said(each, say), each) for name, each in named]
+    marks = [axis.mark(name, say.estimate(each), each) for name, each in named]
     return CorrectedMean(
         judge=visible(found.judge),
         people=visible(found.plan.against),
         labelled=say.count(correction.labelled) if correction else "",
         marks=tuple(marks),
-        rows=tuple((name, *_words(each, say)) for name, each in named),
+        rows=tuple((name, *_cells(each, say)) for name, each in named),
         ticks=axis.ticks(found.map.levels if not isinstance(found.map, Undefined) else found.scale),
         dots=tuple(dots(found.bins, axis)),
         dot_rows=tuple(
-            (say.number(bin.expected), *_words(bin.people, say), say.count(bin.cases)) for bin in found.bins
+            (say.number(bin.expected), *_cells(bin.people, say), say.count(bin.cases)) for bin in found.bins
         ),
         assumed=found.sample is None,
         view=calibration_view(found),
     )
 
 
-def _words(estimate: Estimate, say: Language) -> tuple[str, str]:
-    interval = estimate.interval
-    return (
-        "–" if isinstance(estimate.value, Undefined) else say.number(estimate.value),
-        say.interval(interval.low, interval.high) if isinstance(interval, Interval) else "–",
-    )
-
-
-def _said(estimate: Estimate, say: Language) -> str:
-    value, interval = _words(estimate, say)
-    return value if interval == "–" else f"{value} ({interval})"
+def _cells(estimate: Estimate, say: Language) -> tuple[str, str]:
+    return say.value(estimate.value), say.ends(estimate.interval) or "–"

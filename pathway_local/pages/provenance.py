@@ -33,16 +33,10 @@ def provenance(found: Report, say: Language, command: Sequence[str]) -> Iterator
         yield Facts(say("job", number=job.id, began=say.time(job.started)), tuple(_job(job, say)))
 
 
-def cases_files(jobs: Sequence[Job]) -> list[str]:
-    """The names of the files that cases came from, each once."""
-    given = (job.facts.get("cases") for job in jobs)
-    return list(dict.fromkeys(str(each["file"]) for each in given if isinstance(each, dict) and "file" in each))
-
-
-def seals(jobs: Sequence[Job]) -> list[str]:
-    """The seals under which engines ran, each once."""
-    engines = (job.facts.get("engine") for job in jobs)
-    return list(dict.fromkeys(str(each["seal"]) for each in engines if isinstance(each, dict) and "seal" in each))
+def named_in(jobs: Sequence[Job], fact: str, key: str) -> list[str]:
+    """The texts under a key of this fact of the jobs, each once."""
+    facts = (job.facts.get(fact) for job in jobs)
+    return list(dict.fromkeys(str(each[key]) for each in facts if isinstance(each, dict) and key in each))
 
 
 def _settings(rater: Rater) -> tuple[tuple[str, str], ...]:

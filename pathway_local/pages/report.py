@@ -9,7 +9,7 @@ from pathway_local.pages.findings import findings, warnings
 from pathway_local.pages.language import Language
 from pathway_local.pages.page import page
 from pathway_local.pages.people import people_sections
-from pathway_local.pages.provenance import cases_files, provenance, seals
+from pathway_local.pages.provenance import named_in, provenance
 from pathway_local.pages.reading import cards
 from pathway_local.pages.scores import score_sections, score_title
 from pathway_local.results.comparison import Comparison
@@ -18,7 +18,7 @@ from pathway_local.results.report import Report
 from pathway_local.results.summary import Group
 from pathway_local.results.views.comparison import comparison_remarks, comparison_view
 from pathway_local.results.views.view import View
-from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.figure import Undefined
 from pathway_local.system.visible import visible
 
 
@@ -71,14 +71,14 @@ def report_page(
 
 
 def _facts(found: Report, say: Language) -> Iterator[tuple[str, list[str]]]:
-    files = ", ".join(map(visible, cases_files(found.jobs)))
+    files = ", ".join(map(visible, named_in(found.jobs, "cases", "file")))
     yield say("judged"), [say("cases", count=found.cases), *([files] if files else [])]
     yield say("under"), [visible(name) for name in found.rubrics]
     yield say("by_whom"), [f"{visible(name)} ({say(f'kind_{kind}')})" for name, kind in _raters(found)]
     if found.jobs:
         days = sorted({found.jobs[0].started[:10], (found.jobs[-1].ended or found.jobs[-1].started)[:10]})
         yield say("when"), [" – ".join(days)]
-    sealed = seals(found.jobs)
+    sealed = named_in(found.jobs, "engine", "seal")
     if sealed:
         yield say("sealed"), [visible(", ".join(sealed))]
 
@@ -91,7 +91,7 @@ def _compared(found: Sequence[Comparison], say: Language) -> CompareSection:
     shown = [each for each in found if not isinstance(each.found, Undefined)]
     estimates = [each.found.difference for each in shown if not isinstance(each.found, Undefined)]
     axis = axis_around_zero(estimates)
-    marks = [axis.mark(_name(each), _said(one, say), one) for each, one in zip(shown, estimates, strict=True)]
+    marks = [axis.mark(_name(each), say.estimate(one), one) for each, one in zip(shown, estimates, strict=True)]
     plan = found[0].plan
     view = comparison_view(found)
     sentences = tuple(line for each in found for line in comparison_remarks(each).sentences)
@@ -105,12 +105,6 @@ def _ticks(axis: Axis, say: Language) -> tuple[Tick, ...]:
 
 def _name(each: Comparison) -> str:
     return visible(f"{each.rater}, {score_title(each.rubric, each.score)}")
-
-
-def _said(estimate: Estimate, say: Language) -> str:
-    value, interval = estimate.value, estimate.interval
-    shown = "–" if isinstance(value, Undefined) else say.number(value)
-    return f"{shown} ({say.interval(interval.low, interval.high)})" if isinstance(interval, Interval) else shown
 
 
 def _failures(groups: Sequence[Group], say: Language) -> Iterator[Failures]:

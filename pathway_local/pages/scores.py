@@ -9,7 +9,7 @@ from pathway_local.pages.page import MOST_ROWS
 from pathway_local.results.agreement import ORDER
 from pathway_local.results.report import Report
 from pathway_local.results.summary import Group, ScoreSummary
-from pathway_local.statistics.figure import Interval, Undefined
+from pathway_local.statistics.figure import Undefined
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Number
 
@@ -80,23 +80,23 @@ def cases_under(found: Report, rubric: str) -> int:
 def _rater(found: Report, group: Group, name: str, say: Language) -> RaterScores:
     score = group.scores[name]
     parts = [each for each in found.groups.groups if _same(each, group)] if found.groups else []
-    axis, cases = Axis(*_ends(score)), cases_under(found, group.rubric)
+    axis, cases = Axis(*ends_of(score)), cases_under(found, group.rubric)
     marks = [
-        axis.mark(_group(each, say), _mean(each.scores[name], say), each.scores[name].mean)
+        axis.mark(_group(each, say), say.value(each.scores[name].mean.value), each.scores[name].mean)
         for each in parts[:MOST_MARKS]
     ]
     return RaterScores(
         rater=visible(group.rater),
         scored=say("scored_of", scored=score.n, cases=cases, share=say.share(score.n / cases)),
-        mean="" if isinstance(score.mean.value, Undefined) else _mean(score, say),
-        interval=_interval(score, say),
+        mean="" if isinstance(score.mean.value, Undefined) else say.value(score.mean.value),
+        interval=say.ends(score.mean.interval),
         confidence=say.number(score.confidence) if score.confidence is not None else "",
         bars=tuple(_bars(score, say)) if any(score.counts.values()) else (),
         rows=tuple(_rows(score, say)),
         groups=tuple(marks),
         group_rows=tuple(_group_row(each, name, say) for each in parts[:MOST_ROWS]),
         group_count=len(parts),
-        ticks=axis.ticks(_levels(score) if len(score.counts) <= MOST_BARS else _ends(score)),
+        ticks=axis.ticks(_levels(score) if len(score.counts) <= MOST_BARS else ends_of(score)),
     )
 
 
@@ -112,24 +112,14 @@ def _levels(score: ScoreSummary) -> list[Number]:
     return [value for value in score.counts if value not in score.special]
 
 
-def _ends(score: ScoreSummary) -> tuple[float, float]:
+def ends_of(score: ScoreSummary) -> tuple[float, float]:
     levels = _levels(score)
     return float(min(levels)), float(max(levels))
 
 
-def _mean(score: ScoreSummary, say: Language) -> str:
-    value = score.mean.value
-    return "–" if isinstance(value, Undefined) else say.number(value)
-
-
-def _interval(score: ScoreSummary, say: Language) -> str:
-    found = score.mean.interval
-    return say.interval(found.low, found.high) if isinstance(found, Interval) else ""
-
-
 def _group_row(group: Group, name: str, say: Language) -> tuple[str, ...]:
     score = group.scores[name]
-    return _group(group, say), say.count(score.n), _mean(score, say), _interval(score, say)
+    return _group(group, say), say.count(score.n), say.value(score.mean.value), say.ends(score.mean.interval)
 
 
 def _rows(score: ScoreSummary, say: Language) -> Iterator[tuple[str, ...]]:

@@ -9,7 +9,7 @@ from typing import BinaryIO, Self
 
 from pathway_local import __version__
 from pathway_local.case import Case
-from pathway_local.errors import CaseError, CasesError, UsageError
+from pathway_local.errors import CasesError, UsageError
 from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import WRITTEN
@@ -65,7 +65,7 @@ class CasesGiven:
     def __iter__(self) -> Iterator[Case]:
         self.left_out = 0
         for item in self.file:
-            if isinstance(item, Case) and self._is_complete(item):
+            if isinstance(item, Case) and self.rubric.can_read(item):
                 yield item
             else:
                 self.left_out += 1
@@ -120,17 +120,7 @@ class CasesGiven:
         rubric.check_settled(name)
         return rubric
 
-    def _is_complete(self, case: Case) -> bool:
-        try:
-            self.rubric.inputs_of(case)
-        except CaseError:
-            return False
-        return True
-
 
 def _sha256(file: BinaryIO) -> str:
     file.seek(0)
-    found = hashlib.sha256()
-    for part in iter(lambda: file.read(2**20), b""):
-        found.update(part)
-    return found.hexdigest()
+    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]

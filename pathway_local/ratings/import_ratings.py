@@ -110,13 +110,12 @@ def import_ratings(
         raise UsageError(f"{run.path.name} has no cases yet", "Name the cases file with --cases, or judge them first.")
     matched, left = _match(ratings, known, reading.handouts, reading.problems)
     raters = _raters(ratings, file, reading.rubric)
-    unclear = len(reading.problems)
-    new = _new_ones(matched, _stored(run, raters), reading.problems)
-    if file.kind == "hosted" and len(matched) > len(reading.problems) - unclear:
+    new, changed = _new_ones(matched, _stored(run, raters))
+    if file.kind == "hosted" and len(matched) > len(changed):
         # A service's bad line costs its own case; a person's sheet with one has probably moved rows.
-        left += reading.problems
+        left += [*reading.problems, *changed]
     else:
-        _refuse(run, file.path, reading.problems if matched else [*reading.problems, *left], unclear)
+        _refuse(run, file.path, [*reading.problems, *([] if matched else left)], changed)
     reading.notices += _left_out(left)
     reading.notices += _imported_before(run, file, raters)
     counts = _count(raters, matched, new)
@@ -222,10 +221,11 @@ def _stored(run: RunFile, raters: Sequence[Rater]) -> dict[tuple[str, str], tupl
 
 
 def _new_ones(
-    matched: Iterable[_Matched], stored: Mapping[tuple[str, str], tuple[str, Outcome]], problems: list[Problem]
-) -> list[_Matched]:
-    """The ratings to store; one that contradicts the rater's verdict in the run is added to `problems`."""
+    matched: Iterable[_Matched], stored: Mapping[tuple[str, str], tuple[str, Outcome]]
+) -> tuple[list[_Matched], list[Problem]]:
+    """Return the ratings to store, and a problem for each that contradicts the rater's verdict in the run."""
     new: list[_Matched] = []
+    changed: list[Problem] = []
     for item in matched:
         rating = item.rating
         case_hash, before = stored.get(item.key, ("", None))
@@ -234,8 +234,8 @@ def _new_ones(
             new.append(item)
         elif isinstance(rating.outcome, Verdict) and rating.outcome != before:
             reason = f"{rating.rater} gave this case another rating in the run"
-            problems.append(Problem(rating.where, reason))
-    return new
+            changed.append(Problem(rating.where, reason))
+    return new, changed
 
 
 def _left_out(problems: Sequence[Problem]) -> Iterator[str]:
@@ -283,15 +283,17 @@ def _alike(run: RunFile, raters: Sequence[Rater]) -> Iterator[str]:
                 yield f"{name} and {other} gave the same scores to all their {len(pairs)} cases: is it one sheet twice?"
 
 
-def _refuse(run: RunFile, path: Path, problems: Sequence[Problem], unclear: int) -> None:
-    """Raise RatingsError for problems; those behind the first `unclear` ones contradict ratings in the run."""
-    if problems:
+def _refuse(run: RunFile, path: Path, invalid: Sequence[Problem], changed: Sequence[Problem]) -> None:
+    """Raise RatingsError for invalid ratings and for changed ones, which contradict ratings in the run."""
+    if invalid or changed:
         hint = "Fix these lines and import the file again."
-        if not unclear:
+        if not invalid:
             named = quote(str(run.path))
-            hint = f"To correct them, first: `pathway-local runs remove-rater {named} NAME`, or `runs undo {named}` if "
-            hint += "they came with the last import."
-        problems = sorted(problems, key=lambda problem: problem.place)
+            hint = (
+                f"To correct them, first: `pathway-local runs remove-rater {named} NAME`; or, if they came with the "
+                f"last import: `pathway-local runs undo {named}`."
+            )
+        problems = sorted([*invalid, *changed], key=lambda problem: problem.place)
         # In a wide sheet one faulty row spoils the rating of every evaluator in it: name it once.
         said = list(dict.fromkeys(map(str, problems)))
         count = f"{len(problems)} of its ratings are" if len(problems) > 1 else "one of its ratings is"

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from openpyxl.styles import Alignment, Font
+from openpyxl.styles import Font
 from openpyxl.utils import get_column_letter
 
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.sheets.workbook import fill_cell
+from pathway_local.sheets.workbook import WRAPPED, fill_cell
 
 TITLE = "instructions"
 HOW = "Choose a score in each row of the sheet {}; notes are welcome. Texts are locked, without a password."
@@ -26,17 +26,13 @@ def write_instructions(page: Any, rubric: Rubric, evaluator: str, ratings: str, 
     page.column_dimensions["A"].width, page.column_dimensions["B"].width = LABEL_WIDTH, TEXT_WIDTH
     lines = [(rubric.name, rubric.description), *([("evaluator", evaluator)] if evaluator else [])]
     lines.append(("how to rate", HOW.format(ratings)))
-    for line, (label, text) in enumerate(lines, 1):
+    formulas = len(lines) + 1
+    lines += [(f"rated: {score}", "") for score in rubric.format.scores]
+    for line, (label, text) in enumerate([*lines, *_of_rubric(rubric)], 1):
         _put(page, line, label, text)
-    at = len(lines)
-    for place, score in enumerate(rubric.format.scores):
-        at += 1
+    for place in range(len(rubric.format.scores)):
         column = get_column_letter(first + place)
-        _put(page, at, f"rated: {score}", "")
-        page.cell(at, 2).value = f'=COUNTA({ratings}!{column}2:{column}{count + 1})&" of {count}"'
-    for label, text in _of_rubric(rubric):
-        at += 1
-        _put(page, at, label, text)
+        page.cell(formulas + place, 2).value = f'=COUNTA({ratings}!{column}2:{column}{count + 1})&" of {count}"'
 
 
 def _of_rubric(rubric: Rubric) -> Iterator[tuple[str, str]]:
@@ -58,4 +54,4 @@ def _put(page: Any, line: int, label: str, text: str) -> None:
     first.font = Font(bold=True)
     fill_cell(second, _HEADING.sub("", text))
     second.font = Font(bold=bool(_HEADING.match(text)))
-    second.alignment = Alignment(wrap_text=True, vertical="top")
+    second.alignment = WRAPPED

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pathway_local.case import BAD_ROW, BadRow, Case, CaseRef, fingerprint
-from pathway_local.errors import CaseError
 from pathway_local.ratings.handouts import Handout
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
@@ -62,10 +61,7 @@ class KnownCases:
             self._by_id[case_id] = KnownCase(case_id, row, bool(numbered))
         for query in (_HASHES, _SAMPLED):
             for case_id, row, numbered, case_hash in run.database.rows(query, rubric):
-                known = self._by_id.setdefault(case_id, KnownCase(case_id, row, bool(numbered)))
-                if case_hash not in known.hashes:
-                    known.hashes.add(case_hash)
-                    self._by_hash.setdefault(case_hash, []).append(known)
+                self._add_texts(KnownCase(case_id, row, bool(numbered)), case_hash)
         self.bad_rows: set[str] = set()
         self.has_duplicates, self.without_id = False, 0
         for case_id, source, reason in run.database.rows(_BAD_ROWS, BAD_ROW):
@@ -75,17 +71,20 @@ class KnownCases:
     def add(self, cases: Iterable[Case | BadRow], rubric: Rubric, key: bytes) -> None:
         """Add the cases of a file with their texts there, and its bad rows; `key` is the run's."""
         for item in cases:
-            if isinstance(item, Case) and _is_complete(item, rubric):
-                known = self._by_id.setdefault(item.id, KnownCase(item.id, item.row, item.numbered))
-                case_hash = fingerprint(key, rubric.texts_of(item))
-                if case_hash not in known.hashes:
-                    known.hashes.add(case_hash)
-                    self._by_hash.setdefault(case_hash, []).append(known)
+            if isinstance(item, Case) and rubric.can_read(item):
+                known = KnownCase(item.id, item.row, item.numbered)
+                self._add_texts(known, fingerprint(key, rubric.texts_of(item)))
                 self.numbered |= item.numbered
             elif isinstance(item, Case):
                 self._add_bad_row(item.id, "", "")
             else:
                 self._add_bad_row(item.id, item.source, item.reason)
+
+    def _add_texts(self, case: KnownCase, case_hash: str) -> None:
+        known = self._by_id.setdefault(case.id, case)
+        if case_hash not in known.hashes:
+            known.hashes.add(case_hash)
+            self._by_hash.setdefault(case_hash, []).append(known)
 
     def _add_bad_row(self, case_id: str, source: str, reason: str) -> None:
         self.bad_rows.add(case_id)
@@ -142,14 +141,6 @@ class KnownCases:
         if len(same) > 1:
             same = [known for known in same if known.numbered and known.id == number]
         return same[0].ref(text_hash) if same else "several cases of the run have its texts"
-
-
-def _is_complete(case: Case, rubric: Rubric) -> bool:
-    try:
-        rubric.inputs_of(case)
-    except CaseError:
-        return False
-    return True
 
 
 def hash_by_case(run: RunFile, rubric: str) -> Mapping[str, str]:

@@ -40,6 +40,10 @@ class Rating:
     tokens: Tokens = NO_TOKENS
 
 
+_PLACE = re.compile(r"(.*?)(?:\w+ \d+ \()?\w+ (\d+)\)?", re.DOTALL)
+"""A place in a file, such as "line 3", "item 3", "Ann, row 5" or "row 6 (line 7)": a name, if any, and a number."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A place in the file and the error there; never quotes a case's text."""
@@ -53,8 +57,9 @@ class Problem:
     @property
     def place(self) -> tuple[str, int]:
         """Sort key: the order of the file."""
-        before, *numbers = re.split(r"(?:line|row) (\d+)", self.where)
-        return before, int(numbers[-2])
+        found = _PLACE.fullmatch(self.where)
+        assert found
+        return found[1], int(found[2])
 
 
 class RatingRows:

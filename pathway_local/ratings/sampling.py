@@ -20,7 +20,7 @@ from pathway_local.system.output_file import check_output, temporary_files_in
 from pathway_local.verdict import Value
 
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
-"""What a rater's name may have and a file's name should not."""
+"""Characters that a rater's name may have but a file's name should not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pathway_local.rater import Kind
 from pathway_local.ratings.import_ratings import LEAST_ALIKE
 from pathway_local.results.against_people import AgainstPeople, AgreementPlan, against_people
 from pathway_local.results.figure_row import FigureRow
-from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, ratings_matrices, why_no_levels
+from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.agreement import PairAgreement, Reliability, SpecialAgreement, pair_agreement, reliability
@@ -109,18 +109,15 @@ class ScoreAgreement:
 
 
 def agreement(
-    run: RunFile, rubric: Rubric, plan: AgreementPlan, matrices: Sequence[RatingsMatrix] = ()
+    run: RunFile, rubric: Rubric, plan: AgreementPlan, matrices: Iterable[RatingsMatrix]
 ) -> list[ScoreAgreement]:
-    """The agreement on each score of a rubric, on the cases that raters have in common. Raises UsageError.
-
-    Give the rubric's `matrices` if they have been read already.
-    """
+    """The agreement on each score of a rubric, on the cases that raters have in common. Raises UsageError."""
     members = {
         rater.name: set(map(str, of)) if isinstance(of := rater.spec.get("of"), list) else set()
         for _, rater in run.raters()
         if rater.kind == "panel" and rater.rubric == rubric.name
     }
-    return [_score(matrix, members, plan) for matrix in matrices or ratings_matrices(run, rubric)]
+    return [_score(matrix, members, plan) for matrix in matrices]
 
 
 def _score(matrix: RatingsMatrix, members: Mapping[str, set[str]], plan: AgreementPlan) -> ScoreAgreement:

@@ -1,6 +1,6 @@
 """A judge's mean over all cases, corrected by people's labels of a sample of them; and a map to people's scores."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,10 +8,8 @@ import numpy as np
 from pathway_local.errors import UsageError
 from pathway_local.ratings.samples import Sample
 from pathway_local.results.figure_row import FigureRow
-from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
+from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.sampled_labels import CalibrationPlan, SampledLabels
-from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.calibration import Bin, MapCheck, MonotoneMap, check_map, fit_map, reliability_bins
 from pathway_local.statistics.figure import Estimate, FloatArray, Undefined, undefined_estimate
 from pathway_local.statistics.prediction_powered import Correction
@@ -106,14 +104,9 @@ class Calibration:
         }
 
 
-def calibrate(
-    run: RunFile, rubric: Rubric, plan: CalibrationPlan, matrices: Sequence[RatingsMatrix] = ()
-) -> list[Calibration]:
-    """Each judge on each score of a rubric. Raises UsageError where labels are no probability sample.
-
-    Give the rubric's `matrices` if they have been read already.
-    """
-    return [each for matrix in matrices or ratings_matrices(run, rubric) for each in _score(matrix, plan)]
+def calibrate(matrices: Iterable[RatingsMatrix], plan: CalibrationPlan) -> list[Calibration]:
+    """Each judge on each of these scores. Raises UsageError where labels are no probability sample."""
+    return [each for matrix in matrices for each in _score(matrix, plan)]
 
 
 def _score(matrix: RatingsMatrix, plan: CalibrationPlan) -> Iterator[Calibration]:

@@ -83,8 +83,8 @@ class Comparison:
 def compare(matrices: Iterable[RatingsMatrix], plan: ComparisonPlan) -> list[Comparison]:
     """Each rater's scores of both, for each of these scores, as one family of tests.
 
-    Whoever looks at 15 differences finds one by chance about half the time, if there is none; with Holm's levels in 5%
-    of the files. Raises UsageError for columns and values.
+    Without a correction, 15 comparisons of equal chatbots show a difference about half the time; with Holm's levels, in
+    5% of the files. Raises UsageError for columns and values.
     """
     found = []
     for matrix in matrices:

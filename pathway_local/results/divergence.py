@@ -66,7 +66,12 @@ def divergence(run: RunFile, rubrics: Iterable[Rubric], top: int) -> list[ScoreD
     Then larger spreads come before smaller ones, and among equal spreads the cases with more evenly split raters.
     The list leaves out cases on which all agree.
     """
-    return [_score(run, rubric, matrix, top) for rubric in rubrics for matrix in ratings_matrices(run, rubric)]
+    return [_with_reasons(run, rubric, found) for rubric in rubrics for found in furthest_apart(run, rubric, top)]
+
+
+def furthest_apart(run: RunFile, rubric: Rubric, top: int) -> list[ScoreDivergence]:
+    """The same for each score of a rubric, without the raters' reasons."""
+    return [_score(matrix, top) for matrix in ratings_matrices(run, rubric)]
 
 
 def pattern_of(values: Sequence[Number], special: Sequence[Number], levels: Sequence[Number]) -> tuple[Kind, str]:
@@ -82,7 +87,7 @@ def pattern_of(values: Sequence[Number], special: Sequence[Number], levels: Sequ
     return ("neighbours" if places[-1] - places[0] == 1 else "apart"), text
 
 
-def _score(run: RunFile, rubric: Rubric, matrix: RatingsMatrix, top: int) -> ScoreDivergence:
+def _score(matrix: RatingsMatrix, top: int) -> ScoreDivergence:
     columns = [place for place in matrix.of_kind("judge", "human", "hosted") if matrix.raters[place].verdicts]
     names = [matrix.raters[place].name for place in columns]
     given = matrix.given[:, columns]
@@ -90,9 +95,8 @@ def _score(run: RunFile, rubric: Rubric, matrix: RatingsMatrix, top: int) -> Sco
     cases = [_case(matrix, names, matrix.case_ids[row], given[row]) for row in several]
     kinds = Counter(case.kind for case in cases).most_common()
     first = sorted((case for case in cases if case.kind != "agree"), key=_urgency, reverse=True)[:top]
-    reasons = _reasons(run, rubric, matrix.score, {case.case for case in first}) if first else {}
     return ScoreDivergence(
-        rubric=rubric.name,
+        rubric=matrix.rubric,
         score=matrix.score,
         raters=tuple(names),
         cases=len(cases),
@@ -100,7 +104,7 @@ def _score(run: RunFile, rubric: Rubric, matrix: RatingsMatrix, top: int) -> Sco
         patterns={
             kind: dict(Counter(case.pattern for case in cases if case.kind == kind).most_common()) for kind, _ in kinds
         },
-        first=tuple(_with_reasons(case, reasons.get(case.case, {})) for case in first),
+        first=tuple(first),
     )
 
 
@@ -118,22 +122,25 @@ def _urgency(case: Divergence) -> tuple[bool, Number, float]:
     return case.kind == "special", case.spread or 0, float(np.var(values))
 
 
-def _with_reasons(case: Divergence, reasons: Mapping[str, str]) -> Divergence:
-    return replace(case, reasons={name: reasons[name] for name in case.scores if name in reasons})
+def _with_reasons(run: RunFile, rubric: Rubric, found: ScoreDivergence) -> ScoreDivergence:
+    """The same with each rater's words about the first cases."""
+    if not found.first:
+        return found
+    fields, words = (*NOTES, reason_field(rubric.format, found.score)), dict[tuple[str, str], str]()
+    for record in run.records(rubric=rubric.name, cases=[case.case for case in found.first]):
+        if isinstance(record.outcome, Verdict) and (said := words_of(record.outcome, fields)):
+            words[record.case_id, record.rater] = said
+    first = (
+        replace(case, reasons={name: words[case.case, name] for name in case.scores if (case.case, name) in words})
+        for case in found.first
+    )
+    return replace(found, first=tuple(first))
 
 
-def _reasons(run: RunFile, rubric: Rubric, score: str, cases: set[str]) -> dict[str, dict[str, str]]:
-    """Each rater's words about these cases, by case and rater."""
-    field = reason_field(rubric.format, score)
-    found: dict[str, dict[str, str]] = {}
-    for record in run.records(rubric=rubric.name):
-        if record.case_id in cases and isinstance(record.outcome, Verdict):
-            fields = record.outcome.fields
-            texts = [fields.get(name) for name in (*NOTES, field) if name]
-            words = "\n".join(text for text in texts if isinstance(text, str) and text)
-            if words:
-                found.setdefault(record.case_id, {})[record.rater] = words
-    return found
+def words_of(verdict: Verdict, fields: Iterable[str]) -> str:
+    """The texts of these fields that a rater wrote, each on lines of its own; no field is called ""."""
+    texts = [verdict.fields.get(name) for name in fields if name]
+    return "\n".join(text for text in texts if isinstance(text, str) and text)
 
 
 def reason_field(output_format: OutputFormat, score: str) -> str:

@@ -20,7 +20,7 @@ CAUTION = "caution"
 class FigureRow:
     """A figure of `table`: of one rater (`first`) or two, in a group of cases or, where it is empty, in all.
 
-    `facts` has further columns by name, `raters` names all whom the figure is of where `first` and `second` do not.
+    `facts` has further columns by name, `raters` names the raters behind the figure if `first` and `second` do not.
     """
 
     table: str
@@ -33,7 +33,7 @@ class FigureRow:
     raters: tuple[str, ...] = ()
 
     def cautions(self, labels: Mapping[str, str]) -> list[str]:
-        """The labels of those judges, by name, whom the figure is of."""
+        """The labels of the judges behind the figure, by name."""
         named = dict.fromkeys((self.first, self.second, *self.raters))
         return [f"{name}: {labels[name]}" for name in named if name in labels]
 

@@ -15,15 +15,12 @@ from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
-from pathway_local.verdict import Failure, Number, Outcome, Score, Value, Verdict
+from pathway_local.verdict import MEAN, SPREAD, Failure, Number, Outcome, Score, Value, Verdict
 
 Rule = Literal["mean", "median", "majority"]
 
 LEAST = 2
 """The fewest members that must have scored a case."""
-
-MEAN, SPREAD = "_mean", "_spread"
-"""Suffixes of the fields with the members' mean, and with their highest score less their lowest."""
 
 
 @dataclass(slots=True)

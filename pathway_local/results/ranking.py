@@ -1,19 +1,20 @@
 """Any number of chatbots ranked by a rater's choices between two of them."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pathway_local.ratings.known_cases import hash_by_case
+from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.preferences import win_of
 from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.bradley_terry import Strengths, bradley_terry
-from pathway_local.statistics.figure import Undefined
-from pathway_local.verdict import Verdict
+from pathway_local.statistics.figure import Estimate, Undefined, undefined_estimate
+from pathway_local.verdict import Value, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,25 @@ class Ranking:
     cases: int
     unnamed: int
     strengths: Strengths | Undefined
+
+    def chance(self, place: int) -> Estimate:
+        """The chance of the chatbot in this place to win against an average one."""
+        if isinstance(self.strengths, Strengths):
+            return self.strengths.chance(place)
+        return undefined_estimate(self.strengths.reason)
+
+    def rows(self) -> Iterator[FigureRow]:
+        """Each chatbot's chance to win against an average one, the best first."""
+        for place, (bot, (wins, ties, losses)) in enumerate(zip(self.bots, self.counts, strict=True)):
+            facts: dict[str, Value] = {"rater": self.rater, "wins": wins, "ties": ties, "losses": losses}
+            facts["strength"] = float(self.strengths.values[place]) if isinstance(self.strengths, Strengths) else None
+            yield FigureRow("ranking", "win_chance", self.chance(place), bot, facts=facts)
+
+    def as_json(self) -> dict[str, Value]:
+        """The rows with what they share."""
+        named = {"rubric": self.rubric, "score": self.score, "cluster_by": self.plan.cluster or None}
+        shared: dict[str, Value] = {"rater": self.rater, "cases": self.cases, "unnamed": self.unnamed}
+        return {**named, **shared, "ranking": [row.as_json() for row in self.rows()]}
 
 
 def rank(run: RunFile, rubric: Rubric, pair: Pair, plan: RankingPlan) -> list[Ranking]:

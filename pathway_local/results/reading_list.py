@@ -8,7 +8,7 @@ from typing import Literal
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.rater import Kind
-from pathway_local.results.divergence import NOTES, divergence, reason_field
+from pathway_local.results.divergence import NOTES, furthest_apart, reason_field, words_of
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
@@ -91,7 +91,7 @@ def reading_lists(run: RunFile, rubrics: Iterable[Rubric], by: By, top: int, cas
 
 
 def _far_apart(run: RunFile, rubric: Rubric, top: int) -> dict[str, list[str]]:
-    return {each.score: [case.case for case in each.first] for each in divergence(run, [rubric], top)}
+    return {each.score: [case.case for case in each.first] for each in furthest_apart(run, rubric, top)}
 
 
 def _ranked(run: RunFile, rubric: Rubric, by: By, top: int) -> dict[str, list[str]]:
@@ -116,7 +116,7 @@ def _scores(rubric: Rubric, by: By) -> list[str]:
 
 
 def _place(records: Sequence[Record], rubric: Rubric, name: str, by: By) -> float | None:
-    """What a case is ranked by, the lowest first; None if it does not belong on the list."""
+    """Return the value that ranks a case, the lowest first; None if it is not on the list."""
     verdicts = [record.outcome for record in records if isinstance(record.outcome, Verdict)]
     if by == "failure":
         return float(len(verdicts)) if len(verdicts) < len(records) else None
@@ -132,11 +132,10 @@ def _said(run: RunFile, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRea
     """What every rater said about these cases, by id."""
     kinds = {rater.name: rater.kind for _, rater in run.raters() if rater.rubric == rubric.name}
     found: dict[str, CaseToRead] = {}
-    for record in run.records(rubric=rubric.name) if wanted else ():
-        if record.case_id in wanted:
-            known = found.get(record.case_id, CaseToRead(record.case_id, record.row, ()))
-            said = _of_rater(record, rubric, kinds[record.rater])
-            found[record.case_id] = replace(known, said=(*known.said, said))
+    for record in run.records(rubric=rubric.name, cases=wanted) if wanted else ():
+        known = found.get(record.case_id, CaseToRead(record.case_id, record.row, ()))
+        said = _of_rater(record, rubric, kinds[record.rater])
+        found[record.case_id] = replace(known, said=(*known.said, said))
     return found
 
 
@@ -152,12 +151,7 @@ def _of_rater(record: Record, rubric: Rubric, kind: Kind) -> Said:
         elif mean is not None:
             scores.append(Given(name, round(mean, 2), "", None))
     fields = [*NOTES, *dict.fromkeys(reason_field(rubric.format, name) for name in rubric.format.scores)]
-    return Said(record.rater, kind, tuple(scores), _words(outcome, fields), "", record.case_hash)
-
-
-def _words(verdict: Verdict, fields: Iterable[str]) -> str:
-    texts = [verdict.fields.get(name) for name in fields if name]
-    return "\n".join(text for text in texts if isinstance(text, str) and text)
+    return Said(record.rater, kind, tuple(scores), words_of(outcome, fields), "", record.case_hash)
 
 
 def _about(case: CaseToRead, score: str) -> CaseToRead:

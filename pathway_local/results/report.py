@@ -71,16 +71,17 @@ class Report:
 def report(run: RunFile, plan: ReportPlan) -> Report:
     """Read a run for a report. Raises UsageError for columns and values that the run lacks."""
     rubrics = rubrics_of(run)
-    people = [rater.name for _, rater in run.raters() if rater.kind == "human"]
+    raters = tuple(rater for _, rater in run.raters())
+    people = [rater.name for rater in raters if rater.kind == "human"]
     if plan.against and not raters_named(plan.against, people):
         raise UnknownName("person or group of people", plan.against, dict.fromkeys(people))
-    summary, groups = summarize_by(run, plan.by, plan.smallest)
+    summary, groups = summarize_by(run, rubrics, plan.by, plan.smallest)
     with_people, every = [], list[RatingsMatrix]()
     for rubric in rubrics.values():
-        rated = _people(run, rubric)
+        rated = [each.name for each in raters if (each.kind, each.rubric) == ("human", rubric.name)]
         matrices = ratings_matrices(run, rubric) if rated or plan.comparison else []
         if rated:
-            with_people.append(_with_people(run, rubric, plan, matrices))
+            with_people.append(_with_people(run, rubric, plan, rated, matrices))
         every += matrices
     [(cases,)] = run.database.rows("SELECT COUNT(DISTINCT case_key) FROM outcomes WHERE superseded = 0")
     return Report(
@@ -88,7 +89,7 @@ def report(run: RunFile, plan: ReportPlan) -> Report:
         name=run.path.stem,
         cases=cases,
         rubrics=rubrics,
-        raters=tuple(rater for _, rater in run.raters()),
+        raters=raters,
         summary=summary,
         groups=groups if plan.by else None,
         with_people=tuple(with_people),
@@ -98,30 +99,27 @@ def report(run: RunFile, plan: ReportPlan) -> Report:
     )
 
 
-def _with_people(run: RunFile, rubric: Rubric, plan: ReportPlan, matrices: Sequence[RatingsMatrix]) -> WithPeople:
-    against = plan.against if raters_named(plan.against, _people(run, rubric)) else ""
-    people = against or _only_group(_people(run, rubric))
+def _with_people(
+    run: RunFile, rubric: Rubric, plan: ReportPlan, rated: Sequence[str], matrices: Sequence[RatingsMatrix]
+) -> WithPeople:
+    """`rated` names the people who have rated under the rubric."""
+    against = plan.against if raters_named(plan.against, rated) else ""
+    people = against or _only_group(rated)
     compared = AgreementPlan(cluster=plan.cluster, against=against, by=plan.by, smallest=plan.smallest)
     agreed = agreement(run, rubric, compared, matrices)
     judged = any(matrix.raters[place].verdicts for matrix in matrices for place in matrix.of_kind("judge"))
-    found = _calibrations(run, rubric, plan, people, matrices) if people and judged else []
+    found = _calibrations(plan, people, matrices) if people and judged else []
     labelled = max((_labelled(matrix) for matrix in matrices), default=0)
     return WithPeople(rubric.name, people, labelled, tuple(agreed), tuple(found))
 
 
-def _calibrations(
-    run: RunFile, rubric: Rubric, plan: ReportPlan, people: str, matrices: Sequence[RatingsMatrix]
-) -> list[Calibration]:
+def _calibrations(plan: ReportPlan, people: str, matrices: Sequence[RatingsMatrix]) -> list[Calibration]:
     """The judges' means, corrected; if the labels are not those of a sample, they are taken as one and named so."""
     corrections = CalibrationPlan(people, cluster=plan.cluster, by=plan.by, smallest=plan.smallest)
     try:
-        return calibrate(run, rubric, corrections, matrices)
+        return calibrate(matrices, corrections)
     except UsageError:
-        return calibrate(run, rubric, replace(corrections, assume_random=True), matrices)
-
-
-def _people(run: RunFile, rubric: Rubric) -> list[str]:
-    return [rater.name for _, rater in run.raters() if rater.kind == "human" and rater.rubric == rubric.name]
+        return calibrate(matrices, replace(corrections, assume_random=True))
 
 
 def _only_group(people: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from pathway_local.results.ratings_matrix import Design, RatingsMatrix
 from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
 from pathway_local.statistics.figure import FloatArray, IntArray, Undefined
 from pathway_local.statistics.human_benchmark import mean_of_people
-from pathway_local.statistics.intervals import standard_error, t_interval
+from pathway_local.statistics.intervals import mean_difference, t_interval
 from pathway_local.statistics.prediction_powered import Survey, Target, corrected_mean
 from pathway_local.verdict import Number
 
@@ -131,24 +131,22 @@ def _own_design(designs: Sequence[Design], labelled: NDArray[np.bool_], plan: Ca
     hint = "Draw them with `pathway-local sample`, or give --assume-random if they were drawn at random."
     if not any(counts):
         raise UsageError(f"the run does not record how the cases that {plan.against} labelled were chosen", hint)
-    most, design = max(zip(counts, designs, strict=True), key=lambda each: each[0])
+    most, design = ranked[0]
     raise UsageError(
         f"{plan.against} labelled only {most} of the {design.sample.drawn} cases of the sample with seed "
         f"{design.sample.seed}, so they may not be a random part of it",
-        f"Label the others, or give --sample {design.sample.seed} if it was a matter of chance which got a label.",
+        f"Label the others, or give --sample {design.sample.seed} if chance decided which cases got a label.",
     )
 
 
 def _unlike(judge: FloatArray, given: NDArray[np.bool_], missing: NDArray[np.bool_]) -> list[str]:
     """A warning if the judge scores the drawn cases without a label otherwise than those with one."""
-    sides = [side & np.isfinite(judge) for side in (missing, given)]
-    if min(int(side.sum()) for side in sides) < 2:
+    used = (missing | given) & np.isfinite(judge)
+    inside = missing[used]
+    if min(int(inside.sum()), int(np.sum(~inside))) < 2:
         return []
-    means = [float(judge[side].mean()) for side in sides]
-    used = sides[0] | sides[1]
-    influence = np.where(sides[0], (judge - means[0]) / sides[0].sum(), -(judge - means[1]) / sides[1].sum())[used]
-    apart, codes = means[0] - means[1], np.arange(int(used.sum()), dtype=np.int64)
-    error, freedom = standard_error(influence, codes, sides[1][used].astype(np.int64))
+    codes = np.arange(len(inside), dtype=np.int64)
+    apart, error, freedom = mean_difference(judge[used], inside, codes)
     found = t_interval(apart, error, freedom, len(codes))
     if found.low <= 0 <= found.high:
         return []

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pathway_local.case import placed
 from pathway_local.rater import LABEL
 from pathway_local.results.panel import mean_of
 from pathway_local.results.preferences import Preferences
 from pathway_local.rubrics.output_format import text_budgets
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.jobs import UNFIT, Job
+from pathway_local.runs.jobs import UNFIT
 from pathway_local.runs.limit import Limit, limits_of
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
@@ -100,9 +101,7 @@ class FailedCase:
         return cls(record.case_id, failure.row or record.row, failure.reason or failure.message, place)
 
     def __str__(self) -> str:
-        # A row without an id got its place as one.
-        named = self.place if self.case.startswith(self.place) else f"{self.case} ({self.place})"
-        return f"{named}: {self.reason}"
+        return placed(self.case, self.place, self.reason)
 
 
 @dataclass(slots=True)
@@ -174,22 +173,22 @@ def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
     A case without the column is in the empty group. Groups with under `smallest` verdicts of a rater are left out,
     because a mean of few can reveal what one of them got.
     """
-    return _summary(run, _groups(run, by), by, smallest)
+    return _summary(run, _groups(run, rubrics_of(run), by), by, smallest)
 
 
-def summarize_by(run: RunFile, by: str, smallest: int) -> tuple[Summary, Summary]:
+def summarize_by(run: RunFile, rubrics: Mapping[str, Rubric], by: str, smallest: int) -> tuple[Summary, Summary]:
     """The summary of a run and the one with groups, as by `summarize`, from one pass over its outcomes."""
-    groups, rubrics = _groups(run, by), rubrics_of(run)
+    groups = _groups(run, rubrics, by)
     whole: dict[Key, Group] = {}
     for group in groups:
         key = (group.rater, group.rubric, "")
         whole.setdefault(key, _group(key, rubrics[group.rubric])).add(group)
-    return _summary(run, list(whole.values()), "", 1), _summary(run, groups, by, smallest)
+    parts = _summary(run, groups, by, smallest)
+    return replace(parts, groups=list(whole.values()), by="", hidden=0), parts
 
 
-def _groups(run: RunFile, by: str) -> list[Group]:
+def _groups(run: RunFile, rubrics: Mapping[str, Rubric], by: str) -> list[Group]:
     """Every rater's verdicts under each rubric, in groups if `by` names a column."""
-    rubrics = rubrics_of(run)
     groups: dict[Key, Group] = {}
     for record in run.records():
         key = (record.rater, record.rubric, record.metadata.get(by, ""))
@@ -214,17 +213,11 @@ def _unfit(run: RunFile) -> list[str]:
     """Return a sentence for each rubric that `judge --skip-unfit` left out, and that the judge has not judged since."""
     found: dict[tuple[str, str], str] = {}
     for job in run.jobs.all():
-        for each in _facts(job, "raters"):
+        for each in job.rows("raters"):
             found.pop((each["rater"], each["rubric"]), None)
-        for each in _facts(job, UNFIT):
+        for each in job.rows(UNFIT):
             found[each["rater"], each["rubric"]] = f"{each['rubric']} by {each['rater']} was left out: {each['reason']}"
     return list(found.values())
-
-
-def _facts(job: Job, name: str) -> list[dict[str, str]]:
-    facts = job.facts.get(name)
-    rows = facts if isinstance(facts, list) else []
-    return [{key: str(value) for key, value in row.items()} for row in rows if isinstance(row, dict)]
 
 
 def labels_of(run: RunFile) -> dict[str, str]:

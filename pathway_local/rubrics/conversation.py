@@ -18,7 +18,7 @@ INDENT = "    "
 
 
 class BadConversation(CaseError):
-    """An input that should be a list of messages is none."""
+    """An input is not a valid list of messages."""
 
     kind = "bad-conversation"
 
@@ -86,30 +86,29 @@ def _message(item: object, where: str) -> Message:
     if not isinstance(calls, list | None):
         raise BadConversation(f"{where} has tool_calls that are not a list")
     content = item.get("content")
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    blocks = [content] if isinstance(content, str) else content
     if not isinstance(blocks, list | None):
         raise BadConversation(f"{where} has a content that is neither a text nor a list of parts")
     texts: list[str] = []
     called = [_call(call, where) for call in calls or ()]
     for block in blocks or ():
-        kind = block.get("type") if isinstance(block, Mapping) else None
-        if kind == "tool_use":
+        if isinstance(block, Mapping) and block.get("type") == "tool_use":
             called.append(_call({"function": {"name": block.get("name"), "arguments": block.get("input")}}, where))
         else:
-            texts += _texts(block, kind, where)
+            texts += _texts(block, where)
     return Message(role, "\n".join(texts), "\n".join(called))
 
 
-def _texts(block: object, kind: object, where: str) -> Iterator[str]:
+def _texts(block: object, where: str) -> Iterator[str]:
     """Yield the texts of one part of a content."""
     if isinstance(block, str):
         yield block
     elif isinstance(block, Mapping) and isinstance(block.get("text"), str):
         yield block["text"]
-    elif isinstance(block, Mapping) and kind == "tool_result":
+    elif isinstance(block, Mapping) and block.get("type") == "tool_result":
         inner = block.get("content")
         for each in inner if isinstance(inner, list) else [inner or ""]:
-            yield from _texts(each, each.get("type") if isinstance(each, Mapping) else None, where)
+            yield from _texts(each, where)
     else:
         raise BadConversation(f"{where} has a part that is not text, such as an image")
 

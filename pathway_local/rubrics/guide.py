@@ -1,4 +1,4 @@
-"""What a newcomer wants to know of a built-in rubric: for whom it is, in which languages, and how to fit it."""
+"""Reads the guide to a built-in rubric: its audience, its languages, and how to adapt it."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -26,7 +26,7 @@ SWAPPED = "swapped."
 """Begins the names of texts from the order "ba", in which A means the case's response B."""
 
 FLIPPED = "flipped"
-"""The mark of a verdict whose orders disagree."""
+"""The mark of a verdict with two orders that disagree."""
 
 FIELDS = (f"{CHOICE}ab", f"{CHOICE}ba", CONSISTENT, A_BETTER)
 
@@ -92,7 +92,7 @@ def read_pair(prompty: Prompty, output_format: OutputFormat, inputs: Mapping[str
         raise RubricError(said, "Give the field another name.")
     if not _is_symmetric(score):
         said = f"{prompty.places.of('outputs', 'fields', name)}: {name} does not treat A and B alike"
-        raise RubricError(said, "Such as levels: {1: A is better, 0: tie, -1: B is better}, with or without the 0.")
+        raise RubricError(said, "Write levels such as {1: A is better, 0: tie, -1: B is better}; the 0 is optional.")
     return Pair(swap, name, score.special)
 
 

@@ -11,7 +11,7 @@ from pathway_local.adopt.finding import Source
 from pathway_local.adopt.front_matter import in_yaml
 from pathway_local.adopt.placeholders import shown
 from pathway_local.case import Case
-from pathway_local.errors import MissingInput, RubricError, UnknownName
+from pathway_local.errors import CaseError, MissingInput, RubricError, UnknownName
 from pathway_local.prompty.prompty_file import LIMIT, parse_prompty, text_of
 from pathway_local.prompty.turn import Turn
 from pathway_local.rubrics.consistency import Rule, read_rules
@@ -77,6 +77,14 @@ class Rubric:
     def inputs_of(self, case: Case) -> dict[str, str]:
         """Return the texts of `case` that this rubric reads, all of them. Raises MissingInput."""
         return self.completed(self.texts_of(case))
+
+    def can_read(self, case: Case) -> bool:
+        """Whether `case` has all texts that this rubric reads."""
+        try:
+            self.inputs_of(case)
+        except CaseError:
+            return False
+        return True
 
     def as_listed(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Return stand-ins for a case's texts, each as one message where the rubric goes through messages."""

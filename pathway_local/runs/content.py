@@ -25,7 +25,10 @@ EARLIER_FOUND, EARLIER_LEFT = "found", "left"
 
 # Rows per block, hashed by columns: half the time of row by row. Another number would make another hash.
 _BLOCK = 256
-_WRITES = ("job begins", "job ends", "purge", "ratings removed")
+REMOVED = "ratings removed"
+"""The audit trail's event for ratings that were removed; its entry counts them and holds no text."""
+
+_WRITES = ("job begins", "job ends", "purge", REMOVED)
 _SHOWN = 3
 
 

@@ -37,6 +37,12 @@ class Job:
     status: str | None
     counts: Mapping[str, int] | None
 
+    def rows(self, name: str) -> list[dict[str, str]]:
+        """Return the fact of that name if it is a list of mappings, as texts; an empty list if it is not."""
+        facts = self.facts.get(name)
+        listed = facts if isinstance(facts, list) else []
+        return [{key: str(value) for key, value in each.items()} for each in listed if isinstance(each, dict)]
+
 
 class Jobs:
     """The jobs of an open run; each change also goes into its audit trail."""

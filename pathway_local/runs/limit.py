@@ -1,4 +1,4 @@
-"""The part of a cases file to which `judge --limit` keeps, as jobs record it in a run."""
+"""Reads and records the limit of `judge --limit` in a run's jobs."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -31,13 +31,13 @@ class Limit:
 def limits_of(run: RunFile) -> dict[tuple[str, str], list[Limit]]:
     """Return for each rater and rubric the largest limit on each cases file that no job has begun to judge whole.
 
-    What a stopped job on the whole file has judged is no random part any more.
+    After a job on the whole file, even a stopped one, the judged cases are no longer a random part.
     """
     found: dict[tuple[str, str], dict[str, Limit]] = {}
     whole: set[tuple[tuple[str, str], str]] = set()
     for job in run.jobs.all():
         limit, cases = _limit(job.facts), job.facts.get("cases")
-        for rater in _raters(job.facts):
+        for rater in ((each["rater"], each["rubric"]) for each in job.rows("raters")):
             own = found.setdefault(rater, {})
             if limit:
                 own[limit.file] = max(limit, own.get(limit.file, limit), key=lambda each: each.size)
@@ -57,9 +57,3 @@ def _limit(facts: Mapping[str, Value]) -> Limit | None:
         return convert(facts.get(FACT), Limit | None)
     except ValidationError:  # a fact of this name that another release wrote
         return None
-
-
-def _raters(facts: Mapping[str, Value]) -> list[tuple[str, str]]:
-    raters = facts.get("raters")
-    listed = [each for each in raters if isinstance(each, dict)] if isinstance(raters, list) else []
-    return [(str(each.get("rater")), str(each.get("rubric"))) for each in listed]

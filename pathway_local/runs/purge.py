@@ -5,21 +5,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from pathway_local.rubrics.pair import FIELDS, SWAPPED
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import found_facts, left_facts
 from pathway_local.runs.jobs import WRITTEN, recorded
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
-from pathway_local.verdict import Value
+from pathway_local.verdict import DRAW, MEAN, SPREAD, Value
 
 What = Literal["text", "all"]
 
 _ALL = ("inclusions", "samples", "handouts", "outcomes", "cases")
 
 # Some fields are scores: those of samples, the choices of a comparison, and a panel's mean and spread.
-_IS_TEXT = """
+_IS_TEXT = f"""
     (type NOT IN ('integer', 'real', 'true', 'false') OR NOT (
-        key IN ('choice_ab', 'choice_ba', 'consistent', 'a_better') OR key GLOB '*_mean' OR key GLOB '*_spread'
-        OR key GLOB 'draw[0-9]*.*' OR key GLOB 'swapped.draw[0-9]*.*'
+        key IN {FIELDS} OR key GLOB '*{MEAN}' OR key GLOB '*{SPREAD}'
+        OR key GLOB '{DRAW}[0-9]*.*' OR key GLOB '{SWAPPED}{DRAW}[0-9]*.*'
     ))
 """
 _REMOVE_TEXTS = f"""

@@ -3,18 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import LABEL, raters_named
 from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.content import found_facts, left_facts
+from pathway_local.runs.content import REMOVED, found_facts, left_facts
 from pathway_local.runs.database import placeholders
 from pathway_local.runs.jobs import Job, recorded
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Value
-
-REMOVED = "ratings removed"
-"""The event of an entry in the audit trail; it counts ratings and holds no text."""
 
 # An outcome with a greater key is a later one. Where a run still has the current one, none is restored.
 _RESTORE = """
@@ -26,7 +24,7 @@ _RESTORE = """
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What was removed, or will be: ratings by rater. `restored` counts earlier ratings that an undo brings back.
+    """The ratings by rater that were removed, or will be. `restored` counts earlier ratings that an undo brings back.
 
     `panels` were made of these raters, and are not brought up to date. An undone import has its file and time.
     """
@@ -63,7 +61,7 @@ def remove_rater(path: Path, name: str, command: Sequence[str]) -> Removed:
 
 
 def undo_import(path: Path, command: Sequence[str]) -> Removed:
-    """Remove what the last import stored that has ratings in the run; bring back what it replaced.
+    """Remove the ratings of the last import, and restore those that it replaced.
 
     Raters without a rating left go, too. Raises UsageError if no import can be undone, and RunLocked if another
     process has the run open.
@@ -89,7 +87,7 @@ def _last_import(run: RunFile) -> Job:
     numbers = {number for (number,) in run.database.rows("SELECT DISTINCT job_id FROM outcomes")}
     undone = {entry.facts.get("job") for entry in AuditTrail(run.database).entries() if entry.event == REMOVED}
     imports = [job for job in run.jobs.all() if job.facts.get("import") and job.id not in undone]
-    hint = "Remove raters instead: `pathway-local runs remove-rater RUN NAME`."
+    hint = f"Remove raters instead: `pathway-local runs remove-rater {quote(str(run.path))} NAME`."
     if not imports or not numbers:
         raise UsageError(f"{run.path.name} holds no ratings of an import that can be undone", hint)
     if imports[-1].id not in numbers:

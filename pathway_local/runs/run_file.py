@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from msgspec.structs import astuple
+
 from pathway_local.case import CaseRef
 from pathway_local.errors import RaterChanged, RunFileError, UnknownName
 from pathway_local.rater import Rater
@@ -63,8 +65,9 @@ _RECORDS = f"""
     SELECT case_id, row, numbered, metadata, rater_id, case_hash, {COLUMNS},
         prompt_tokens, cached_tokens, generated_tokens
     FROM cases CROSS JOIN outcomes ON case_key = key
-    WHERE superseded = 0 AND rater_id IN ({{}}) ORDER BY row, key, rater_id
+    WHERE superseded = 0 AND rater_id IN ({{}}) {{}} ORDER BY row, key, rater_id
 """
+_AMONG = "AND case_id IN (SELECT value FROM json_each(?))"
 
 
 class RunFile:
@@ -262,7 +265,7 @@ class RunFile:
             ]
             self._db.execute_all(_SUPERSEDE, again)
             rows = [
-                (key, rater_id, each.case.hash, *column, *_counts(each.tokens), job)
+                (key, rater_id, each.case.hash, *column, *astuple(each.tokens), job)
                 for key, each, column in zip(keys, outcomes, columns, strict=True)
             ]
             self._db.execute_all(_PUT, rows)
@@ -287,8 +290,12 @@ class RunFile:
             with self._db.writing():
                 self._store_cases(cases, keep)
 
-    def records(self, rater: str | None = None, rubric: str | None = None) -> Iterator[Record]:
+    def records(
+        self, rater: str | None = None, rubric: str | None = None, cases: Collection[str] | None = None
+    ) -> Iterator[Record]:
         """Yield the current outcomes in the order of the cases file, one case's raters in the order they came.
+
+        Only those of `cases`, ids, if any are given.
 
         A reader sees the run as of the first record, and a writer must not put before the last.
         Raises UnknownName for a rater or a rubric that the run lacks.
@@ -300,7 +307,8 @@ class RunFile:
             raise UnknownName("rater", rater, rater_names)
         if rubric is not None and rubric not in rubric_names:
             raise UnknownName("rubric", rubric, rubric_names)
-        return self._stream({i: r for i, r in raters.items() if rater in (None, r.name) and rubric in (None, r.rubric)})
+        wanted = {i: r for i, r in raters.items() if rater in (None, r.name) and rubric in (None, r.rubric)}
+        return self._stream(wanted, cases)
 
     def get_setting(self, name: str) -> Value:
         """Return a stored JSON value; None if nothing is stored under that name."""
@@ -314,10 +322,10 @@ class RunFile:
         with self._db.writing(commit=True):
             self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, to_json(value)))
 
-    def _stream(self, raters: Mapping[int, Rater]) -> Iterator[Record]:
-        for case_id, row, numbered, metadata, rater_id, case_hash, *rest in self._db.stream(
-            _RECORDS.format(placeholders(raters)), *raters
-        ):
+    def _stream(self, raters: Mapping[int, Rater], cases: Collection[str] | None) -> Iterator[Record]:
+        query = _RECORDS.format(placeholders(raters), "" if cases is None else _AMONG)
+        among = () if cases is None else (to_json(list(cases)),)
+        for case_id, row, numbered, metadata, rater_id, case_hash, *rest in self._db.stream(query, *raters, *among):
             rater = raters[rater_id]
             with decoding(self.path):
                 kept, outcome, tokens = dict(json.loads(metadata)), from_columns(rest[:-3]), Tokens(*rest[-3:])
@@ -382,10 +390,6 @@ class RunFile:
             f"{self.path}: its cases have {kinds[bool(self.numbered)]}, these have {kinds[numbered]}",
             "Name the id column as before, or name another run file.",
         )
-
-
-def _counts(tokens: Tokens) -> tuple[int, int, int]:
-    return tokens.prompt, tokens.cached, tokens.generated
 
 
 def _kept(case: CaseRef, keep: Collection[str] | None) -> dict[str, str]:

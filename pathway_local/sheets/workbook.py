@@ -188,7 +188,7 @@ def _is_uncalculated(cell: Any, source: Cells) -> bool:
 def fill_cell(cell: Cell, value: Value) -> bool:
     """Put a value into a workbook's cell, a text always as a text. Return whether it was cut."""
     filled, cut = workbook_cell(value)
-    cell.value = None if filled == "" else filled  # a text without any is no sound cell of a workbook
+    cell.value = None if filled == "" else filled  # an empty text makes the cell invalid
     # The library takes "#REF!" for an error and "=1" for a formula.
     if isinstance(cell.value, str):
         cell.data_type = "s"

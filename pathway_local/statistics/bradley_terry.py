@@ -90,12 +90,11 @@ def _unbounded(credit: FloatArray, names: Sequence[str]) -> str:
     groups, members = connected_components(coo_array(credit > 0), directed=True, connection="strong")
     if groups == 1:
         return ""
-    for group in range(groups):
-        inside = members == group
-        if not credit[np.ix_(~inside, inside)].any():
-            listed = ", ".join(name for name, is_in in zip(names, inside, strict=True) if is_in)
-            return f"{listed} won every comparison with the others, so the data do not show by how much they are better"
-    return "some won every comparison with the others"
+    # Groups that never lost to each other in a circle are in an order, so one lost to no other group.
+    parts = (members == group for group in range(groups))
+    inside = next(part for part in parts if not credit[np.ix_(~part, part)].any())
+    listed = ", ".join(name for name, is_in in zip(names, inside, strict=True) if is_in)
+    return f"{listed} won every comparison with the others, so the data do not show by how much they are better"
 
 
 def _likelihood(credit: FloatArray, strengths: FloatArray) -> float:

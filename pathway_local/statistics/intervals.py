@@ -5,6 +5,7 @@ from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Undefined, undefined_estimate
 
@@ -158,6 +159,17 @@ def mean_effect(scores: FloatArray, clusters: IntArray | None = None, *, each: s
 def mean(scores: FloatArray, clusters: IntArray | None = None, *, each: str = "score") -> Estimate:
     """The mean of scores (n,) with the interval of `mean_effect`."""
     return mean_effect(scores, clusters, each=each).estimate()
+
+
+def mean_difference(scores: FloatArray, inside: NDArray[np.bool_], codes: IntArray) -> tuple[float, float, float]:
+    """The mean of the scores (n,) inside less that of the others, its standard error and degrees of freedom.
+
+    Clusters, by their codes (n,), may reach into both sides.
+    """
+    own, rest = scores[inside], scores[~inside]
+    influence = np.where(inside, (scores - own.mean()) / len(own), -(scores - rest.mean()) / len(rest))
+    error, freedom = standard_error(influence, cluster_codes(codes, len(codes)), inside.astype(np.int64))
+    return float(own.mean() - rest.mean()), error, freedom
 
 
 def wilson(successes: float, cases: int) -> Interval:

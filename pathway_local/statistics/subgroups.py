@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray
-from pathway_local.statistics.intervals import LEVEL, Effect, cluster_codes, standard_error
+from pathway_local.statistics.intervals import LEVEL, Effect, cluster_codes, mean_difference, mean_effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,10 @@ def _at_first_level(effects: Sequence[Effect]) -> list[Estimate]:
 
 
 def _mean_effect(errors: FloatArray, inside: NDArray[np.bool_], codes: IntArray) -> Effect:
-    own = errors[inside]
-    influence = np.where(inside, errors - own.mean(), 0.0) / len(own)
-    return _effect(float(own.mean()), influence[inside], codes[inside], own)
+    own, clusters = errors[inside], codes[inside]
+    if len(np.unique(clusters)) < 2:
+        return Effect(float(own.mean()), missing="the group has only one cluster")
+    return mean_effect(own, clusters, each="error")
 
 
 def _excess_effect(errors: FloatArray, inside: NDArray[np.bool_], codes: IntArray) -> Effect:
@@ -85,20 +86,10 @@ def _excess_effect(errors: FloatArray, inside: NDArray[np.bool_], codes: IntArra
     own, rest = errors[inside], errors[~inside]
     if len(rest) == 0:
         return Effect(None, missing="there are no other cases")
-    influence = np.where(inside, (errors - own.mean()) / len(own), -(errors - rest.mean()) / len(rest))
     if min(len(np.unique(codes[inside])), len(np.unique(codes[~inside]))) < 2:
         return Effect(float(own.mean() - rest.mean()), missing="one side of the comparison has only one cluster")
-    return _effect(float(own.mean() - rest.mean()), influence, codes, errors, inside.astype(np.int64))
-
-
-def _effect(
-    value: float, influence: FloatArray, codes: IntArray, errors: FloatArray, sides: IntArray | None = None
-) -> Effect:
-    clusters = len(np.unique(codes))
-    if clusters < 2:
-        return Effect(value, missing="the group has only one cluster")
-    error, freedom = standard_error(influence, cluster_codes(codes, len(codes)), sides)
+    value, error, freedom = mean_difference(errors, inside, codes)
     if error <= 1e-12:
         same = f"every error is {errors[0]:g}" if np.ptp(errors) == 0 else "every cluster has the same mean"
         return Effect(value, missing=same)
-    return Effect(value, error, freedom, clusters)
+    return Effect(value, error, freedom, len(np.unique(codes)))

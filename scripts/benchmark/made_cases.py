@@ -11,7 +11,8 @@ SHARED = ("question", "ideal_answer", "retrieved_content", "query", "context", "
 """Inputs that two cases with the same question share."""
 
 LENDING = ("contextual-relevance", "criteria", "gold-answer", "groundedness", "pathway-answer")
-"""Rubrics whose notes lend the words. A further rubric must not change the cases, or releases could not be compared."""
+"""The words come from these rubrics' notes. The list is fixed: another rubric would change the cases, and releases
+could not be compared."""
 
 LONG = ("retrieved_content", "context")
 LONG_WORDS, WORDS = 120, 30

@@ -63,9 +63,9 @@ def _family(size: int) -> list[str]:
     if size < 2:
         return []
     return [
-        f"This command tests {size} differences, so the intervals are wider (Holm's levels): if neither chatbot were "
-        "better, any of them would exclude zero in 5% of the files. To test fewer, name the --rubric and --rater that "
-        "you chose beforehand."
+        f"This command tests {size} differences, so the intervals are wider (Holm's levels): if the chatbots were "
+        "equal, at least one of them would exclude zero in 5% of the files. To test fewer, name the --rubric and "
+        "--rater that you chose beforehand."
     ]
 
 

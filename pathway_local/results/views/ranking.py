@@ -1,38 +1,11 @@
-"""Rankings of chatbots as a table, as words, and as figures."""
+"""Rankings of chatbots as a table and as words."""
 
-from collections.abc import Iterator
-
-from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ranking import Ranking
 from pathway_local.results.views.cells import Cells
 from pathway_local.results.views.view import Remarks, TableView, View
 from pathway_local.statistics.bradley_terry import Strengths
-from pathway_local.statistics.figure import Estimate, Interval, Undefined, undefined_estimate
+from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.system.visible import visible
-from pathway_local.verdict import Value
-
-
-class WordedRanking:
-    """A ranking as files of figures and JSON hold it."""
-
-    def __init__(self, found: Ranking) -> None:
-        self.found = found
-        self.rubric, self.score = found.rubric, found.score
-
-    def rows(self) -> Iterator[FigureRow]:
-        """Each chatbot's chance to win against an average one, the best first."""
-        found = self.found
-        for place, (bot, (wins, ties, losses)) in enumerate(zip(found.bots, found.counts, strict=True)):
-            facts: dict[str, Value] = {"rater": found.rater, "wins": wins, "ties": ties, "losses": losses}
-            strength = float(found.strengths.values[place]) if isinstance(found.strengths, Strengths) else None
-            yield FigureRow("ranking", "win_chance", _chance(found, place), bot, facts={**facts, "strength": strength})
-
-    def as_json(self) -> dict[str, Value]:
-        """The rows with what they share."""
-        found = self.found
-        named = {"rubric": self.rubric, "score": self.score, "cluster_by": found.plan.cluster or None}
-        shared: dict[str, Value] = {"rater": found.rater, "cases": found.cases, "unnamed": found.unnamed}
-        return {**named, **shared, "ranking": [row.as_json() for row in self.rows()]}
 
 
 def ranking_view(found: Ranking) -> View:
@@ -40,7 +13,7 @@ def ranking_view(found: Ranking) -> View:
     cells = Cells()
     heads = ("chatbot", "wins", "ties", "losses", "wins against an average one")
     rows = tuple(
-        (visible(bot), *map(str, counts), cells.cell(_chance(found, place)))
+        (visible(bot), *map(str, counts), cells.cell(found.chance(place)))
         for place, (bot, counts) in enumerate(zip(found.bots, found.counts, strict=True))
     )
     remarks = ranking_remarks(found)
@@ -72,9 +45,3 @@ def _sentence(found: Ranking) -> str:
 
 def _missing(found: Estimate) -> str:
     return found.interval.reason if isinstance(found.interval, Undefined) else ""
-
-
-def _chance(found: Ranking, place: int) -> Estimate:
-    if isinstance(found.strengths, Strengths):
-        return found.strengths.chance(place)
-    return undefined_estimate(found.strengths.reason)
