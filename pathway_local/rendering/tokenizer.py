@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from pathway_local.errors import EngineError
+from pathway_local.judges.chat_frame import ChatFrame, Turn, chat_frame, ends
 from pathway_local.judges.default_template import default_template
 from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.weights import read_json
-from pathway_local.rendering.chat_frame import ChatFrame, Turn, chat_frame, ends
 
 ENCODED_AT_ONCE = 50_000
 """Characters in each piece of a long text, when its tokens are counted piece by piece."""
