@@ -12,7 +12,6 @@ from pathway_local.checks.judge_check import JudgeReport, check_judge
 from pathway_local.errors import EngineError, UnknownName, UsageError, WeightsMissing
 from pathway_local.judges.default_template import TEMPLATES, default_template, write_template
 from pathway_local.judges.fetch_record import Fetched, file_hashes, write_record
-from pathway_local.judges.judge_folder import FAMILIES as THINKERS
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec
 from pathway_local.judges.weights import weights_hash
@@ -130,7 +129,7 @@ TURNS = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_en
         ("{% if not enable_thinking %}<think>\n\n</think>\n\n{% endif %}", TAGS, ""),
         (OPENS, TAGS.model_copy(update={"start": ""}), ""),
         (OPENS, TAGS, "would open it again"),
-        (OPENS, None, "says that it never thinks"),
+        (OPENS, None, "but its entry says never"),
         (OPENS, TAGS.model_copy(update={"start": "", "off_by": {"enable_thinkin": False}}), "switch changes nothing"),
         ("<think>\n", TAGS, "switch changes nothing"),
         (
@@ -174,8 +173,7 @@ def test_a_judge_that_starts_its_answer_in_a_channel_of_its_own(tmp_path: Path) 
     )
     folder = store_judge(tmp_path / "channels", channels)
     spec = complete(spec_of(folder), folder)
-    harmony = next(thinking for name, _, thinking in THINKERS if name == "harmony")
-    assert spec.thinking == harmony
+    assert spec.thinking == BY_NAME["harmony"].thinking
     found = _check(spec, folder)
     assert not _problems(found)
     assert found["end of turn"].found == "<|return|>"

@@ -5,7 +5,7 @@ import pytest
 
 from pathway_local.errors import EngineError
 from pathway_local.judges.judge_folder import complete, precision
-from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec
+from pathway_local.judges.judge_spec import JudgeSpec
 
 CONFIG = {
     "num_hidden_layers": 2,
@@ -15,7 +15,7 @@ CONFIG = {
     "max_position_embeddings": 4096,
     "dtype": "float16",
 }
-CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}{% if m.role == 'system' %}{% endif %}{% endfor %}"
+CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
 
 
 def _folder(path: Path, config: object = CONFIG, template: str = CHATML) -> Path:
@@ -62,33 +62,17 @@ def test_what_the_entry_says_stays(tmp_path: Path) -> None:
     [
         (CHATML, "native"),
         ("{% for m in messages %}[INST] {{ m.content }} [/INST]{% endfor %}", "fold"),
-        ("{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}", "fold"),
+        (
+            "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
+            "{{ m.content }}{% endfor %}",
+            "fold",
+        ),
+        ("{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}{% endif %}{% endfor %}", "fold"),
         ("", "native"),
     ],
 )
 def test_the_chat_template_tells_whether_there_is_a_system_turn(tmp_path: Path, template: str, system: str) -> None:
     assert complete(_spec(), _folder(tmp_path, template=template)).system == system
-
-
-@pytest.mark.parametrize(
-    ("template", "off_by", "end"),
-    [
-        ("system {% if enable_thinking %}<think>{% else %}<think></think>{% endif %}", "enable_thinking", "</think>"),
-        ("system {% if enable_thinking %}<|channel>thought<channel|>{% endif %}", "enable_thinking", "<channel|>"),
-        ("system {{ reasoning_effort }}[THINK][/THINK]", "reasoning_effort", "[/THINK]"),
-        ("system {{ reasoning_effort }}<|start|>assistant<|channel|>analysis", "reasoning_effort", "<|end|>"),
-    ],
-)
-def test_the_chat_template_tells_how_thinking_is_switched(tmp_path: Path, template: str, off_by: str, end: str) -> None:
-    found = complete(_spec(), _folder(tmp_path, template=template))
-    assert isinstance(found.thinking, ThinkingSpec)
-    assert list(found.thinking.off_by) == [off_by]
-    assert found.thinking.end == end
-    assert any("off unless you give --think" in line for line in found.inferred)
-
-
-def test_a_template_without_a_switch_does_not_think(tmp_path: Path) -> None:
-    assert complete(_spec(), _folder(tmp_path, template=CHATML + "</think>")).thinking is None
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_a_field_of_the_rubric_is_no_place_for_the_judges_thoughts() -> None:
 
 
 def test_only_thinking_judges_think() -> None:
-    plain = JudgeSpec(name="plain", source="/models/plain")
+    plain = JudgeSpec(name="plain", source="/models/plain", thinking=None)
     thinker = JudgeSpec(name="thinker", source="/models/thinker", thinking=ThinkingSpec(end="</think>", budget=77))
     for wanted in ("auto", "100"):
         with pytest.raises(UsageError, match="'plain' never thinks"):

@@ -43,7 +43,7 @@ def _row(card: JudgeCard) -> list[str]:
     return [
         spec.name,
         card.licence + (", gated" if spec.gated else ""),
-        "can" if spec.thinking else "never",
+        spec.thinks,
         "yes" if card.folder else "–",
         card.fits,
         f"{size.total:g}{active}" if size else "–",

@@ -25,6 +25,10 @@ _LINES = 1000
 _MOST_LINES = 16_000
 """Lines in all turns together: a conversation with many of them stays far below what a template may write."""
 
+_HINT = "`pathway-local judges check NAME` shows what it takes; system: fold in its entry may help."
+Conversation = Sequence[Mapping[str, str]]
+"""Messages with `role` and `content`."""
+
 Turn = tuple[str, tuple[str, ...]]
 """A turn's role, and the ends of its text."""
 
@@ -60,11 +64,14 @@ def chat_frame(template: str, turns: Sequence[Turn], variables: Mapping[str, obj
     marks = [f"{fence}{at}{fence}" for at in range(len(turns))]
     lines = _LINE * max(1, min(_LINES, _MOST_LINES // max(1, len(turns))))
     probes = [f'{lines}{mark}"' for mark in marks]
-    conversations = [
-        [{"role": role, "content": words.join(around)} for (role, around), words in zip(turns, said, strict=True)]
+    conversations: list[tuple[Conversation, Mapping[str, object]]] = [
+        (
+            [{"role": role, "content": words.join(around)} for (role, around), words in zip(turns, said, strict=True)],
+            variables,
+        )
         for said in (marks, probes)
     ]
-    plain, probed = _rendered({"template": template, "conversations": conversations, "variables": dict(variables)})
+    plain, probed = (each.text for each in render(template, conversations).rendered)
     split = re.split(f"{fence}([0-9]+){fence}", plain)
     frame = ChatFrame(tuple(int(part) if at % 2 else part for at, part in enumerate(split)))
     if frame.filled(probes) != probed:
@@ -75,31 +82,52 @@ def chat_frame(template: str, turns: Sequence[Turn], variables: Mapping[str, obj
     return frame
 
 
-def _rendered(asked: Mapping[str, object]) -> list[str]:
-    """Return the texts that the process gives. Raises EngineError, and TemplateLimit."""
-    hint = "`pathway-local judges check NAME` shows what it takes; system: fold in its entry may help."
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A conversation's text, or why the template refuses the conversation."""
+
+    found: str | None
+    error: str = ""
+
+    @property
+    def text(self) -> str:
+        """The text. Raises EngineError if the template refuses the conversation."""
+        if self.found is None:
+            reason = "".join(c if c.isprintable() else "?" for c in self.error.splitlines()[0][:200])
+            raise EngineError(f"the chat template fails: {reason}", _HINT)
+        return self.found
+
+
+@dataclass(frozen=True, slots=True)
+class Renderings:
+    """What a template makes of conversations; `names` are the variables that it mentions."""
+
+    rendered: tuple[Rendered, ...]
+    names: tuple[str, ...]
+
+
+def render(template: str, asked: Sequence[tuple[Conversation, Mapping[str, object]]]) -> Renderings:
+    """Render each conversation with its variables, in a process with limits. Raises EngineError, and TemplateLimit."""
     try:
-        # With -P, Python does not look for modules in the file's own folder, which has a `tokenizer` and a `prompt`.
+        # With -P, Python does not look for modules in the file's own folder, which has modules of its own.
         done = subprocess.run(
             [sys.executable, "-P", template_process.__file__],
-            input=json.dumps(asked, default=str).encode(),
+            input=json.dumps({"template": template, "asked": asked}, default=str).encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=WAIT,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise EngineError(f"the chat template is not rendered after {WAIT} seconds", hint) from None
+        raise EngineError(f"the chat template is not rendered after {WAIT} seconds", _HINT) from None
     if -done.returncode in (signal.SIGXCPU, signal.SIGKILL):
         raise TemplateLimit(f"the chat template takes over {template_process.SECONDS} seconds to render", AGAIN)
     try:
         said = json.loads(done.stdout)
     except ValueError:
-        raise EngineError(f"the chat template's process fails (exit code {done.returncode})", hint) from None
+        raise EngineError(f"the chat template's process fails (exit code {done.returncode})", _HINT) from None
     if "limit" in said:
         raise TemplateLimit(f"the chat template {said['limit']}", AGAIN)
     if "error" in said:
-        reason = "".join(c if c.isprintable() else "?" for c in said["error"].splitlines()[0][:200])
-        raise EngineError(f"the chat template fails: {reason}", hint)
-    texts: list[str] = said["texts"]
-    return texts
+        return Renderings((Rendered(None, said["error"]),) * len(asked), ())
+    return Renderings(tuple(map(Rendered, said["texts"], said["errors"])), tuple(said["names"]))

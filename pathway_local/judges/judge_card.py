@@ -88,7 +88,7 @@ def judge_cards(registry: Registry, machine: Machine) -> Iterator[JudgeCard]:
 def facts(spec: JudgeSpec) -> Mapping[str, str]:
     """Return the entry in words, in the order of its keys, without those that are unknown."""
     told = spec.model_dump(mode="json", exclude={"name", "inferred", "variants", "notes", "label"}, exclude_none=True)
-    told |= {"thinking": spec.thinking.model_dump(mode="json", exclude_defaults=True) if spec.thinking else "never"}
+    told |= {"thinking": spec.thinking.model_dump(mode="json", exclude_defaults=True) if spec.thinking else spec.thinks}
     return {key: _words(value) for key, value in told.items() if value not in ("", [], {})}
 
 

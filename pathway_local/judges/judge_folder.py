@@ -1,61 +1,18 @@
 """Completes a judge's entry from its folder: config, chat template, size of the weights."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pathway_local.judges.architecture import Architecture, Config, architecture, context, text_config
-from pathway_local.judges.judge_spec import JudgeSpec, Recurrent, Sliding, ThinkingSpec
-from pathway_local.judges.weights import chat_template, read_json, weight_files, weights_bytes
+from pathway_local.judges.judge_spec import JudgeSpec, Recurrent, Sliding
+from pathway_local.judges.template_reading import read_template
+from pathway_local.judges.weights import read_json, weight_files, weights_bytes
 
 SMALL_ENOUGH_FOR_CPU = 3 * 10**9
 
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 _METHODS = {"fp8": "fp8", "fbgemm_fp8": "fp8", "mxfp4": "mxfp4", "awq": "awq", "gptq": "gptq", "nvfp4": "nvfp4"}
-
-# How families of chat templates open, close and switch off thinking; the first family whose marks all occur wins.
-FAMILIES: tuple[tuple[str, tuple[str, ...], ThinkingSpec], ...] = (
-    (
-        "harmony",
-        ("<|channel|>", "<|start|>assistant", "reasoning_effort"),
-        ThinkingSpec(
-            off_by={"reasoning_effort": "low"},
-            on_by={"reasoning_effort": "medium"},
-            skip="<|channel|>final<|message|>",
-            start="<|channel|>analysis<|message|>",
-            end="<|end|>",
-            close="<|end|><|start|>assistant<|channel|>final<|message|>",
-        ),
-    ),
-    (
-        "gemma",
-        ("<|channel>", "<channel|>", "enable_thinking"),
-        ThinkingSpec(
-            off_by={"enable_thinking": False},
-            on_by={"enable_thinking": True},
-            start="<|channel>thought\n",
-            end="<channel|>",
-            close="<channel|>",
-        ),
-    ),
-    (
-        "mistral",
-        ("[THINK]", "[/THINK]", "reasoning_effort"),
-        ThinkingSpec(
-            off_by={"reasoning_effort": "none"},
-            on_by={"reasoning_effort": "high"},
-            start="[THINK]",
-            end="[/THINK]",
-            close="[/THINK]",
-        ),
-    ),
-    (
-        "think tags",
-        ("</think>", "enable_thinking"),
-        ThinkingSpec(off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, end="</think>"),
-    ),
-)
 
 
 def complete(spec: JudgeSpec, folder: Path) -> JudgeSpec:
@@ -72,7 +29,7 @@ def complete(spec: JudgeSpec, folder: Path) -> JudgeSpec:
         told["layers"] = found.full.layers, f"{_sketch(found)}, from config.json"
     if "precision" not in spec.model_fields_set and (stored := precision(config)):
         told["precision"] = stored, f"precision {stored}, from config.json"
-    told |= _size(spec, folder) | _template(spec, chat_template(folder))
+    told |= _size(spec, folder) | _template(spec, folder)
     if not told:
         return spec
     lines = tuple(line for _, line in told.values() if line)
@@ -136,22 +93,16 @@ def _size(spec: JudgeSpec, folder: Path) -> dict[str, tuple[Any, str]]:
     return told
 
 
-def _template(spec: JudgeSpec, template: str) -> dict[str, tuple[Any, str]]:
+def _template(spec: JudgeSpec, folder: Path) -> dict[str, tuple[Any, str]]:
     told: dict[str, tuple[Any, str]] = {}
-    if not template:
+    if {"system", "thinking", "end_of_turn"} <= spec.model_fields_set:
         return told
-    # The template knows a system turn if it names one, or if it writes each turn's role by itself.
-    speaks = "system" in template or re.search(r"\{\{[^}]*role", template)
-    knows_system = speaks and "system role not supported" not in template.lower()
-    if "system" not in spec.model_fields_set and not knows_system:
+    found = read_template(folder)
+    if "system" not in spec.model_fields_set and found.system == "fold":
         told["system"] = "fold", "the chat template has no system turn: its text goes into the user's turn"
-    if "thinking" in spec.model_fields_set:
-        return told
-    for family, marks, thinking in FAMILIES:
-        if all(mark in template for mark in marks):
-            told["thinking"] = (
-                thinking,
-                f"its chat template can think as {family} does; off unless you give --think",
-            )
-            break
+    if "thinking" not in spec.model_fields_set and found.known:
+        line = f"its chat template: {found.thinks}; off unless you give --think" if found.thinks else ""
+        told["thinking"] = found.thinking, line
+    if "end_of_turn" not in spec.model_fields_set and found.ends:
+        told["end_of_turn"] = found.ends, f"a reply ends with {' or '.join(found.ends)}, as in its chat template"
     return told

@@ -182,6 +182,13 @@ class JudgeSpec(RegistryEntry):
         return self.source if self.origin == FOLDER else self.name
 
     @property
+    def thinks(self) -> Literal["can", "never", "not known"]:
+        """Whether it can think before a reply; not known if neither its entry nor its chat template shows that."""
+        if self.thinking is not None:
+            return "can"
+        return "never" if "thinking" in self.model_fields_set else "not known"
+
+    @property
     def architecture(self) -> Architecture | None:
         """The layers, which decide the memory of a case; None if neither entry nor config describes them."""
         if self.layers is None or not (self.latent or (self.kv_heads and self.head_size)):

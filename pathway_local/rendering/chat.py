@@ -44,7 +44,7 @@ class Thinking:
 def think_budget(wanted: str, judge: JudgeSpec) -> int:
     """Return the judge's thinking budget in tokens; `wanted` is a number, or "auto" for the judge's own budget.
 
-    Raises UsageError if it is neither, or if the judge never thinks.
+    Raises UsageError if it is neither, or if the judge never thinks or its way of thinking is not known.
     """
     if wanted != "auto" and not (wanted.isdecimal() and len(wanted) < MOST_DIGITS):
         raise UsageError(
@@ -55,6 +55,8 @@ def think_budget(wanted: str, judge: JudgeSpec) -> int:
         return 0
     if judge.thinking is None:
         hint = "Leave --think out, or take a judge that can; `pathway-local judges list` shows which."
+        if judge.thinks == "not known":
+            raise UsageError(f"it is not known how judge {judge.name!r} thinks", f"Describe it in its entry. {hint}")
         raise UsageError(f"judge {judge.name!r} never thinks", hint)
     return budget or judge.thinking.budget
 

@@ -11,9 +11,9 @@ from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError, TemplateLimit
 from pathway_local.judges.default_template import default_template
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
+from pathway_local.judges.template_reading import ANSWER, MARKS, NEXT, SYSTEM, USER
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 
-SYSTEM, USER, ANSWER, NEXT = "systemwords", "userwords", "answerwords", "nextwords"
 SYSTEM_TURN = "system turn"
 Switches = Mapping[str, object]
 
@@ -112,9 +112,17 @@ def _refusal(tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switch
 def _thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
     how = spec.thinking
     if how is None:
-        if _open(_tail(spec, tokenizer, {}), "<think>", "</think>"):
-            said = "the chat template opens thinking with <think>, and the entry says that it never thinks"
-            return Check("thinking", "problem", said, _edit(spec, "thinking: {end: </think>}"))
+        tail = _tail(spec, tokenizer, {})
+        marks = next((each for each in MARKS if _open(tail, each.start.strip(), each.end)), None)
+        if marks and spec.thinks == "never":
+            said = f"the chat template opens thinking with {marks.start.strip()}, but its entry says never"
+            return Check("thinking", "problem", said, "Leave `thinking` out of its entry: the template shows it.")
+        if spec.thinks == "not known":
+            said = "not known: the chat template speaks of thinking, and does not show how it is switched or ended"
+            fix = (
+                "It judges without --think. If it thinks, describe that under `thinking` in its entry: docs/judges.md."
+            )
+            return Check("thinking", "note", said, fix)
         return Check("thinking", "ok", "never")
     off, on = _tail(spec, tokenizer, how.off_by), _tail(spec, tokenizer, how.on_by)
     problem = _thinking_problem(spec, tokenizer, off, on)
@@ -124,7 +132,7 @@ def _thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
     if opening and not how.start and not _open(on, opening, how.end):
         said = f"switched on, the prompt does not open it with {opening!r}: the judge must do so itself"
         return Check("thinking", "note", said, f"Set thinking.start to {opening!r} in its entry.")
-    return Check("thinking", "ok", f"off: the prompt ends {off[-40:]!r}, on: {(on + how.start)[-40:]!r}")
+    return Check("thinking", "ok", f"off: the prompt ends {(off + how.skip)[-40:]!r}, on: {(on + how.start)[-40:]!r}")
 
 
 def _thinking_problem(spec: JudgeSpec, tokenizer: JudgeTokenizer, off: str, on: str) -> tuple[str, str] | None:
