@@ -74,7 +74,7 @@ def test_list_finds_weights_and_survives_a_broken_folder(run: Run, tmp_path: Pat
     said = run("list", "--models", registry)
     assert said.code == 0
     assert _row(said, "qwen3-8b")[3] == "yes"
-    assert _row(said, "mine")[1:3] == ["not stated", "never"]
+    assert _row(said, "mine")[1:3] == ["not stated", "not known"]
 
 
 def test_show_prints_the_whole_entry(run: Run) -> None:
@@ -162,23 +162,28 @@ def test_check_passes_a_sound_judge_and_shows_its_prompt(run: Run, tmp_path: Pat
     assert "(the case's question)" in said.out or "(the case's user_question)" in said.out
 
 
-def test_check_ends_with_5_on_a_problem_and_says_the_fix(run: Run, tmp_path: Path) -> None:
-    folder = store_judge(tmp_path / "gemma", BY_NAME["gemma"])
-    said = run("check", folder)
+@pytest.fixture
+def refused(tmp_path: Path) -> Path:
+    """A registry with a judge whose entry denies what its chat template shows."""
+    store_judge(tmp_path / "gemma", BY_NAME["gemma"])
+    (tmp_path / "mine.yaml").write_text("mine: {source: ./gemma, system: native}\n")
+    return tmp_path / "mine.yaml"
+
+
+def test_check_ends_with_5_on_a_problem_and_says_the_fix(run: Run, refused: Path) -> None:
+    said = run("check", "mine", "--models", refused)
     assert said.code == 5
     assert _row(said, "system turn")[1] == "problem"
-    assert f"mine: {{source: {folder}, system: fold}}" in said.out
-    registry = tmp_path / "mine.yaml"
-    registry.write_text('mine: {source: ./gemma, system: fold, end_of_turn: ["<end_of_turn>"]}\n')
-    assert run("check", "mine", "--models", registry).code == 0
+    assert "Put `system: fold` into its entry" in said.out
+    assert run("check", refused.parent / "gemma").code == 0
 
 
-def test_check_for_machines(run: Run, tmp_path: Path) -> None:
-    said = run("check", store_judge(tmp_path / "x", BY_NAME["gemma"]), "--json")
+def test_check_for_machines(run: Run, refused: Path) -> None:
+    said = run("check", "mine", "--models", refused, "--json")
     found = json.loads(said.out)
     assert said.code == 5
     assert {"check": "engine settings", "status": "ok", "found": "only the defaults", "fix": ""} in found["checks"]
-    assert {check["status"] for check in found["checks"]} == {"ok", "note", "problem"}
+    assert {check["status"] for check in found["checks"]} >= {"ok", "problem"}
 
 
 def test_check_writes_a_default_template_only_when_it_is_told_to(run: Run, tmp_path: Path) -> None:
