@@ -376,18 +376,13 @@ class History:
         world, out = self.world, self.world.folder / "out.jsonl"
         out.unlink(missing_ok=True)
         command = ["export", "may.run", "--out", "out.jsonl", *(["--onto", "cases.jsonl"] if onto else [])]
-        raters = world.run.exists() and self._has_raters()
-        ended = self.typed(*command, kill=kill, codes=(0,) if raters else (2, 4))
+        ended = self.typed(*command, kill=kill, codes=(0,) if world.outcomes else (0, 2, 4))
         assert out.exists() or ended.code != 0
         if out.exists() and not onto:
             rows = [json.loads(line) for line in out.read_text().splitlines()]
             scores = {(row["rater"], row["case"]): row.get("score") for row in rows}
             assert len(scores) == len(rows)
             assert scores == {key: score_of(outcome) for key, outcome in world.outcomes.items()}
-
-    def _has_raters(self) -> bool:
-        with RunFile.read(self.world.run) as run:
-            return bool(run.raters())
 
     def audit(self) -> None:
         heads = self.world.heads
