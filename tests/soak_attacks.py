@@ -1,9 +1,9 @@
 """`soak_attacks.py SIGNALS REAL`: commands disturbed at random moments, each time continued by the same command.
 
 SIGNALS signals, half as many full disks, limits of memory and jumps of the clock each with the scripted engine; REAL
-signals and a tenth as many limits of memory with real engines: half of the signals with transformers, half with vLLM,
-most of these while it judges. Ends with 1 if an outcome is lost, doubled or another
-than undisturbed, if a process or file is left, or if a command ends otherwise than with a clean error.
+signals with real engines: half with transformers, half with vLLM, most of these while it judges; and a twentieth as
+many limits of memory with vLLM. Ends with 1 if an outcome is lost, doubled or another than undisturbed, if a process or
+file is left, or if a command ends otherwise than with a clean error.
 """
 
 import random
@@ -38,11 +38,10 @@ def main(signals: int, real: int) -> int:
         if real:
             trial = _trial(Desk(Path(folder) / "transformers", judge), "transformers", 2)
             problems += _attack("transformers", trial, real // 2, lambda: trial.interrupt(_either(trial)))
-            problems += _attack("transformers", trial, real // 20, lambda: trial.starve(1.5, 20.0))
             vllm = _trial(Desk(Path(folder) / "vllm", judge), "vllm", 3, VLLM_CASES)
             problems += _attack("vLLM judges", vllm, real * 3 // 8, lambda: vllm.interrupt_judging(_either(vllm)))
             problems += _attack("vLLM", vllm, real // 8, lambda: vllm.interrupt(_either(vllm)))
-            problems += _attack("vLLM", vllm, real // 20, lambda: vllm.starve(1.5, 20.0))
+            problems += _attack("vLLM", vllm, real // 20, lambda: vllm.starve(1.5, 4.0))
     print("\n".join(problems) or "nothing lost, doubled or left")
     return 1 if problems else 0
 
