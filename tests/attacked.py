@@ -28,6 +28,9 @@ PATIENCE = 10.0
 CLEAN = {0, 1, 4, 5, 130, -signal.SIGINT, -signal.SIGTERM}
 """Exit codes of a disturbed command. By a signal itself it ends only before it can handle one."""
 
+JUDGING = 3.0
+"""Seconds after a command's first outcome within which a signal comes that must hit while cases are judged."""
+
 MOST_FREE = 500_000
 """Bytes: more than a run of a few dozen cases takes at any time."""
 
@@ -74,6 +77,10 @@ class Trial:
         """Send a signal at a random moment."""
         self._strike(number.name, number, self.rng.uniform(0.0, self.seconds))
 
+    def interrupt_judging(self, number: signal.Signals) -> None:
+        """Send a signal at a random moment after the command has stored an outcome."""
+        self._strike(number.name, number, self.rng.uniform(0.0, JUDGING), judging=True)
+
     def jump(self) -> None:
         """Let the clock jump at every look, and interrupt the command."""
         path = f"{self.desk.environment['PYTHONPATH']}:{HERE / 'jumping_clock'}"
@@ -116,19 +123,28 @@ class Trial:
     def is_done(self) -> bool:
         """Whether every case has an outcome."""
         with suppress(Exception):
-            return len(outcomes(self.desk.work / self.run)) >= len(self.right)
+            return self._stored() >= len(self.right)
         return False
 
+    def _stored(self) -> int:
+        return len(outcomes(self.desk.work / self.run))
+
     def _strike(
-        self, name: str, number: signal.Signals | None = None, after: float = LONGEST, before: Sequence[str] = ()
+        self,
+        name: str,
+        number: signal.Signals | None = None,
+        after: float = LONGEST,
+        before: Sequence[str] = (),
+        *,
+        judging: bool = False,
     ) -> None:
         """Disturb the command once, and note whatever is wrong with how it ended."""
-        before_it = len(outcomes(self.desk.work / self.run))
+        before_it = self._stored()
         began = time.monotonic()
-        code, said = self._run(number, after, before)
+        code, said = self._run(number, after, before, more_than=before_it if judging else None)
         if code in (0, 1) and not before_it:  # whatever came later than this would come too late
             self.seconds = min(self.seconds, time.monotonic() - began)
-        stored = len(outcomes(self.desk.work / self.run))
+        stored = self._stored()
         self.tried[name] += (hit := code not in (0, 1))
         self.judging += hit and stored > before_it
         self.codes[code] += 1
@@ -143,8 +159,17 @@ class Trial:
         if wrong:
             self.problems.append(f"{name} after {after:.2f} s: {'; '.join(wrong)}: {said[-1500:]}")
 
-    def _run(self, number: signal.Signals | None, after: float, before: Sequence[str] = ()) -> tuple[int, str]:
+    def _run(
+        self,
+        number: signal.Signals | None,
+        after: float,
+        before: Sequence[str] = (),
+        more_than: int | None = None,
+    ) -> tuple[int, str]:
+        """Run the command; the signal comes so many seconds after its start, or after more outcomes than these."""
         with self.desk.begun(*self.command, before=before) as process:
+            while more_than is not None and process.poll() is None and self._stored() <= more_than:
+                time.sleep(0.05)
             try:
                 out, err = process.communicate(timeout=after)
             except subprocess.TimeoutExpired:

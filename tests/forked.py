@@ -21,6 +21,7 @@ from typing import Any
 
 import reply_script
 import scripted_engine
+from typed import RUBRIC
 
 from pathway_local.cli import main
 from pathway_local.cli.command_line import COMMANDS, MODULES
@@ -30,7 +31,10 @@ from pathway_local.judges.registry import load_registry
 from pathway_local.judging import job, preparation
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.passes import EngineConfig
+from pathway_local.rendering.chat import Chat
+from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.rubric import parse_rubric
 
 STEPS = ("open", "os.link", "os.rename", "os.remove")
 KILLED = -signal.SIGKILL
@@ -61,6 +65,8 @@ class Forks:
         self.registry = load_registry(models)
         for name in COMMANDS:
             import_module(f"pathway_local.cli.{MODULES.get(name, name)}")
+        # The chat template is rendered once, and not in each fork in a process of its own.
+        PromptWriter(parse_rubric(RUBRIC, "small"), self.tokenizer, Chat(), context=8192).shared_prefix()
 
     def typed(self, folder: Path, *arguments: object, kill: int = 0) -> Ended:
         """Run a command in this folder to its end, or until its step number `kill`, counted from 1."""

@@ -5,7 +5,7 @@ import random
 
 from hypothesis import HealthCheck, settings
 
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "80"))
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "40"))
 fuzz = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 
 PIECES = (

@@ -169,6 +169,8 @@ def kinds(folder: Path) -> dict[str, Kind]:
     reading = (
         f"hosted export new.run --rubric small.prompty --cases {{}} {given}",
         "sample new.run --rubric small.prompty --cases {} --n 5 --seed 1 --strata group --out out.xlsx --force",
+        "runs keep whole.run --cases {} --column group",
+        "read whole.run --cases {} --out out.csv --force",
     )
     onto = ("export whole.run --onto {} --out out{suffix} --force",)
     rubrics = [rubric_path(name).read_bytes() for name in builtin_names()] + [RUBRIC.encode()]
@@ -188,6 +190,11 @@ def kinds(folder: Path) -> dict[str, Kind]:
         "compare {} --between group=a,b --pair-by asked",
         "panel {} --name three --of demo,ann,bob",
         "doctor {}",
+        "report {} --out out.html --by group --between group=a,b --pair-by asked --min-group 1 --force",
+        "read {} --cases cases.csv --out out.html --force",
+        "runs undo {}",
+        "runs remove-rater {} ann --yes",
+        "runs keep {} --cases cases.csv --column group",
         "purge {} --all --yes",
         f"hosted export {{}} --cases cases.csv {given}",
         "sample {} --cases cases.csv --n 5 --seed 2 --out out.xlsx --force",

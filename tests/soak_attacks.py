@@ -1,8 +1,9 @@
 """`soak_attacks.py SIGNALS REAL`: commands disturbed at random moments, each time continued by the same command.
 
 SIGNALS signals, half as many full disks, limits of memory and jumps of the clock each with the scripted engine; REAL
-signals and a tenth as many limits of memory with real engines. Ends with 1 if an outcome is lost, doubled or another
-than undisturbed, if a process or file is left, or if a command ends otherwise than with a clean error.
+signals with real engines: half with transformers, half with vLLM, most of these while it judges; and a twentieth as
+many limits of memory with vLLM. Ends with 1 if an outcome is lost, doubled or another than undisturbed, if a process or
+file is left, or if a command ends otherwise than with a clean error.
 """
 
 import random
@@ -20,7 +21,7 @@ from reply_script import SECONDS
 from tiny_judge import make_tiny_judge
 from typed import Desk
 
-CASES = 60
+CASES, VLLM_CASES = 60, 4000
 
 
 def main(signals: int, real: int) -> int:
@@ -34,11 +35,13 @@ def main(signals: int, real: int) -> int:
         make_tiny_judge(judge)
         if signals:
             problems += _attack_scripted(Path(folder), judge, signals)
-        for engine, share in (("transformers", real - real // 4), ("vllm", real // 4)):
-            if share:
-                trial = _trial(Desk(Path(folder) / engine, judge), engine, 2)
-                problems += _attack(engine, trial, share, lambda trial=trial: trial.interrupt(_either(trial)))
-                problems += _attack(engine, trial, share // 10, lambda trial=trial: trial.starve(1.5, 20.0))
+        if real:
+            trial = _trial(Desk(Path(folder) / "transformers", judge), "transformers", 2)
+            problems += _attack("transformers", trial, real // 2, lambda: trial.interrupt(_either(trial)))
+            vllm = _trial(Desk(Path(folder) / "vllm", judge), "vllm", 3, VLLM_CASES)
+            problems += _attack("vLLM judges", vllm, real * 3 // 8, lambda: vllm.interrupt_judging(_either(vllm)))
+            problems += _attack("vLLM", vllm, real // 8, lambda: vllm.interrupt(_either(vllm)))
+            problems += _attack("vLLM", vllm, real // 20, lambda: vllm.starve(1.5, 4.0))
     print("\n".join(problems) or "nothing lost, doubled or left")
     return 1 if problems else 0
 
@@ -55,10 +58,10 @@ def _attack_scripted(folder: Path, judge: Path, signals: int) -> list[str]:
         return problems + _attack(name, trial, signals // 2, trial.fill)
 
 
-def _trial(desk: Desk, engine: str, seed: int) -> Trial:
+def _trial(desk: Desk, engine: str, seed: int, cases: int = CASES) -> Trial:
     """Judge undisturbed, to know how long it takes and what comes out."""
     judge = "scripted" if engine == "scripted" else "tiny"
-    command = desk.judging(desk.cases(CASES), engine=engine, judge=judge)
+    command = desk.judging(desk.cases(cases), engine=engine, judge=judge)
     began = time.monotonic()
     desk.typed(*command, timeout=1800)
     seconds, right = time.monotonic() - began, outcomes(desk.work / "may.run")

@@ -70,6 +70,7 @@ def by_hand(path: Path, *statements: str) -> None:
         "UPDATE raters SET name = 'gold'",
         "UPDATE raters SET kind = 'human'",
         "UPDATE rubrics SET text = 'Be kind.', sha256 = 'x'",
+        "UPDATE run SET key = randomblob(32)",
     ],
 )
 def test_a_change_by_hand_is_told_until_the_end_of_the_trail(path: Path, statement: str) -> None:
@@ -131,6 +132,7 @@ def test_a_job_that_was_killed_is_told_as_that(path: Path, run: RunFile) -> None
         "DELETE FROM outcomes WHERE id = (SELECT MAX(id) FROM outcomes)",
         "UPDATE outcomes SET source = 'other.csv' WHERE case_key = 8",
         "INSERT INTO settings VALUES ('label:x', '\"no demonstration\"')",
+        "UPDATE run SET key = randomblob(32)",
     ],
 )
 def test_a_change_after_a_kill_is_told_for_good(path: Path, run: RunFile, statement: str) -> None:

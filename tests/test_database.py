@@ -231,6 +231,7 @@ def test_an_error_never_quotes_what_is_stored(path: Path, run: RunFile) -> None:
         ("UPDATE cases SET metadata = '{'", lambda run: list(run.records())),
         ("UPDATE rubrics SET text = 'Judge them.'", RunFile.rubrics),
         ("UPDATE raters SET spec = '{}'", RunFile.raters),
+        ("UPDATE raters SET kind = 'nobody'", RunFile.raters),
         ("UPDATE jobs SET facts = 'x'", lambda run: run.jobs.all()),
         ("UPDATE run SET key = x'00'", RunFile.close),
         ("DROP TABLE cases", RunFile.close),

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+from typed_here import Run, typing_in
 
 ROOT = Path(__file__).parents[1]
 COMMAND = Path(sys.executable).with_name("pathway-local")
@@ -32,6 +33,12 @@ def run(*arguments: object, cwd: Path, code: int = 0) -> subprocess.CompletedPro
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("work")
+
+
+@pytest.fixture
+def here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Commands in the test's own process, where nothing depends on how the command was started."""
+    return typing_in(folder, monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")
@@ -68,18 +75,18 @@ def test_the_run_keeps_no_text_of_a_case(judged: Path) -> None:
             assert row[name][:40].encode() not in stored or not row[name]
 
 
-def test_a_run_goes_on_with_its_own_settings_and_judges_nothing_twice(judged: Path, folder: Path) -> None:
+def test_a_run_goes_on_with_its_own_settings_and_judges_nothing_twice(judged: Path, folder: Path, here: Run) -> None:
     before = sqlite3.connect(judged).execute("SELECT count(*), max(rowid) FROM outcomes").fetchone()
     done = run("judge", ANSWERS, "--run", judged.name, "--keep", "audience", "--json", cwd=folder)
     assert sqlite3.connect(judged).execute("SELECT count(*), max(rowid) FROM outcomes").fetchone() == before
     found = json.loads(done.stdout)
     assert [group["rubric"] for group in found] == ["gold-answer", "pathway-answer"]
     by = ("summary", judged.name, "--by", "audience")
-    hidden = run(*by, "--min-group", 10, cwd=folder)
-    assert "values of audience have under 10 scored cases of a rater and are left out" in hidden.stderr
-    assert "staff" not in hidden.stdout + hidden.stderr
-    assert "staff †" in run(*by, cwd=folder).stdout
-    groups = json.loads(run(*by, "--json", cwd=folder).stdout)
+    hidden = here(*by, "--min-group", 10)
+    assert "values of audience have under 10 scored cases of a rater and are left out" in hidden.err
+    assert "staff" not in hidden.out + hidden.err
+    assert "staff †" in here(*by).out
+    groups = json.loads(here(*by, "--json").out)
     assert {group["audience"] for group in groups} == {"prospective", "enrolled", "staff"}
 
 
@@ -91,14 +98,14 @@ def test_other_settings_are_another_rater(judged: Path, folder: Path, tiny_judge
     assert 'detail was "score", now "full"' in done.stderr
 
 
-def test_the_users_own_sheet_gets_columns(judged: Path, folder: Path) -> None:
+def test_the_users_own_sheet_gets_columns(judged: Path, folder: Path, here: Run) -> None:
     book = openpyxl.Workbook()
     with ANSWERS.open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))
     for row in [rows[0], *reversed(rows[1:])]:
         book.active.append(row)
     book.save(folder / "answers.xlsx")
-    run("export", judged.name, "--onto", "answers.xlsx", "--out", "scored.xlsx", cwd=folder)
+    assert here("export", judged.name, "--onto", "answers.xlsx", "--out", "scored.xlsx").code == 0
     sheet = openpyxl.load_workbook(folder / "scored.xlsx").active
     scored = list(sheet.iter_rows(values_only=True))
     assert [row[0] for row in scored[1:]] == [row[0] for row in reversed(rows[1:])]
@@ -107,11 +114,11 @@ def test_the_users_own_sheet_gets_columns(judged: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl", "xlsx", "tsv"])
-def test_exports_of_every_kind(judged: Path, folder: Path, suffix: str) -> None:
-    run("export", judged.name, "--out", f"v.{suffix}", cwd=folder)
-    again = run("export", judged.name, "--out", f"v.{suffix}", cwd=folder, code=2)
-    assert "--force" in again.stderr
-    run("export", judged.name, "--out", f"v.{suffix}", "--force", cwd=folder)
+def test_exports_of_every_kind(judged: Path, here: Run, suffix: str) -> None:
+    assert here("export", judged.name, "--out", f"v.{suffix}").code == 0
+    again = here("export", judged.name, "--out", f"v.{suffix}")
+    assert again.code == 2 and "--force" in again.err
+    assert here("export", judged.name, "--out", f"v.{suffix}", "--force").code == 0
 
 
 @pytest.mark.parametrize(
@@ -133,11 +140,17 @@ def test_exports_of_every_kind(judged: Path, folder: Path, suffix: str) -> None:
     ],
 )
 def test_bad_input_gets_one_line_and_leaves_nothing(
-    tmp_path: Path, arguments: list[object], code: int, said: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[object],
+    code: int,
+    said: str,
 ) -> None:
-    done = run(*arguments, cwd=tmp_path, code=code)
-    assert said in done.stderr
-    assert done.stderr.startswith(("error: ", "note: "))
+    done = typing_in(tmp_path, monkeypatch, capsys)(*arguments)
+    assert done.code == code
+    assert said in done.err
+    assert done.err.startswith(("error: ", "note: "))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -13,9 +13,9 @@ HERE = Path(__file__).parent
 
 def test_damaged_files_get_an_answer_or_a_clean_error() -> None:
     # In a process of its own: it forks for each file, and measures what the fork takes.
-    tried = subprocess.run([sys.executable, HERE / "fuzz_bytes.py", "70"], capture_output=True, text=True)
+    tried = subprocess.run([sys.executable, HERE / "fuzz_bytes.py", "42"], capture_output=True, text=True)
     assert tried.returncode == 0, tried.stdout + tried.stderr
-    assert tried.stdout.startswith("70 inputs, 0 problems")
+    assert tried.stdout.startswith("42 inputs, 0 problems")
 
 
 @pytest.mark.parametrize(

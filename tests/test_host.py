@@ -16,6 +16,7 @@ import engine_scripts
 import pytest
 from engine_scripts import FOREVER, HEAVY, LOADS, ONCE, POISON
 
+from pathway_local.engines import engine
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.failures import start_error
 from pathway_local.engines.host import CULPRITS, Host
@@ -387,6 +388,17 @@ def test_an_engine_that_ran_under_a_filter_is_never_restarted_without(
 def test_where_the_seal_is_required_it_does_not_start(unfiltered: EngineConfig) -> None:
     with pytest.raises(EngineUnexplained, match="a system call was refused"):
         Host("scripted", unfiltered, seal="required")
+
+
+def test_loading_has_a_limit_that_grows_with_the_weights(
+    tiny_judge: Path, begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = EngineConfig(str(tiny_judge))
+    size = (tiny_judge / "model.safetensors").stat().st_size
+    assert VLLM.start_limit(config) == engine.START_LIMIT + size / engine.SLOWEST_DISK
+    monkeypatch.setattr(engine, "START_LIMIT", 0.01)
+    with pytest.raises(EngineDied, match="the judge was not loaded within 0 minutes"):
+        begin()
 
 
 def test_closing_ends_the_child_and_its_watcher(begin: Begin) -> None:

@@ -76,6 +76,18 @@ def test_a_small_file_that_says_gigabytes_takes_little_memory(name: str, tmp_pat
     assert int(reading.stdout.split()[-1]) < MOST_MB
 
 
+def test_impossible_statistics_do_not_end_the_process(tmp_path: Path) -> None:
+    """Arrow throws where Python asks for such a column's size, and nothing there catches it."""
+    path = _written(tmp_path / "damaged.parquet", pa.array(["q", None]))
+    optional, required = (b"%c\x18\x08question" % kind for kind in (2, 0))
+    whole = path.read_bytes()
+    assert whole.count(optional) == 1
+    path.write_bytes(whole.replace(optional, required))
+    reading = subprocess.run([sys.executable, "-c", READ, str(path), "9"], capture_output=True, text=True)
+    assert reading.returncode == 0, reading.stderr
+    assert "damaged.parquet is not a Parquet file, or is damaged" in reading.stdout
+
+
 def test_an_interrupt_ends_the_reading(tmp_path: Path) -> None:
     path = _written(tmp_path / "bomb.parquet", *BOMBS["structs"]())
     reading = subprocess.Popen(

@@ -9,26 +9,37 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from heapq import nsmallest
 from pathlib import Path
 
 import openpyxl
 from forked import KILLED, Ended, Forks
+from run_world import (
+    BOT,
+    CASES,
+    EMPTY,
+    Import,
+    Key,
+    World,
+    score_of,
+    texts_of,
+    was_stored,
+    without_words,
+    words_in,
+)
 from typed import RUBRIC
 
+from pathway_local.case import rank
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
+from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Verdict
 
-SEQUENCES, FIRST = int(os.environ.get("SEQUENCES", "8")), int(os.environ.get("FIRST_SEQUENCE", "0"))
+SEQUENCES, FIRST = int(os.environ.get("SEQUENCES", "5")), int(os.environ.get("FIRST_SEQUENCE", "0"))
 LENGTH = 12
-CASES = [f"pupil-{letter}" for letter in "abcde"]
-EMPTY = 3
-"""The version of a case's texts that has no answer, so that it can't be judged."""
-
-BOT, NOTE, REPLIED = "bot-of-room-17", "a remark by ann", "a reply from afar"
+NOTE, REPLIED = "a remark by ann", "a reply from afar"
 JUDGE = [
     "judge",
     "cases.jsonl",
@@ -42,66 +53,11 @@ JUDGE = [
     "may.run",
     "--seal",
     "off",
-    "--keep",
-    "all",
 ]
+RATERS = ("scripted", "ann", "bea", "far", "both", "nobody")
 
-Key = tuple[str, str]
-"""Rater and case."""
-
-STEPS = {"judge": 240, "import": 75, "export": 50, "hosted": 90, "sample": 110, "panel": 85, "purge": 65}
+STEPS = {"judge": 240, "import": 75, "export": 50, "hosted": 90, "sample": 110, "panel": 85, "purge": 65, "runs": 70}
 """About how many steps a command has, so that kills are spread over all of it."""
-
-
-@dataclass
-class World:
-    """Files, and what the run must hold: each rater's outcome of a case, and the version of the texts that it saw."""
-
-    folder: Path
-    texts: bool
-    versions: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CASES[:3], 0))
-    broken_line: bool = False
-    outcomes: dict[Key, Outcome] = field(default_factory=dict)
-    seen: dict[Key, int] = field(default_factory=dict)
-    heads: list[str] = field(default_factory=list)
-    batches: list[dict[str, str]] = field(default_factory=list)
-    """Cases by random id, of the batch files and rating sheets that the run knows."""
-
-    words: set[str] = field(default_factory=set)
-    """What raters wrote since the last purge."""
-
-    @property
-    def run(self) -> Path:
-        return self.folder / "may.run"
-
-    def question(self, case: str) -> str:
-        return f"What does {case} ask in version {self.versions[case]}?"
-
-    def answer(self, case: str) -> str:
-        return "" if self.versions[case] == EMPTY else f"The answer {self.versions[case]} for {case}."
-
-    def write_cases(self) -> None:
-        rows = [
-            {"id": case, "question": self.question(case), "answer": self.answer(case), "bot": BOT}
-            for case in self.versions
-        ]
-        lines = [json.dumps(row) for row in rows] + ["{broken"] * self.broken_line
-        (self.folder / "cases.jsonl").write_text("".join(f"{line}\n" for line in lines))
-        (self.folder / "cases.jsonl").chmod(0o600)
-
-    def found(self) -> dict[Key, Outcome]:
-        """What the run holds; each rater has at most one outcome of a case."""
-        if not self.run.exists():
-            return {}
-        with RunFile.read(self.run) as run:
-            records = list(run.records())
-        found = {(record.rater, record.case_id): record.outcome for record in records}
-        assert len(found) == len(records), "an outcome is there twice"
-        return found
-
-    def bytes(self) -> bytes:
-        """All that lies in the files of the run."""
-        return b"".join(path.read_bytes() for path in self.folder.glob("may.run*"))
 
 
 class History:
@@ -114,7 +70,7 @@ class History:
         self, forks: Forks, undisturbed: Mapping[tuple[str, int, bool], Outcome], seed: int, root: Path
     ) -> None:
         self.forks, self.undisturbed, self.rng = forks, undisturbed, random.Random(seed)
-        self.world = World(root / "work", self.rng.random() < 0.5)
+        self.world = World(root / "work", self.rng.random() < 0.5, self.rng.random() < 0.5)
         self.world.folder.mkdir(parents=True)
         (self.world.folder / "small.prompty").write_text(RUBRIC)
         self.world.write_cases()
@@ -126,7 +82,7 @@ class History:
         kill = rng.choice([0, rng.randint(1, 100)])
         score = rng.randint(1, 5)
         steps: dict[Callable[[], None], int] = {
-            lambda: self.judge(kill): 5 if self.world.run.exists() else 20,
+            lambda: self.judge(kill, limit=rng.choice([0, 0, 1, 2, 3])): 5 if self.world.run.exists() else 20,
             lambda: self.edit(case, rng.randrange(EMPTY + 2)): 3,
             lambda: self.remove(case): 1,
             lambda: self.break_a_line(rng.random() < 0.5): 1,
@@ -136,6 +92,9 @@ class History:
             lambda: self.sample(rng.randint(1, 4), rng.randrange(2), score, kill, fill=rng.random() < 0.5): 1,
             lambda: self.panel(kill): 1,
             lambda: self.purge(rng.choice(["text", "all"]), kill): 1,
+            lambda: self.undo(kill): 2 if self.world.run.exists() else 0,
+            lambda: self.remove_rater(rng.choice(RATERS), kill): 1 if self.world.run.exists() else 0,
+            lambda: self.keep(kill): 1 if self.world.run.exists() else 0,
             lambda: self.export(kill, onto=rng.random() < 0.5): 1,
             self.audit: 1 if self.world.run.exists() else 0,
             self.summary: 1 if self.world.run.exists() else 0,
@@ -161,9 +120,14 @@ class History:
 
     # Commands
 
-    def judge(self, kill: int) -> None:
+    def judge(self, kill: int, limit: int) -> None:
         world = self.world
-        ended = self.typed(*JUDGE, *([] if world.texts else ["--without-text"]), kill=kill, codes=(0, 1))
+        rows = [*world.versions, *([world.line()] if world.broken_line else [])]
+        limited = 0 < limit < len(rows)
+        drawn = nsmallest(limit, rows, key=lambda row: rank(row, 0)) if limited else rows
+        options = [*([] if world.texts else ["--without-text"]), *(["--keep", "all"] if world.keep else [])]
+        options += ["--limit", str(limit)] if limit else []
+        ended = self.typed(*JUDGE, *options, kill=kill, codes=(0, 1))
         found, before = world.found(), world.outcomes
         for case, version in world.versions.items():
             key = ("scripted", case)
@@ -171,23 +135,38 @@ class History:
             if isinstance(before.get(key), Verdict) and world.seen[key] == version:
                 assert now == before[key], f"the verdict on {case} was lost, or given again"
                 continue
-            if ended.code == KILLED and now == before.get(key):
+            if case not in drawn or (ended.code == KILLED and now == before.get(key)):
+                assert now == before.get(key), f"{case} was judged beyond the limit"
                 continue
             assert now is not None, f"{case} has no outcome after a whole job"
             assert now == self.undisturbed[case, version, world.texts], f"{case} has another outcome than undisturbed"
             assert isinstance(now, Failure) == (version == EMPTY)
             world.outcomes[key], world.seen[key] = now, version
-        broken = {key for key, outcome in found.items() if isinstance(outcome, Failure) and outcome.kind == "bad-row"}
-        assert len(broken) <= 1
+        self._judged_lines(found, drawn, whole=not limited and ended.code != KILLED)
         if ended.code != KILLED:
-            assert len(broken) == world.broken_line
-            assert ended.code == (world.broken_line or EMPTY in world.versions.values())
-        world.outcomes = {key: each for key, each in world.outcomes.items() if not key[1].startswith("cases.jsonl ")}
-        world.outcomes |= {key: found[key] for key in broken}
+            assert ended.code == any(world.versions.get(row, EMPTY) == EMPTY for row in drawn)
+        kept = world.keeping()
+        if world.keep and ended.code != KILLED:
+            assert kept >= world.versions.keys() & set(drawn), "a column was not kept"
+        assert kept - world.kept <= (set(drawn) if world.keep else set()), "a column was kept that nobody named"
+        assert kept >= world.kept
+        world.kept = kept
         if not world.texts:
             assert all(
                 not each.fields for key, each in found.items() if key[0] == "scripted" and isinstance(each, Verdict)
             )
+
+    def _judged_lines(self, found: Mapping[Key, Outcome], drawn: Collection[str], *, whole: bool) -> None:
+        """A broken line is a failure; a job on the whole file forgets those that are there no more."""
+        world = self.world
+        before = {key for key in world.outcomes if key[1].startswith("cases.jsonl ")}
+        broken = {key for key, outcome in found.items() if isinstance(outcome, Failure) and outcome.kind == "bad-row"}
+        now = {("scripted", world.line())} & {("scripted", row) for row in drawn}
+        assert broken <= before | now
+        if whole:
+            assert broken == now
+        world.outcomes = {key: each for key, each in world.outcomes.items() if key not in before}
+        world.outcomes |= {key: found[key] for key in broken}
 
     def rate(self, scores: dict[str, int], with_texts: bool, kill: int) -> None:
         world = self.world
@@ -226,16 +205,25 @@ class History:
         """All ratings of a file are stored, or nothing; `sure` says that nothing speaks against them."""
         world = self.world
         there = world.run.exists()
+        before, imports = world.records(), world.import_jobs() if there else 0
         ended = self.typed(*command, kill=kill, codes=(0, 2, 3) if there else (4,))
-        found = world.found()
+        after = world.records()
         new = {(rater, case): score for case, score in scores.items()}
-        now = {key: each.scores["score"].value for key in new if isinstance(each := found.get(key), Verdict)}
-        if ended.code == 0 or (ended.code == KILLED and now == new):
-            assert now == new, "an import that succeeded lacks ratings"
-            for key in new:
-                if found[key] != world.outcomes.get(key):
-                    world.outcomes[key] = found[key]
-                    world.seen[key] = world.seen.get(("scripted", key[1]), -1) if sure else -1
+        left_out = _left_out(new, before, after)
+        assert ended.code != 0 or not left_out or "left out" in ended.err
+        new = {key: score for key, score in new.items() if key not in left_out}
+        now = {key: score_of(after[key].outcome) for key in new if key in after}
+        assert ended.code != 0 or now == new, "an import that succeeded lacks ratings"
+        if there and world.import_jobs() > imports:
+            assert ended.code in (0, KILLED) and now == new
+            stored = [key for key in new if was_stored(before.get(key), after[key])]
+            had = {key: (world.outcomes[key], world.seen[key]) if key in before else None for key in stored}
+            world.imports.append(Import(rater, had))
+            for key in stored:
+                world.outcomes[key] = after[key].outcome
+                world.seen[key] = world.seen.get(("scripted", key[1]), -1) if sure else -1
+        else:
+            assert ended.code != 0
         assert ended.code in (0, KILLED) or not sure, f"a rating that fits was refused: {ended.err}"
 
     def _fits(self, rater: str, case: str, score: int) -> bool:
@@ -243,7 +231,7 @@ class History:
         world, version = self.world, self.world.versions.get(case)
         judged = world.outcomes.get(("scripted", case))
         before = world.outcomes.get((rater, case))
-        unrated = before is None or (world.seen.get((rater, case)) == version and _score(before) == score)
+        unrated = before is None or (world.seen.get((rater, case)) == version and score_of(before) == score)
         return isinstance(judged, Verdict) and world.seen.get(("scripted", case)) == version != EMPTY and unrated
 
     def hand_out(self, kill: int) -> None:
@@ -307,12 +295,17 @@ class History:
         if what == "all":
             assert not found
             secrets = {*CASES, BOT, *world.words, *(each for batch in world.batches for each in batch)}
-            world.outcomes, world.seen, world.batches = {}, {}, []
+            world.outcomes, world.seen, world.batches, world.kept = {}, {}, [], set()
+            for each in world.imports:
+                each.before.clear()
         else:
             secrets = world.words
-            bare = {key: _without_words(outcome) for key, outcome in world.outcomes.items()}
+            bare = {key: without_words(outcome) for key, outcome in world.outcomes.items()}
             assert found == bare, "a purge of texts changed more than texts"
             world.outcomes = bare
+            for each in world.imports:
+                for key, had in each.before.items():
+                    each.before[key] = had and (without_words(had[0]), had[1])
         left = [word for word in secrets if word.encode() in whole]
         assert not left, f"purge --{what} left {left}"
         if ended.code == 0:
@@ -322,22 +315,67 @@ class History:
                 shutil.rmtree(world.folder / name)
         world.words = set()
 
+    def undo(self, kill: int) -> None:
+        """Take back the last import, if it stored ratings that are still there."""
+        world, before = self.world, self.world.found()
+        last = world.imports[-1] if world.imports else Import("", {})
+        possible = bool(last.before)
+        ended = self.typed("runs", "undo", "may.run", kill=kill, codes=(0,) if possible else (2,))
+        found = world.found()
+        if not possible or (ended.code == KILLED and found == before and world.undone_by(last) != before):
+            return
+        world.outcomes = world.undone_by(last)
+        assert found == world.outcomes, "an undone import left something else than was there before"
+        for key, had in last.before.items():
+            world.seen.pop(key, None)
+            world.seen |= {key: had[1]} if had else {}
+        world.imports.pop()
+
+    def remove_rater(self, name: str, kill: int) -> None:
+        world, there = self.world, name in self.world.raters()
+        ended = self.typed("runs", "remove-rater", "may.run", name, "--yes", kill=kill, codes=(0,) if there else (2,))
+        own = {key: each for key, each in world.outcomes.items() if key[0] == name}
+        found = world.found()
+        if not there or (ended.code == KILLED and own and found == world.outcomes):
+            return
+        world.outcomes = {key: each for key, each in world.outcomes.items() if key not in own}
+        assert found == world.outcomes, "more or less than the rater was removed"
+        assert name not in world.raters() or ended.code == KILLED
+        world.seen = {key: version for key, version in world.seen.items() if key[0] != name}
+        gone = [each for each in world.imports if each.rater == name]
+        for each in gone:
+            each.before.clear()
+        written = {*words_in(own.values()), *([NOTE] if name == "ann" else []), *([REPLIED] if name == "far" else [])}
+        left = {word for word in written - words_in(found.values()) if len(word) > 5 and word.encode() in world.bytes()}
+        assert not left, f"remove-rater {name} left {left}"
+
+    def keep(self, kill: int) -> None:
+        """Keep the column of the cases that have the texts that were judged."""
+        world = self.world
+        command = ("runs", "keep", "may.run", "--cases", "cases.jsonl", "--column", "bot")
+        ended = self.typed(*command, kill=kill, codes=(0,) if world.outcomes else (2,))
+        kept = world.keeping()
+        same = {
+            case
+            for case, version in world.versions.items()
+            if isinstance(world.outcomes.get(("scripted", case)), Verdict) and world.seen["scripted", case] == version
+        }
+        assert world.kept <= kept <= world.kept | world.versions.keys()
+        if ended.code == 0:
+            assert kept >= same, "the column of a judged case was not kept"
+        world.kept = kept
+
     def export(self, kill: int, *, onto: bool) -> None:
         world, out = self.world, self.world.folder / "out.jsonl"
         out.unlink(missing_ok=True)
         command = ["export", "may.run", "--out", "out.jsonl", *(["--onto", "cases.jsonl"] if onto else [])]
-        raters = world.run.exists() and self._has_raters()
-        ended = self.typed(*command, kill=kill, codes=(0,) if raters else (2, 4))
+        ended = self.typed(*command, kill=kill, codes=(0,) if world.outcomes else (0, 2, 4))
         assert out.exists() or ended.code != 0
         if out.exists() and not onto:
             rows = [json.loads(line) for line in out.read_text().splitlines()]
             scores = {(row["rater"], row["case"]): row.get("score") for row in rows}
             assert len(scores) == len(rows)
-            assert scores == {key: _score(outcome) for key, outcome in world.outcomes.items()}
-
-    def _has_raters(self) -> bool:
-        with RunFile.read(self.world.run) as run:
-            return bool(run.raters())
+            assert scores == {key: score_of(outcome) for key, outcome in world.outcomes.items()}
 
     def audit(self) -> None:
         heads = self.world.heads
@@ -354,7 +392,7 @@ class History:
         ended = self.forks.typed(self.world.folder, *arguments, kill=step)
         assert ended.code in (*codes, *([KILLED] if kill else [])), f"{arguments} ended with {ended}"
         assert "Traceback" not in ended.err and "fault:" not in ended.err
-        assert not any(world_text in ended.err for world_text in _texts(self.world))
+        assert not any(world_text in ended.err for world_text in texts_of(self.world))
         return ended
 
     def check(self) -> None:
@@ -362,9 +400,10 @@ class History:
         world = self.world
         found = world.found()
         assert found == world.outcomes
-        world.words |= {word for word in _words(found.values()) if len(word) > 5}
+        assert world.keeping() == world.kept
+        world.words |= {word for word in words_in(found.values()) if len(word) > 5}
         whole = world.bytes()
-        assert not any(text.encode() in whole for text in _texts(world))
+        assert not any(text.encode() in whole for text in texts_of(world))
         if not world.run.exists():
             return
         with RunFile.read(world.run) as run, run.database.snapshot():
@@ -377,6 +416,18 @@ class History:
                 world.heads.append(trail.head())
 
 
+def _left_out(new: Mapping[Key, int], before: Mapping[Key, Record], after: Mapping[Key, Record]) -> set[Key]:
+    """The ratings that an import leaves out and names: a service's second thoughts, and cases of unreadable rows.
+
+    A broken line of the cases file has no id, so that an id unknown to the run can be its.
+    """
+    unreadable = any(case.startswith("cases.jsonl ") for _, case in before)
+    known = {case for _, case in before}
+    unknown = {key for key in new if unreadable and key[1] not in known and key not in after}
+    second = {key for key in new if key[0] == "far" and key in before and after[key] == before[key]}
+    return unknown | {key for key in second if score_of(before[key].outcome) not in (None, new[key])}
+
+
 def _some_scores(rng: random.Random) -> dict[str, int]:
     return {case: rng.randint(1, 5) for case in rng.sample(CASES, rng.randint(1, 3))}
 
@@ -385,7 +436,7 @@ def _undisturbed(forks: Forks, folder: Path) -> dict[tuple[str, int, bool], Outc
     found = {}
     for texts in (True, False):
         for version in range(EMPTY + 2):
-            world = World(folder / f"{texts}{version}" / "work", texts, dict.fromkeys(CASES, version))
+            world = World(folder / f"{texts}{version}" / "work", texts, versions=dict.fromkeys(CASES, version))
             world.folder.mkdir(parents=True)
             (world.folder / "small.prompty").write_text(RUBRIC)
             world.write_cases()
@@ -393,31 +444,6 @@ def _undisturbed(forks: Forks, folder: Path) -> dict[tuple[str, int, bool], Outc
             assert ended.code == (version == EMPTY), ended
             found |= {(case, version, texts): outcome for (_, case), outcome in world.found().items()}
     return found
-
-
-def _texts(world: World) -> Iterator[str]:
-    for case in world.versions:
-        yield world.question(case)
-        if world.answer(case):
-            yield world.answer(case)
-
-
-def _score(outcome: Outcome) -> int | None:
-    return outcome.scores["score"].value if isinstance(outcome, Verdict) and "score" in outcome.scores else None
-
-
-def _words(outcomes: Iterable[Outcome]) -> set[str]:
-    return {
-        value
-        for outcome in outcomes
-        if isinstance(outcome, Verdict)
-        for value in outcome.fields.values()
-        if isinstance(value, str) and value
-    }
-
-
-def _without_words(outcome: Outcome) -> Outcome:
-    return Verdict(outcome.scores, {}, outcome.marks) if isinstance(outcome, Verdict) else outcome
 
 
 def test_any_history_keeps_its_promises(tiny_judge: Path, tmp_path: Path) -> None:

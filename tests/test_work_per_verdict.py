@@ -79,7 +79,7 @@ def test_calls_and_statements_of_a_thousand_verdicts(tmp_path: Path, monkeypatch
 
 @pytest.mark.timeout(900)
 def test_tokens_passes_and_steps_of_real_verdicts(tiny_judge: Path, tmp_path: Path) -> None:
-    cases = 48
+    cases = 24
     script = Path(__file__).with_name("count_work.py")
     asked = [str(tiny_judge), "pathway-answer", "score,through-score", str(cases), str(tmp_path)]
     settings = json.dumps({"max_num_seqs": SEATS, "kv_cache_memory_bytes": CACHE})

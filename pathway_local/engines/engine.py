@@ -13,12 +13,16 @@ from pathway_local.errors import EngineMissing
 from pathway_local.judges.engine_settings import GPU_HINT
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.placement import check_fits_here
-from pathway_local.judges.weights import check_folder
+from pathway_local.judges.weights import check_folder, weight_files
 from pathway_local.passes import EngineConfig
 from pathway_local.system.machine import Machine
 
 WINDOW = 256
 """Requests to keep in flight if the engine takes smaller batches."""
+
+START_LIMIT, SLOWEST_DISK = 1800.0, 50e6
+"""Seconds that loading may take beside the reading of the weights, since kernels are compiled for a GPU; and the bytes
+per second at which a network's disk may give the weights."""
 
 HANG_LIMIT = 300.0
 """Seconds without a sign of life after which an engine with passes in flight counts as dead."""
@@ -94,6 +98,11 @@ class EngineKind:
     def has_workers(self, config: EngineConfig) -> bool:
         """Whether the engine starts processes of its own, which connect to each other."""
         return False
+
+    def start_limit(self, config: EngineConfig) -> float:
+        """Return the seconds that loading may take."""
+        shards = weight_files(Path(config.model))
+        return START_LIMIT + sum(path.stat().st_size for path in shards if path.is_file()) / SLOWEST_DISK
 
     def hang_limit(self, device: str) -> float:
         """Seconds of silence after which the engine counts as dead."""

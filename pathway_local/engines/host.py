@@ -16,9 +16,6 @@ from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult, en
 from pathway_local.sealing.levels import UNFILTERED, Attempt, Wanted
 from pathway_local.system.private_process import SMALLEST_JUDGE, check_address_space
 
-START_LIMIT = 1800.0
-"""Seconds that loading may take: the engine reads many gigabytes of weights and compiles kernels for a GPU."""
-
 CULPRITS = 10
 """Cases set aside in a row, without a result between them, after which we give the engine up: any case seems to kill
 it. Without this limit a broken engine would be restarted twice for each of a million cases."""
@@ -205,7 +202,8 @@ class Host:
 
     def _ready(self, process: EngineProcess) -> EngineFacts | Failed:
         """Wait until the child has loaded the engine; return what it loaded, or what it said before it ended."""
-        until = time.monotonic() + START_LIMIT
+        limit = self._kind.start_limit(self._config)
+        until = time.monotonic() + limit
         said = Failed()
         with suppress(Gone):
             while (left := until - time.monotonic()) > 0:
@@ -216,7 +214,7 @@ class Host:
                         process.note_shared_memory()
                         return message.facts
                     said = message if isinstance(message, Failed) else said
-            raise EngineDied(f"the judge was not loaded within {START_LIMIT / 60:.0f} minutes", look_there(self._log))
+            raise EngineDied(f"the judge was not loaded within {limit / 60:.0f} minutes", look_there(self._log))
         return said
 
     def _handle_exit(self, process: EngineProcess, how: str) -> None:

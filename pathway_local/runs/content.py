@@ -6,6 +6,7 @@ left, and changes while a command runs.
 """
 
 import hashlib
+import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -17,8 +18,15 @@ from pathway_local.runs.database import Database
 from pathway_local.runs.row_sum import computed_sum, stored_sum
 from pathway_local.verdict import Value
 
-HASHES = FOUND, LEFT, SUM = "content found", "content left", "rows as committed"
-"""The facts of an entry: the hash that a command found, the hash that it left, and whether the rows had their sum."""
+HASHES = FOUND, LEFT, SUM, KEY_FOUND, KEY_LEFT = (
+    "content found",
+    "content left",
+    "rows as committed",
+    "key found",
+    "key left",
+)
+"""The facts of an entry: the hash that a command found, the hash that it left, whether the rows had their sum, and
+marks of the run's key, which no hash of the content covers: with another key, all texts would seem changed."""
 
 EARLIER_FOUND, EARLIER_LEFT = "found", "left"
 """The same in earlier releases, which did not hash settings and jobs and kept no sum."""
@@ -100,7 +108,7 @@ def content_hash(db: Database, *, earlier: bool = False) -> str:
 def found_facts(db: Database) -> dict[str, Value]:
     """Return the facts about the content for the entry of a command that begins to write, inside `Database.writing`."""
     last = next((entry.facts for entry in reversed(AuditTrail(db).entries()) if entry.event in _WRITES), {})
-    facts: dict[str, Value] = {FOUND: content_hash(db)}
+    facts: dict[str, Value] = {FOUND: content_hash(db), KEY_FOUND: _key_mark(db)}
     if facts[FOUND] != last.get(LEFT):  # else nothing happened since, and the sum of a million rows takes half a minute
         facts |= _sum_facts(db)
     if EARLIER_LEFT in last:
@@ -113,7 +121,7 @@ def found_facts(db: Database) -> dict[str, Value]:
 
 def left_facts(db: Database) -> dict[str, Value]:
     """Return the facts about the content for the entry of a command that has written, inside `Database.writing`."""
-    return {LEFT: content_hash(db), **_sum_facts(db)}
+    return {LEFT: content_hash(db), KEY_LEFT: _key_mark(db), **_sum_facts(db)}
 
 
 def check_content(db: Database) -> str:
@@ -127,7 +135,7 @@ def check_content(db: Database) -> str:
         if entry.event not in _WRITES:
             continue
         checks = _checks(before, entry.facts)
-        if not all(checks):
+        if not all(checks) or not _same_key(before, entry.facts):
             said = f"changed by another program between entries {number} and {entry.number} of its audit trail"
             raise ContentChanged(f"{db.path}: its content was {said}", HINT)
         began_empty = not number and EARLIER_FOUND in entry.facts
@@ -136,7 +144,7 @@ def check_content(db: Database) -> str:
         before, number = entry.facts, entry.number
     hashed = {name: content_hash(db, earlier=name == EARLIER_LEFT) for name in before if name in (LEFT, EARLIER_LEFT)}
     checks = _checks(before, {FOUND: hashed.get(LEFT), EARLIER_FOUND: hashed.get(EARLIER_LEFT), **_sum_facts(db)})
-    if not all(checks):
+    if not all(checks) or not _same_key(before, {KEY_FOUND: _key_mark(db)}):
         raise ContentChanged(f"{db.path}: its content is not that of entry {number} of its audit trail", HINT)
     if not checks:
         gaps.append(f"after entry {number}")
@@ -148,6 +156,17 @@ def _checks(before: Mapping[str, Value], now: Mapping[str, Value]) -> list[bool]
     """Return whether each hash found is the one left before, and whether the rows had their sum, as far as told."""
     pairs = [(now.get(FOUND), before.get(LEFT)), (now.get(EARLIER_FOUND), before.get(EARLIER_LEFT))]
     return [found == left for found, left in pairs if found and left] + ([now[SUM] is True] if SUM in now else [])
+
+
+def _same_key(before: Mapping[str, Value], now: Mapping[str, Value]) -> bool:
+    """Whether the key that was found is the one that was left before, as far as told; only a purge replaces it."""
+    left = before.get(KEY_LEFT, before.get(KEY_FOUND))
+    return left is None or now.get(KEY_FOUND) in (None, left)
+
+
+def _key_mark(db: Database) -> str:
+    [(key, created)] = db.rows("SELECT key, created FROM run")
+    return hmac.new(key, created.encode(), "sha256").hexdigest()
 
 
 def _sum_facts(db: Database) -> dict[str, Value]:

@@ -12,13 +12,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, get_args
 
 from msgspec.structs import astuple
 
 from pathway_local.case import CaseRef
 from pathway_local.errors import RaterChanged, RunFileError, UnknownName
-from pathway_local.rater import Rater
+from pathway_local.rater import Kind, Rater
 from pathway_local.runs.audit import now
 from pathway_local.runs.database import Database, damaged, decoding, placeholders, run_file_errors
 from pathway_local.runs.jobs import Jobs
@@ -214,7 +214,7 @@ class RunFile:
             with decoding(self.path):
                 rater = Rater(name, kind, rubric, json.loads(spec))
                 known = rater.fingerprint
-            if known != fingerprint:
+            if known != fingerprint or kind not in get_args(Kind):
                 raise damaged(self.path, f"its facts about the rater {name!r} were changed")
             found.append((id, rater))
         return found

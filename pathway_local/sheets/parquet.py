@@ -24,6 +24,9 @@ BATCH_ROWS = 1_024
 BATCH_MEMORY = 320 * 2**20
 """Bytes that reading one batch may take."""
 
+DICTIONARIES = 64 * 2**20
+"""Bytes of a row group, unpacked but with each text stored once, whose texts are read as dictionaries."""
+
 SMALL, RATIO_LIMIT = 16 * 2**20, 200
 """A file may unpack to this many bytes however tightly it was packed, a larger one to this times its size."""
 
@@ -46,15 +49,13 @@ class ParquetSheet(Sheet):
             if sum(sizes) > max(SMALL, RATIO_LIMIT * path.stat().st_size):
                 raise _too_much(path)
             # A text is stored once however many rows repeat it: a file of some kilobytes can say 15 MB of text a
-            # million times. Read as dictionaries, it is in memory once, too, even inside lists and structs. But a
-            # dictionary of different texts grows with the whole row group: a column that takes more than this as the
-            # file stores it is read as it is, and only BATCH_MEMORY guards it.
+            # million times. Read as dictionaries, it is in memory once, too, even inside lists and structs. But
+            # dictionaries of different texts grow with the whole row group: where one takes more than this as the file
+            # stores it, texts are read as they are, and only BATCH_MEMORY guards them. To ask for the size of a single
+            # column would end the process where a damaged footer states impossible statistics.
             leaves = [file.schema.column(place) for place in range(file.metadata.num_columns)]
-            self._texts = [
-                leaf.path
-                for place, leaf in enumerate(leaves)
-                if leaf.physical_type == "BYTE_ARRAY" and _largest(file.metadata, place) <= SMALL
-            ]
+            if max(sizes, default=0) <= DICTIONARIES:
+                self._texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
             self._schema: pa.Schema = file.schema_arrow
             self._count: int = file.metadata.num_rows
 
@@ -124,12 +125,6 @@ class ParquetSheet(Sheet):
             except (pa.ArrowException, ValueError, OverflowError, LookupError):
                 bad_cells[column] = f"a value of type {array.type} that can't be written as text"
         return Row(number, number, cells, bad_cells=bad_cells)
-
-
-def _largest(metadata: pq.FileMetaData, column: int) -> int:
-    """Return the bytes of a column in the row group where it takes most, unpacked but with each text stored once."""
-    groups = range(metadata.num_row_groups)
-    return max((metadata.row_group(group).column(column).total_uncompressed_size for group in groups), default=0)
 
 
 @contextmanager
