@@ -283,7 +283,7 @@ def _replaced(new: Sequence[_Matched], stored: Mapping[tuple[str, str], tuple[st
     """A note if a page's file replaces earlier ratings."""
     count = sum(stored.get(item.key, ("", None))[0] == item.place.hash for item in new if item.rating.page)
     if count:
-        yield f"{count} earlier ratings by {new[0].rating.rater} are replaced by those that the page saved later"
+        yield f"earlier ratings by {new[0].rating.rater} replaced by those that the page saved later: {count}"
 
 
 def _alike(run: RunFile, raters: Sequence[Rater]) -> Iterator[str]:
