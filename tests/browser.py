@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -36,14 +36,10 @@ class Browser:
 
     def call(self, method: str, **params: object) -> dict[str, Any]:
         """Return a command's result."""
-        self._count += 1
-        asked: dict[str, object] = {"id": self._count, "method": method, "params": params}
-        if self._session and not method.startswith(("Target.", "Browser.")):
-            asked["sessionId"] = self._session
-        os.write(self._commands, json.dumps(asked).encode() + b"\0")
+        number = self._ask(method, params)
         while True:
             reply = self._next()
-            if reply.get("id") == self._count:
+            if reply.get("id") == number:
                 assert "error" not in reply, reply["error"]
                 result: dict[str, Any] = reply["result"]
                 return result
@@ -112,6 +108,15 @@ class Browser:
             time.sleep(0.02)
         return path
 
+    def _ask(self, method: str, params: Mapping[str, object]) -> int:
+        """Send a command; return its number, which its reply has, too."""
+        self._count += 1
+        asked: dict[str, object] = {"id": self._count, "method": method, "params": params}
+        if self._session and not method.startswith(("Target.", "Browser.")):
+            asked["sessionId"] = self._session
+        os.write(self._commands, json.dumps(asked).encode() + b"\0")
+        return self._count
+
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
             got = os.read(self._replies, 2**20)
@@ -129,10 +134,8 @@ class Browser:
             self.errors.append(params["entry"]["text"])
         elif method == "Page.javascriptDialogOpening":
             self.dialogs.append(params["type"])
-            # Not `call`: a script that opened a dialog answers only once it is closed.
-            self._count += 1
-            accept = {"id": self._count, "method": "Page.handleJavaScriptDialog", "params": {"accept": True}}
-            os.write(self._commands, json.dumps(accept | {"sessionId": self._session}).encode() + b"\0")
+            # Nobody waits for the reply: it comes behind that of the script which opened the dialog.
+            self._ask("Page.handleJavaScriptDialog", {"accept": True})
 
 
 @contextmanager

@@ -75,9 +75,7 @@ def check_harmless(page: str, script: str = "") -> PageParser:
     """Return the page as parsed, if nothing in it could load, run, send or hide anything but this script."""
     parsed = PageParser(page)
     assert parsed.scripts == ([script] if script else [])
-    assert not {"iframe", "object", "embed", "img", "link", "form", "base", "use"} & {
-        tag for tag, _ in parsed.tags
-    }
+    assert not {"iframe", "object", "embed", "img", "link", "form", "base", "use"} & {tag for tag, _ in parsed.tags}
     names = {name for _, attributes in parsed.tags for name in attributes}
     assert not {name for name in names if name.startswith("on") or name in ("style", "src", "srcdoc", "xlink:href")}
     assert all(attributes["href"].startswith("#") for attributes in parsed.of("a"))

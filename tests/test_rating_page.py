@@ -28,7 +28,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def draw(run: Run, *options: object, rubric: str = "tiny.prompty", out: str = "rate.html", n: int = 6) -> str:
-    told = run("sample", "a.run", "--rubric", rubric, "--cases", "cases.csv", "--n", n, "--seed", 7, "--out", out, *options)
+    told = run(
+        "sample", "a.run", "--rubric", rubric, "--cases", "cases.csv", "--n", n, "--seed", 7, "--out", out, *options
+    )
     assert told.code == 0, told.err
     return told.err
 

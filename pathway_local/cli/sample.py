@@ -50,9 +50,7 @@ def sample(
     out: Annotated[Path, option("FILE", "The rating sheet, .xlsx or .html; one for each of several raters.", OUTPUT)],
     seed: Annotated[int, option("N", "The same seed draws the same cases; a larger --n adds to them.", CASES, min=0)],
     strata: Annotated[str, option("COLUMN", "Draw from each value of this column by its share.", CASES)] = "",
-    rater: Annotated[
-        list[str], option("NAME", "Evaluator; repeat it, and each gets a file.", RATERS)
-    ] = [],  # noqa: B006
+    rater: Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.", RATERS)] = [],  # noqa: B006
     blind_order: Annotated[
         bool, option("", "On pages: another order for each evaluator, as in workbooks.", RATERS, "--blind-order")
     ] = False,
@@ -66,7 +64,8 @@ def sample(
 ) -> None:
     """Draw a random sample of cases for people to rate, as rating sheets that show nobody's scores.
 
-    A sheet is a workbook, or a page to rate on in a browser, which needs no internet. The run stores each case's chance of being drawn, so that the labels can represent all cases.
+    A sheet is a workbook, or a page on which one person rates in a browser without internet. The run stores each
+    case's chance of being drawn, so that the labels can represent all cases.
     """
     given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding)
     plan = SamplePlan(given, n, seed, out, strata, rater, blind_order or not is_page(out))

@@ -31,8 +31,8 @@ _FIND = """
 class Handout:
     """One case under one rubric, handed out to `recipient` (a service's model, or an evaluator).
 
-    `echoes` holds a keyed fingerprint of each text that a reply must repeat, by field. `job` handed it out; 0 as long as
-    it is not stored.
+    `echoes` holds a keyed fingerprint of each text that a reply must repeat, by field. `job` handed it out; it is
+    0 until the handout is stored.
     """
 
     custom_id: str

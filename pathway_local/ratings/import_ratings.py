@@ -15,8 +15,8 @@ from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.hosted_reply import BREAK
 from pathway_local.ratings.known_cases import KnownCases
-from pathway_local.ratings.page_row import SavedPage
 from pathway_local.ratings.loose_reading import SPACING
+from pathway_local.ratings.page_row import SavedPage
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsFile, RatingsReading
 from pathway_local.rubrics.rubric import Rubric
