@@ -112,6 +112,7 @@ def test_half_the_ratings_and_later_the_rest(run: Run) -> None:
     with RunFile.read("a.run") as opened:
         assert sorted(scores_of(opened, "Ann").values()) == [1, 4]
     assert run("runs", "undo", "a.run").code == 0
+    assert "6 cells left empty" in ann(run, {}, "2026-05-04T12:30:00.000Z")
     with RunFile.read("a.run") as opened:
         assert sorted(scores_of(opened, "Ann").values()) == [5]
 

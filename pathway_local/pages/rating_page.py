@@ -24,7 +24,7 @@ _CANT_SAY_KEY = "?"
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class InputText:
     """A text of a case, with the name and the description of its input; responses to compare stand side by side."""
 
     name: str
@@ -40,7 +40,7 @@ class CaseToRate:
 
     rating_id: str
     text_hash: str
-    passages: tuple[Passage, ...]
+    passages: tuple[InputText, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def _case(rubric: Rubric, row: RatingRow) -> CaseToRate:
     for name, wanted in rubric.inputs.items():
         text = row.texts[name]
         shown, is_long = passage(text, len(text)), len(text) > OPEN_TEXT
-        passages.append(Passage(visible(name), visible(wanted.description), shown, is_long, name in compared))
+        passages.append(InputText(visible(name), visible(wanted.description), shown, is_long, name in compared))
     return CaseToRate(row.rating_id, row.text_hash, tuple(passages))
 
 

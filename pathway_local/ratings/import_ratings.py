@@ -288,7 +288,8 @@ def _replaced(new: Sequence[_Matched], stored: Mapping[tuple[str, str], tuple[st
 
 def _alike(run: RunFile, raters: Sequence[Rater]) -> Iterator[str]:
     """A note for each person who gave exactly the scores that one of these people gave."""
-    people = [rater for _, rater in run.raters() if rater.kind == "human" and rater.rubric == raters[0].rubric]
+    rubrics = {rater.rubric for rater in raters}
+    people = [rater for _, rater in run.raters() if rater.kind == "human" and rater.rubric in rubrics]
     new = [rater.name for rater in raters if rater.kind == "human"]
     given = {
         rater.name: {

@@ -91,7 +91,9 @@ function go(to) {
   show();
   keep();
   say("status", "");
-  cases[place].querySelector("h2").focus();
+  const heading = cases[place].querySelector("h2");
+  heading.focus(); // a screen reader reads on from there
+  heading.scrollIntoView();
 }
 
 function goToOpen() {
