@@ -249,8 +249,8 @@ def _new_ones(
         if not settled or (replaces and rating.outcome != before):
             new.append(item)
         elif isinstance(rating.outcome, Verdict) and rating.outcome != before:
-            later = " and saved it later" if rating.page else ""
-            reason = f"{rating.rater} gave this case another rating in the run{later}"
+            source = ", in a file no older than this one" if rating.page else ""
+            reason = f"{rating.rater} gave this case another rating in the run{source}"
             changed.append(Problem(rating.where, reason))
     return new, changed
 

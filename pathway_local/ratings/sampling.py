@@ -156,9 +156,11 @@ def _rows(
     run: RunFile, given: CasesGiven, plan: SamplePlan, rater: str, cases: Sequence[Case], job: int
 ) -> list[RatingRow]:
     """One evaluator's rows in their order, under new random ids that the run stores."""
-    order = list(cases) if plan.blind else sorted(cases, key=lambda case: rank(case.id, plan.seed))
+    order = list(cases)
     if plan.blind:
         random.Random(f"{plan.seed} {rater}").shuffle(order)
+    else:
+        order.sort(key=lambda case: rank(case.id, plan.seed))
     handouts = [hand_out(run.key, given.rubric, case, rater) for case in order]
     store_handouts(run, job, handouts)
     texts = [given.rubric.inputs_of(case) for case in order]
