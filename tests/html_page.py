@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-VOID = {"meta", "br", "line", "rect", "circle"}
+VOID = {"meta", "br", "line", "rect", "circle", "input"}
 CHROMIUM = shutil.which("chromium")
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium")
@@ -26,6 +26,7 @@ class PageParser(HTMLParser):
         self.tags: list[tuple[str, dict[str, str]]] = []
         self.texts: list[str] = []
         self.styles: list[str] = []
+        self.scripts: list[str] = []
         self.own_words: list[str] = []
         """Texts outside elements that are marked as English."""
         self._open: list[tuple[str, bool]] = []
@@ -47,8 +48,8 @@ class PageParser(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         tag, english = self._open[-1] if self._open else ("", False)
-        (self.styles if tag == "style" else self.texts).append(data)
-        if tag != "style" and not english:
+        {"style": self.styles, "script": self.scripts}.get(tag, self.texts).append(data)
+        if tag not in ("style", "script") and not english:
             self.own_words.append(data)
 
     @property
@@ -66,19 +67,22 @@ class PageParser(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-def check_harmless(page: str) -> PageParser:
-    """Return the page as parsed, if nothing in it could load, run, send or hide anything."""
+def _allowed(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def check_harmless(page: str, script: str = "") -> PageParser:
+    """Return the page as parsed, if nothing in it could load, run, send or hide anything but this script."""
     parsed = PageParser(page)
-    assert not {"script", "iframe", "object", "embed", "img", "link", "form", "base", "use"} & {
-        tag for tag, _ in parsed.tags
-    }
+    assert parsed.scripts == ([script] if script else [])
+    assert not {"iframe", "object", "embed", "img", "link", "form", "base", "use"} & {tag for tag, _ in parsed.tags}
     names = {name for _, attributes in parsed.tags for name in attributes}
     assert not {name for name in names if name.startswith("on") or name in ("style", "src", "srcdoc", "xlink:href")}
     assert all(attributes["href"].startswith("#") for attributes in parsed.of("a"))
     (style,) = parsed.styles
-    allowed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policies = [each["content"] for each in parsed.of("meta") if each.get("http-equiv") == "Content-Security-Policy"]
-    assert policies == [f"default-src 'none'; style-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'"]
+    policy = f"default-src 'none'; style-src {_allowed(style)}; base-uri 'none'; form-action 'none'"
+    assert policies == [policy + (f"; script-src {_allowed(script)}" if script else "")]
     assert "url(" not in style and "@import" not in style
     ids = [attributes["id"] for _, attributes in parsed.tags if "id" in attributes]
     assert len(ids) == len(set(ids))

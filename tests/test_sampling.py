@@ -211,8 +211,9 @@ def test_what_can_not_be_drawn_changes_nothing(run: Path, sheet: Path, tmp_path:
         drawn(run, sheet, strata="id")
     with pytest.raises(UsageError, match="answer is an input of the rubric 'tiny'"):
         drawn(run, sheet, strata="answer")
-    with pytest.raises(UsageError, match="not an XLSX"):
-        drawn(run, sheet, out="rate.csv")
+    for name in ("", " Ann", "A" * 101, "A\u202en"):
+        with pytest.raises(UsageError, match="an evaluator's name"):
+            drawn(run, sheet, raters=["Bob", name])
     with pytest.raises(UsageError, match="same name"):
         drawn(run, sheet, raters=["Ann", "Ann"])
     with pytest.raises(UsageError, match="same name"):
@@ -223,15 +224,12 @@ def test_what_can_not_be_drawn_changes_nothing(run: Path, sheet: Path, tmp_path:
     assert run.read_bytes() == before
 
 
-def test_a_sheet_that_can_not_be_written_leaves_no_sample(
-    run: Path, sheet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sheet_that_can_not_be_written_leaves_no_sample(run: Path, sheet: Path, tmp_path: Path) -> None:
     def failing(*_: object) -> int:
         raise RunFileError("no space is left")
 
-    monkeypatch.setattr("pathway_local.ratings.sampling.write_rating_sheet", failing)
     with pytest.raises(RunFileError):
-        drawn(run, sheet)
+        sample(SamplePlan(Given(run, sheet), 9, 1, tmp_path / "rate.xlsx"), ["sample"], failing)
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".xlsx"] == []
     with RunFile.read(run) as opened:
         assert samples(opened, "tiny") == []

@@ -6,12 +6,30 @@ from pathlib import Path
 from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, App, option
-from pathway_local.cli.options import CasesOption, Encoding, Force, IdColumn, KeyFile, Map, RubricIfSeveral, RunToBe
+from pathway_local.cli.options import (
+    CasesOption,
+    Encoding,
+    Force,
+    IdColumn,
+    KeyFile,
+    Lang,
+    Map,
+    RubricIfSeveral,
+    RunToBe,
+)
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import columns_by_input, notice, talk
+from pathway_local.errors import UsageError
+from pathway_local.pages.language import Language
+from pathway_local.pages.page import is_page
+from pathway_local.pages.rating_page import RatingPages
 from pathway_local.ratings.cases_given import Given
+from pathway_local.ratings.rating_sheet import SheetWriter, write_rating_sheet
 from pathway_local.ratings.sampling import SamplePlan
 from pathway_local.ratings.sampling import sample as draw_sample
+from pathway_local.runs.audit import now
+from pathway_local.sheets.kinds import kind_of
+from pathway_local.sheets.workbook import WORKBOOK
 
 GROUP = "committee"
 """The name of the evaluators together, as the documentation has it."""
@@ -23,33 +41,37 @@ app = App()
     "pathway-local sample my.run --cases examples/pathway-answer.csv \\",
     "    --n 8 --seed 7 --out rate.xlsx",
     "pathway-local sample new.run --rubric pathway-answer --rater Ann --rater Ben \\",
-    "    --cases examples/pathway-answer.csv --n 8 --seed 7 --out rate-two.xlsx",
+    "    --cases examples/pathway-answer.csv --n 8 --seed 7 --out rate.html",
 )
 def sample(
     run: RunToBe,
     cases: CasesOption,
     n: Annotated[int, option("N", "Cases to draw.", CASES, "--n", min=1)],
-    out: Annotated[Path, option("FILE", "The rating sheet, an .xlsx file; one for each of several raters.", OUTPUT)],
+    out: Annotated[Path, option("FILE", "The rating sheet, .xlsx or .html; one for each of several raters.", OUTPUT)],
     seed: Annotated[int, option("N", "The same seed draws the same cases; a larger --n adds to them.", CASES, min=0)],
     strata: Annotated[str, option("COLUMN", "Draw from each value of this column by its share.", CASES)] = "",
-    rater: Annotated[
-        list[str], option("NAME", "Evaluator; of several, each gets a file with the cases shuffled anew.", RATERS)
-    ] = [],  # noqa: B006
+    rater: Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.", RATERS)] = [],  # noqa: B006
+    blind_order: Annotated[
+        bool, option("", "On pages: another order for each evaluator, as in workbooks.", RATERS, "--blind-order")
+    ] = False,
     rubric: RubricIfSeveral = None,
     id_column: IdColumn = None,
     encoding: Encoding = "",
     mapping: Map = [],  # noqa: B006
     pseudonyms: KeyFile = None,
+    lang: Lang = "en",
     force: Force = False,
 ) -> None:
-    """Draw a random sample of cases for people to rate, as shuffled rating sheets that show nobody's scores.
+    """Draw a random sample of cases for people to rate, as rating sheets that show nobody's scores.
 
-    The run stores each case's chance of being drawn, so that the labels can represent all cases.
+    A sheet is a workbook, or a page on which one person rates in a browser without internet. The run stores each
+    case's chance of being drawn, so that the labels can represent all cases.
     """
-    read_privately(cases, run)
     given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding)
-    plan = SamplePlan(given, n, seed, out, strata, rater)
-    found = draw_sample(plan, sys.argv, force=force)
+    plan = SamplePlan(given, n, seed, out, strata, rater, blind_order or not is_page(out))
+    write = _writer(plan, lang)
+    read_privately(cases, run)
+    found = draw_sample(plan, sys.argv, write, force=force)
     for note in found.notes:
         notice(note)
     if found.left_out:
@@ -68,7 +90,22 @@ def sample(
     if len(sheets) > 1:
         talk.say("Give each evaluator their own file: ratings are independent only if nobody sees another's scores.")
     many = "" if rater else ", for each person who filled in a copy"
-    talk.say(f"To import {'them when they come back' if len(sheets) > 1 else f'the filled sheet{many}'}:")
+    one = "the file that the page saves" if is_page(out) else f"the filled sheet{many}"
+    several = "the files that the pages save" if is_page(out) else "them when they come back"
+    talk.say(f"To import {several if len(sheets) > 1 else one}:")
     who = ("--rater", GROUP) if len(rater) > 1 else () if rater else ("--rater", "NAME")
     for path in sheets.values():
-        talk.say(shlex.join(["pathway-local", "import", str(run), str(path), "--kind", "human", *who]), indent=2)
+        saved = path.with_suffix(".json") if is_page(out) else path
+        talk.say(shlex.join(["pathway-local", "import", str(run), str(saved), "--kind", "human", *who]), indent=2)
+
+
+def _writer(plan: SamplePlan, lang: str) -> SheetWriter:
+    """Return what writes sheets of the kind that --out names. Raises UsageError if it can't be written."""
+    if is_page(plan.out):
+        if not plan.raters:
+            raise UsageError("a rating page is for one person, whom it must name", "Give --rater NAME.")
+        return RatingPages(plan, Language(lang), now()).write
+    if kind_of(plan.out) is not WORKBOOK:
+        said = f"{plan.out.name} is neither a workbook nor a page"
+        raise UsageError(said, "Give --out a name that ends in .xlsx or .html.")
+    return write_rating_sheet

@@ -1,1 +1,1 @@
-"""Results as pages to send: one HTML file each, which loads nothing and runs nothing."""
+"""Results as pages to send, and a page to rate on: one HTML file each, which loads and sends nothing."""

@@ -1,4 +1,4 @@
-"""Makes a page: one HTML file that a browser keeps from loading, running or sending anything."""
+"""Makes a page: one HTML file that a browser keeps from loading, sending or running anything but the page's own."""
 
 import base64
 import hashlib
@@ -29,13 +29,27 @@ _ENVIRONMENT = Environment(
 )
 
 
-def page(template: str, language: Language, title: str, **values: object) -> str:
-    """The page from a template: every value is escaped, and the only style allowed is ours, by its hash."""
-    style = (FOLDER / "style.css").read_text(encoding="utf-8")
-    hashed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return _ENVIRONMENT.get_template(template).render(
-        say=language, title=title, style=style, style_hash=f"sha256-{hashed}", version=__version__, **values
-    )
+def page(template: str, language: Language, title: str, own: str = "", **values: object) -> str:
+    """The page from a template: every value is escaped, and style and script are allowed by their hashes.
+
+    Only a page with a name `own` has a script, OWN.js; it also has a style beside that of all pages, OWN.css.
+    """
+    style = "".join(_text(f"{name}.css") for name in filter(None, ("style", own)))
+    script = _text(f"{own}.js") if own else ""
+    policy = f"default-src 'none'; style-src {_hashed(style)}; base-uri 'none'; form-action 'none'"
+    if script:
+        policy += f"; script-src {_hashed(script)}"
+    ours = {"style": style, "script": script, "policy": policy, "version": __version__}
+    return _ENVIRONMENT.get_template(template).render(say=language, title=title, **ours, **values)
+
+
+def _text(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def _hashed(text: str) -> str:
+    """Return the source by which a Content-Security-Policy allows an inline style or script."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def outside(text: object, longest: int = LONGEST_CELL) -> str:

@@ -22,7 +22,7 @@ ID_BYTES = 12
 
 _ADD = "INSERT INTO handouts VALUES (?, ?, (SELECT id FROM rubrics WHERE name = ?), ?, ?, ?, ?, ?, ?, ?)"
 _FIND = """
-    SELECT custom_id, rubrics.name, rubric_sha256, case_id, row, numbered, case_hash, recipient, echoes
+    SELECT custom_id, rubrics.name, rubric_sha256, case_id, row, numbered, case_hash, recipient, echoes, job_id
     FROM handouts JOIN rubrics ON rubrics.id = rubric_id WHERE custom_id IN ({})
 """
 
@@ -31,7 +31,8 @@ _FIND = """
 class Handout:
     """One case under one rubric, handed out to `recipient` (a service's model, or an evaluator).
 
-    `echoes` holds a keyed fingerprint of each text that a reply must repeat, by field.
+    `echoes` holds a keyed fingerprint of each text that a reply must repeat, by field. `job` handed it out; it is
+    0 until the handout is stored.
     """
 
     custom_id: str
@@ -43,6 +44,7 @@ class Handout:
     case_hash: str
     recipient: str
     echoes: Mapping[str, str] = field(default_factory=dict)
+    job: int = 0
 
 
 def hand_out(key: bytes, rubric: Rubric, case: Case, recipient: str) -> Handout:
@@ -70,7 +72,7 @@ def find_handouts(run: RunFile, custom_ids: Iterable[str]) -> dict[str, Handout]
     found: dict[str, Handout] = {}
     rows = run.database.rows_among(_FIND, asked)
     with decoding(run.path):
-        for custom_id, rubric, sha256, case_id, row, numbered, case_hash, recipient, echoes in rows:
+        for custom_id, rubric, sha256, case_id, row, numbered, case_hash, recipient, echoes, job in rows:
             place = (case_id, row, bool(numbered), case_hash, recipient)
-            found[custom_id] = Handout(custom_id, rubric, sha256, *place, json.loads(echoes))
+            found[custom_id] = Handout(custom_id, rubric, sha256, *place, json.loads(echoes), job)
     return found

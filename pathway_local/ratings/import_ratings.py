@@ -16,10 +16,12 @@ from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.hosted_reply import BREAK
 from pathway_local.ratings.known_cases import KnownCases
 from pathway_local.ratings.loose_reading import SPACING
+from pathway_local.ratings.page_row import SavedPage
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsFile, RatingsReading
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import KEYED, file_facts
+from pathway_local.runs.removal import standing_jobs
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Value, Verdict
 
@@ -110,7 +112,9 @@ def import_ratings(
         raise UsageError(f"{run.path.name} has no cases yet", "Name the cases file with --cases, or judge them first.")
     matched, left = _match(ratings, known, reading.handouts, reading.problems)
     raters = _raters(ratings, file, reading.rubric)
-    new, changed = _new_ones(matched, _stored(run, raters))
+    stored, page = _stored(run, raters), reading.page
+    is_later = page is not None and page.saved > _saved_before(run, page, raters[0].name)
+    new, changed = _new_ones(matched, stored, replaces=is_later)
     if file.kind == "hosted" and len(matched) > len(changed):
         # A service's bad line costs its own case; a person's sheet with one has probably moved rows.
         left += [*reading.problems, *changed]
@@ -118,9 +122,10 @@ def import_ratings(
         _refuse(run, file.path, [*reading.problems, *([] if matched else left)], changed)
     reading.notices += _left_out(left)
     reading.notices += _imported_before(run, file, raters)
+    reading.notices += _replaced(new, stored)
     counts = _count(raters, matched, new)
     with run.together():
-        job = run.jobs.begin(command, _facts(file, raters, run.key) | (cases.facts(run) if cases else {}))
+        job = run.jobs.begin(command, _facts(file, raters, run.key, page) | (cases.facts(run) if cases else {}))
         if cases:
             cases.remember(run)
         ids = {rater.name: run.add_rater(_with_model(run, rater, counts[rater.name])) for rater in raters}
@@ -220,20 +225,32 @@ def _stored(run: RunFile, raters: Sequence[Rater]) -> dict[tuple[str, str], tupl
     return found
 
 
+def _saved_before(run: RunFile, page: SavedPage, rater: str) -> str:
+    """When this page saved the latest file that was imported for the rater; "" if none was."""
+    files = [facts for job in standing_jobs(run) if job.status and isinstance(facts := job.facts.get("import"), dict)]
+    same = [facts for facts in files if (facts.get("page"), facts.get("raters")) == (page.job, [rater])]
+    return max((str(facts.get("saved", "")) for facts in same), default="")
+
+
 def _new_ones(
-    matched: Iterable[_Matched], stored: Mapping[tuple[str, str], tuple[str, Outcome]]
+    matched: Iterable[_Matched], stored: Mapping[tuple[str, str], tuple[str, Outcome]], *, replaces: bool
 ) -> tuple[list[_Matched], list[Problem]]:
-    """Return the ratings to store, and a problem for each that contradicts the rater's verdict in the run."""
+    """Return the ratings to store, and a problem for each that contradicts the rater's verdict in the run.
+
+    With `replaces`, those that contradict one are to be stored, too.
+    """
     new: list[_Matched] = []
     changed: list[Problem] = []
     for item in matched:
         rating = item.rating
         case_hash, before = stored.get(item.key, ("", None))
         # Failures are retried, and changed texts make it another question: both take the new rating.
-        if before is None or case_hash != item.place.hash or isinstance(before, Failure):
+        settled = before is not None and case_hash == item.place.hash and not isinstance(before, Failure)
+        if not settled or (replaces and rating.outcome != before):
             new.append(item)
         elif isinstance(rating.outcome, Verdict) and rating.outcome != before:
-            reason = f"{rating.rater} gave this case another rating in the run"
+            source = ", in a file no older than this one" if rating.page else ""
+            reason = f"{rating.rater} gave this case another rating in the run{source}"
             changed.append(Problem(rating.where, reason))
     return new, changed
 
@@ -262,9 +279,17 @@ def _imported_before(run: RunFile, file: RatingsFile, raters: Sequence[Rater]) -
                 )
 
 
+def _replaced(new: Sequence[_Matched], stored: Mapping[tuple[str, str], tuple[str, Outcome]]) -> Iterator[str]:
+    """A note if a page's file replaces earlier ratings."""
+    count = sum(stored.get(item.key, ("", None))[0] == item.place.hash for item in new if item.rating.page)
+    if count:
+        yield f"earlier ratings by {new[0].rating.rater} replaced by those that the page saved later: {count}"
+
+
 def _alike(run: RunFile, raters: Sequence[Rater]) -> Iterator[str]:
     """A note for each person who gave exactly the scores that one of these people gave."""
-    people = [rater for _, rater in run.raters() if rater.kind == "human" and rater.rubric == raters[0].rubric]
+    rubrics = {rater.rubric for rater in raters}
+    people = [rater for _, rater in run.raters() if rater.kind == "human" and rater.rubric in rubrics]
     new = [rater.name for rater in raters if rater.kind == "human"]
     given = {
         rater.name: {
@@ -318,7 +343,9 @@ def _with_model(run: RunFile, rater: Rater, counts: ImportedRater) -> Rater:
     return rater.completed(next(same, rater))
 
 
-def _facts(file: RatingsFile, raters: Sequence[Rater], key: bytes) -> dict[str, Value]:
+def _facts(file: RatingsFile, raters: Sequence[Rater], key: bytes, page: SavedPage | None) -> dict[str, Value]:
     models = {str(rater.spec["model"]) for rater in raters if rater.spec.get("model")}
     said: dict[str, Value] = {"raters": [rater.name for rater in raters], "models": [*sorted(models)]}
+    if page:
+        said |= {"page": page.job, "saved": page.saved}
     return {"pathway_local": __version__, "import": {**file_facts(file.path, key), "kind": file.kind, **said}}

@@ -28,30 +28,36 @@ def write_instructions(page: Any, rubric: Rubric, evaluator: str, ratings: str, 
     lines.append(("how to rate", HOW.format(ratings)))
     formulas = len(lines) + 1
     lines += [(f"rated: {score}", "") for score in rubric.format.scores]
-    for line, (label, text) in enumerate([*lines, *_of_rubric(rubric)], 1):
-        _put(page, line, label, text)
+    for line, (label, text, bold) in enumerate([*((*line, False) for line in lines), *_of_rubric(rubric)], 1):
+        _put(page, line, label, text, bold=bold)
     for place in range(len(rubric.format.scores)):
         column = get_column_letter(first + place)
         page.cell(formulas + place, 2).value = f'=COUNTA({ratings}!{column}2:{column}{count + 1})&" of {count}"'
 
 
-def _of_rubric(rubric: Rubric) -> Iterator[tuple[str, str]]:
-    """The texts that the raters see, the levels, and the words that the judge reads, each line with its label."""
-    yield from ((name, each.description) for name, each in rubric.inputs.items())
-    for name, score in rubric.format.scores.items():
-        for place, value in enumerate(reversed(score.values)):
-            yield (name if not place else "", f"{value} – {score.levels.get(value, '')}".removesuffix(" – "))
+def judges_words(rubric: Rubric) -> Iterator[tuple[str, bool]]:
+    """Yield each line of the judge's instructions, without Markdown's signs, and whether it is a heading."""
     # A turn with inputs is mostly their frame; without any other turn it is all that there is.
     turns = [turn.template for turn in rubric.turns if not turn.variables]
     words = "\n".join(turns or [turn.template for turn in rubric.turns]).strip()
-    for place, line in enumerate(words.splitlines()):
-        yield ("as the judge reads it" if not place else "", _BULLET.sub(r"\1• ", line))
+    for line in words.splitlines():
+        yield _BULLET.sub(r"\1• ", _HEADING.sub("", line)), bool(_HEADING.match(line))
 
 
-def _put(page: Any, line: int, label: str, text: str) -> None:
+def _of_rubric(rubric: Rubric) -> Iterator[tuple[str, str, bool]]:
+    """The texts that the raters see, the levels, and the words that the judge reads: label, text, is it a heading."""
+    yield from ((name, each.description, False) for name, each in rubric.inputs.items())
+    for name, score in rubric.format.scores.items():
+        for place, value in enumerate(reversed(score.values)):
+            yield name if not place else "", f"{value} – {score.levels.get(value, '')}".removesuffix(" – "), False
+    for place, (line, bold) in enumerate(judges_words(rubric)):
+        yield "as the judge reads it" if not place else "", line, bold
+
+
+def _put(page: Any, line: int, label: str, text: str, *, bold: bool) -> None:
     first, second = page.cell(line, 1), page.cell(line, 2)
     fill_cell(first, label)
     first.font = Font(bold=True)
-    fill_cell(second, _HEADING.sub("", text))
-    second.font = Font(bold=bool(_HEADING.match(text)))
+    fill_cell(second, text)
+    second.font = Font(bold=bold)
     second.alignment = WRAPPED

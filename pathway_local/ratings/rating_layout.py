@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.errors import ColumnsError, UnknownName, UsageError
+from pathway_local.ratings import page_row
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.columns import (
     folded,
@@ -57,6 +58,8 @@ class RatingLayout:
     evaluators: tuple[Evaluator, ...]
     inputs: Mapping[str, str]
     unread: tuple[str, ...]
+    from_page: bool = False
+    """Whether a rating page saved the sheet."""
 
     @property
     def handed_out(self) -> bool:
@@ -103,9 +106,10 @@ def find_layout(
     used = {id_column, rater_column, reply_column, *(column for each in evaluators for column in each.columns)}
     handed_out = id_column is not None and _is_handout(id_column)
     inputs = {} if handed_out else _inputs(rubric, [name for name in columns if name not in used])
-    asked = set(inputs.values()) | (set(rubric.inputs) if handed_out else set())
+    asked = set(inputs.values()) | ({*rubric.inputs, *page_row.COLUMNS} if handed_out else set())
     unread = tuple(name for name in columns if name not in used and name not in asked)
-    return RatingLayout(id_column, rater_column, reply_column, evaluators, inputs, unread)
+    from_page = handed_out and rater_column is not None and set(page_row.COLUMNS) <= set(columns)
+    return RatingLayout(id_column, rater_column, reply_column, evaluators, inputs, unread, from_page)
 
 
 @dataclass(frozen=True, slots=True)

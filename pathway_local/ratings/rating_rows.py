@@ -9,8 +9,10 @@ from pathway_local.errors import ReplyError
 from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.hosted_reply import Echoes, read_reply
 from pathway_local.ratings.hosted_results import read_result
+from pathway_local.ratings.page_row import PageRow
 from pathway_local.ratings.rating_layout import Evaluator, RatingLayout
 from pathway_local.ratings.score_text import read_score
+from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.row import Row, flaw, shown
 from pathway_local.verdict import NO_TOKENS, Outcome, Score, Tokens, Value, Verdict
@@ -19,6 +21,11 @@ NAME_LIMIT = 100
 NO_SCORE = "no-score"
 """Mark of notes without a score."""
 
+CANT_SAY = "can't say"
+"""What stands in place of a score where a person could not decide; the mark says so for each score."""
+
+CANT_SAY_MARK = "cant-say:"
+
 
 @dataclass(frozen=True, slots=True)
 class Rating:
@@ -26,7 +33,7 @@ class Rating:
 
     `where` is the place in the file, `id` and `number` name the case, `text_hash` its texts (None if the file lacks
     them), `rater` the evaluator (empty if the file names none). `replied`: it was read from a raw reply; `judge`
-    is the service and the model that gave it.
+    is the service and the model that gave it. `page` is what a rating page's file says beside it.
     """
 
     where: str
@@ -38,6 +45,7 @@ class Rating:
     replied: bool = False
     judge: tuple[str, str] = ("", "")
     tokens: Tokens = NO_TOKENS
+    page: PageRow | None = None
 
 
 _PLACE = re.compile(r"(.*?)(?:\w+ \d+ \()?\w+ (\d+)\)?", re.DOTALL)
@@ -60,6 +68,16 @@ class Problem:
         found = _PLACE.fullmatch(self.where)
         assert found
         return found[1], int(found[2])
+
+
+def has_cant_say(score: ScoreField) -> bool:
+    """Whether a level of the rubric is called that, so that it is a score as any other."""
+    return CANT_SAY in (*score.values_by_text(False), *score.levels.values())
+
+
+def is_name(rater: str) -> bool:
+    """Whether a text can be a rater's name."""
+    return bool(rater) and len(rater) <= NAME_LIMIT and rater.isprintable() and rater == rater.strip()
 
 
 class RatingRows:
@@ -109,25 +127,30 @@ class RatingRows:
         rater = cells.get(layout.rater_column, "").strip() if layout.rater_column else evaluator.name
         if layout.rater_column and not rater:
             raise ReplyError("its rater is missing")
-        if len(rater) > NAME_LIMIT or not rater.isprintable():
+        if rater and not is_name(rater):
             raise ReplyError("its rater's name is too long or has unprintable characters")
         case_id = cells.get(layout.id_column, "") if layout.id_column else ""
         if layout.id_column and not case_id.strip():
             raise ReplyError("it has no id")
-        return Rating(where, case_id, str(row.number), self._text_hash(row), rater, outcome, bool(layout.reply_column))
+        page = PageRow.of(cells) if layout.from_page else None
+        replied = bool(layout.reply_column)
+        return Rating(where, case_id, str(row.number), self._text_hash(row), rater, outcome, replied, page=page)
 
     def _scored(self, row: Row, evaluator: Evaluator) -> Verdict | None:
         scores: dict[str, Score] = {}
+        undecided: list[str] = []
         for name, column in evaluator.scores.items():
-            text = row.cells.get(column, "")
-            if text.strip():
+            text = row.cells.get(column, "").strip()
+            if text == CANT_SAY and not has_cant_say(self.rubric.format.scores[name]):
+                undecided.append(CANT_SAY_MARK + name)
+            elif text:
                 scores[name] = self._score(name, text, evaluator)
         notes: dict[str, Value] = {
             name: text for name, column in evaluator.notes.items() if (text := row.cells.get(column, "").strip())
         }
-        if not scores and not (set(notes) - {"shared_notes"}):
+        if not scores and not undecided and not (set(notes) - {"shared_notes"}):
             return None
-        return Verdict(scores, notes, () if scores else (NO_SCORE,))
+        return Verdict(scores, notes, (*(() if scores else (NO_SCORE,)), *undecided))
 
     def _score(self, name: str, text: str, evaluator: Evaluator) -> Score:
         field = self.rubric.format.scores[name]

@@ -1,6 +1,6 @@
 """Writes the workbook that one person rates in: locked texts, a list of levels, notes, and how to rate."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -26,10 +26,15 @@ OPEN = Protection(locked=False)
 
 @dataclass(frozen=True, slots=True)
 class RatingRow:
-    """One case to rate: its random id, and its texts by input."""
+    """One case to rate: its random id, its texts by input, and their hash."""
 
     rating_id: str
     texts: Mapping[str, str]
+    text_hash: str = ""
+
+
+SheetWriter = Callable[[BinaryIO, Rubric, str, Sequence[RatingRow]], int]
+"""Writes one evaluator's sheet; returns how many texts were cut to fit their cells."""
 
 
 def write_rating_sheet(file: BinaryIO, rubric: Rubric, evaluator: str, rows: Sequence[RatingRow]) -> int:

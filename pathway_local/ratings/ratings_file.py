@@ -9,6 +9,7 @@ from pathway_local.errors import UsageError
 from pathway_local.rater import GROUP
 from pathway_local.ratings.handouts import Handout, find_handouts
 from pathway_local.ratings.hosted_results import is_result_file
+from pathway_local.ratings.page_row import SavedPage
 from pathway_local.ratings.rating_layout import HANDOUT_IDS, RatingLayout, find_layout
 from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows, result_rating
 from pathway_local.rubrics.rubric import Rubric
@@ -41,7 +42,8 @@ class RatingsReading:
     """Reads a file's ratings. `problems` lists its errors by line, `notices` holds remarks for the user.
 
     `own_id` is the column of the ids in the cases file; without it, the one that the run remembers.
-    `handouts` holds the cases behind the random ids in the file; `blanks` counts cells left empty.
+    `handouts` holds the cases behind the random ids in the file; `blanks` counts cells left empty. `page` is the page
+    that saved the file, if one did.
     """
 
     def __init__(self, run: RunFile, file: RatingsFile, own_id: str | None = None) -> None:
@@ -50,7 +52,9 @@ class RatingsReading:
         self.problems: list[Problem] = []
         self.notices: list[str] = []
         self.blanks = 0
+        self.page: SavedPage | None = None
         self._sheets = _sheets(file, self.notices)
+        self._samples = {job.id: job.facts.get("sample") for job in run.jobs.all()}
         self._results = is_result_file(self._sheets[0].columns)
         if self._results and file.kind != "hosted":
             raise UsageError(f"{file.path.name} holds a batch service's results", "Import it with --kind hosted.")
@@ -86,8 +90,21 @@ class RatingsReading:
         rows = RatingRows(layout, self.rubric, self.run.key)
         for row in sheet.rows():
             if not row.blank:
-                yield from rows.read(row, f"{title}{sheet.place(row)}")
+                yield from map(self._checked, rows.read(row, f"{title}{sheet.place(row)}"))
         self.blanks += rows.blanks
+
+    def _checked(self, item: Rating | Problem) -> Rating | Problem:
+        """Return a problem instead of a rating from a page if the row says what is not true of its case."""
+        if isinstance(item, Problem) or item.page is None:
+            return item
+        handout = self.handouts.get(item.id)
+        drawn = self._samples.get(handout.job) if handout else None
+        seed = drawn.get("seed") if isinstance(drawn, dict) else None
+        if reason := item.page.untrue(item.rater, handout, seed):
+            return Problem(item.where, reason)
+        page = SavedPage(handout.job if handout else 0, item.rater, item.page.saved)
+        self.page = self.page or page
+        return item if page == self.page else Problem(item.where, "another page saved it, or at another time")
 
     def _layout(self, sheet: Sheet) -> RatingLayout:
         layout = find_layout(

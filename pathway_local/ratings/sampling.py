@@ -1,4 +1,4 @@
-"""Draws cases for people to rate: writes a shuffled rating sheet for each and stores each case's probability."""
+"""Draws cases for people to rate: writes a rating sheet for each person and stores each case's probability."""
 
 import random
 import re
@@ -6,16 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pathway_local.case import Case, fingerprint
+from pathway_local.case import Case, fingerprint, rank
 from pathway_local.errors import UsageError
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import hand_out, store_handouts
-from pathway_local.ratings.rating_sheet import RatingRow, write_rating_sheet
+from pathway_local.ratings.rating_rows import is_name
+from pathway_local.ratings.rating_sheet import RatingRow, SheetWriter, write_rating_sheet
 from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
 from pathway_local.runs.run_file import RunFile
-from pathway_local.sheets.kinds import kind_of
 from pathway_local.sheets.row import shown
-from pathway_local.sheets.workbook import WORKBOOK
 from pathway_local.system.output_file import check_output, temporary_files_in
 from pathway_local.verdict import Value
 
@@ -25,7 +24,11 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 @dataclass(frozen=True, slots=True)
 class SamplePlan:
-    """Sample size, seed, workbook and raters. Each value of the column `strata` of the cases file is a stratum."""
+    """Sample size, seed, sheet and raters. Each value of the column `strata` of the cases file is a stratum.
+
+    With `blind`, each evaluator gets the cases in another order; else all get them as drawn, so that the first cases of
+    a sample without strata are a smaller random sample.
+    """
 
     given: Given
     size: int
@@ -33,9 +36,10 @@ class SamplePlan:
     out: Path
     strata: str = ""
     raters: Sequence[str] = ()
+    blind: bool = True
 
     def sheets(self) -> dict[str, Path]:
-        """Return the workbook of each evaluator: `out`, or with several of them a file beside it for each."""
+        """Return the sheet of each evaluator: `out`, or with several of them a file beside it for each."""
         if len(self.raters) < 2:
             return {next(iter(self.raters), ""): self.out}
         return {rater: self.out.with_stem(f"{self.out.stem}-{_NOT_IN_NAMES.sub('_', rater)}") for rater in self.raters}
@@ -59,13 +63,15 @@ class Drawn:
     notes: tuple[str, ...]
 
 
-def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> Drawn:
-    """Draw the sample, store it and write the workbooks. Raises UsageError, CasesError, OutputExists."""
+def sample(
+    plan: SamplePlan, command: Sequence[str], write: SheetWriter = write_rating_sheet, *, force: bool = False
+) -> Drawn:
+    """Draw the sample, store it and `write` the sheets. Raises UsageError, CasesError, OutputExists."""
     sheets = plan.sheets()
     for path in sheets.values():
         check_output(path, force=force)
-    if kind_of(plan.out) is not WORKBOOK:
-        raise UsageError(f"{plan.out.name} is not an XLSX file", "Give --out a name that ends in .xlsx.")
+    if not all(map(is_name, plan.raters)):
+        raise UsageError("an evaluator's name is empty, too long or unprintable", "Give each --rater a short name.")
     if len(set(plan.raters)) != len(plan.raters) or len(set(sheets.values())) != len(sheets):
         raise UsageError("two evaluators have the same name", "Give each --rater a different name.")
     with CasesGiven.open(plan.given) as given:
@@ -86,7 +92,7 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
             with temporary_files_in(plan.out.parent):
                 for rater, file in zip(sheets, files, strict=True):
                     rows = _rows(run, given, plan, rater, new, job)
-                    cut += write_rating_sheet(file, given.rubric, rater, rows)
+                    cut += write(file, given.rubric, rater, rows)
             counts |= {"cases": len(ids), "drawn": plan.size, "in_sheet": len(new)}
         return Drawn(
             len(ids), given.left_out, plan.size, len(before), len(new), len(set(strata)), cut, given.file.notes
@@ -149,10 +155,13 @@ def _handed_out_before(run: RunFile, rubric: str, plan: SamplePlan, drawn: Mappi
 def _rows(
     run: RunFile, given: CasesGiven, plan: SamplePlan, rater: str, cases: Sequence[Case], job: int
 ) -> list[RatingRow]:
-    """One evaluator's rows, shuffled for them, under new random ids that the run stores."""
+    """One evaluator's rows in their order, under new random ids that the run stores."""
     order = list(cases)
-    random.Random(f"{plan.seed} {rater}").shuffle(order)
+    if plan.blind:
+        random.Random(f"{plan.seed} {rater}").shuffle(order)
+    else:
+        order.sort(key=lambda case: rank(case.id, plan.seed))
     handouts = [hand_out(run.key, given.rubric, case, rater) for case in order]
     store_handouts(run, job, handouts)
     texts = [given.rubric.inputs_of(case) for case in order]
-    return [RatingRow(handout.custom_id, own) for handout, own in zip(handouts, texts, strict=True)]
+    return [RatingRow(each.custom_id, own, each.case_hash) for each, own in zip(handouts, texts, strict=True)]

@@ -83,10 +83,15 @@ def undo_import(path: Path, command: Sequence[str]) -> Removed:
     return removed
 
 
+def standing_jobs(run: RunFile) -> list[Job]:
+    """The run's jobs without imports that were undone."""
+    undone = {entry.facts.get("job") for entry in AuditTrail(run.database).entries() if entry.event == REMOVED}
+    return [job for job in run.jobs.all() if job.id not in undone]
+
+
 def _last_import(run: RunFile) -> Job:
     numbers = {number for (number,) in run.database.rows("SELECT DISTINCT job_id FROM outcomes")}
-    undone = {entry.facts.get("job") for entry in AuditTrail(run.database).entries() if entry.event == REMOVED}
-    imports = [job for job in run.jobs.all() if job.facts.get("import") and job.id not in undone]
+    imports = [job for job in standing_jobs(run) if job.facts.get("import")]
     hint = f"Remove raters instead: `pathway-local runs remove-rater {quote(str(run.path))} NAME`."
     if not imports or not numbers:
         raise UsageError(f"{run.path.name} holds no ratings of an import that can be undone", hint)

@@ -1,0 +1,50 @@
+"""What the file of a rating page says in each row beside the rating, and whether it is true of the row's case."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pathway_local.ratings.handouts import Handout
+from pathway_local.verdict import Value
+
+COLUMNS = ("sample_seed", "text_version", "saved_at")
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPage:
+    """The page that saved a file: the job that made it, its rater, and the time in UTC at which it saved the file."""
+
+    job: int
+    rater: str
+    saved: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """The seed of the sample, the hash of the case's texts and the time in UTC at which the file was saved."""
+
+    seed: str
+    text_hash: str
+    saved: str
+
+    @classmethod
+    def of(cls, cells: Mapping[str, str]) -> "PageRow":
+        """Return what these cells of a row say; nothing of it is checked."""
+        return cls(*(cells.get(column, "").strip() for column in COLUMNS))
+
+    def untrue(self, rater: str, handout: Handout | None, seed: Value) -> str:
+        """Return what the row says wrongly of its case, which was handed out in a sample with this seed; "" if nothing.
+
+        So ratings that were moved to other rows, or to another rater's page, are found.
+        """
+        if handout is None:
+            return "its rating_id belongs to no page that this run made"
+        if rater != handout.recipient:
+            return "its rater is not the one whose page holds this case"
+        if self.seed != str(seed):
+            return "its sample_seed is not that of the page's sample"
+        if self.text_hash != handout.case_hash:
+            return "its text_version is not that of the texts on the page"
+        return "" if _TIME.fullmatch(self.saved) else "its saved_at is not a time such as 2026-05-04T10:30:00.000Z"

@@ -1,0 +1,243 @@
+"""`sample --out rate.html`: pages hold texts and nothing else, and `import` takes what they save, or names the row."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from html_page import PageParser
+from rated_run import TINY, TWO, scores_of, write_lines
+from rating_page_files import parsed, rows_of, write_rows, write_sheet
+from test_report_page import WIDE
+from typed_here import Run, typing_in
+
+from pathway_local.pages.rating_page import _keys
+from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Verdict
+
+LATER = "2026-05-04T11:30:00.000Z"
+Row = dict[str, object]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    write_sheet(tmp_path, TINY, [f"answer {number}" for number in range(1, 13)])
+    return typing_in(tmp_path, monkeypatch, capsys)
+
+
+def draw(run: Run, *options: object, rubric: str = "tiny.prompty", out: str = "rate.html", n: int = 6) -> str:
+    told = run(
+        "sample", "a.run", "--rubric", rubric, "--cases", "cases.csv", "--n", n, "--seed", 7, "--out", out, *options
+    )
+    assert told.code == 0, told.err
+    return told.err
+
+
+def texts(page: PageParser) -> list[str]:
+    return re.findall(r"answer \d+", page.said)
+
+
+def ann(run: Run, ratings: dict[int, dict[str, object]], saved: str = LATER) -> str:
+    """Import what Ann's page saves with these ratings."""
+    write_rows(Path("rate.json"), rows_of(Path("rate.html"), ratings, saved))
+    told = run("import", "a.run", "rate.json", "--kind", "human")
+    assert told.code == 0, told.err
+    return told.words
+
+
+def outcomes(rater: str = "Ann") -> dict[str, Verdict]:
+    with RunFile.read("a.run") as opened:
+        return {each.case_id: each.outcome for each in opened.records(rater) if isinstance(each.outcome, Verdict)}
+
+
+def test_a_page_holds_texts_levels_and_instructions_and_nothing_else(run: Run) -> None:
+    told = draw(run, "--rater", "Ann", "--rater", "Bob")
+    assert "import a.run rate-Ann.json --kind human --rater committee" in told
+    assert not Path("rate.html").exists()
+    page = parsed(Path("rate-Ann.html"))
+    assert len(page.of("article")) == 6 and len(set(texts(page))) == 6
+    assert "This page holds texts of cases" in page.said and "They may be by students" in page.said
+    assert "5 – Best" in page.said and "Judge the answer." in page.said
+    whole = Path("rate-Ann.html").read_text(encoding="utf-8")
+    assert not re.search("secret|bot-x|Bob", whole)
+    radios = [each for each in page.of("input") if each["type"] == "radio"]
+    assert [each["value"] for each in radios] == ["5", "4", "3", "2", "1", "can't say"]
+    assert [each["data-key"] for each in radios] == ["5", "4", "3", "2", "1", "?"]
+
+
+def test_cases_come_as_drawn_or_in_an_order_of_each_rater(run: Run) -> None:
+    draw(run, "--rater", "Ann", "--rater", "Bob")
+    as_drawn, same = (texts(parsed(Path(f"rate-{name}.html"))) for name in ("Ann", "Bob"))
+    assert as_drawn == same
+    draw(run, "--rater", "Ann", "--rater", "Bob", "--blind-order", "--force")
+    first, second = (texts(parsed(Path(f"rate-{name}.html"))) for name in ("Ann", "Bob"))
+    assert sorted(first) == sorted(second) == sorted(as_drawn) and first != second
+    draw(run, "--rater", "Ann", out="small.html", n=12)
+    assert texts(parsed(Path("small.html"))) != sorted(texts(parsed(Path("small.html"))))
+
+
+def test_what_is_no_page_for_one_person_is_refused(run: Run) -> None:
+    asked = ["sample", "a.run", "--rubric", "tiny.prompty", "--cases", "cases.csv", "--n", 6, "--seed", 7]
+    for options, said in (
+        (["--out", "rate.html"], "for one person"),
+        (["--out", "rate.csv", "--rater", "Ann"], "neither a workbook nor a page"),
+        (["--out", "rate.html", "--rater", "Ann", "--lang", "xx"], "language"),
+    ):
+        told = run(*asked, *options)
+        assert told.code == 2 and said in told.err
+    assert not Path("a.run").exists()
+
+
+def test_a_page_in_german(run: Run) -> None:
+    draw(run, "--rater", "Ann", "--lang", "de")
+    page = parsed(Path("rate.html"))
+    assert page.of("html") == [{"lang": "de"}]
+    assert "Diese Seite enthält Texte von Fällen" in page.said and "Das kann ich nicht sagen" in page.said
+    assert ann(run, {1: {"score": "can't say"}}) and outcomes()
+
+
+def test_half_the_ratings_and_later_the_rest(run: Run) -> None:
+    draw(run, "--rater", "Ann")
+    half = {1: {"score": "5", "notes": " fine\n\u2028 "}, 2: {"score": "can't say"}, 3: {"notes": "</script>"}}
+    told = ann(run, half, "2026-05-04T10:30:00.000Z")
+    assert "Ann 3" in told and "3 cells left empty" in told and "ignored" not in told
+    by_words = {verdict.fields.get("notes", ""): verdict for verdict in outcomes().values()}
+    assert by_words["fine"].scores["score"].value == 5 and by_words["fine"].marks == ()
+    assert (by_words[""].scores, by_words[""].marks) == ({}, ("no-score", "cant-say:score"))
+    assert by_words["</script>"].marks == ("no-score",)
+    told = ann(run, {**half, 1: {"score": "4"}, 4: {"score": "1"}})
+    assert "earlier ratings by Ann replaced by those that the page saved later: 1" in told
+    with RunFile.read("a.run") as opened:
+        assert sorted(scores_of(opened, "Ann").values()) == [1, 4]
+    assert run("runs", "undo", "a.run").code == 0
+    assert "6 cells left empty" in ann(run, {}, "2026-05-04T12:30:00.000Z")
+    with RunFile.read("a.run") as opened:
+        assert sorted(scores_of(opened, "Ann").values()) == [5]
+
+
+def test_an_older_file_replaces_nothing(run: Run) -> None:
+    draw(run, "--rater", "Ann")
+    ann(run, {1: {"score": "5"}}, "2026-05-04T10:30:00.000Z")
+    ann(run, {1: {"score": "5"}, 2: {"score": "1"}}, LATER)
+    write_rows(Path("old.json"), rows_of(Path("rate.html"), {1: {"score": "2"}}, "2026-05-04T11:00:00.000Z"))
+    told = run("import", "a.run", "old.json", "--kind", "human")
+    assert told.code == 3 and "item 1: Ann gave this case another rating in the run, in a file no older than this one" in told.err
+    run("runs", "undo", "a.run")
+    assert run("import", "a.run", "old.json", "--kind", "human").code == 0
+    with RunFile.read("a.run") as opened:
+        assert list(scores_of(opened, "Ann").values()) == [2]
+
+
+def changed(**cells: object) -> Callable[[list[Row]], list[Row]]:
+    """Change the cells of the first row."""
+    return lambda rows: [{**rows[0], **cells}, *rows[1:]]
+
+
+HOSTILE: dict[str, tuple[Callable[[list[Row]], list[Row]], str]] = {
+    "another rater": (changed(rater="Bob"), "its rater is not the one whose page holds this case"),
+    "no rater": (changed(rater=""), "its rater is missing"),
+    "another sample": (changed(sample_seed=8), "its sample_seed is not that of the page's sample"),
+    "another text": (changed(text_version="0" * 32), "its text_version is not that of the texts on the page"),
+    "no text": (changed(text_version=None), "its text_version is not that of the texts on the page"),
+    "no time": (changed(saved_at="9999"), "its saved_at is not a time such as"),
+    "an unknown case": (changed(rating_id="ab" * 12), "its rating_id belongs to no page that this run made"),
+    "a case's own id": (changed(rating_id="secret-1"), "its rating_id belongs to no page that this run made"),
+    "no case": (changed(rating_id=""), "it has no id"),
+    "off the scale": (changed(score="9"), "9 is off the scale 1 to 5"),
+    "words": (changed(score="<img src=x onerror=alert(1)>"), "this is not a score"),
+    "a list": (changed(score=["5", "1"]), "the score can be read in more than one way"),
+    "an object": (changed(score={"value": 5}), "this is not a score"),
+    "a NUL": (changed(notes="a\0b"), "holds a NUL character"),
+    "half a character": (changed(notes="\ud800"), "half of a surrogate pair"),
+    "a case twice": (lambda rows: [rows[0], *rows], "Ann rated the same case in item 1"),
+    "rows of two times": (
+        lambda rows: [*rows[:1], {**rows[1], "saved_at": "2027-01-01T00:00:00.000Z"}],
+        "another page saved it, or at another time",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_file_is_refused_by_its_row(kind: str, run: Run) -> None:
+    draw(run, "--rater", "Ann")
+    change, said = HOSTILE[kind]
+    rows = change(rows_of(Path("rate.html"), {number: {"score": str(1 + number % 5)} for number in range(1, 7)}))
+    told = run("import", "a.run", write_rows(Path("bad.json"), rows), "--kind", "human")
+    assert told.code == 3 and re.search(rf"item [12]: .*{re.escape(said)}", told.err), told.err
+    assert "onerror" not in told.err and "Traceback" not in told.err
+    with RunFile.read("a.run") as opened:
+        assert [*opened.records()] == []
+
+
+def test_a_file_of_another_kind_is_refused_whole(run: Run) -> None:
+    draw(run, "--rater", "Ann")
+    for text in ("", "null", "{}", "[1]", '[{"rating_id": 1', "[" * 100_000):
+        Path("bad.json").write_text(text)
+        told = run("import", "a.run", "bad.json", "--kind", "human")
+        assert told.code in (2, 3) and told.err.startswith("error: ") and "Traceback" not in told.err
+
+
+def test_several_scores_come_back(run: Run, tmp_path: Path) -> None:
+    write_sheet(tmp_path, TWO, ["f-1", "f-2", "f-3"])
+    draw(run, "--rater", "Ann", rubric="two.prompty", n=3)
+    ann(run, {1: {"clear": "4", "right": "can't say"}, 2: {"clear": "can't say", "right": "can't say"}})
+    found = sorted(outcomes().values(), key=lambda verdict: len(verdict.marks))
+    assert [len(verdict.scores) for verdict in found] == [1, 0]
+    assert [verdict.marks for verdict in found] == [
+        ("cant-say:right",),
+        ("no-score", "cant-say:clear", "cant-say:right"),
+    ]
+
+
+def test_a_comparison_shows_both_responses_and_its_own_choices(run: Run, tmp_path: Path) -> None:
+    write_sheet(tmp_path, load_rubric("pair-answer"), ["the other response"] * 3)
+    draw(run, "--rater", "Ann", rubric="pair-answer", n=3)
+    page = parsed(Path("rate.html"))
+    assert sum(each.get("class") == "beside" for each in page.of("div")) == 2 * 3
+    radios = [each for each in page.of("input") if each["type"] == "radio"]
+    assert [(each["value"], each["data-key"]) for each in radios] == [
+        ("A", "a"), ("tie", "t"), ("B", "b"), ("can't say", "?"),
+    ]  # fmt: skip
+    ann(run, {1: {"preference": "B"}, 2: {"preference": "tie"}})
+    with RunFile.read("a.run") as opened:
+        assert sorted(scores_of(opened, "Ann", "preference").values()) == [-1, 0]
+
+
+def test_a_conversation_is_shown_by_its_turns(run: Run, tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "Where?"}, {"role": "assistant", "content": "There."}]
+    item = {"user_question": said, "answer": "answer 1", "fq_id": "f-1", "follow_up_question": "And when?"}
+    write_lines(tmp_path / "cases.jsonl", [{"id": number, **item} for number in (1, 2)])
+    options = ["--rubric", "contextual-relevance", "--n", 2, "--seed", 7, "--rater", "Ann", "--out", "rate.html"]
+    assert run("sample", "a.run", "--cases", "cases.jsonl", *options).code == 0
+    assert "1. user: Where? 2. assistant: There." in parsed(Path("rate.html")).said
+
+
+def test_a_long_scale_is_a_list(run: Run, tmp_path: Path) -> None:
+    write_sheet(tmp_path, WIDE, ["answer 1", "answer 2"])
+    draw(run, "--rater", "Ann", rubric="wide.prompty", n=2)
+    page = parsed(Path("rate.html"))
+    values = [each["value"] for each in page.of("option")]
+    assert (values[0], values[1], values[-2], values[-1]) == ("", "100", "0", "can't say")
+
+
+@pytest.mark.parametrize(
+    ("levels", "keys"),
+    [
+        ("1 2 3", "1 2 3"), ("0 5 10", "0 5 -"), ("1.0 1.5 2.0", "- - -"), ("A B tie", "a b t"), ("Pass Poor", "- -"),
+        ("yes no ?", "y n -"), ("-1 0 1", "- 0 1"),
+    ],
+)  # fmt: skip
+def test_no_key_could_mean_two_levels(levels: str, keys: str) -> None:
+    assert _keys(levels.split()) == [key.strip("-") for key in keys.split()]
+
+
+def test_the_trail_knows_the_page_and_what_it_saved(run: Run) -> None:
+    draw(run, "--rater", "Ann")
+    ann(run, {1: {"score": "5"}})
+    with RunFile.read("a.run") as opened:
+        drawn, imported = opened.jobs.all()
+    facts = imported.facts["import"]
+    assert isinstance(facts, dict) and (facts["page"], facts["saved"]) == (drawn.id, LATER)
+    assert json.dumps(drawn.facts).count("rate.html") == 1
