@@ -122,3 +122,10 @@ def test_divergence_shows_the_texts_of_its_patterns(run: Run) -> None:
     for half in (("--cases", "cases.jsonl"), ("--out", "new.html")):
         assert run("divergence", "may.run", *half).code == 2
     assert not Path("new.html").exists()
+
+
+def test_a_run_without_ratings_says_so(run: Run, tmp_path: Path) -> None:
+    with RunFile.create(tmp_path / "new.run") as made:
+        made.add_rubric(TINY.name, TINY.text)
+    told = run("read", "new.run", "--cases", "cases.jsonl", "--out", "none.html")
+    assert told.code == 2 and "the run holds no verdicts yet" in told.err and not Path("none.html").exists()

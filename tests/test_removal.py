@@ -46,6 +46,9 @@ def test_the_last_import_is_taken_back(tmp_path: Path, run: Run) -> None:
     undone = run("runs", "undo", path)
     assert "undone: the import of bob.csv" in undone.err and "removed: 4 ratings of bob" in undone.err
     assert intact(path)["removed"] == {"bob": 4}
+    assert run("report", path, "--out", "may.html").code == 0
+    page = (tmp_path / "may.html").read_text(encoding="utf-8")
+    assert "ann.csv" in page and "bob.csv" not in page
     with RunFile.read(path) as read:
         assert [rater.name for _, rater in read.raters()] == ["demo", "ann"]
         assert scores_of(read, "ann") == {"s-1": 1, "s-2": 2, "s-3": 4}

@@ -104,8 +104,9 @@ def draw(*views: View) -> None:
     for place, view in enumerate(views):
         if place:
             data.print()
-        if view.remarks.answer:
+        if view.title:
             data.say(view.title, "bold")
+        if view.remarks.answer:
             for line in view.remarks.answer:
                 data.say(line)
             data.print()

@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Literal
 
 from pathway_local.case import Case, fingerprint
+from pathway_local.errors import UsageError
 from pathway_local.rater import Kind
 from pathway_local.results.divergence import NOTES, ScoreDivergence, furthest_apart, reason_field, words_of
 from pathway_local.results.panel import mean_of
@@ -83,9 +84,14 @@ def reading_lists(run: RunFile, rubrics: Iterable[Rubric], by: By, top: int, cas
     """A list of up to `top` cases for each score of these rubrics, with texts from the cases file.
 
     A nominal score has no low end, so it gets no list by score. Panels don't count in a ranking: they repeat others.
+    Rubrics under which nobody has rated get no list; UsageError if none is left.
     """
     found: list[ReadingList] = []
-    for rubric in rubrics:
+    rated = {rater.rubric for _, rater in run.raters()}
+    known = [rubric for rubric in rubrics if rubric.name in rated]
+    if not known:
+        raise UsageError("the run holds no verdicts yet", "Judge some cases or import ratings first.")
+    for rubric in known:
         ranked = _far_apart(run, rubric, top) if by == "disagreement" else _ranked(run, rubric, by, top)
         said = _said(run, rubric, {case for ids in ranked.values() for case in ids})
         for score, ids in ranked.items():

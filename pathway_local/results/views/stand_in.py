@@ -32,8 +32,8 @@ STANDINGS: dict[Standing, str] = {
 
 
 def stand_in(found: ScoreAgreement) -> tuple[str, ...]:
-    """Whether judges can stand in for people here, which figure to quote, and what would help; empty for one rater."""
-    return tuple(_Answer(found).sentences()) if found.pairs else ()
+    """Whether judges can stand in for people here, which figure to quote, and what would help; empty without raters."""
+    return tuple(_Answer(found).sentences()) if any(rater.verdicts for rater in found.raters) else ()
 
 
 class _Answer:
@@ -53,7 +53,8 @@ class _Answer:
     def sentences(self) -> Iterator[str]:
         if not self.people:
             yield f"No people have scored, so nobody knows yet whether {_names(self.judges)} can stand in for people."
-            yield "Judges that agree with each other may be wrong together: no figure here shows that they are right."
+            if len(self.judges) > 1:
+                yield "Judges that agree with each other may be wrong together: no figure here proves them right."
         elif self.found.people.benchmark:
             yield from self._standings(self.found.people.benchmark)
             yield from self._bias()
