@@ -10,6 +10,12 @@ from pathway_local.verdict import Failure, storable
 BAD_ROW = "bad-row"
 """The kind of failure of a row that can't be read as a case."""
 
+DUPLICATE = "duplicate-id"
+"""The kind of failure of a row whose id an earlier row has."""
+
+BAD_ROWS = (BAD_ROW, DUPLICATE)
+"""The kinds of failures of rows of a cases file: they are about the row, whoever judges."""
+
 
 class Case(Struct, frozen=True):
     """One thing to judge: its id, its inputs by name and its metadata.
@@ -57,6 +63,7 @@ class BadRow(Struct, frozen=True):
     reason: str
     numbered: bool = False
     metadata: Mapping[str, str] = {}
+    kind: str = BAD_ROW
 
     @property
     def where(self) -> str:
@@ -71,7 +78,7 @@ class BadRow(Struct, frozen=True):
     @property
     def failure(self) -> Failure:
         """The outcome that the run stores for the row."""
-        return Failure(BAD_ROW, f"{self.where}: {self.reason}", self.source, self.row, self.reason)
+        return Failure(self.kind, f"{self.where}: {self.reason}", self.source, self.row, self.reason)
 
 
 def fingerprint(key: bytes, inputs: Mapping[str, str]) -> str:

@@ -43,6 +43,12 @@ class Rater:
         """SHA-256 of `spec_json`, 64 hex digits."""
         return hashlib.sha256(self.spec_json.encode()).hexdigest()
 
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The raters that a panel combines; empty for any other rater."""
+        of = self.spec.get("of") if self.kind == "panel" else None
+        return tuple(map(str, of)) if isinstance(of, list) else ()
+
     def completed(self, other: "Rater") -> "Rater":
         """Return this rater with the model that only `other` names: a hosted judge's file of failures names none."""
         told = {key: value for key, value in other.spec.items() if self.kind == "hosted" and self.spec.get(key) == ""}

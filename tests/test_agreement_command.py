@@ -154,7 +154,7 @@ def small(tmp_path: Path) -> Iterator[RunFile]:
 
 
 def test_what_is_not_defined_says_why(run: Run, small: RunFile) -> None:
-    shown = run("agreement", small.path)
+    shown = run("agreement", small.path, "--full")
     assert shown.code == 0
     assert "nan" not in shown.out.casefold()
     for reason in (
@@ -179,7 +179,7 @@ def test_special_levels_are_apart(run: Run, small: RunFile) -> None:
 def test_a_mean_of_others_gets_no_kappa(run: Run, small: RunFile) -> None:
     make_panel(small, "people", ["ann", "bob"], "mean", [])
     small.commit()
-    shown = run("agreement", small.path, "--rater", "demo", "--rater", "people")
+    shown = run("agreement", small.path, "--rater", "demo", "--rater", "people", "--full")
     assert "not defined, because people is a mean of others, which is not a level of the scale" in shown.words
     (found,) = json.loads(run("agreement", small.path, "--json").out)
     pairs = {(row["first"], row["second"]) for row in found["figures"] if row["table"] == "pairs"}
@@ -194,7 +194,7 @@ def test_few_clusters_are_told(run: Run, tmp_path: Path) -> None:
     with judged_run(tmp_path / "few.run", rows=rows) as made:
         add(made, "ann", said(*([1, 4, 5, 2, 4, 4] * 10), ids=ids), kind="human", rows=rows)
         add(made, "bob", said(*([1, 5, 5, 2, 4, 2] * 10), ids=ids), kind="human", rows=rows)
-    shown = run("agreement", tmp_path / "few.run", "--rater", "ann", "--rater", "bob", "--cluster", "class")
+    shown = run("agreement", tmp_path / "few.run", "--rater", "ann", "--rater", "bob", "--cluster", "class", "--full")
     assert "jackknife with t" in shown.words
     assert "fewer than 30" in shown.words
 

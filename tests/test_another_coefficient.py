@@ -33,7 +33,7 @@ def test_a_stand_in_is_shown_everywhere(
     made = Coefficient("higher", "share above", "ordinal", "lower", READING, _higher, needs_levels, cases)  # type: ignore[arg-type]
     monkeypatch.setitem(COEFFICIENTS, made.name, made)
     two = ("agreement", "answers.run", "--rater", "demo", "--rater", "gpt")
-    shown = run(*two)
+    shown = run(*two, "--full")
     assert shown.code == 0, shown.err
     heads = [line for line in shown.out.splitlines() if "share above" in line and READING not in line]
     assert len(heads) == 1

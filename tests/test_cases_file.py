@@ -509,3 +509,9 @@ def test_a_json_list_is_rows(make: Make) -> None:
     ):
         with pytest.raises(CasesError, match=said):
             list(make("a.json", damaged))
+
+
+def test_another_program_s_workbook_is_refused_with_the_way_to_save_it(make: Make) -> None:
+    with pytest.raises(CasesError, match="is not a kind of file that can be read") as refused:
+        make("answers.ods", b"PK")
+    assert "save or export it as answers.xlsx" in refused.value.hint

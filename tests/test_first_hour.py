@@ -63,3 +63,13 @@ def test_every_command_of_the_page(
     assert (
         "Lotse" in (tmp_path / "report.html").read_text() and "Rückmeldefrist" in (tmp_path / "read.html").read_text()
     )
+
+
+def test_the_page_s_pictures_are_there_small_and_load_nothing() -> None:
+    pictures = [ROOT / "docs" / name for name in re.findall(r"!\[[^]]+\]\(([^)]+)\)", PAGE)]
+    assert {picture.suffix for picture in pictures} == {".svg", ".png"}
+    assert sorted(pictures) == sorted((ROOT / "docs" / "pictures").glob("first-hour-*"))
+    assert sum(picture.stat().st_size for picture in pictures) < 300_000
+    drawn = "".join(picture.read_text(encoding="utf-8") for picture in pictures if picture.suffix == ".svg")
+    assert not re.search(r"url\((?!#)|@import|href|<script", drawn)
+    assert "stand in for these people" in drawn

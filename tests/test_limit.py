@@ -98,3 +98,13 @@ def test_quiet_leaves_the_summary_and_errors_alone(desk: Desk) -> None:
     assert said.stderr == ""
     assert "small" in said.stdout
     assert "error:" in desk.typed(*desk.judging(desk.work / "none.jsonl", "-q"), code=3).stderr
+
+
+def test_a_job_that_goes_on_keeps_the_columns_that_were_kept_before(desk: Desk) -> None:
+    rows = [
+        {"id": f"c{i}", "question": "Why?", "answer": f"It is {i}.", "Bot": "ab"[i % 2], "x": "y"} for i in range(6)
+    ]
+    desk.typed(*desk.judging(desk.sheet(rows[:3]), "--keep", "bot"))
+    desk.typed("judge", desk.sheet(rows), "--run", "may.run", "--models", "models.yaml")
+    with RunFile.read(desk.work / "may.run") as run:
+        assert [record.metadata for record in run.records()] == [{"Bot": row["Bot"]} for row in rows]

@@ -42,3 +42,16 @@ def test_without_a_terminal_a_table_stays_in_one_piece(
     monkeypatch.setattr(figures, "data", Screen(markup=False, emoji=False, highlight=False, width=120))
     figures.draw(VIEW)
     assert "continued" not in capsys.readouterr().out
+
+
+def test_a_name_wider_than_the_terminal_stays_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"committee/{'of-the-faculty-' * 5}{number}" for number in range(2)]
+    screen = Screen(markup=False, emoji=False, highlight=False, width=80, force_terminal=True, no_color=True)
+    monkeypatch.setattr(figures, "data", screen)
+    rows = tuple((name, "0.5\n0.4 to 0.6") for name in names)
+    figures.draw(View((TableView("agreement", ("rater", "kappa"), rows),), Remarks()))
+    shown = capsys.readouterr().out.splitlines()
+    assert all(any(name in line for line in shown) for name in names)
+    assert shown.count("kappa: 0.5, 0.4 to 0.6") == 2

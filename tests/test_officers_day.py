@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rated_run import IDS, TINY, add, cases, judged_run, said, scores_of
 from typed_here import Run, typing_in
 
-from pathway_local.case import BAD_ROW, BadRow
+from pathway_local.case import BAD_ROW, DUPLICATE, BadRow
 from pathway_local.rater import Rater
 from pathway_local.runs.purge import purge
 from pathway_local.runs.run_cases import cases_of, remember
@@ -78,14 +78,9 @@ def test_a_guarded_id_is_found_again(
 def test_a_sheet_with_the_cases_file_s_bad_rows_is_imported(path: Path, run: Run) -> None:
     with RunFile.open(path) as opened:
         (rater,) = (number for number, _ in opened.raters())
-        for row, reason in (
-            (5, "duplicate id s-2: line 3 already has it"),
-            (6, "the input answer is missing"),
-            (7, "its quotes"),
-        ):
-            bad = BadRow(
-                "s-6" if row == 6 else f"cases.csv line {row + 1}", row, "cases.csv", f"line {row + 1}", reason
-            )
+        for row, kind in ((5, DUPLICATE), (6, BAD_ROW), (7, BAD_ROW)):
+            name = "s-6" if row == 6 else f"cases.csv line {row + 1}"
+            bad = BadRow(name, row, "cases.csv", f"line {row + 1}", "the reason in words", kind=kind)
             opened.put(rater, bad.ref, bad.failure)
     sheet = path.parent / "rated.csv"
     sheet.write_text("id,score\ns-1,1\ns-2,2\ns-2,5\ns-6,4\ns-7,4\n")

@@ -1,5 +1,6 @@
 """`runs undo` takes back the last import, `runs remove-rater` a rater; the trail says so and stays verifiable."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,9 @@ def test_the_last_import_is_taken_back(tmp_path: Path, run: Run) -> None:
     undone = run("runs", "undo", path)
     assert "undone: the import of bob.csv" in undone.err and "removed: 4 ratings of bob" in undone.err
     assert intact(path)["removed"] == {"bob": 4}
+    assert run("report", path, "--out", "may.html").code == 0
+    page = (tmp_path / "may.html").read_text(encoding="utf-8")
+    assert "ann.csv" in page and "bob.csv" not in page
     with RunFile.read(path) as read:
         assert [rater.name for _, rater in read.raters()] == ["demo", "ann"]
         assert scores_of(read, "ann") == {"s-1": 1, "s-2": 2, "s-3": 4}
@@ -82,12 +86,12 @@ def test_a_rater_is_removed_with_every_word(tmp_path: Path, run: Run) -> None:
     assert asked.code == 2 and "--yes" in asked.err
     removed = run("runs", "remove-rater", path, "all", "--yes")
     assert "4 ratings of all/ann, 4 ratings of all/bob" in removed.err
-    assert "the panel both was made with these ratings" in removed.err
+    assert "the panel both was made of these ratings and went with them\n" in removed.err
     assert intact(path)["removed"] == {"all/ann": 4, "all/bob": 4}
     assert "4 of all/ann, 4 of all/bob" in run("audit", path).out
     assert SECRET.encode() not in path.read_bytes()
     with RunFile.read(path) as read:
-        assert [rater.name for _, rater in read.raters()] == ["demo", "both"]
+        assert [rater.name for _, rater in read.raters()] == ["demo"]
         assert read.get_setting("label:demo")
     assert run("runs", "remove-rater", path, "demo", "--yes").code == 0
     with RunFile.read(path) as read:
@@ -118,3 +122,41 @@ def test_an_import_that_stored_nothing_is_not_undone_in_place_of_an_older_one(tm
     assert refused.code == 2 and "stored no ratings, as the run held them already" in refused.words
     with RunFile.read(path) as read:
         assert len(scores_of(read, "bob")) == 4
+
+
+def test_a_panel_goes_with_the_ratings_that_it_was_made_of(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "my.run"
+    for scores in ((1, 2), (1, 2, 4, 5)):
+        run("import", path, sheet(tmp_path / f"{len(scores)}.csv", *scores), "--kind", "human", "--rater", "ann")
+    make = ("panel", path, "--name", "both", "--of", "demo,ann", "--rule", "median")
+    assert run(*make).code == 0
+    undone = run("runs", "undo", path)
+    assert "removed: 2 ratings of ann, the panel both" in undone.err
+    command = undone.err.split("make it again: pathway-local ")[1].strip()
+    with RunFile.read(path) as read:
+        assert [rater.name for _, rater in read.raters()] == ["demo", "ann"]
+    assert intact(path)["panels"] == ["both"]
+    assert command.split() == [str(word) for word in make] and run(*make).code == 0
+    with RunFile.read(path) as read:
+        kinds = scores_of(read, "both")
+    assert [kinds[name] for name in IDS] == [1, 2, "panel-incomplete", "panel-incomplete"]
+
+
+def test_an_undone_import_takes_its_model_s_name_with_it(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "my.run"
+    body = {"choices": [{"message": {"content": "Reason: so.\nScore: 4"}}], "model": "gpt-9"}
+    replies = {
+        "failed": [{"custom_id": id, "response": {"status_code": 500, "body": {}}} for id in IDS],
+        "told": [{"custom_id": id, "response": {"status_code": 200, "body": body}} for id in IDS],
+    }
+    for name, lines in replies.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        given = run("import", path, tmp_path / f"{name}.jsonl", "--kind", "hosted", "--rater", "gpt")
+        assert given.code == 0, given.err
+    with RunFile.read(path) as read:
+        (_, gpt) = read.raters()[1]
+        assert gpt.spec["model"] == "gpt-9"
+    assert run("runs", "undo", path).code == 0
+    with RunFile.read(path) as read:
+        (_, gpt) = read.raters()[1]
+        assert (gpt.spec["model"], gpt.spec["service"]) == ("", "")

@@ -50,7 +50,7 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     compared = run("compare", "may.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id").words
     sentence = re.search("By demo, on .*?: v2 is better", compared)
     assert sentence and sentence[0] in page.said
-    for words in ("Human benchmark", "Judges and people", "prompt-too-long", "kappa quadratic"):
+    for words in ("Human benchmark", "Quote Spearman with", "Judges and people", "prompt-too-long", "kappa quadratic"):
         assert words in page.said
     assert len(page.of("svg")) == 5 + 5 + 1 + 1 + 1  # bars and groups of five raters, comparison, correction, diagram
     assert {attributes["class"] for attributes in page.of("table") if attributes} == {"matrix"}

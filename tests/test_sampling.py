@@ -70,7 +70,7 @@ def fill(path: Path, choose: Callable[[dict[str, Any], str], Any]) -> None:
 
 def test_the_sheet_shows_texts_and_levels_and_nothing_else(run: Path, sheet: Path, tmp_path: Path) -> None:
     found = drawn(run, sheet, raters=["Ann", "Bob"])
-    assert (found.cases, found.drawn, found.in_sheet, found.cut) == (30, 9, 9, 0)
+    assert (found.cases, found.drawn, found.in_sheets, found.cut) == (30, 9, {"Ann": 9, "Bob": 9}, 0)
     paths = [tmp_path / f"rate-{name}.xlsx" for name in ("Ann", "Bob")]
     assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o600] * 2
     assert not (tmp_path / "rate.xlsx").exists()
@@ -178,7 +178,7 @@ def test_probabilities_by_stratum(run: Path, sheet: Path) -> None:
 def test_a_larger_sample_adds_to_the_smaller(run: Path, sheet: Path, tmp_path: Path) -> None:
     drawn(run, sheet)
     more = drawn(run, sheet, 15, "more.xlsx")
-    assert (more.before, more.in_sheet) == (9, 6)
+    assert (more.drawn, more.in_sheets) == (15, {"": 6})
     first, second = ({row[2] for row in pages(tmp_path / name)["ratings"][1:]} for name in ("rate.xlsx", "more.xlsx"))
     assert not first & second
     with RunFile.read(run) as opened:
@@ -186,7 +186,10 @@ def test_a_larger_sample_adds_to_the_smaller(run: Path, sheet: Path, tmp_path: P
         assert sum(each.drawn for each in inclusions(opened, kept.id)) == 15
     with pytest.raises(UsageError, match="15 cases were already drawn"):
         drawn(run, sheet, 10, "less.xlsx")
-    assert drawn(run, sheet, 15, "lost.xlsx").in_sheet == 15
+    assert drawn(run, sheet, 15, "lost.xlsx").in_sheets == {"": 15}
+    # An evaluator who joins later has none of the cases yet.
+    assert drawn(run, sheet, 15, "bob.xlsx", raters=["Bob"]).in_sheets == {"Bob": 15}
+    assert drawn(run, sheet, 20, "all.xlsx", raters=["Bob", "Cy"]).in_sheets == {"Bob": 5, "Cy": 20}
 
 
 def test_a_new_run_is_made_only_for_a_draw_that_holds(sheet: Path, tmp_path: Path) -> None:

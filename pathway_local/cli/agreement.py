@@ -2,16 +2,16 @@
 
 from typing import Annotated
 
-from pathway_local.cli.command_help import CASES, RATERS, App, option
+from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, App, option
 from pathway_local.cli.figures import kept_columns, rubrics_with, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, RubricOfRun, Run
-from pathway_local.cli.terminal import check_finite, check_new
+from pathway_local.cli.terminal import check_finite, check_new, data
 from pathway_local.errors import UnknownName
 from pathway_local.results.against_people import AgreementPlan
 from pathway_local.results.agreement import agreement as find
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.summary import labels_of
-from pathway_local.results.views.agreement import agreement_view
+from pathway_local.results.views.agreement import agreement_in_short, agreement_view
 from pathway_local.results.views.view import MIN_GROUP
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import comparable
@@ -39,11 +39,12 @@ def agreement(
     margin: Annotated[float, option("X", 'Largest shortfall that still counts as "not worse".', PAIR, min=0.0)] = 0.05,
     by: Annotated[str, option("COLUMN", "Show judges' errors for each value of this column.", CASES)] = "",
     min_group: MinGroup = None,
+    full: Annotated[bool, option("", "Show every table, and how to read each figure.", OUTPUT, "--full")] = False,
     as_json: AsJson = False,
     out: Figures = None,
     force: Force = False,
 ) -> None:
-    """Show how well raters agree: every pair of judges, people and hosted judges, with intervals.
+    """Say whether judges can stand in for people, and show how well all raters agree, with intervals.
 
     The output holds no text and no case id.
     """
@@ -58,5 +59,7 @@ def agreement(
         plan = AgreementPlan(rater, cluster, against, figure, margin, by, *groups)
         found = [score for each in rubrics for score in find(read, each, plan, ratings_matrices(read, each))]
         labels = labels_of(read)
-    views = [agreement_view(each) for each in found]
+    views = [(agreement_view if full or as_json else agreement_in_short)(each) for each in found]
     write_and_show(run, found, (view.remarks for view in views), views, labels, out, force=force, as_json=as_json)
+    if not (full or as_json):
+        data.say("--full shows every figure, and how to read it.")

@@ -17,6 +17,7 @@ from pathway_local.results.views.view import Remarks, TableView, View
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_rated_by
+from pathway_local.system.visible import visible
 
 ENDLESS = 10_000
 """Characters of a screen on which every table fits."""
@@ -54,7 +55,7 @@ def write_and_show(
 
 
 def _drawn(view: TableView) -> Table:
-    return table(view.title, view.heads, view.rows, left=view.words, lines=True)
+    return table("", view.heads, view.rows, left=view.words, lines=True)
 
 
 def _width(view: TableView) -> int:
@@ -65,7 +66,7 @@ def _width(view: TableView) -> int:
 def _parts(view: TableView) -> Iterator[TableView]:
     """Yield a table in as many parts as the terminal's width needs, each with the columns of words.
 
-    Otherwise columns would lose letters, and numbers their last digits.
+    Otherwise columns would lose letters, and numbers their last digits. A part that is still too wide has one number.
     """
     words, numbers, title = range(view.words), list(range(view.words, len(view.heads))), view.title
     if not numbers:
@@ -83,15 +84,35 @@ def _parts(view: TableView) -> Iterator[TableView]:
         numbers, title = numbers[count:], f"{view.title or 'table'}, continued"
 
 
+def _show(view: TableView) -> None:
+    """Print a table, or its rows as lines where names alone are wider than the terminal."""
+    if view.title:
+        data.say(view.title, "bold")
+    if not data.is_terminal or _width(view) <= data.width:
+        data.print(_drawn(view))
+        return
+    for row in view.rows:
+        data.print()
+        for head, cell in zip(view.heads, row, strict=True):
+            data.say(", ".join(cell.splitlines()), label=f"{visible(head)}: ")
+    data.print()
+
+
 def draw(*views: View) -> None:
     """Print the tables and remarks of each view; how to read the figures comes once, at the end."""
     readings: dict[str, str] = {}
     for place, view in enumerate(views):
         if place:
             data.print()
+        if view.title:
+            data.say(view.title, "bold")
+        if view.remarks.answer:
+            for line in view.remarks.answer:
+                data.say(line)
+            data.print()
         for each in view.tables:
             for part in _parts(each) if data.is_terminal else (each,):
-                data.print(_drawn(part))
+                _show(part)
         for line in (*view.footnotes, *view.remarks.lines()):
             data.say(line)
         readings |= view.remarks.readings

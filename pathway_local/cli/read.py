@@ -47,13 +47,23 @@ def read(
     The file holds texts of cases. Cases picked from it are not a random sample, so their labels can't calibrate a
     judge.
     """
-    (check_page if is_page(out) else check_table)(out, force=force)
+    check_lists(out, force=force)
     say = Language(lang)
     read_privately(cases, run)
     with RunFile.read(run) as opened, opened.database.snapshot():
         rubrics = rubrics_named(opened, rubric)
         sheet = sheet_of(opened, cases, rubrics, id_column, pseudonyms, encoding)
         found = reading_lists(opened, rubrics, by, top, sheet)
+    write_lists(run, out, found, say, force=force)
+
+
+def check_lists(out: Path, *, force: bool) -> None:
+    """Refuse an output that `write_lists` can't write. Raises OutputExists, UsageError."""
+    (check_page if is_page(out) else check_table)(out, force=force)
+
+
+def write_lists(run: Path, out: Path, found: list[ReadingList], say: Language, *, force: bool) -> None:
+    """Write the cases to read as a page or a table, and warn that it holds texts."""
     if is_page(out):
         write_page(out, reading_page(run.stem, found, say, now()), force=force)
     else:

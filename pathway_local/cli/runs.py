@@ -1,6 +1,8 @@
 """`pathway-local runs`: takes ratings out of a run again, and keeps columns of its cases."""
 
+import shlex
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,7 +31,7 @@ def undo(run: Run) -> None:
     """
     removed = undo_import(run, sys.argv)
     talk.say(f"undone: the import of {removed.file}, begun {removed.at[:19].replace('T', ' ')} UTC")
-    _tell(removed)
+    _tell(run, removed)
 
 
 @app.with_examples(
@@ -46,7 +48,7 @@ def remove_rater(
     if not yes:
         question = f"Remove {_counted(found)} from {run}? This can't be undone."
         need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
-    _tell(remove(run, name, sys.argv))
+    _tell(run, remove(run, name, sys.argv))
 
 
 @app.with_examples(
@@ -78,15 +80,20 @@ def keep(
         notice(f"{some} not in {cases.name} with the texts that were judged")
 
 
-def _tell(removed: Removed) -> None:
+def _tell(run: Path, removed: Removed) -> None:
     talk.say(f"removed: {_counted(removed)}")
     if removed.restored:
         talk.say(f"restored: {removed.restored:,} earlier ratings that the import had replaced")
+    with RunFile.read(run) as read:
+        left = {rater.name for _, rater in read.raters()}
     for panel in removed.panels:
-        notice(f"the panel {panel} was made with these ratings: make it again, or remove it")
+        told = f"the panel {panel.name} was made of these ratings and went with them"
+        if left.issuperset(panel.members):
+            how = ["--name", panel.name, "--of", ",".join(panel.members), "--rule", str(panel.spec["rule"])]
+            told += f"; make it again: {shlex.join(['pathway-local', 'panel', str(run), *how])}"
+        notice(told)
 
 
 def _counted(removed: Removed) -> str:
-    return ", ".join(
-        f"{count:,} rating{'' if count == 1 else 's'} of {rater}" for rater, count in removed.ratings.items()
-    )
+    counts = [f"{count:,} rating{'' if count == 1 else 's'} of {rater}" for rater, count in removed.ratings.items()]
+    return ", ".join([*counts, *(f"the panel {panel.name}" for panel in removed.panels)])

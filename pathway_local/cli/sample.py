@@ -76,17 +76,17 @@ def sample(
         notice(note)
     if found.left_out:
         notice(f"{found.left_out} rows can't be judged, so they were not drawn")
-    if found.before:
-        notice(
-            f"{found.before} of the {found.drawn} were given out before: the sheet holds the {found.in_sheet} new ones"
-        )
+    for name, count in found.in_sheets.items():
+        if count < found.drawn:
+            has = f"{name or 'the evaluator'} was given {found.drawn - count} of the {found.drawn} cases before"
+            notice(f"{has}: the sheet holds the {count} new ones")
     if found.cut:
         notice(f"{found.cut} texts are longer than a cell can hold and end with [cut]")
     within = f" within {found.strata} values of {strata}" if strata else ""
     sheets = plan.sheets()
     for name, path in sheets.items():
         talk.say(f"written: {path}" + (f" for {name}" if name else ""))
-    talk.say(f"{found.in_sheet} of {found.cases} cases drawn at random{within}")
+    talk.say(f"{found.drawn} of {found.cases} cases drawn at random{within}")
     if len(sheets) > 1:
         talk.say("Give each evaluator their own file: ratings are independent only if nobody sees another's scores.")
     many = "" if rater else ", for each person who filled in a copy"

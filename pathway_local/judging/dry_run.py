@@ -1,7 +1,7 @@
 """Says what a job would do: reads the cases and renders the prompts, but loads no engine and stores nothing."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 
 from pathway_local.case import BadRow, Case, fingerprint
@@ -119,12 +119,9 @@ def _numbered(run: RunFile | None, raters: Sequence[PlannedRater]) -> list[tuple
     """Return each rater with the id that it has or would get in the run. Raises RaterChanged."""
     numbered = [(0, each) for each in raters]
     if run:
-        try:
-            with run.together():
-                numbered = add_raters(run, raters)
-                raise _NothingStored
-        except _NothingStored:
-            pass
+        with suppress(_NothingStored), run.together():
+            numbered = add_raters(run, raters)
+            raise _NothingStored
     return numbered
 
 

@@ -26,7 +26,7 @@ from pathway_local.rater import LABEL
 from pathway_local.rendering.rubric_check import check_room
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import UNFIT
-from pathway_local.runs.run_cases import remember
+from pathway_local.runs.run_cases import remember, remember_kept
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.levels import caution_about
 from pathway_local.system.installed import version_of
@@ -74,6 +74,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         sha256 = prepared.cases.sha256()
         job_id = run.jobs.begin(command, _job_facts(prepared, file_facts(plan.cases, run.key, sha256), unfit))
         remember(run, prepared.cases, plan.mapping)
+        remember_kept(run, prepared.plan.keep)
         if not plan.texts:
             run.set_setting(TEXTS, False)
         if plan.keep_samples:
@@ -167,7 +168,7 @@ class _ScoringJob:
             raters,
             pool,
             source=self.plan.cases.name,
-            keep=None if self.plan.keep is None else [*map(self.prepared.cases.column, self.plan.keep)],
+            keep=self.prepared.plan.keep,
             texts=self.run.get_setting(TEXTS) is not False,
             draws=self.run.get_setting(DRAWS) is True,
             whole=self.prepared.limit is None,

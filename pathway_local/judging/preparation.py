@@ -23,7 +23,7 @@ from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.limit import Limit, last_seed
-from pathway_local.runs.run_cases import cases_of
+from pathway_local.runs.run_cases import cases_of, kept_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import folded, names_of
@@ -81,6 +81,7 @@ def prepare(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> P
     registry = load_registry(plan.registry)
     rubrics = planned_rubrics(plan, run)
     cases = _open_cases(plan, run, rubrics.values(), notify)
+    plan = replace(plan, keep=kept_columns(run, cases, plan.keep))
     raters = planned_raters(plan, run, rubrics, registry)
     if plan.keep_samples:
         _check_samples(raters)

@@ -71,12 +71,16 @@ def reading_page(run: str, lists: Sequence[ReadingList], say: Language, now: str
 
 
 def cards(lists: Sequence[ReadingList], say: Language) -> Iterator[Cards]:
-    """Each list as cards."""
+    """Each list as cards; of several with the same score, the first has its levels."""
+    explained: set[str] = set()
     for each in lists:
         scores = each.rubric.format.scores
-        declared = scores[each.score].levels if each.score else {}
-        levels = tuple((str(value), outside(label)) for value, label in declared.items())
         title = visible(score_title(each.rubric.name, each.score) if each.score else each.rubric.name)
+        declared = scores[each.score].levels if each.score and title not in explained else {}
+        explained.add(title)
+        levels = tuple((str(value), outside(label)) for value, label in declared.items())
+        if each.pattern:
+            title = say("pattern", title=title, values=", ".join(map(str, each.pattern)))
         yield Cards(title, levels, tuple(_card(case, say) for case in each.cases))
 
 

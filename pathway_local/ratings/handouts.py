@@ -25,6 +25,10 @@ _FIND = """
     SELECT custom_id, rubrics.name, rubric_sha256, case_id, row, numbered, case_hash, recipient, echoes, job_id
     FROM handouts JOIN rubrics ON rubrics.id = rubric_id WHERE custom_id IN ({})
 """
+_HANDED_TO = """
+    SELECT DISTINCT case_id FROM handouts JOIN rubrics ON rubrics.id = rubric_id
+    WHERE rubrics.name = ? AND recipient = ?
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,11 @@ def store_handouts(run: RunFile, job_id: int, handouts: Iterable[Handout]) -> No
             place = (storable(item.case_id), item.row, item.numbered, item.case_hash)
             columns = (item.custom_id, job_id, item.rubric, item.rubric_sha256, *place)
             run.database.execute(_ADD, (*columns, storable(item.recipient), to_json(dict(item.echoes))))
+
+
+def handed_to(run: RunFile, rubric: str, recipient: str) -> set[str]:
+    """The ids of all cases that were handed out under a rubric to this service's model or evaluator."""
+    return {case_id for (case_id,) in run.database.rows(_HANDED_TO, rubric, storable(recipient))}
 
 
 def find_handouts(run: RunFile, custom_ids: Iterable[str]) -> dict[str, Handout]:

@@ -7,6 +7,7 @@ from itertools import islice
 from pathway_local.case import Case, CaseRef, fingerprint
 from pathway_local.errors import UsageError
 from pathway_local.runs.audit import file_facts
+from pathway_local.runs.run_cases import remember_kept
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.cases_file import CasesFile
@@ -46,6 +47,7 @@ def keep_columns(run: RunFile, cases: CasesFile, columns: Sequence[str], command
         while some := list(islice(found, TOGETHER)):
             run.keep_metadata(some, names)
             count += len(some)
+        remember_kept(run, names)
         run.jobs.end(job, "done", {"kept": count})
     return Kept(names, count, len(known) - count)
 

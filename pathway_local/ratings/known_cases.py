@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pathway_local.case import BAD_ROW, BadRow, Case, CaseRef, fingerprint
+from pathway_local.case import BAD_ROWS, DUPLICATE, BadRow, Case, CaseRef, fingerprint
 from pathway_local.ratings.handouts import Handout
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
-from pathway_local.sheets.cases_file import DUPLICATE
 from pathway_local.sheets.cells import without_guard
 from pathway_local.sheets.pseudonyms import Pseudonyms
 
@@ -25,8 +24,8 @@ _SAMPLED = """
 """
 
 _BAD_ROWS = """
-    SELECT DISTINCT case_id, COALESCE(source, ''), COALESCE(reason, '') FROM outcomes JOIN cases ON key = case_key
-    WHERE superseded = 0 AND failure_kind = ?
+    SELECT DISTINCT case_id, COALESCE(source, ''), failure_kind FROM outcomes JOIN cases ON key = case_key
+    WHERE superseded = 0 AND failure_kind IN (?, ?)
 """
 
 
@@ -64,8 +63,8 @@ class KnownCases:
                 self._add_texts(KnownCase(case_id, row, bool(numbered)), case_hash)
         self.bad_rows: set[str] = set()
         self.has_duplicates, self.without_id = False, 0
-        for case_id, source, reason in run.database.rows(_BAD_ROWS, BAD_ROW):
-            self._add_bad_row(case_id, source, reason)
+        for case_id, source, kind in run.database.rows(_BAD_ROWS, *BAD_ROWS):
+            self._add_bad_row(case_id, source, kind)
         self.numbered = any(known.numbered for known in self._by_id.values())
 
     def add(self, cases: Iterable[Case | BadRow], rubric: Rubric, key: bytes) -> None:
@@ -78,7 +77,7 @@ class KnownCases:
             elif isinstance(item, Case):
                 self._add_bad_row(item.id, "", "")
             else:
-                self._add_bad_row(item.id, item.source, item.reason)
+                self._add_bad_row(item.id, item.source, item.kind)
 
     def _add_texts(self, case: KnownCase, case_hash: str) -> None:
         known = self._by_id.setdefault(case.id, case)
@@ -86,9 +85,9 @@ class KnownCases:
             known.hashes.add(case_hash)
             self._by_hash.setdefault(case_hash, []).append(known)
 
-    def _add_bad_row(self, case_id: str, source: str, reason: str) -> None:
+    def _add_bad_row(self, case_id: str, source: str, kind: str) -> None:
         self.bad_rows.add(case_id)
-        duplicate = reason.startswith(DUPLICATE)
+        duplicate = kind == DUPLICATE
         self.has_duplicates |= duplicate
         # A row without a readable id got one that begins with its file's name.
         self.without_id += bool(source) and not duplicate and case_id.startswith(f"{source} ")

@@ -9,7 +9,7 @@ from pathlib import Path
 from pathway_local.case import Case, fingerprint, rank
 from pathway_local.errors import UsageError
 from pathway_local.ratings.cases_given import CasesGiven, Given
-from pathway_local.ratings.handouts import hand_out, store_handouts
+from pathway_local.ratings.handouts import hand_out, handed_to, store_handouts
 from pathway_local.ratings.rating_rows import is_name
 from pathway_local.ratings.rating_sheet import RatingRow, SheetWriter, write_rating_sheet
 from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
@@ -47,17 +47,16 @@ class SamplePlan:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Counts of a sample: `drawn` out of `cases`, of which `in_sheet` are in the sheet.
+    """Counts of a sample: `drawn` out of `cases`, of which each evaluator's sheet has so many `in_sheets`.
 
-    `before` were handed out by an earlier, smaller sample with the same seed; `cut` texts were too long for a
-    cell, `notes` say how the cases file was read.
+    The others were given to that evaluator by an earlier, smaller sample with the same seed. `cut` texts were too long
+    for a cell, `notes` say how the cases file was read.
     """
 
     cases: int
     left_out: int
     drawn: int
-    before: int
-    in_sheet: int
+    in_sheets: Mapping[str, int]
     strata: int
     cut: int
     notes: tuple[str, ...]
@@ -81,22 +80,21 @@ def sample(
         drawn, chances = draw(ids, strata, plan.size, plan.seed)
         run = given.begin()
         every, chosen = _read_again(run, given, ids, [*zip(strata, drawn, chances, strict=True)])
-        before = _handed_out_before(run, given.rubric.name, plan, _hashes(every))
-        new = [case for case in chosen if case.id not in before]
+        before = _drawn_before(run, given.rubric.name, plan, _hashes(every))
         facts: dict[str, Value] = {"size": plan.size, "seed": plan.seed, "strata": plan.strata}
         facts["raters"] = list(plan.raters)
         begun = given.handing_out(run, list(sheets.values()), command, {"sample": facts}, force=force)
         with begun as (files, job, counts):
             store_sample(run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), every)
-            cut = 0
+            cut, in_sheets = 0, dict[str, int]()
             with temporary_files_in(plan.out.parent):
                 for rater, file in zip(sheets, files, strict=True):
-                    rows = _rows(run, given, plan, rater, new, job)
+                    has = handed_to(run, given.rubric.name, rater) & before.keys() if before else ()
+                    rows = _rows(run, given, plan, rater, [case for case in chosen if case.id not in has], job)
+                    in_sheets[rater] = len(rows)
                     cut += write(file, given.rubric, rater, rows)
-            counts |= {"cases": len(ids), "drawn": plan.size, "in_sheet": len(new)}
-        return Drawn(
-            len(ids), given.left_out, plan.size, len(before), len(new), len(set(strata)), cut, given.file.notes
-        )
+            counts |= {"cases": len(ids), "drawn": plan.size, "in_sheets": sum(in_sheets.values())}
+        return Drawn(len(ids), given.left_out, plan.size, in_sheets, len(set(strata)), cut, given.file.notes)
 
 
 def _strata(given: CasesGiven, asked: str) -> str:
@@ -140,8 +138,8 @@ def _hashes(every: Iterable[Inclusion]) -> dict[str, str]:
     return {each.case_id: each.case_hash for each in every if each.drawn}
 
 
-def _handed_out_before(run: RunFile, rubric: str, plan: SamplePlan, drawn: Mapping[str, str]) -> dict[str, str]:
-    """The cases that a smaller sample with the same seed handed out; empty if this one does not contain them all."""
+def _drawn_before(run: RunFile, rubric: str, plan: SamplePlan, drawn: Mapping[str, str]) -> dict[str, str]:
+    """The cases of a smaller sample with the same seed; empty if this one does not contain them all."""
     same = [s for s in samples(run, rubric) if (s.seed, s.strata) == (plan.seed, plan.strata)]
     if not same:
         return {}

@@ -113,7 +113,7 @@ def agreement(
 ) -> list[ScoreAgreement]:
     """The agreement on each score of a rubric, on the cases that raters have in common. Raises UsageError."""
     members = {
-        rater.name: set(map(str, of)) if isinstance(of := rater.spec.get("of"), list) else set()
+        rater.name: set(rater.members)
         for _, rater in run.raters()
         if rater.kind == "panel" and rater.rubric == rubric.name
     }

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pathway_local.case import BAD_ROW, BadRow, Case, fingerprint
+from pathway_local.case import BAD_ROWS, BadRow, Case, fingerprint
 from pathway_local.errors import CasesError, RunFileError, UnknownName, UsageError
 from pathway_local.results.divergence import NOTES, reason_field
 from pathway_local.results.export_columns import (
@@ -42,7 +42,7 @@ def export(run: RunFile, target: Path, *, force: bool, only: Sequence[str] = ())
     Columns that no row fills are left out, except `failure`; `only` names those to write, in their order. A workbook
     also gets a sheet with the summary and one with the failures. Raises UsageError.
     """
-    columns = _columns(run)
+    columns, purge = _columns(run)
     fields = list(dict.fromkeys(name for _, rater in run.raters() for name in columns[rater.rubric].of(rater)))
     ends = {name for _, rater in run.raters() for name in columns[rater.rubric].ends(rater)}
     ends.add(FAILURE)  # a script that counts failures reads the column also when there are none
@@ -65,7 +65,7 @@ def export(run: RunFile, target: Path, *, force: bool, only: Sequence[str] = ())
             told = [*names(CASE_COLUMNS), *metadata.names, *(name for name in names(END_COLUMNS) if name in ends)]
             yield Page("failures", told, failures)
 
-    return _remarks(run, write_table(target, every, map(row, run.records()), further(), force=force))
+    return _remarks(write_table(target, every, map(row, run.records()), further(), force=force), purge)
 
 
 def _chosen(asked: Sequence[str], every: Sequence[str], run: RunFile) -> list[str]:
@@ -94,7 +94,7 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, on
     if cases.pair_by:
         said = f"each case of the run was made of two rows with the same {shown(cases.pair_by)}"
         raise UsageError(said, "Write a file of its own: leave --onto out.")
-    columns = _columns(run)
+    columns, purge = _columns(run)
     several = len({rater.name for _, rater in run.raters()}) > 1
     own_columns = {
         (rater.name, rater.rubric): [
@@ -128,7 +128,7 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, on
             cells |= {f"{prefix}{name}": value for name, value in told.items()}
         return cells
 
-    remarks = _remarks(run, add_columns(cases, target, added, cells_of, force=force))
+    remarks = _remarks(add_columns(cases, target, added, cells_of, force=force), purge)
     if changed:
         remarks.append(f"{changed} verdicts are left out: their cases have other texts in {cases.path.name}")
     return remarks
@@ -145,7 +145,7 @@ def _records_by_row(run: RunFile) -> Callable[[Case | BadRow], Iterable[Record]]
         found.setdefault(record.case_id, []).append(record)
         failure = record.outcome if isinstance(record.outcome, Failure) else None
         # A row without a usable id got one that begins with its file's name.
-        if failure and failure.kind == BAD_ROW and record.case_id.startswith(f"{failure.source} "):
+        if failure and failure.kind in BAD_ROWS and record.case_id.startswith(f"{failure.source} "):
             without_id.setdefault(failure.row, []).append(record)
 
     def records_of(row: Case | BadRow) -> Iterable[Record]:
@@ -156,10 +156,10 @@ def _records_by_row(run: RunFile) -> Callable[[Case | BadRow], Iterable[Record]]
     return records_of
 
 
-def _remarks(run: RunFile, cut: int) -> list[str]:
+def _remarks(cut: int, purge: str) -> list[str]:
     remarks = [f"{cut} cells were cut at the length limit of a workbook's cells"] if cut else []
-    if removed := purged(run):
-        remarks.append(f"what raters wrote was purged at {removed[0]} UTC: scores are exported without it")
+    if purge:
+        remarks.append(f"what raters wrote was purged at {purge} UTC: scores are exported without it")
     return remarks
 
 
@@ -202,10 +202,11 @@ def _prefix(rater: str, rubric: str, several: bool) -> str:
     return f"{rater}.{rubric}." if several else f"{rubric}."
 
 
-def _columns(run: RunFile) -> dict[str, RubricColumns]:
-    removed = purged(run)
-    if removed and removed[1] == "all":
-        raise UsageError(f"the run holds no verdicts: they were purged at {removed[0]} UTC", "Judge the cases again.")
+def _columns(run: RunFile) -> tuple[dict[str, RubricColumns], str]:
+    """The columns by rubric, and when texts were purged, if they were. Raises UsageError if nothing is left."""
+    at, what = purged(run) or ("", "")
+    if what == "all":
+        raise UsageError(f"the run holds no verdicts: they were purged at {at} UTC", "Judge the cases again.")
     if not run.raters():
         raise UsageError("the run holds no verdicts yet", "Judge some cases first.")
-    return columns_by_rubric(run, rubrics_of(run))
+    return columns_by_rubric(run, rubrics_of(run)), at

@@ -36,7 +36,8 @@ _OUTCOMES = """
 # A row that is no case has no metadata to keep.
 _METADATA = """
     SELECT metadata FROM cases WHERE EXISTS (
-        SELECT 1 FROM outcomes WHERE case_key = key AND superseded = 0 AND failure_kind IS NOT 'bad-row'
+        SELECT 1 FROM outcomes
+        WHERE case_key = key AND superseded = 0 AND COALESCE(failure_kind, '') NOT IN ('bad-row', 'duplicate-id')
     )
 """
 

@@ -7,8 +7,9 @@ from statistics import fmean
 from typing import Literal
 
 from pathway_local.case import Case, fingerprint
+from pathway_local.errors import UsageError
 from pathway_local.rater import Kind
-from pathway_local.results.divergence import NOTES, furthest_apart, reason_field, words_of
+from pathway_local.results.divergence import NOTES, ScoreDivergence, furthest_apart, reason_field, words_of
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
@@ -67,27 +68,52 @@ class CaseToRead:
 
 @dataclass(frozen=True, slots=True)
 class ReadingList:
-    """The cases to read first under one rubric, ranked by one score (`score` is empty for failures)."""
+    """The cases to read first under one rubric, ranked by one score (`score` is empty for failures).
+
+    In a list of one pattern of disagreement, `pattern` has the values that raters gave; else it is empty.
+    """
 
     rubric: Rubric
     score: str
     by: By
     cases: tuple[CaseToRead, ...] = field(default=())
+    pattern: tuple[Number, ...] = ()
 
 
 def reading_lists(run: RunFile, rubrics: Iterable[Rubric], by: By, top: int, cases: CasesFile) -> list[ReadingList]:
     """A list of up to `top` cases for each score of these rubrics, with texts from the cases file.
 
     A nominal score has no low end, so it gets no list by score. Panels don't count in a ranking: they repeat others.
+    Rubrics under which nobody has rated get no list; UsageError if none is left.
     """
     found: list[ReadingList] = []
-    for rubric in rubrics:
+    rated = {rater.rubric for _, rater in run.raters()}
+    known = [rubric for rubric in rubrics if rubric.name in rated]
+    if not known:
+        raise UsageError("the run holds no verdicts yet", "Judge some cases or import ratings first.")
+    for rubric in known:
         ranked = _far_apart(run, rubric, top) if by == "disagreement" else _ranked(run, rubric, by, top)
         said = _said(run, rubric, {case for ids in ranked.values() for case in ids})
         for score, ids in ranked.items():
             to_read = tuple(_about(said[case], score) for case in ids)
             found.append(ReadingList(rubric, score, by, to_read))
     return _with_texts(run, found, cases)
+
+
+def pattern_lists(
+    run: RunFile, rubrics: Iterable[Rubric], found: Sequence[ScoreDivergence], cases: CasesFile
+) -> list[ReadingList]:
+    """The cases of `found` to look at first, a list for each pattern of their scores, with texts from the file."""
+    named, lists = {rubric.name: rubric for rubric in rubrics}, list[ReadingList]()
+    for each in found:
+        rubric, by_pattern = named[each.rubric], dict[tuple[Number, ...], list[str]]()
+        for case in each.first:
+            by_pattern.setdefault(tuple(sorted(set(case.scores.values()))), []).append(case.case)
+        said = _said(run, rubric, {case.case for case in each.first})
+        for pattern, ids in by_pattern.items():
+            to_read = tuple(_about(said[case], each.score) for case in ids)
+            lists.append(ReadingList(rubric, each.score, "disagreement", to_read, pattern))
+    return _with_texts(run, lists, cases)
 
 
 def _far_apart(run: RunFile, rubric: Rubric, top: int) -> dict[str, list[str]]:
@@ -185,6 +211,8 @@ def table_rows(lists: Iterable[ReadingList]) -> Iterator[dict[str, Value]]:
     for each in lists:
         for case in each.cases:
             row: dict[str, Value] = {"rubric": each.rubric.name, "score": each.score, "case": case.case}
+            if each.pattern:
+                row["pattern"] = ", ".join(map(str, each.pattern))
             row |= {name: (case.texts or {}).get(name, "") for name in each.rubric.inputs}
             if case.changed:
                 row["texts"] = "changed since they were judged"

@@ -17,6 +17,7 @@ from pathway_local.results.summary import Summary, summarize_by
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import Job
+from pathway_local.runs.removal import standing_jobs
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 
@@ -53,7 +54,10 @@ class WithPeople:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A run's results and origin. `head` is the last hash of its audit trail, `cases` counts those in the run."""
+    """A run's results and origin. `head` is the last hash of its audit trail, `cases` counts those in the run.
+
+    `jobs` leave out imports that were undone.
+    """
 
     plan: ReportPlan
     name: str
@@ -94,7 +98,7 @@ def report(run: RunFile, plan: ReportPlan) -> Report:
         groups=groups if plan.by else None,
         with_people=tuple(with_people),
         compared=tuple(compare(every, plan.comparison) if plan.comparison else ()),
-        jobs=tuple(run.jobs.all()),
+        jobs=tuple(standing_jobs(run)),
         head=AuditTrail(run.database).head(),
     )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from shlex import quote
 
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.rater import LABEL, raters_named
+from pathway_local.rater import LABEL, Rater, raters_named
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import REMOVED, found_facts, left_facts
 from pathway_local.runs.database import placeholders
@@ -26,12 +26,12 @@ _RESTORE = """
 class Removed:
     """The ratings by rater that were removed, or will be. `restored` counts earlier ratings that an undo brings back.
 
-    `panels` were made of these raters, and are not brought up to date. An undone import has its file and time.
+    `panels` are made of these raters, so they go, too. An undone import has its file and time.
     """
 
     ratings: dict[str, int]
     restored: int = 0
-    panels: tuple[str, ...] = ()
+    panels: tuple[Rater, ...] = ()
     file: str = ""
     at: str = ""
     job: int = 0
@@ -40,7 +40,7 @@ class Removed:
 def ratings_of(run: RunFile, name: str) -> Removed:
     """Return the ratings of a rater, or of all that were imported together under that name. Raises UnknownName."""
     raters = _named(run, name)
-    return Removed(dict.fromkeys(raters, 0) | _count(run, _ids(run, raters)))
+    return Removed(dict.fromkeys(raters, 0) | _count(run, _ids(run, raters)), panels=_panels(run, raters))
 
 
 def remove_rater(path: Path, name: str, command: Sequence[str]) -> Removed:
@@ -50,8 +50,8 @@ def remove_rater(path: Path, name: str, command: Sequence[str]) -> Removed:
     """
     with RunFile.open(path) as run:
         raters = _named(run, name)
-        ids = _ids(run, raters)
-        removed = replace(ratings_of(run, name), panels=_panels(run, raters))
+        removed = ratings_of(run, name)
+        ids = _ids(run, [*raters, *(panel.name for panel in removed.panels)])
         with run.database.shredding():
             found = found_facts(run.database)
             run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(ids)})", ids)
@@ -69,22 +69,24 @@ def undo_import(path: Path, command: Sequence[str]) -> Removed:
     with RunFile.open(path) as run:
         job = _last_import(run)
         counts = _count(run, [id for id, _ in run.raters()], job.id)
-        raters = tuple(counts)
-        ids = _ids(run, raters)
+        raters, panels = tuple(counts), _panels(run, tuple(counts))
+        ids, of_panels = _ids(run, raters), _ids(run, [panel.name for panel in panels])
         facts = job.facts.get("import")
         file = str(facts.get("file", "")) if isinstance(facts, dict) else ""
         with run.database.shredding():
             found = found_facts(run.database)
             run.database.change("DELETE FROM outcomes WHERE job_id = ?", (job.id,))
             restored = run.database.change(_RESTORE.format(placeholders(ids)), ids)
-            _forget(run, ids)
-            removed = Removed(counts, restored, _panels(run, raters), file, job.started, job.id)
+            run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(of_panels)})", of_panels)
+            _forget(run, [*ids, *of_panels])
+            _forget_models(run, ids, job.id)
+            removed = Removed(counts, restored, panels, file, job.started, job.id)
             _record(run, command, removed, found)
     return removed
 
 
 def standing_jobs(run: RunFile) -> list[Job]:
-    """The run's jobs without imports that were undone."""
+    """Return the run's jobs, oldest first, without imports that were undone."""
     undone = {entry.facts.get("job") for entry in AuditTrail(run.database).entries() if entry.event == REMOVED}
     return [job for job in run.jobs.all() if job.id not in undone]
 
@@ -122,14 +124,21 @@ def _count(run: RunFile, ids: Sequence[int], job: int | None = None) -> dict[str
     return dict(run.database.rows(query, *ids, job, job))
 
 
-def _panels(run: RunFile, raters: Sequence[str]) -> tuple[str, ...]:
-    """The panels that have one of these raters as a member and stay in the run."""
-    panels = {
-        rater.name: members
-        for _, rater in run.raters()
-        if rater.kind == "panel" and isinstance(members := rater.spec.get("of"), list) and rater.name not in raters
-    }
-    return tuple(name for name, members in panels.items() if set(members) & set(raters))
+def _panels(run: RunFile, raters: Sequence[str]) -> tuple[Rater, ...]:
+    """The panels that have one of these raters as a member, each once."""
+    made = (rater for _, rater in run.raters() if rater.name not in raters and set(rater.members) & set(raters))
+    return tuple({rater.name: rater for rater in made}.values())
+
+
+def _forget_models(run: RunFile, ids: Sequence[int], undone: int) -> None:
+    """Forget the model of a hosted rater that only the undone import named."""
+    imports = [job.facts.get("import") for job in standing_jobs(run) if job.id != undone]
+    for id, rater in run.raters():
+        own = [each for each in imports if isinstance(each, dict) and rater.name in _listed(each.get("raters"))]
+        if id in ids and rater.kind == "hosted" and own and not any(each.get("models") for each in own):
+            before = replace(rater, spec={**rater.spec, "service": "", "model": ""})
+            known = (before.fingerprint, before.spec_json, id)
+            run.database.change("UPDATE raters SET fingerprint = ?, spec = ? WHERE id = ?", known)
 
 
 def _forget(run: RunFile, ids: Sequence[int]) -> None:
@@ -141,8 +150,13 @@ def _forget(run: RunFile, ids: Sequence[int]) -> None:
     )
 
 
+def _listed(value: Value) -> list[Value]:
+    return value if isinstance(value, list) else []
+
+
 def _record(run: RunFile, command: Sequence[str], removed: Removed, found: dict[str, Value]) -> None:
     told: dict[str, Value] = {"command": recorded(command), "removed": dict(removed.ratings)}
+    told |= {"panels": [panel.name for panel in removed.panels]} if removed.panels else {}
     if removed.file:
         told |= {"restored": removed.restored, "import of": removed.file, "at": removed.at, "job": removed.job}
     AuditTrail(run.database).append_within(REMOVED, told | left_facts(run.database) | found)

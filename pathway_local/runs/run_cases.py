@@ -1,6 +1,6 @@
 """Opens the cases file of a run; its columns are matched as when the run was first judged."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pathway_local.errors import UsageError
@@ -12,6 +12,7 @@ from pathway_local.sheets.pseudonyms import Pseudonyms
 SETTING = "columns"
 PSEUDONYMS = "pseudonyms"
 ENCODING = "encoding"
+KEEP, ALL = "keep", "all"
 
 
 def cases_of(
@@ -53,6 +54,22 @@ def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None
         run.set_setting(ENCODING, {"file": cases.path.name, "encoding": cases.encoding})
     if cases.pseudonyms:
         run.set_setting(PSEUDONYMS, cases.pseudonyms.mark)
+
+
+def kept_columns(run: RunFile | None, cases: CasesFile, asked: Sequence[str] | None) -> list[str] | None:
+    """Return the metadata columns to keep: those asked for, and those kept so far that the file has; None for all."""
+    before = run.get_setting(KEEP) if run else None
+    if asked is None or before == ALL:
+        return None
+    known = [name for name in before if name in cases.metadata] if isinstance(before, list) else []
+    return list(dict.fromkeys([*known, *map(cases.column, asked)]))
+
+
+def remember_kept(run: RunFile, columns: Sequence[str] | None) -> None:
+    """Store which columns later jobs keep as well, so that cases added then are in the same groups; None for all."""
+    before = run.get_setting(KEEP)
+    known = before if isinstance(before, list) else []
+    run.set_setting(KEEP, ALL if columns is None or before == ALL else list(dict.fromkeys([*known, *columns])))
 
 
 def _remembered_encoding(run: RunFile, path: Path) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from pathway_local.case import BadRow, Case
+from pathway_local.case import BAD_ROW, DUPLICATE, BadRow, Case
 from pathway_local.errors import CasesError, ColumnsError, UnknownName
 from pathway_local.sheets.columns import ColumnMatch, has_column, match_columns, names_of, no_column, same_column
 from pathway_local.sheets.kinds import open_sheet
@@ -15,7 +15,6 @@ from pathway_local.sheets.paired_rows import PairedRows
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import Row, flaw, shown
 
-DUPLICATE = "duplicate id"
 """Begins the reason of a row whose id an earlier row has."""
 
 
@@ -136,13 +135,14 @@ class CasesFile:
 
     def _item(self, row: Row, seen: dict[str, str]) -> Case | BadRow:
         reason = self._flaw(row)
-        name, place = str(row.number), self.sheet.place(row)
+        name, place, kind = str(row.number), self.sheet.place(row), BAD_ROW
         if self.id_column is not None:
             name = row.cells.get(self.id_column, "")
             usable = name.strip() and not flaw(name)
             duplicate = name in seen
             if not usable or duplicate:
-                reason = reason or (self._duplicate(name, seen[name]) if usable else "it has no id")
+                if not reason:
+                    reason, kind = (self._duplicate(name, seen[name]), DUPLICATE) if usable else ("it has no id", kind)
                 # The run needs an id for a bad row, too; a real id may look like this stand-in.
                 name = f"{self.path.name} {place}"
                 while name in seen:
@@ -154,7 +154,7 @@ class CasesFile:
         own = {column: text for column, text in row.cells.items() if column not in self._used}
         if reason:
             readable = {column: text for column, text in own.items() if not flaw(text)}
-            return BadRow(name, row.number, self.path.name, place, reason, numbered, readable)
+            return BadRow(name, row.number, self.path.name, place, reason, numbered, readable, kind)
         inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items() if column in row.cells}
         metadata = dict.fromkeys(self.metadata, "") | own
         return Case(name, inputs, metadata, row.number, numbered)
@@ -163,7 +163,7 @@ class CasesFile:
         """Name the id, if it is short: the column of the ids may hold texts by mistake."""
         known = self.pseudonyms.of(id) if self.pseudonyms else id
         named = f" {known}" if len(known) <= SHORT and len(known.split()) == 1 and known.isprintable() else ""
-        return f"{DUPLICATE}{named}: {first} already has it"
+        return f"duplicate id{named}: {first} already has it"
 
     def _flaw(self, row: Row) -> str:
         """Return why the row can't be a case, apart from its id; "" if it can."""

@@ -24,6 +24,9 @@ KINDS = {
 """The module and name of the SheetKind of each ending. Names, not objects: a module that loads a large library is
 imported only when a file of its kind is opened or written."""
 
+OTHER_WORKBOOKS = (".ods", ".xls", ".xlsb", ".xlsm", ".numbers")
+"""Workbooks that no library of ours reads; the programs that write them can save them as .xlsx."""
+
 Writer = Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, Value]]], int]
 """Writes rows below the named columns to a file; returns how many texts were cut to fit their cells."""
 
@@ -104,6 +107,8 @@ def open_sheet(path: Path, encoding: str = "") -> Sheet:
     kind = kind_of(path)
     if kind is None:
         hint = f"Name a file that ends in one of these: {', '.join(KINDS)}."
+        if path.suffix.lower() in OTHER_WORKBOOKS:
+            hint = f"Open it in the program that made it, save or export it as {path.stem}.xlsx, and name that file."
         raise CasesError(f"{path.name} is not a kind of file that can be read", hint)
     try:
         if not path.exists():

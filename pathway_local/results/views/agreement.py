@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pathway_local.results.against_people import AgainstPeople, JudgesAndPeople
-from pathway_local.results.agreement import Pair, ScoreAgreement
+from pathway_local.results.agreement import Pair, ScoreAgreement, Set
 from pathway_local.results.views.cells import Cells, Row, figure_table
+from pathway_local.results.views.stand_in import stand_in
 from pathway_local.results.views.view import Remarks, TableView, View, hidden_groups
 from pathway_local.statistics.coefficients import COEFFICIENTS, coefficients
 from pathway_local.statistics.figure import Undefined
@@ -21,7 +22,7 @@ FIGURES_PER_TABLE = 4
 
 
 def agreement_view(found: ScoreAgreement) -> View:
-    """All tables of one score, and remarks about them."""
+    """All tables of one score, and remarks about them; the remarks' answer comes first."""
     cells = Cells()
     matrices = [
         pair for pair in found.pairs if not isinstance(pair.agreement.table, Undefined) and pair.agreement.cases
@@ -39,10 +40,28 @@ def agreement_view(found: ScoreAgreement) -> View:
         sentences.append("The intervals hold for these raters on other cases like these, not for other raters.")
     if len(matrices) > len(shown):
         sentences.append(f"{len(matrices)} confusion matrices: --json has them, --rater A --rater B shows one.")
+    remarks = Remarks(tuple(sentences), _notes(found), found.warnings, _readings(found), stand_in(found))
+    return View(tables, remarks, cells.footnotes(), _title(found))
+
+
+def agreement_in_short(found: ScoreAgreement) -> View:
+    """The answer, the raters, and what the plan asks for by name: a figure of two judges, groups of cases."""
+    cells = Cells()
+    asked = _two_judges(found.people, cells) if found.plan.figure else ()
+    tables = (_raters(found), *asked, *_groups(found.people, found.plan.by, cells))
+    remarks = Remarks((*cells.sentences(found.plan.cluster),), _notes(found), found.warnings, answer=stand_in(found))
+    return View(tables, remarks, cells.footnotes(), _title(found))
+
+
+def _title(found: ScoreAgreement) -> str:
+    return f"{found.rubric} {found.score}"
+
+
+def _notes(found: ScoreAgreement) -> tuple[str, ...]:
     notes = [f"{notice}." for notice in (*found.people.missing, *found.notices)]
     if hidden := max((each.hidden for each in found.people.groups), default=0):
         notes.append(f"{hidden_groups(hidden, found.plan.by, found.plan.smallest)}.")
-    return View(tables, Remarks(tuple(sentences), tuple(notes), found.warnings, _readings(found)), cells.footnotes())
+    return tuple(notes)
 
 
 def judges_and_people(found: ScoreAgreement) -> View:
@@ -58,7 +77,8 @@ def judges_and_people(found: ScoreAgreement) -> View:
     if found.people.benchmark:
         tables.append(_benchmark(found.people.benchmark, cells))
     readings = {name: reading for name, reading in _readings(found).items() if name in labels}
-    return View(tuple(tables), Remarks((*cells.sentences(found.plan.cluster),), readings=readings), cells.footnotes())
+    remarks = Remarks((*cells.sentences(found.plan.cluster),), readings=readings, answer=stand_in(found))
+    return View(tuple(tables), remarks, cells.footnotes())
 
 
 def _raters(found: ScoreAgreement) -> TableView:
@@ -66,8 +86,7 @@ def _raters(found: ScoreAgreement) -> TableView:
         (rater.name, rater.kind, f"{rater.verdicts:,}", f"{found.coverage(rater):.0%}", f"{rater.failures or ''}")
         for rater in found.raters
     )
-    title = f"{found.rubric} {found.score}: {found.cases:,} cases"
-    return TableView(title, ("rater", "kind", "scored", "coverage", "failed"), rows, 2)
+    return TableView(f"{found.cases:,} cases", ("rater", "kind", "scored", "coverage", "failed"), rows, 2)
 
 
 def _pair_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
@@ -94,7 +113,8 @@ def _pair_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
 
 def _set_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
     rows: list[Row] = [
-        ([each.name, f"{each.found.shared:,}", f"{each.found.complete:,}"], each.found.figures) for each in found.sets
+        ([_set_name(each), f"{each.found.shared:,}", f"{each.found.complete:,}"], each.found.figures)
+        for each in found.sets
     ]
     labels = [(each.name, each.label) for each in coefficients(of_pairs=False, nominal=found.nominal)]
     for start in range(0, len(labels), FIGURES_PER_TABLE):
@@ -102,10 +122,18 @@ def _set_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
         yield from figure_table("beyond chance", ["raters", "shared", "complete"], some, rows, cells)
 
 
+def _set_name(found: Set) -> str:
+    return "\n".join(found.members) if len(found.members) == 2 else found.name
+
+
 def _people_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
-    people = found.people
-    if people.benchmark:
-        yield _benchmark(people.benchmark, cells)
+    if found.people.benchmark:
+        yield _benchmark(found.people.benchmark, cells)
+    yield from _two_judges(found.people, cells)
+    yield from _groups(found.people, found.plan.by, cells)
+
+
+def _two_judges(people: AgainstPeople, cells: Cells) -> Iterator[TableView]:
     if people.judges:
         rows = tuple(
             (
@@ -118,7 +146,6 @@ def _people_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
         )
         heads = ("first", "second", "figure", "first", "second", "first better by", "the first is")
         yield TableView(f"two judges against {people.reference}, margin {people.margin:g}", heads, rows, 3)
-    yield from _groups(people, found.plan.by, cells)
 
 
 def _benchmark(found: JudgesAndPeople, cells: Cells) -> TableView:

@@ -26,21 +26,24 @@ class TableView:
 class Remarks:
     """Sentences say what came out, notes what to know about it, warnings what may be wrong with it.
 
-    `readings` says how to read each coefficient, by its name.
+    `answer` is what a reader should see first, before the tables. `readings` says how to read each coefficient, by its
+    name.
     """
 
     sentences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     readings: dict[str, str] = field(default_factory=dict)
+    answer: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """All four by name; readings only where there are some."""
+        """All by name; answer and readings only where there are some."""
         said = {"sentences": list(self.sentences), "notes": list(self.notes), "warnings": list(self.warnings)}
-        return said | ({"readings": self.readings} if self.readings else {})
+        further: dict[str, object] = {"answer": list(self.answer), "readings": self.readings}
+        return said | {name: value for name, value in further.items() if value}
 
     def lines(self) -> Iterator[str]:
-        """The lines to show below the tables, without the readings."""
+        """The lines to show below the tables."""
         yield from self.sentences
         yield from (f"Note: {note}" for note in self.notes)
         yield from (f"Warning: {warning}" for warning in self.warnings)
@@ -48,11 +51,12 @@ class Remarks:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Tables, the numbered footnotes that their cells refer to, and remarks."""
+    """Tables, the numbered footnotes that their cells refer to, and remarks; `title` goes before an answer."""
 
     tables: tuple[TableView, ...]
     remarks: Remarks
     footnotes: tuple[str, ...] = ()
+    title: str = ""
 
 
 def small_groups() -> str:

@@ -1,0 +1,88 @@
+"""The sentences that begin `agreement`: can a judge stand in for people, which figure to quote, what would help."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from agreement_run import HELPFUL
+from rated_run import add, cases, said
+
+from pathway_local.results.against_people import AgreementPlan
+from pathway_local.results.agreement import agreement
+from pathway_local.results.ratings_matrix import ratings_matrices
+from pathway_local.results.views.stand_in import stand_in
+from pathway_local.runs.run_file import RunFile
+
+COUNT = 200
+RNG = np.random.default_rng(3)
+TRUE = RNG.integers(1, 6, COUNT)
+NOISE = {name: RNG.integers(-1, 2, COUNT) * (RNG.random(COUNT) < 0.4) for name in ("ann", "bob", "judge")}
+GUESSED = {name: RNG.integers(1, 6, COUNT) for name in ("ann", "bob", "judge")}
+
+
+def near(name: str, shift: int = 0) -> np.ndarray:
+    return np.clip(TRUE + NOISE[name] + shift, 1, 5)
+
+
+def answer(path: Path, given: dict[str, np.ndarray], against: str = "", count: int = COUNT) -> str:
+    ids = [f"c-{number}" for number in range(count)]
+    with RunFile.create(path / "my.run") as run:
+        for name, scores in given.items():
+            kind = "judge" if name.startswith("judge") else "human"
+            outcomes = said(*map(int, scores), ids=ids)
+            add(run, name, outcomes, HELPFUL, kind, cases(HELPFUL, ids))
+        (found,) = agreement(run, HELPFUL, AgreementPlan(against=against), ratings_matrices(run, HELPFUL))
+    sentences = stand_in(found)
+    assert 3 <= len(sentences) <= 5
+    return "\n".join(sentences)
+
+
+PEOPLE = {"ann": near("ann"), "bob": near("bob")}
+
+
+@pytest.mark.parametrize(
+    ("judge", "told", "helps"),
+    [
+        (near("judge"), "judge can stand in for one of these people", "Rate a fresh sample"),
+        (GUESSED["judge"], "judge can't stand in for these people", "divergence"),
+        (
+            np.full(COUNT, 4),
+            "Nothing shows whether judge can stand in for people, because judge gave 4 every",
+            "divergence",
+        ),
+    ],
+)
+def test_a_judge_is_held_against_people(tmp_path: Path, judge: np.ndarray, told: str, helps: str) -> None:
+    sentences = answer(tmp_path, {"judge": judge, **PEOPLE}).splitlines()
+    assert sentences[0].startswith(told)
+    assert any(line.startswith("Quote Spearman with the mean of the other people: judge ") for line in sentences)
+    assert sentences[-2].startswith("Among themselves these 2 people reach alpha ordinal 0.9")
+    assert helps in sentences[-1]
+
+
+def test_what_a_correlation_hides_is_said(tmp_path: Path) -> None:
+    told = answer(tmp_path, {"judge": near("judge", -1), **PEOPLE})
+    assert "judge can stand in" in told and "On average judge scores lower than each of these people, by 0." in told
+
+
+def test_few_cases_do_not_decide(tmp_path: Path) -> None:
+    told = answer(tmp_path, {"judge": near("judge"), **PEOPLE}, count=12)
+    assert "may or may not" in told and "four times these 12 halve the intervals" in told
+
+
+def test_people_who_disagree_come_first(tmp_path: Path) -> None:
+    told = answer(tmp_path, GUESSED)
+    assert "can stand in" not in told and "First agree on what the levels mean" in told
+
+
+@pytest.mark.parametrize(
+    ("given", "against", "told"),
+    [
+        ({"judge": TRUE, "ann": near("ann")}, "", "only ann is compared"),
+        ({"judge": TRUE, **PEOPLE}, "bob", "only bob is compared"),
+        ({"judge": TRUE, "judge-2": near("judge")}, "", "nobody knows yet whether judge and judge-2 can stand in"),
+        (PEOPLE, "", "No judge has scored"),
+    ],
+)
+def test_what_is_missing_is_said(tmp_path: Path, given: dict[str, np.ndarray], against: str, told: str) -> None:
+    assert told in answer(tmp_path, given, against).splitlines()[0]
