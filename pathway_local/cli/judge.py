@@ -33,6 +33,7 @@ from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.shard import Shard
 from pathway_local.sealing.levels import Wanted, require
 from pathway_local.sealing.trial import try_seal
 from pathway_local.sheets.tables import check_table
@@ -95,6 +96,9 @@ def judge(
     limit: Annotated[
         int | None, option("N", "Judge only N rows, drawn at random by --seed; more in a later command.", CASES, min=1)
     ] = None,
+    shard: Annotated[
+        str, option("K/N", "Judge only part K of N, into a run of its own; `runs merge` joins the runs.", CASES)
+    ] = "",
     rubrics: Annotated[
         list[str], option("RUBRIC", "A rubric's name or file; repeat for more.", JUDGE, "--rubric", "-r")
     ] = [],  # noqa: B006
@@ -186,9 +190,10 @@ def judge(
 
     An existing run continues with its own rubrics, judges and settings; it skips what it has judged already.
     """
+    part = Shard.parse(shard) if shard else None
     plan = Plan(
         cases=cases,
-        run=run or default_run(cases, out),
+        run=run or default_run(cases, out, part),
         rubrics=rubrics,
         allow_references=allow_references,
         skip_unfit=skip_unfit,
@@ -217,6 +222,7 @@ def judge(
         engines=_engines(gpus, engines),
         limit=limit,
         keep_samples=keep_samples,
+        shard=part,
     )
     talk.errors_only = quiet
     _check(ctx, plan, out, force=force)

@@ -27,12 +27,12 @@ from pathway_local.rendering.rubric_check import check_room
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import UNFIT
 from pathway_local.runs.run_cases import remember
-from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_file import DRAWS, TEXTS, RunFile
+from pathway_local.runs.shard import SETTING as SHARD
 from pathway_local.sealing.levels import caution_about
 from pathway_local.system.installed import version_of
 from pathway_local.verdict import Value
 
-TEXTS, DRAWS = "texts", "draws"
 SHOW_SECONDS = 0.5
 
 
@@ -78,6 +78,8 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
             run.set_setting(TEXTS, False)
         if plan.keep_samples:
             run.set_setting(DRAWS, True)
+        if prepared.shard:
+            run.set_setting(SHARD, str(prepared.shard))
         return _ScoringJob(run, job_id, plan, prepared, sha256, watcher, loaded).judge(numbered)
 
 
@@ -212,6 +214,7 @@ def _job_facts(prepared: Prepared, cases: dict[str, Value], unfit: Unfit) -> dic
         **({UNFIT: left} if left else {}),
         "cases": cases,
         **(prepared.limit.facts() if prepared.limit else {}),
+        **({SHARD: str(prepared.shard)} if prepared.shard else {}),
         "pathway_local": __version__,
         "python": platform.python_version(),
         "packages": {name: found for name in packages() if (found := version_of(name))},

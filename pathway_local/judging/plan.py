@@ -23,6 +23,7 @@ from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.runs.shard import Shard
 from pathway_local.sealing.levels import Wanted
 from pathway_local.system.machine import Machine, this_machine
 
@@ -38,7 +39,7 @@ class Plan:
     while it loads. `pair_by` names the column in which the two rows of a comparison agree. `engines` side by side give
     the same verdicts as one. `orders` are those of comparisons, None means both. `limit` takes so many rows of the
     cases file, drawn by `seed`. `keep_samples` makes the run store every sample, from then on. `skip_unfit` leaves out
-    rubrics that don't fit a judge's context.
+    rubrics that don't fit a judge's context. `shard` takes one part of the cases; a run keeps its own.
     """
 
     cases: Path
@@ -71,6 +72,7 @@ class Plan:
     limit: int | None = None
     keep_samples: bool = False
     skip_unfit: bool = False
+    shard: Shard | None = None
 
 
 class Settings(BaseModel):
@@ -230,6 +232,7 @@ def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine, b
     return PlannedRater(plan.rater or judge.name, judge, rubric, settings)
 
 
-def default_run(cases: Path, out: Path | None) -> Path:
+def default_run(cases: Path, out: Path | None, shard: Shard | None = None) -> Path:
     """Return the run file if the user names none: beside the output, else in this folder, named like the cases."""
-    return out.with_suffix(".run") if out and str(out) != "-" else Path(f"{cases.stem}.run")
+    part = f".{shard.number}-of-{shard.of}" if shard else ""
+    return out.with_suffix(".run") if out and str(out) != "-" else Path(f"{cases.stem}{part}.run")
