@@ -3,25 +3,61 @@
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from reply_script import JUDGE
 from typed import Desk
 from typed_here import Run, typing_in
 
-from pathway_local.case import rank, shard_of
-from pathway_local.errors import UsageError
+from pathway_local.case import CaseRef, rank, shard_of
+from pathway_local.errors import CasesError, RaterChanged, RunFileError, UsageError
+from pathway_local.judging.dry_run import dry_run
+from pathway_local.judging.engine_cache import EngineCache
+from pathway_local.judging.job import Watcher, run_job
+from pathway_local.judging.plan import Plan, default_run
+from pathway_local.results.summary import summarize
+from pathway_local.runs.content import check_content
 from pathway_local.runs.merge import MergePlan, merge_runs
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.shard import Shard
+from pathway_local.verdict import Failure, Outcome, Verdict
 
 SHARDS = 3
 CASES = 30
 
 
+@dataclass
+class Shop:
+    """A folder with cases, a rubric and a judge; one engine judges all of its runs."""
+
+    work: Path
+    loaded: EngineCache
+    plan: Plan
+
+    def judge(self, run: str, shard: str = "", **options: Any) -> None:
+        """Judge into a run, which is made if it does not exist."""
+        part = Shard.parse(shard) if shard else None
+        plan = replace(self.plan, run=self.work / run, shard=part, **options)
+        run_job(plan, Watcher(), ["pathway-local", "judge"], self.loaded)
+
+    def outcomes(self, run: str) -> dict[str, Outcome]:
+        with RunFile.read(self.work / run) as read:
+            return {record.case_id: record.outcome for record in read.records(rater="scripted")}
+
+    def copied(self, run: str, name: str) -> None:
+        shutil.copy(self.work / run, self.work / name)
+
+    def merge(self, *runs: str, out: str = "all.run", prefer: str = "") -> None:
+        plan = MergePlan([self.work / run for run in runs], self.work / out, self.plan.cases)
+        merge_runs(replace(plan, prefer=self.work / prefer if prefer else None), ["merge"], lambda note: None)
+
+
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Desk:
+def shop(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Iterator[Shop]:
     """Where `whole.run` holds all cases and `part-K.run` each shard of them."""
     desk = Desk(tmp_path_factory.mktemp("shards") / "d", tiny_judge)
     rows = [
@@ -29,16 +65,23 @@ def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Desk:
         for i in range(CASES)
     ]
     rows[7]["answer"] = "\x00"
-    command = desk.judging(desk.sheet(rows), "--keep", "bot")
-    for name, more in [("whole", ()), *((f"part-{k}", ("--shard", f"{k}/{SHARDS}")) for k in range(1, SHARDS + 1))]:
-        desk.typed(*command[:-3], f"{name}.run", *command[-2:], *more, code=None)
-    return desk
+    cases, rubric = desk.sheet(rows), str(desk.work / "small.prompty")
+    with pytest.MonkeyPatch.context() as patched, EngineCache() as loaded:
+        for name in ("PYTHONPATH", JUDGE):
+            patched.setenv(name, desk.environment[name])
+        registry = desk.work / "models.yaml"
+        plan = Plan(cases, cases, [rubric], ["scripted"], registry=registry, engine="scripted", keep=["bot"])
+        made = Shop(desk.work, loaded, plan)
+        made.judge("whole.run")
+        for k in range(1, SHARDS + 1):
+            made.judge(f"part-{k}.run", f"{k}/{SHARDS}")
+        yield made
 
 
 @pytest.fixture
-def here(judged: Desk, tmp_path: Path) -> Callable[..., Path]:
+def here(shop: Shop, tmp_path: Path) -> Callable[..., Path]:
     """Copies runs and the cases file, so that a test may change them."""
-    for path in (*judged.work.glob("*.run"), judged.work / "cases.jsonl"):
+    for path in (*(shop.work / name for name in ("whole.run", *PARTS)), shop.plan.cases):
         shutil.copy(path, tmp_path / path.name)
     return lambda name: tmp_path / name
 
@@ -74,43 +117,39 @@ def test_what_is_no_shard_is_refused(given: str) -> None:
         Shard.parse(given)
 
 
-def test_every_case_is_judged_in_one_shard(judged: Desk) -> None:
-    ids = []
-    for part in PARTS:
-        with RunFile.read(judged.work / part) as read:
-            ids += [record.case_id for record in read.records()]
-            assert read.jobs.all()[0].facts["shard"] == f"{part[5]}/{SHARDS}"
+def test_every_case_is_judged_in_one_shard(shop: Shop) -> None:
+    ids = [case for part in PARTS for case in shop.outcomes(part)]
     assert sorted(ids) == sorted(f"case-{i}" for i in range(CASES))
+    with RunFile.read(shop.work / PARTS[1]) as read:
+        assert read.jobs.all()[0].facts["shard"] == f"2/{SHARDS}"
 
 
-def test_a_run_keeps_its_shard(judged: Desk) -> None:
-    shutil.copy(judged.work / "part-2.run", judged.work / "kept.run")
-    going_on = ("judge", "cases.jsonl", "--run", "kept.run", "--models", "models.yaml")
-    assert "judging shard 2/3 of cases.jsonl" in judged.typed(*going_on, code=None).stderr
-    assert counts(judged.work / "kept.run")["judged"] == 0
-    before = (judged.work / "kept.run").read_bytes()
-    said = judged.typed(*going_on, "--shard", "1/3", code=2).stderr
-    assert "kept.run holds shard 2/3, not shard 1/3" in said
-    said = judged.typed("judge", "cases.jsonl", "--run", "whole.run", "--shard", "1/3", code=2).stderr
-    assert "was judged without --shard" in said
-    assert (judged.work / "kept.run").read_bytes() == before
-    assert "judged: shard 2 of 3 of cases.jsonl (--shard)" in judged.typed("summary", "kept.run").stdout
+def test_a_run_keeps_its_shard(shop: Shop, run: Run, here: Callable[..., Path]) -> None:
+    shop.copied(PARTS[1], "kept.run")
+    shop.judge("kept.run", rubrics=[], judges=[])
+    assert counts(shop.work / "kept.run")["judged"] == 0
+    before = here(PARTS[1]).read_bytes()
+    going_on = ("judge", "cases.jsonl", "--models", shop.plan.registry, "--run")
+    said = run(*going_on, PARTS[1], "--shard", "1/3")
+    assert said.code == 2 and "part-2.run holds shard 2/3, not shard 1/3" in said.words
+    said = run(*going_on, "whole.run", "--shard", "1/3")
+    assert said.code == 2 and "was judged without --shard" in said.words
+    assert "'17/16' is not K/N" in run(*going_on, PARTS[1], "--shard", "17/16").words
+    assert here(PARTS[1]).read_bytes() == before
+    assert "judged: shard 2 of 3 of cases.jsonl (--shard)" in run("summary", PARTS[1]).out
+    assert default_run(Path("a.csv"), None, Shard(2, 3)) == Path("a.2-of-3.run")
 
 
-def test_a_limit_draws_from_the_whole_file_and_a_dry_run_knows_the_shard(judged: Desk) -> None:
-    command = judged.judging(judged.work / "cases.jsonl")[:-2]
-    limited = set()
+def test_a_limit_draws_from_the_whole_file_and_a_dry_run_knows_the_shard(shop: Shop) -> None:
+    limited: set[str] = set()
     for k in range(1, SHARDS + 1):
-        judged.typed(*command, "--run", f"few-{k}.run", "--shard", f"{k}/{SHARDS}", "--limit", 9, code=None)
-        with RunFile.read(judged.work / f"few-{k}.run") as read:
-            limited |= {record.case_id for record in read.records()}
-    judged.typed(*command, "--run", "few.run", "--limit", 9, code=None)
-    with RunFile.read(judged.work / "few.run") as read:
-        assert limited == {record.case_id for record in read.records()}
-    found = json.loads(judged.typed(*command, "--run", "new.run", "--shard", "2/3", "--dry-run", "--json").stdout)
-    with RunFile.read(judged.work / "part-2.run") as read:
-        assert (found["shard"], found["rows"]) == ("2/3", len(list(read.records())))
-    assert not (judged.work / "new.run").exists()
+        shop.judge(f"few-{k}.run", f"{k}/{SHARDS}", limit=9)
+        limited |= shop.outcomes(f"few-{k}.run").keys()
+    shop.judge("few.run", limit=9)
+    assert limited == shop.outcomes("few.run").keys()
+    found = dry_run(replace(shop.plan, run=shop.work / "new.run", shard=Shard(2, 3)), Watcher())
+    assert (found.shard, found.rows) == (Shard(2, 3), len(shop.outcomes(PARTS[1])))
+    assert not (shop.work / "new.run").exists()
 
 
 def test_the_merged_run_says_what_one_run_says(run: Run, here: Callable[..., Path]) -> None:
@@ -126,16 +165,18 @@ def test_the_merged_run_says_what_one_run_says(run: Run, here: Callable[..., Pat
     assert not [path for path in here(".").iterdir() if ".part" in path.name]
 
 
-def test_a_merged_run_goes_on_without_a_shard(judged: Desk) -> None:
-    judged.typed("runs", "merge", *PARTS[:2], "--cases", "cases.jsonl", "--out", "two.run")
-    assert "judged: shards 1, 2 of 3 of cases.jsonl" in judged.typed("summary", "two.run").stdout
-    judged.typed("judge", "cases.jsonl", "--run", "two.run", "--models", "models.yaml", code=None)
-    with RunFile.read(judged.work / "part-3.run") as read:
-        verdicts = sum(hasattr(record.outcome, "scores") for record in read.records())
-    assert counts(judged.work / "two.run")["judged"] == verdicts
-    told = json.loads(judged.typed("summary", "two.run", "--json").stdout)
-    assert told == json.loads(judged.typed("summary", "whole.run", "--json").stdout)
-    assert "the outcomes match the trail" in judged.typed("audit", "two.run").stderr
+def test_a_merged_run_goes_on_without_a_shard(shop: Shop) -> None:
+    shop.merge(*PARTS[:2], out="two.run")
+    with RunFile.read(shop.work / "two.run") as read:
+        [group] = (found := summarize(read)).groups
+        assert found.parts(group) == ["shards 1, 2 of 3 of cases.jsonl (--shard)"]
+    shop.judge("two.run", rubrics=[], judges=[])
+    verdicts = [each for each in shop.outcomes(PARTS[2]).values() if isinstance(each, Verdict)]
+    assert counts(shop.work / "two.run")["judged"] == len(verdicts), "the other texts are recognised"
+    assert shop.outcomes("two.run") == shop.outcomes("whole.run")
+    with RunFile.read(shop.work / "two.run") as read:
+        assert not summarize(read).parts(group)
+        assert check_content(read.database) == ""
 
 
 def test_every_trail_can_still_be_checked(run: Run, here: Callable[..., Path]) -> None:
@@ -151,22 +192,22 @@ def test_every_trail_can_still_be_checked(run: Run, here: Callable[..., Path]) -
     assert {part["file"] for part in whole["parts"]} == {"two.run", *PARTS}
     assert "recorded in entry 1" in run("audit", "all.run", "--file", "cases.jsonl").err
     for statement, found in [
-        ("UPDATE merged_audit SET entry = replace(entry, 'cases', 'other') WHERE id = 2", "was changed"),
+        ("UPDATE merged_audit SET entry = replace(entry, 'job', 'jab') WHERE id = 2", "was changed"),
         ("DELETE FROM merged_audit WHERE id = 2", "is missing"),
-        ("DELETE FROM merged_audit WHERE id = 3", "lacks entries"),
-        ("UPDATE outcomes SET scores = replace(scores, 'value', 'Value') WHERE id = 1", "not that of entry"),
+        ("DELETE FROM merged_audit WHERE id IN (2, 3)", "lacks"),
+        ("UPDATE outcomes SET superseded = 1 WHERE id = 2", "not that of entry"),
     ]:
         shutil.copy(here("all.run"), here("changed.run"))
         with sqlite3.connect(here("changed.run"), isolation_level=None) as db:
             db.execute(statement)
         db.close()
         refused = run("audit", "changed.run")
-        assert refused.code == 4 and found in refused.words
+        assert refused.code == 4 and found in refused.words, statement
 
 
-def rating(run: Run, here: Callable[..., Path], target: str, case: str, score: int, *more: str) -> None:
+def rating(run: Run, here: Callable[..., Path], target: str, case: str, score: int) -> None:
     here("ratings.csv").write_text(f"id,score\n{case},{score}\n")
-    said = run("import", target, "ratings.csv", "--rater", "anna", *more)
+    said = run("import", target, "ratings.csv", "--kind", "human", "--rater", "anna")
     assert said.code == 0, said
 
 
@@ -190,18 +231,6 @@ def test_a_case_that_two_runs_judged_alike_counts_once(run: Run, here: Callable[
     assert run("summary", "all.run", "--json").out == run("summary", "whole.run", "--json").out
 
 
-def changed(path: Path) -> str:
-    """Turn a score of a judge into another one, with everything that keeps watch brought up to date."""
-    with RunFile.open(path) as opened:
-        job = opened.jobs.begin(["pathway-local", "judge"], {})
-        record = next(each for each in opened.records() if hasattr(each.outcome, "scores"))
-        with opened.database.writing():
-            query = "UPDATE outcomes SET scores = replace(scores, '\"value\":', '\"value\":1') WHERE id = ?"
-            opened.database.execute(query, (1,))
-        opened.jobs.end(job, "done", {})
-    return record.case_id
-
-
 def test_different_verdicts_are_refused_or_one_run_is_preferred(run: Run, here: Callable[..., Path]) -> None:
     with RunFile.open(here(PARTS[0])) as opened:
         rater, _ = opened.raters()[0]
@@ -217,11 +246,12 @@ def test_different_verdicts_are_refused_or_one_run_is_preferred(run: Run, here: 
     refused = run(*both)
     assert refused.code == 4 and "1 cases have another verdict in part-1.run" in refused.words
     assert record.case_id in refused.words and not here("all.run").exists()
-    for preferred, marks in (("whole.run", ()), (PARTS[0], ("odd",))):
+    assert isinstance(record.outcome, Verdict)
+    for preferred, marks in (("whole.run", record.outcome.marks), (PARTS[0], ("odd",))):
         assert run(*both, "--prefer", preferred).code == 0
         with RunFile.read(here("all.run")) as read:
             [found] = read.records(cases=[record.case_id])
-            assert found.outcome.marks == marks  # type: ignore[union-attr]
+            assert isinstance(found.outcome, Verdict) and found.outcome.marks == marks
             assert read.database.rows("SELECT COUNT(*) FROM outcomes WHERE superseded = 1") == [(1,)]
         here("all.run").unlink()
 
@@ -254,48 +284,77 @@ def test_runs_that_do_not_fit_are_refused_and_nothing_is_written(run: Run, here:
         assert "another process writes to it" in refused(*PARTS, *out, code=4)
     here("broken.run").write_bytes(here(PARTS[1]).read_bytes())
     with sqlite3.connect(here("broken.run"), isolation_level=None) as db:
-        db.execute("UPDATE outcomes SET scores = replace(scores, 'value', 'Value') WHERE id = 1")
+        db.execute("UPDATE outcomes SET superseded = 1 WHERE id = 2")
     db.close()
     assert "its content is not that of entry 3" in refused(PARTS[0], "broken.run", *out, code=4)
     run("purge", PARTS[2], "--all", "--yes")
     assert "it was purged at" in refused(*PARTS, *out)
 
 
-def test_other_raters_and_rubrics_are_named(judged: Desk) -> None:
-    command = judged.judging(judged.work / "cases.jsonl")[:-2]
-    judged.typed(*command, "--run", "score.run", "--shard", "2/3", "--detail", "score", code=None)
-    out = ("--cases", "cases.jsonl", "--out", "all.run")
-    said = judged.typed("runs", "merge", PARTS[0], "score.run", *out, code=4).stderr
-    assert "another rater" in said and 'detail was "full", now "score"' in said
-    judged.typed(*command, "--run", "more.run", "--shard", "2/3", "--rater", "ben", code=None)
-    said = judged.typed("runs", "merge", PARTS[0], "more.run", *out, code=4).stderr
-    assert "lacks the judge 'scripted' under 'small'" in said
-    rubric = judged.work / "small.prompty"
-    text = rubric.read_text()
-    rubric.write_text(text.replace("Judge this", "Judge well this"))
-    judged.typed(*command, "--run", "well.run", "--shard", "2/3", code=None)
-    rubric.write_text(text)
-    assert "different texts of the rubric 'small'" in judged.typed(
-        "runs", "merge", PARTS[0], "well.run", *out, code=4
-    ).stderr
+def test_other_raters_and_rubrics_are_named(shop: Shop) -> None:
+    shop.judge("score.run", "2/3", detail="score")
+    with pytest.raises(RaterChanged, match=r'another rater than .* detail was "full", now "score"'):
+        shop.merge(PARTS[0], "score.run")
+    shop.judge("ben.run", "2/3", rater="ben")
+    with pytest.raises(RaterChanged, match="lacks the judge 'scripted' under 'small'"):
+        shop.merge(PARTS[0], "ben.run")
+    well = shop.work / "well.prompty"
+    well.write_text((shop.work / "small.prompty").read_text().replace("Judge this", "Judge well this"))
+    shop.judge("well.run", "2/3", rubrics=[str(well)])
+    with pytest.raises(RaterChanged, match="different texts of the rubric 'small'"):
+        shop.merge(PARTS[0], "well.run")
+    shop.judge("renamed.run", "2/3", id_column="question")
+    with pytest.raises(RunFileError, match="different columns of the ids"):
+        shop.merge(PARTS[0], "renamed.run")
+    assert not (shop.work / "all.run").exists()
 
 
-def test_a_run_without_texts_gains_those_of_another_and_keeps_no_more(judged: Desk) -> None:
-    command = judged.judging(judged.work / "cases.jsonl")[:-2]
-    judged.typed(*command, "--run", "bare.run", "--shard", "1/3", "--without-text", code=None)
-    judged.typed("runs", "merge", "bare.run", *PARTS, "--cases", "cases.jsonl", "--out", "full.run")
-    with RunFile.read(judged.work / "full.run") as full, RunFile.read(judged.work / "whole.run") as whole:
-        assert [each.outcome for each in full.records()] == [each.outcome for each in whole.records()]
+def test_a_run_without_texts_gains_those_of_another_and_keeps_no_more(shop: Shop) -> None:
+    shop.judge("bare.run", "1/3", texts=False)
+    shop.merge("bare.run", *PARTS, out="full.run")
+    assert shop.outcomes("full.run") == shop.outcomes("whole.run")
+    with RunFile.read(shop.work / "full.run") as full:
         assert full.get_setting("texts") is False
+
+
+def test_a_verdict_counts_more_than_a_failure_and_present_texts_more_than_others(shop: Shop) -> None:
+    shop.copied(PARTS[0], "failed.run")
+    shop.copied(PARTS[0], "changed.run")
+    changed = shop.plan.cases.with_name("later")
+    changed.mkdir()
+    cases = changed / "cases.jsonl"
+    cases.write_text(shop.plan.cases.read_text().replace("What is", "Which is"))
+    case, verdict = next((case, each) for case, each in shop.outcomes(PARTS[0]).items() if isinstance(each, Verdict))
+    with RunFile.open(shop.work / "failed.run") as failed:
+        job = failed.jobs.begin(["judge"], {})
+        failed.put(1, CaseRef(case, 1, hash="f" * 32), Failure("engine-error", "It failed."))
+        failed.jobs.end(job, "done", {})
+    for order in ((PARTS[0], "failed.run"), ("failed.run", PARTS[0])):
+        shop.merge(*order)
+        assert shop.outcomes("all.run")[case] == verdict
+        (shop.work / "all.run").unlink()
+    shop.judge("changed.run", cases=cases)
+    new = shop.outcomes("changed.run")[case]
+    assert new != verdict
+    for order in ((PARTS[0], "changed.run"), ("changed.run", PARTS[0])):
+        for file, counted in ((cases, new), (shop.plan.cases, verdict)):
+            plan = MergePlan([shop.work / each for each in (*order, PARTS[1])], shop.work / "all.run", file)
+            notes: list[str] = []
+            try:
+                merge_runs(plan, ["merge"], notes.append)
+            except CasesError as refused:
+                assert "has other texts than" in str(refused)  # all of a run's texts are gone
+                continue
+            assert shop.outcomes("all.run")[case] == counted
+            (shop.work / "all.run").unlink()
 
 
 def test_copies_of_one_run_need_no_cases(here: Callable[..., Path]) -> None:
     shutil.copy(here("whole.run"), here("copy.run"))
     with RunFile.open(here("copy.run")) as copy:
         copy.jobs.end(copy.jobs.begin(["keep"], {}), "done", {})
-    notes: list[str] = []
     plan = MergePlan([here("whole.run"), here("copy.run")], here("all.run"))
-    merged = merge_runs(plan, ["pathway-local"], notes.append)
+    merged = merge_runs(plan, ["pathway-local"], lambda note: None)
     with RunFile.read(here("all.run")) as read, RunFile.read(here("whole.run")) as whole:
         assert [job.command for job in read.jobs.all()] == [whole.jobs.all()[0].command, ("keep",)]
         assert merged.outcomes == len(list(whole.records())) == len(list(read.records()))

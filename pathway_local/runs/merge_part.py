@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from pathway_local.runs.purge import purged
 from pathway_local.runs.removal import undone_imports
 from pathway_local.runs.run_cases import PSEUDONYMS, SETTING, remembered_columns, remembered_pairing
 from pathway_local.runs.run_file import RunFile
+from pathway_local.system.private_file import WriterLock
 from pathway_local.verdict import Value
 
 Notify = Callable[[str], None]
@@ -52,9 +53,12 @@ class MergePart:
 
 @contextmanager
 def opened(path: Path) -> Iterator[RunFile]:
-    """Open a run while nobody else writes to it. Raises RunLocked if another process does."""
-    with RunFile.open(path) if os.access(path, os.W_OK) else RunFile.read(path) as run:
-        yield run
+    """Open a run for reading while nobody may write to it. Raises RunLocked if another process does."""
+    RunFile.read(path).close()  # this may bring an older schema up to date, which needs the lock
+    with ExitStack() as stack:
+        if os.access(path, os.W_OK):
+            stack.callback(WriterLock(path).release)
+        yield stack.enter_context(RunFile.read(path))
 
 
 def look(path: Path, notify: Notify) -> MergePart:
