@@ -1,16 +1,20 @@
 """Shards are judged apart and merged: the merged run says what one run over the whole file would say."""
 
 import json
+import os
 import shutil
 import sqlite3
+import subprocess
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from reply_script import JUDGE
-from typed import Desk
+from reply_script import JUDGE, SECONDS
+from typed import COMMAND, Desk
 from typed_here import Run, typing_in
 
 from pathway_local.case import CaseRef, rank, shard_of
@@ -359,3 +363,53 @@ def test_copies_of_one_run_need_no_cases(here: Callable[..., Path]) -> None:
         assert [job.command for job in read.jobs.all()] == [whole.jobs.all()[0].command, ("keep",)]
         assert merged.outcomes == len(list(whole.records())) == len(list(read.records()))
         assert read.key == whole.key
+
+
+SCRIPT = Path(__file__).parents[1] / "examples" / "slurm" / "judge-array.sh"
+
+
+def test_the_script_of_the_array_judges_resumes_and_leaves_runs_to_merge(shop: Shop, tmp_path: Path) -> None:
+    """Three tasks side by side; the first is stopped as Slurm would stop it, and submitted again."""
+    command = tmp_path / "bin" / "pathway-local"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {" ".join(COMMAND)} "$@"\n')
+    command.chmod(0o700)
+    here, local = tmp_path / "submitted", tmp_path / "local"
+    here.mkdir()
+    local.mkdir()
+    options = ["-r", shop.plan.rubrics[0], "-j", "scripted", "--models", shop.plan.registry, "--engine", "scripted"]
+    cases = [str(SHARDS), str(shop.plan.cases), "--keep", "bot", *map(str, options)]
+    environment = os.environ | {"PATH": f"{command.parent}:{os.environ['PATH']}", "SLURM_TMPDIR": str(local)}
+
+    def task(number: int, seconds: str = "0") -> subprocess.Popen[bytes]:
+        own = {"SLURM_ARRAY_TASK_ID": str(number), SECONDS: seconds}
+        return subprocess.Popen([SCRIPT, *cases], cwd=here, env=environment | own, stderr=subprocess.DEVNULL)
+
+    slow, *others = task(1, "0.5"), task(2), task(3)
+    while slow.poll() is None and not _stored(local, "part-1.run"):
+        time.sleep(0.05)
+    slow.terminate()
+    assert slow.wait(60) == 130, "interrupted"
+    with RunFile.read(here / "part-1.run") as read:
+        before = len(list(read.records()))
+    assert 0 < before < len(shop.outcomes(PARTS[0]))
+    assert [each.wait(60) for each in (*others, task(1))] == [
+        int(7 in _numbers(shop, part)) for part in (*PARTS[1:], PARTS[0])
+    ]
+    assert not list(local.iterdir())
+    runs = sorted(here.glob("*"))
+    assert [path.name for path in runs] == list(PARTS)
+    merge_runs(MergePlan(runs, here / "all.run", shop.plan.cases), ["merge"], lambda note: None)
+    with RunFile.read(here / "all.run") as merged, RunFile.read(shop.work / "whole.run") as whole:
+        assert summarize(merged).as_json() == summarize(whole).as_json()
+
+
+def _stored(folder: Path, name: str) -> int:
+    for run in folder.glob(f"*/{name}"):
+        with suppress(RunFileError), RunFile.read(run) as read:
+            return len(list(read.records()))
+    return 0
+
+
+def _numbers(shop: Shop, part: str) -> list[int]:
+    return [int(case.removeprefix("case-")) for case in shop.outcomes(part)]

@@ -81,11 +81,12 @@ def keep(
 
 
 @app.with_examples(
-    "pathway-local runs merge part-1.run part-2.run --cases cases.csv --out all.run",
-    "pathway-local runs merge a.run b.run --cases cases.csv --out all.run --prefer b.run",
+    "pathway-local runs merge part-*.run --cases cases.csv --out all.run",
+    "pathway-local runs merge a.run b.run --cases cases.csv \\",
+    "    --out all.run --prefer b.run",
 )
 def merge(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="The runs, such as those of all shards.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="The runs, such as those of all shards.")],
     out: Annotated[Path, option("FILE", "The merged run, a new file.", OUTPUT)],
     cases: Annotated[
         Path | None, option("FILE", "The cases file that was judged; only copies of one run need none.", CASES)
