@@ -72,7 +72,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         run = existing or stack.enter_context(RunFile.create(plan.run))
         numbered = add_raters(run, prepared.raters)
         sha256 = prepared.cases.sha256()
-        job_id = run.jobs.begin(command, _job_facts(prepared, file_facts(plan.cases, run.key, sha256), unfit))
+        job_id = run.jobs.begin(command, _job_facts(prepared, file_facts(prepared.cases.path, run.key, sha256), unfit))
         remember(run, prepared.cases, plan.mapping)
         if not plan.texts:
             run.set_setting(TEXTS, False)
@@ -105,9 +105,8 @@ class _ScoringJob:
             status = "stopped" if self.watcher.stopped() else "done"
             if self._cases_have_changed():
                 self.run.jobs.learn(self.id, {"cases_changed": True})
-                self.watcher.notice(
-                    f"{self.plan.cases.name} changed while it was judged: run the same command again to judge the rest"
-                )
+                name = self.prepared.cases.path.name
+                self.watcher.notice(f"{name} changed while it was judged: run the same command again to judge the rest")
         finally:
             self.run.jobs.end(self.id, status, _counts(tallies))
         return tallies
@@ -168,7 +167,7 @@ class _ScoringJob:
             self.run,
             raters,
             pool,
-            source=self.plan.cases.name,
+            source=self.prepared.cases.path.name,
             keep=None if self.plan.keep is None else [*map(self.prepared.cases.column, self.plan.keep)],
             texts=self.run.get_setting(TEXTS) is not False,
             draws=self.run.get_setting(DRAWS) is True,

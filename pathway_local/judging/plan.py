@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.runs.shard import Shard
 from pathway_local.sealing.levels import Wanted
+from pathway_local.sheets.kinds import Sheet
 from pathway_local.system.machine import Machine, this_machine
 
 
@@ -42,7 +43,7 @@ class Plan:
     rubrics that don't fit a judge's context. `shard` takes one part of the cases; a run keeps its own.
     """
 
-    cases: Path
+    cases: Path | Sheet
     run: Path
     rubrics: Sequence[str] = ()
     judges: Sequence[str] = ()
@@ -73,6 +74,33 @@ class Plan:
     keep_samples: bool = False
     skip_unfit: bool = False
     shard: Shard | None = None
+
+
+OF_RATERS = (
+    "judges",
+    "rater",
+    "detail",
+    "samples",
+    "orders",
+    "temperature",
+    "seed",
+    "think",
+    "engine",
+    "deterministic",
+)
+"""Fields of a plan that define a rater: a run that continues has its own raters."""
+
+
+def check_continues(plan: Plan, given: Iterable[str]) -> None:
+    """Refuse options that the user gave and that define a rater if no rubric is named: they would be ignored.
+
+    Raises UsageError, which names the first.
+    """
+    for name in given if plan.run.exists() and not plan.rubrics else ():
+        raise UsageError(
+            f"{name} would define a new rater, and without a rubric a run continues with its own raters",
+            f"Name a rubric to judge with {name}, or leave {name} out.",
+        )
 
 
 class Settings(BaseModel):
