@@ -74,8 +74,8 @@ def judge(
     """Judge cases under one or more rubrics into a run file, which is made or continued, and return the run.
 
     `cases` are dicts, a pandas or Arrow table, or a file's path. The other arguments are the options of
-    `pathway-local judge`: `id` and `map` name columns, `keep` those that the run keeps, or "all". Without `progress` nothing is
-    printed. A call that was interrupted has stored its verdicts, and the same call judges the rest.
+    `pathway-local judge`: `id` and `map` name columns, `keep` those that the run keeps, or "all". Without `progress`,
+    nothing is printed. A call that was interrupted has stored its verdicts, and the same call judges the rest.
     Raises PathwayError, whose `hint` says what to do.
     """
     plan = Plan(

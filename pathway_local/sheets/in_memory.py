@@ -108,7 +108,7 @@ def _row(number: int, item: object) -> Row:
 def _text(value: Any) -> str:
     """Return a value as text. Raises TypeError for an object that is no text, number, time or list of such."""
     if isinstance(value, list | tuple | dict):
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_text)
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_nested)
     if type(value).__name__ in _MISSING:
         return ""
     if isinstance(value, Decimal | UUID):
@@ -118,3 +118,10 @@ def _text(value: Any) -> str:
     if value is None or isinstance(value, str | bool | int | float | bytes) or hasattr(value, "isoformat"):
         return plain_text(value)
     raise TypeError(type(value).__name__)
+
+
+def _nested(value: Any) -> object:
+    """Return what JSON writes for a value inside a list or dict. Raises TypeError as `_text` does."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return None if type(value).__name__ in _MISSING else _text(value)
