@@ -1,7 +1,5 @@
 """Scores chatbot answers on your own machine with an open-weight judge."""
 
-from importlib import import_module
-
 __version__ = "0.1.0"
 
 PUBLIC = {
@@ -24,6 +22,8 @@ PUBLIC = {
 def __getattr__(name: str) -> object:
     if name not in PUBLIC:
         raise AttributeError(f"module 'pathway_local' has no attribute {name!r}")
+    from importlib import import_module  # here, so that nothing else is imported before a name is used
+
     return getattr(import_module(PUBLIC[name]), name)
 
 

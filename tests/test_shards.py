@@ -2,6 +2,8 @@
 
 import json
 import os
+import random
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -18,7 +20,7 @@ from typed import COMMAND, Desk
 from typed_here import Run, typing_in
 
 from pathway_local.case import CaseRef, rank, shard_of
-from pathway_local.errors import CasesError, RaterChanged, RunFileError, UsageError
+from pathway_local.errors import CasesError, PathwayError, RaterChanged, RunFileError, UsageError
 from pathway_local.judging.dry_run import dry_run
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
@@ -311,6 +313,30 @@ def test_other_raters_and_rubrics_are_named(shop: Shop) -> None:
     with pytest.raises(RunFileError, match="different columns of the ids"):
         shop.merge(PARTS[0], "renamed.run")
     assert not (shop.work / "all.run").exists()
+
+
+def test_different_versions_are_told(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pathway_local.judging.job.__version__", "0.0.9")
+    shop.judge("old.run", "2/3")
+    notes: list[str] = []
+    plan = MergePlan([shop.work / PARTS[0], shop.work / "old.run"], shop.work / "mixed.run", shop.plan.cases)
+    merge_runs(plan, ["merge"], notes.append)
+    [told] = [note for note in notes if "versions" in note]
+    assert re.search(r"pathway-local [0-9.]+, 0\.0\.9$", told)
+
+
+def test_a_damaged_part_is_refused_and_ends_nothing_by_a_bug(shop: Shop) -> None:
+    damaged, out = shop.work / "damaged.run", shop.work / "none.run"
+    whole, chance = (shop.work / PARTS[1]).read_bytes(), random.Random(5)
+    for _ in range(40):
+        content = bytearray(whole)
+        for _ in range(chance.choice([1, 20])):
+            content[chance.randrange(len(content))] = chance.randrange(256)
+        damaged.write_bytes(content)
+        with suppress(PathwayError):
+            merge_runs(MergePlan([shop.work / PARTS[0], damaged], out, shop.plan.cases), ["merge"], lambda note: None)
+        out.unlink(missing_ok=True)
+    assert not list(shop.work.glob(".*"))
 
 
 def test_a_run_without_texts_gains_those_of_another_and_keeps_no_more(shop: Shop) -> None:

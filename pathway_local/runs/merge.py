@@ -10,7 +10,7 @@ from pathway_local.rater import LABEL
 from pathway_local.runs.audit import MERGED, PARTS, AuditTrail, file_facts
 from pathway_local.runs.content import left_facts
 from pathway_local.runs.jobs import recorded
-from pathway_local.runs.merge_part import MergePart, Notify, look, opened, raters_of
+from pathway_local.runs.merge_part import MergePart, Notify, look, opened, raters_of, versions_that_differ
 from pathway_local.runs.merged_rows import MergedRows
 from pathway_local.runs.purge import PURGED
 from pathway_local.runs.removal import UNDONE
@@ -51,6 +51,8 @@ def merge_runs(plan: MergePlan, command: Sequence[str], notify: Notify) -> Merge
     check_output(plan.target, force=False)
     parts = [look(path, notify) for path in paths]
     raters = raters_of(parts)
+    if versions := versions_that_differ(parts):
+        notify(f"judged in different versions, so equal cases may differ by rounding: {versions}")
     hashes = text_hashes(parts, plan.cases, plan.pseudonyms, notify)
     with part_of(plan.target) as name, _called(name, plan.target), RunFile.create(name, parts[0].key) as run:
         rows = MergedRows(run, hashes.present)

@@ -1,6 +1,7 @@
 """One of the runs that `merge` joins: the facts by which it fits the others, checked against its audit trail."""
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -99,6 +100,17 @@ def _columns(run: RunFile) -> dict[str, str]:
         return {}
     own = {"the ids": id_column or "", "the pairs": remembered_pairing(run)}
     return own | {f"the input {name}": column for name, column in mapping.items()}
+
+
+def versions_that_differ(parts: Sequence[MergePart]) -> str:
+    """Return in words which programs judged in different versions, which may round differently; "" if none."""
+    found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for job in (job for part in parts for job in part.jobs if job.facts.get("raters")):
+        packages = job.facts.get("packages")
+        told = {"pathway-local": job.facts.get("pathway_local"), **(packages if isinstance(packages, dict) else {})}
+        for name, version in told.items():
+            found[name][str(version)] = None
+    return "; ".join(f"{name} {', '.join(versions)}" for name, versions in found.items() if len(versions) > 1)
 
 
 def raters_of(parts: Sequence[MergePart]) -> dict[RaterKey, Rater]:
