@@ -113,10 +113,14 @@ def test_tables_and_generators_are_judged_alike(made: Any, tmp_path: Path, engin
     assert counts == [{"judged": 2, "skipped": 0, "failed": 0}, {"judged": 0, "skipped": 1, "failed": 0}]
 
 
-def test_a_path_is_judged_as_the_command_judges_it(tmp_path: Path, engine: pl.Engine) -> None:
+def test_a_path_is_judged_as_the_command_judges_it(
+    tmp_path: Path, engine: pl.Engine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "cases.jsonl"
     file.write_text(json.dumps(ROW) + "\n")
-    run = pl.judge(str(file), pl.Rubric.load("pathway-answer"), run=tmp_path / "a.run", engine=engine, progress=False)
+    monkeypatch.setattr("pathway_local.system.private_file.exposed_to", lambda path: "every user")
+    run = pl.judge(str(file), pl.Rubric.load("pathway-answer"), run=tmp_path / "a.run", engine=engine)
+    assert f"{file} can be read by every user: chmod 600" in capsys.readouterr().err
     assert run.verdicts[0]["case"] == "a"
     assert repr(run) == f"Run({str(tmp_path / 'a.run')!r})"
 

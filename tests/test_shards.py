@@ -25,6 +25,7 @@ from pathway_local.judging.dry_run import dry_run
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan, default_run
+from pathway_local.judging.preparation import prepare
 from pathway_local.results.summary import summarize
 from pathway_local.runs.content import check_content
 from pathway_local.runs.merge import MergePlan, merge_runs
@@ -155,6 +156,8 @@ def test_a_limit_draws_from_the_whole_file_and_a_dry_run_knows_the_shard(shop: S
     assert limited == shop.outcomes("few.run").keys()
     found = dry_run(replace(shop.plan, run=shop.work / "new.run", shard=Shard(2, 3)), Watcher())
     assert (found.shard, found.rows) == (Shard(2, 3), len(shop.outcomes(PARTS[1])))
+    prepared = prepare(replace(shop.plan, run=shop.work / "new.run", shard=Shard(2, 3)), None, lambda note: None)
+    assert prepared.count() == found.rows
     assert not (shop.work / "new.run").exists()
 
 

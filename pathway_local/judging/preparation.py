@@ -32,6 +32,9 @@ from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
 from pathway_local.system.machine import this_machine
 
+COUNTED = 20_000
+"""Rows of a file, below which those of a shard are counted; in a larger one, the shards differ by a few percent."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -54,9 +57,7 @@ class Prepared:
     def rows(self) -> Iterator[Case | BadRow]:
         """Yield the rows to judge in the order of the file. Raises CasesError for a bad one if the plan is strict."""
         for row in self.cases:
-            if self.limit and rank(row.id, self.limit.seed) > self.last:
-                continue
-            if self.shard and row.id not in self.shard:
+            if not self._takes(row):
                 continue
             if self.plan.strict and isinstance(row, BadRow):
                 raise CasesError(
@@ -66,8 +67,16 @@ class Prepared:
 
     def count(self) -> int | None:
         """Return the approximate number of rows to judge; None if counting them would take long."""
-        rows = self.limit.size if self.limit else self.cases.count()
+        whole = self.cases.count()
+        if self.shard and whole is not None and whole < COUNTED:
+            return sum(map(self._takes, self.cases))
+        rows = self.limit.size if self.limit else whole
         return round(rows / self.shard.of) if rows and self.shard else rows
+
+    def _takes(self, row: Case | BadRow) -> bool:
+        """Whether a row is within the limit and the shard."""
+        within = not self.limit or rank(row.id, self.limit.seed) <= self.last
+        return within and (not self.shard or row.id in self.shard)
 
     def load_plan(self, raters: Collection[PlannedRater], options: Mapping[str, JsonValue]) -> LoadPlan:
         """Return how the one judge of these raters is loaded here, with these settings. Raises EngineError."""
