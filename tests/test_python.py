@@ -22,7 +22,7 @@ from pathway_local.engines import engine_list
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.runs.run_file import RunFile
-from pathway_local.sheets.in_memory import InMemorySheet, sheet_of
+from pathway_local.sheets.in_memory import InMemorySheet, sheet_or_path
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
@@ -152,7 +152,7 @@ def test_values_become_the_texts_that_files_would_hold() -> None:
 def test_missing_values_of_pandas_are_empty() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": ["x", pandas.NA], "b": [pandas.NaT, pandas.Timestamp("2026-01-02")]})
-    sheet = sheet_of(frame)
+    sheet = sheet_or_path(frame)
     assert isinstance(sheet, InMemorySheet)
     assert [dict(row.cells) for row in sheet.rows()] == [{"a": "x", "b": ""}, {"a": "", "b": "2026-01-02"}]
 
@@ -195,6 +195,8 @@ def test_a_hostile_row_fails_alone(row: object, tmp_path: Path, engine: pl.Engin
         ({"keep": "none"}, pl.UsageError, "none"),
         ({"detail": "all"}, pl.UsageError, "no detail is called 'all'"),
         ({"samples": 0}, pl.UsageError, "samples is 0"),
+        ({"samples": 2.5}, pl.UsageError, "samples is 2.5"),
+        ({"id": 5}, pl.UsageError, "id, map and keep name columns"),
         ({"temperature": float("nan")}, pl.UsageError, "temperature is nan"),
         ({"limit": "5"}, pl.UsageError, "limit is '5'"),
         ({"think": "much"}, pl.UsageError, "much"),

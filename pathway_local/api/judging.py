@@ -18,7 +18,7 @@ from pathway_local.judging.plan import OF_RATERS, Plan, check_continues
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.sealing.levels import Wanted
 from pathway_local.sealing.trial import check_seal
-from pathway_local.sheets.in_memory import sheet_of
+from pathway_local.sheets.in_memory import sheet_or_path
 from pathway_local.system.private_file import exposures
 
 Name = str | os.PathLike[str]
@@ -80,7 +80,7 @@ def judge(
     Raises PathwayError, whose `hint` says what to do.
     """
     plan = Plan(
-        cases=sheet_of(cases),
+        cases=sheet_or_path(cases),
         run=Path(run),
         rubrics=[_rubric(each) for each in ([rubric] if isinstance(rubric, str | os.PathLike | Rubric) else rubric)],
         judges=[os.fspath(each) for each in ([judge] if isinstance(judge, str | os.PathLike) else judge)],
@@ -116,11 +116,14 @@ def _rubric(given: Name | Rubric) -> str:
 
 def _check(plan: Plan) -> None:
     """Raise UsageError for a value that the command's own options would not take."""
-    for name, least, most in (("samples", 1, 100), ("temperature", 0, 5), ("seed", 0, 2**63), ("limit", 1, 2**63)):
-        value = getattr(plan, name)
-        if value is not None and not (isinstance(value, int | float) and least <= value <= most):
+    numbers = (("samples", int, 100), ("limit", int, 2**63), ("seed", int, 2**63), ("temperature", int | float, 5))
+    for name, kind, most in numbers:
+        least, value = int(name in ("samples", "limit")), getattr(plan, name)
+        if value is not None and not (isinstance(value, kind) and least <= value <= most):
             said = f"{name} is {repr(value)[:20]}, not a number from {least} to {most}"
             raise UsageError(said, "Leave it out, or change it.")
+    if any(not isinstance(name, str) for name in (plan.id_column or "", *plan.mapping.values(), *(plan.keep or ()))):
+        raise UsageError("id, map and keep name columns, and one of the names is no text", "Give texts.")
     for name, value, known in (("detail", plan.detail, get_args(Detail)), ("seal", plan.seal, get_args(Wanted))):
         if value not in known:
             raise UnknownName(name, str(value), known)

@@ -47,6 +47,11 @@ class MergePart:
         return {(each.name, each.rubric) for _, each in self.raters if each.kind == "judge"}
 
     @property
+    def names(self) -> set[RaterKey]:
+        """All raters."""
+        return {(each.name, each.rubric) for _, each in self.raters}
+
+    @property
     def remembers_columns(self) -> bool:
         """Whether it remembers how the columns of its cases file are read."""
         return SETTING in self.settings

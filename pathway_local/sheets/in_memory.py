@@ -52,7 +52,7 @@ class InMemorySheet(Sheet):
         return whole.hexdigest()
 
 
-def sheet_of(cases: object) -> Path | InMemorySheet:
+def sheet_or_path(cases: object) -> Path | InMemorySheet:
     """Return a file's path, or the rows that Python holds as a sheet. Raises UsageError, CasesError."""
     if isinstance(cases, str | os.PathLike):
         return Path(cases)
