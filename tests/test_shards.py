@@ -26,6 +26,7 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan, default_run
 from pathway_local.judging.preparation import prepare
+from pathway_local.results.panel import make_panel
 from pathway_local.results.summary import summarize
 from pathway_local.runs.content import check_content
 from pathway_local.runs.merge import MergePlan, merge_runs
@@ -226,9 +227,11 @@ def test_people_come_along_and_imports_can_be_undone(run: Run, here: Callable[..
     with RunFile.read(here(PARTS[1])) as read:
         second = next(record.case_id for record in read.records() if hasattr(record.outcome, "scores"))
     rating(run, here, PARTS[1], second, 2)
+    with RunFile.open(here(PARTS[1])) as opened:
+        make_panel(opened, "both", ["scripted", "anna"], "mean", [])
     rating(run, here, PARTS[0], first, 5)
     run("runs", "undo", PARTS[0])
-    assert run(*MERGE).code == 0
+    assert "the panel both lacks cases of runs in which it was not made" in run(*MERGE).err
     with RunFile.read(here("all.run")) as read:
         assert [record.case_id for record in read.records(rater="anna")] == [second]
     assert "1 rating of anna" in run("runs", "undo", "all.run").err

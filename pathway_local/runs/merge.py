@@ -53,9 +53,9 @@ def merge_runs(plan: MergePlan, command: Sequence[str], notify: Notify) -> Merge
     raters = raters_of(parts)
     if versions := versions_that_differ(parts):
         notify(f"judged in different versions, so equal cases may differ by rounding: {versions}")
-    for (name, rubric), rater in raters.items():
-        if rater.kind == "panel" and any((name, rubric) not in part.names for part in parts):
-            notify(f"the panel {name} lacks cases of runs in which it was not made: make it again")
+    for key, rater in raters.items():
+        if rater.kind == "panel" and any(key not in part.names for part in parts):
+            notify(f"the panel {rater.name} lacks cases of runs in which it was not made: make it again")
     hashes = text_hashes(parts, plan.cases, plan.pseudonyms, notify)
     with part_of(plan.target) as name, _called(name, plan.target), RunFile.create(name, parts[0].key) as run:
         rows = MergedRows(run, hashes.present)
