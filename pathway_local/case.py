@@ -99,6 +99,12 @@ def placed(case_id: str, place: str, reason: str) -> str:
     return f"{place if case_id.startswith(place) else f'{case_id} ({place})'}: {reason}"
 
 
+def shard_of(case_id: str, shards: int) -> int:
+    """Return which of so many shards a case is in, from 0: by its id alone, and unrelated to every `rank`."""
+    digest = hashlib.blake2b(storable(case_id).encode(), key=b"shard", digest_size=16).digest()
+    return int.from_bytes(digest) % shards
+
+
 def rank(case_id: str, seed: int) -> bytes:
     """Return a permanent random number of a case, by which samples are drawn: the lowest ranks come first.
 

@@ -27,6 +27,7 @@ ROOMS = (
     "results",
     "pages",
     "checks",
+    "api",
     "cli",
 )
 """Bottom to top. The modules at the root are the room of values, every folder is a room of its own."""

@@ -35,7 +35,9 @@ def audit(
         trail = AuditTrail(read.database)
         entries = trail.entries()
         if as_json:
-            print_json({"head": trail.head(), "entries": [asdict(entry) for entry in entries]})
+            parts = [asdict(part) for part in trail.parts()]
+            merged = {"parts": parts} if parts else {}
+            print_json({"head": trail.head(), "entries": [asdict(entry) for entry in entries], **merged})
         elif entries:
             rows = [_row(entry) for entry in entries]
             data.print(table("", ["#", "UTC", "who", "event", "what", "hash"], rows, left=6))
@@ -46,6 +48,9 @@ def audit(
             talk.say(f"the trail is intact and holds {head[:SHORT]}…; {since} entries came after it")
         if file:
             _find(trail, file, read.key)
+        for part in trail.parts():
+            said = f"merged: {part.file}, {len(part.entries)} entries, each as it was recorded"
+            talk.say(f"{said}; audit hash {part.head}")
         talk.say(f"{len(entries)} entries, each as it was recorded; audit hash {trail.head()}")
         talk.say(check_content(read.database) or "the outcomes match the trail")
 

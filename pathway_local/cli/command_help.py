@@ -55,7 +55,7 @@ class Command(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words of the usage line, without Typer's braces around arguments."""
-        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+        return [piece.replace("}...", " …").strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
 class Group(TyperGroup):

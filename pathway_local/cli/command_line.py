@@ -33,7 +33,7 @@ COMMANDS = {
     "compare": "Show which of two chatbots scores higher on the same questions.",
     "hosted": "Write a run's prompts as a batch file for a hosted judge.",
     "audit": "Show who did what with a run, and check that nobody changed it since.",
-    "runs": "Take back an import, remove a rater, or keep columns of the cases.",
+    "runs": "Take back an import, remove a rater, keep columns, or merge runs.",
     "purge": "Remove texts, or everything about cases, from a run for good.",
     "doctor": "Check this machine, a run or a cases file, and say how to fix problems.",
 }

@@ -3,9 +3,9 @@
 from dataclasses import asdict
 
 from pathway_local.case import placed
-from pathway_local.cli.progress import duration
 from pathway_local.cli.terminal import data, print_json
 from pathway_local.judging.dry_run import DryRun, JudgeForecast, RaterForecast
+from pathway_local.judging.progress_line import duration
 
 
 def show_dry_run(found: DryRun) -> None:
@@ -31,6 +31,7 @@ def print_dry_run(found: DryRun) -> None:
         {
             "rows": found.rows,
             "limit": asdict(found.limit) if found.limit else None,
+            "shard": str(found.shard) if found.shard else None,
             "judges": judges,
             "left_out": list(found.left_out),
         }

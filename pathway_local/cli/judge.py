@@ -22,19 +22,20 @@ from pathway_local.cli.terminal import columns_by_input, notice, print_json, tal
 from pathway_local.engines.engine_list import engine_names
 from pathway_local.engines.engine_log import make_log
 from pathway_local.engines.replicas import Engines
-from pathway_local.errors import ColumnsError, UsageError
+from pathway_local.errors import ColumnsError
 from pathway_local.judging.dry_run import dry_run
 from pathway_local.judging.job import run_job
 from pathway_local.judging.loop import Tally
-from pathway_local.judging.plan import Plan, default_run
+from pathway_local.judging.plan import OF_RATERS, Plan, check_continues, default_run
 from pathway_local.results.export import export, is_judges_own
 from pathway_local.results.summary import summarize
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
-from pathway_local.sealing.levels import Wanted, require
-from pathway_local.sealing.trial import try_seal
+from pathway_local.runs.shard import Shard
+from pathway_local.sealing.levels import Wanted
+from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.tables import check_table
 from pathway_local.system.early_interrupt import INTERRUPTED
 
@@ -43,20 +44,6 @@ app = App()
 _T = TypeVar("_T")
 SOME_FAILED = 1
 THINK = "--think"
-
-OF_RATERS = (
-    "judges",
-    "rater",
-    "detail",
-    "samples",
-    "orders",
-    "temperature",
-    "seed",
-    "think",
-    "engine",
-    "deterministic",
-)
-"""Options that define a rater: a run that continues has its own raters."""
 
 
 class _Judge(Command):
@@ -95,6 +82,9 @@ def judge(
     limit: Annotated[
         int | None, option("N", "Judge only N rows, drawn at random by --seed; more in a later command.", CASES, min=1)
     ] = None,
+    shard: Annotated[
+        str, option("K/N", "Judge only part K of N, into a run of its own; `runs merge` joins the runs.", CASES)
+    ] = "",
     rubrics: Annotated[
         list[str], option("RUBRIC", "A rubric's name or file; repeat for more.", JUDGE, "--rubric", "-r")
     ] = [],  # noqa: B006
@@ -186,9 +176,10 @@ def judge(
 
     An existing run continues with its own rubrics, judges and settings; it skips what it has judged already.
     """
+    part = Shard.parse(shard) if shard else None
     plan = Plan(
         cases=cases,
-        run=run or default_run(cases, out),
+        run=run or default_run(cases, out, part),
         rubrics=rubrics,
         allow_references=allow_references,
         skip_unfit=skip_unfit,
@@ -214,9 +205,10 @@ def judge(
         texts=not without_text,
         pseudonyms=pseudonyms,
         engine_log=engine_log,
-        engines=_engines(gpus, engines),
+        engines=Engines(gpus, engines),
         limit=limit,
         keep_samples=keep_samples,
+        shard=part,
     )
     talk.errors_only = quiet
     _check(ctx, plan, out, force=force)
@@ -233,20 +225,12 @@ def judge(
     _report(tallies, plan.run, out, force=force, as_json=as_json)
 
 
-def _engines(gpus: str, number: int) -> Engines:
-    """Return the engines that the options ask for. Raises UsageError."""
-    if gpus not in ("", "all") and not (gpus.isdecimal() and 0 < int(gpus) < 1000):
-        raise UsageError(f"--gpus is {gpus[:20]!r}, not a number of GPUs or all", "Leave it out for one engine.")
-    return Engines(gpus, number)
-
-
 def _check(ctx: typer.Context, plan: Plan, out: Path | None, *, force: bool) -> None:
     """Raise UsageError or OutputExists for a plan that can't succeed, before any work."""
     if out is not None:
         # The same command must be able to continue, so it may replace what it wrote itself.
         check_table(out, force=force or is_judges_own(plan.run, out))
-    if plan.run.exists() and not plan.rubrics:
-        _refuse_ignored(ctx)
+    check_continues(plan, _given(ctx))
 
 
 def _watched(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
@@ -254,6 +238,7 @@ def _watched(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
     try:
         return _heeded(plan, work)
     except ColumnsError as error:
+        assert isinstance(plan.cases, Path)
         chosen = ask_columns(plan.cases, plan.encoding, error)
     return _heeded(replace(plan, mapping={**plan.mapping, **chosen}), work)
 
@@ -273,22 +258,17 @@ def _heeded(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
     raise typer.Exit(INTERRUPTED)
 
 
-def _refuse_ignored(ctx: typer.Context) -> None:
-    """Refuse options that define a rater if no rubric is named: they would be ignored. Raises UsageError."""
+def _given(ctx: typer.Context) -> Iterator[str]:
+    """Yield the options that the user gave of those that define a rater."""
     for param in ctx.command.params:
-        source, name = ctx.get_parameter_source(param.name or ""), param.opts[0]
+        source = ctx.get_parameter_source(param.name or "")
         if param.name in OF_RATERS and source and source.name == "COMMANDLINE":
-            raise UsageError(
-                f"{name} would define a new rater, and without --rubric a run continues with its own raters",
-                f"Add --rubric to judge with {name}, or leave {name} out.",
-            )
+            yield param.opts[0]
 
 
 def _close_off(wanted: Wanted) -> None:
     """Prevent this process, which will read the cases, from opening sockets. Raises SealError."""
-    if wanted == "required":
-        tried = try_seal()
-        require(tried["seal"], tried["seal_limit"])
+    check_seal(wanted)
     if wanted == "off":
         notice("not sealed, as you asked: the engine's libraries can reach the network")
     else:

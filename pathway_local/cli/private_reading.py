@@ -6,7 +6,7 @@ from pathway_local.cli.terminal import notice
 from pathway_local.errors import CasesError, SealError
 from pathway_local.sealing.launch import give_up_sockets
 from pathway_local.sealing.levels import NO_FILTER
-from pathway_local.system.private_file import exposed_to
+from pathway_local.system.private_file import exposures
 
 
 def read_privately(*files: Path) -> None:
@@ -18,15 +18,10 @@ def read_privately(*files: Path) -> None:
 
 def tell_exposed(*files: Path, strict: bool = False) -> None:
     """Warn of files that others can read, or refuse them if `strict`. Raises CasesError."""
-    for path in files:
-        try:
-            others = exposed_to(path) if path.exists() else ""
-        except OSError as error:
-            raise CasesError(f"{path} can't be read: {error.strerror}") from None
-        if others and strict:
+    for path, others in exposures(files):
+        if strict:
             raise CasesError(f"{path} can be read by {others}", f"Run: chmod 600 {path}")
-        if others:
-            notice(f"{path} can be read by {others}: chmod 600 {path}")
+        notice(f"{path} can be read by {others}: chmod 600 {path}")
 
 
 def close_off(*, required: bool = False) -> None:

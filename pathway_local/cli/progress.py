@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from pathway_local.cli.terminal import notice, talk, tell
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import Tally
+from pathway_local.judging.progress_line import duration, figures, progress_line
 from pathway_local.system.private_process import STOPPING, heeded_of
 from pathway_local.system.visible import visible
 
@@ -69,7 +70,7 @@ class JobProgress(Watcher):
         """Show how many cases are done."""
         now = time.monotonic()
         if self._bar:
-            self._bar.update(self._bar.task_ids[0], completed=tally.done, figures=self._figures(tally, now))
+            self._bar.update(self._bar.task_ids[0], completed=tally.done, figures=figures(tally, now - self._began))
         else:
             self._untold = tally
             if now - self._shown >= self._gap:
@@ -90,37 +91,7 @@ class JobProgress(Watcher):
 
     def _tell(self, tally: Tally, now: float) -> None:
         self._shown, self._untold = now, None
-        of, left = (f" of {self._total}", self._left(tally, now)) if self._total is not None else ("", "")
-        tell(f"{self._rater}: {tally.done}{of} done, {self._figures(tally, now)}{left}")
-
-    def _left(self, tally: Tally, now: float) -> str:
-        """Estimate the time to the end, by the pace so far."""
-        cases = (self._total or 0) - tally.done
-        return (
-            f", about {duration((now - self._began) / tally.judged * cases)} left" if tally.judged and cases > 0 else ""
-        )
-
-    def _figures(self, tally: Tally, now: float) -> str:
-        seconds = max(now - self._began, 1e-6)
-        tokens = tally.tokens
-        parts = [
-            f"{tally.judged / seconds:.1f} cases/s",
-            f"{(tokens.prompt + tokens.generated) / seconds:.0f} tokens/s" if tokens.prompt else "",
-            f"cache {tokens.cached / tokens.prompt:.0%}" if tokens.prompt else "",
-            f"{tally.failures.total()} failed" if tally.failures else "",
-        ]
-        return ", ".join(part for part in parts if part)
-
-
-def duration(seconds: float) -> str:
-    """Return a time in words, as exact as an estimate is: 40 s, 12 min, 3 h 20 min."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    hours, rest = divmod(minutes, 60)
-    return f"{hours:,} h {rest} min" if rest else f"{hours:,} h"
+        tell(progress_line(self._rater, tally, self._total, now - self._began))
 
 
 @contextmanager

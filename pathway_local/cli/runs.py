@@ -1,4 +1,4 @@
-"""`pathway-local runs`: takes ratings out of a run again, and keeps columns of its cases."""
+"""`pathway-local runs`: takes ratings out of a run again, keeps columns of its cases, and merges runs."""
 
 import shlex
 import sys
@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.cases_sheet import sheet_of
-from pathway_local.cli.command_help import CASES, App, option
+from pathway_local.cli.command_help import CASES, OUTPUT, App, option
 from pathway_local.cli.options import CasesOption, Encoding, IdColumn, KeyFile, Map, Run
 from pathway_local.cli.private_reading import read_privately
-from pathway_local.cli.terminal import columns_by_input, need_consent, notice, talk
+from pathway_local.cli.terminal import columns_by_input, need_consent, notice, talk, tell
 from pathway_local.ratings.kept_columns import keep_columns
+from pathway_local.runs.merge import MergePlan, merge_runs
 from pathway_local.runs.removal import Removed, ratings_of, undo_import
 from pathway_local.runs.removal import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
@@ -20,7 +21,7 @@ from pathway_local.runs.run_rubrics import rubrics_of
 
 EXAMPLES = ("pathway-local runs undo my.run", "pathway-local runs remove-rater my.run Anna --yes")
 
-app = App("Take ratings out of a run, or keep columns of its cases. The audit trail records it.", *EXAMPLES)
+app = App("Take ratings out of a run, keep columns of its cases, or merge runs. The audit trail records it.", *EXAMPLES)
 
 
 @app.with_examples("pathway-local runs undo my.run", "pathway-local runs undo other.run")
@@ -78,6 +79,32 @@ def keep(
     if kept.missing:
         some = "one case of the run is" if kept.missing == 1 else f"{kept.missing:,} cases of the run are"
         notice(f"{some} not in {cases.name} with the texts that were judged")
+
+
+@app.with_examples(
+    "pathway-local runs merge part-*.run --cases cases.csv --out all.run",
+    "pathway-local runs merge a.run b.run --cases cases.csv \\",
+    "    --out all.run --prefer b.run",
+)
+def merge(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="The runs, such as those of all shards.")],
+    out: Annotated[Path, option("FILE", "The merged run, a new file.", OUTPUT)],
+    cases: Annotated[
+        Path | None, option("FILE", "The cases file that was judged; only copies of one run need none.", CASES)
+    ] = None,
+    prefer: Annotated[
+        Path | None, option("RUN", "Where runs hold different verdicts of a case, take those of this run.", OUTPUT)
+    ] = None,
+    pseudonyms: KeyFile = None,
+) -> None:
+    """Join runs of the same rubrics and raters into a new one, with all their ratings, jobs and audit trails.
+
+    A case that was judged twice counts once if both verdicts are equal; different ones are refused without --prefer.
+    """
+    read_privately(*([cases] if cases else []), *runs)
+    merged = merge_runs(MergePlan(runs, out, cases, pseudonyms, prefer), sys.argv, notice)
+    talk.say(f"merged: {len(runs)} runs, {merged.cases:,} cases, {merged.outcomes:,} outcomes; run: {out}")
+    tell(f"audit hash {merged.head} (store it elsewhere to detect tampering later)")
 
 
 def _tell(run: Path, removed: Removed) -> None:

@@ -48,6 +48,12 @@ class Engines:
     gpus: str = ""
     number: int = 1
 
+    def __post_init__(self) -> None:
+        """Raise UsageError for what is no number of GPUs."""
+        if self.gpus not in ("", "all") and not (self.gpus.isdecimal() and 0 < int(self.gpus) < 1000):
+            said = f"--gpus is {self.gpus[:20]!r}, not a number of GPUs or all"
+            raise UsageError(said, "Leave it out for one engine.")
+
     def parts(self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue]) -> list[Machine]:
         """Return the part of the machine for each engine. Raises UsageError if it can't be divided so."""
         on_gpu = bool(machine.gpus) and uses_gpu()

@@ -27,12 +27,12 @@ from pathway_local.rendering.rubric_check import check_room
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import UNFIT
 from pathway_local.runs.run_cases import remember, remember_kept
-from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_file import DRAWS, TEXTS, RunFile
+from pathway_local.runs.shard import SETTING as SHARD
 from pathway_local.sealing.levels import caution_about
 from pathway_local.system.installed import version_of
 from pathway_local.verdict import Value
 
-TEXTS, DRAWS = "texts", "draws"
 SHOW_SECONDS = 0.5
 
 
@@ -72,13 +72,15 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         run = existing or stack.enter_context(RunFile.create(plan.run))
         numbered = add_raters(run, prepared.raters)
         sha256 = prepared.cases.sha256()
-        job_id = run.jobs.begin(command, _job_facts(prepared, file_facts(plan.cases, run.key, sha256), unfit))
+        job_id = run.jobs.begin(command, _job_facts(prepared, file_facts(prepared.cases.path, run.key, sha256), unfit))
         remember(run, prepared.cases, plan.mapping)
         remember_kept(run, prepared.plan.keep)
         if not plan.texts:
             run.set_setting(TEXTS, False)
         if plan.keep_samples:
             run.set_setting(DRAWS, True)
+        if prepared.shard:
+            run.set_setting(SHARD, str(prepared.shard))
         return _ScoringJob(run, job_id, plan, prepared, sha256, watcher, loaded).judge(numbered)
 
 
@@ -104,9 +106,8 @@ class _ScoringJob:
             status = "stopped" if self.watcher.stopped() else "done"
             if self._cases_have_changed():
                 self.run.jobs.learn(self.id, {"cases_changed": True})
-                self.watcher.notice(
-                    f"{self.plan.cases.name} changed while it was judged: run the same command again to judge the rest"
-                )
+                name = self.prepared.cases.path.name
+                self.watcher.notice(f"{name} changed while it was judged: run the same command again to judge the rest")
         finally:
             self.run.jobs.end(self.id, status, _counts(tallies))
         return tallies
@@ -167,7 +168,7 @@ class _ScoringJob:
             self.run,
             raters,
             pool,
-            source=self.plan.cases.name,
+            source=self.prepared.cases.path.name,
             keep=self.prepared.plan.keep,
             texts=self.run.get_setting(TEXTS) is not False,
             draws=self.run.get_setting(DRAWS) is True,
@@ -213,6 +214,7 @@ def _job_facts(prepared: Prepared, cases: dict[str, Value], unfit: Unfit) -> dic
         **({UNFIT: left} if left else {}),
         "cases": cases,
         **(prepared.limit.facts() if prepared.limit else {}),
+        **({SHARD: str(prepared.shard)} if prepared.shard else {}),
         "pathway_local": __version__,
         "python": platform.python_version(),
         "packages": {name: found for name in packages() if (found := version_of(name))},

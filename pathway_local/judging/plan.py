@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +23,9 @@ from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.runs.shard import Shard
 from pathway_local.sealing.levels import Wanted
+from pathway_local.sheets.kinds import Sheet
 from pathway_local.system.machine import Machine, this_machine
 
 
@@ -38,10 +40,10 @@ class Plan:
     while it loads. `pair_by` names the column in which the two rows of a comparison agree. `engines` side by side give
     the same verdicts as one. `orders` are those of comparisons, None means both. `limit` takes so many rows of the
     cases file, drawn by `seed`. `keep_samples` makes the run store every sample, from then on. `skip_unfit` leaves out
-    rubrics that don't fit a judge's context.
+    rubrics that don't fit a judge's context. `shard` takes one part of the cases; a run keeps its own.
     """
 
-    cases: Path
+    cases: Path | Sheet
     run: Path
     rubrics: Sequence[str] = ()
     judges: Sequence[str] = ()
@@ -71,6 +73,34 @@ class Plan:
     limit: int | None = None
     keep_samples: bool = False
     skip_unfit: bool = False
+    shard: Shard | None = None
+
+
+OF_RATERS = (
+    "judges",
+    "rater",
+    "detail",
+    "samples",
+    "orders",
+    "temperature",
+    "seed",
+    "think",
+    "engine",
+    "deterministic",
+)
+"""Fields of a plan that define a rater: a run that continues has its own raters."""
+
+
+def check_continues(plan: Plan, given: Iterable[str]) -> None:
+    """Refuse options that the user gave and that define a rater if no rubric is named: they would be ignored.
+
+    Raises UsageError, which names the first.
+    """
+    for name in given if plan.run.exists() and not plan.rubrics else ():
+        raise UsageError(
+            f"{name} would define a new rater, and without a rubric a run continues with its own raters",
+            f"Name a rubric to judge with {name}, or leave {name} out.",
+        )
 
 
 class Settings(BaseModel):
@@ -230,6 +260,7 @@ def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine, b
     return PlannedRater(plan.rater or judge.name, judge, rubric, settings)
 
 
-def default_run(cases: Path, out: Path | None) -> Path:
+def default_run(cases: Path, out: Path | None, shard: Shard | None = None) -> Path:
     """Return the run file if the user names none: beside the output, else in this folder, named like the cases."""
-    return out.with_suffix(".run") if out and str(out) != "-" else Path(f"{cases.stem}.run")
+    part = f".{shard.number}-of-{shard.of}" if shard else ""
+    return out.with_suffix(".run") if out and str(out) != "-" else Path(f"{cases.stem}{part}.run")

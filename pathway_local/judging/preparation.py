@@ -25,22 +25,30 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.limit import Limit, last_seed
 from pathway_local.runs.run_cases import cases_of, kept_columns
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.shard import Shard, shard_for
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import folded, names_of
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
 from pathway_local.system.machine import this_machine
 
+COUNTED = 20_000
+"""Rows of a file, below which those of a shard are counted; in a larger one, the shards differ by a few percent."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The cases file of a plan and its raters; with a limit, only rows up to the rank `last` are judged."""
+    """The cases file of a plan and its raters.
+
+    With a limit, only rows up to the rank `last` are judged; with a shard, only those of them that are in it.
+    """
 
     plan: Plan
     cases: CasesFile
     raters: Sequence[PlannedRater]
     limit: Limit | None = None
     last: bytes = b""
+    shard: Shard | None = None
 
     def without(self, unfit: Collection[tuple[str, str]]) -> "Prepared":
         """Return the same without these raters under these rubrics."""
@@ -49,7 +57,7 @@ class Prepared:
     def rows(self) -> Iterator[Case | BadRow]:
         """Yield the rows to judge in the order of the file. Raises CasesError for a bad one if the plan is strict."""
         for row in self.cases:
-            if self.limit and rank(row.id, self.limit.seed) > self.last:
+            if not self._takes(row):
                 continue
             if self.plan.strict and isinstance(row, BadRow):
                 raise CasesError(
@@ -59,7 +67,16 @@ class Prepared:
 
     def count(self) -> int | None:
         """Return the approximate number of rows to judge; None if counting them would take long."""
-        return self.limit.size if self.limit else self.cases.count()
+        whole = self.cases.count()
+        if self.shard and whole is not None and whole < COUNTED:
+            return sum(map(self._takes, self.cases))
+        rows = self.limit.size if self.limit else whole
+        return round(rows / self.shard.of) if rows and self.shard else rows
+
+    def _takes(self, row: Case | BadRow) -> bool:
+        """Whether a row is within the limit and the shard."""
+        within = not self.limit or rank(row.id, self.limit.seed) <= self.last
+        return within and (not self.shard or row.id in self.shard)
 
     def load_plan(self, raters: Collection[PlannedRater], options: Mapping[str, JsonValue]) -> LoadPlan:
         """Return how the one judge of these raters is loaded here, with these settings. Raises EngineError."""
@@ -78,6 +95,7 @@ class Prepared:
 
 def prepare(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> Prepared:
     """Read and check everything that the plan names, and tell the user how it was read. Raises PathwayError."""
+    shard = shard_for(plan.shard, run)
     registry = load_registry(plan.registry)
     rubrics = planned_rubrics(plan, run)
     cases = _open_cases(plan, run, rubrics.values(), notify)
@@ -89,7 +107,9 @@ def prepare(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> P
         machine = this_machine()
         for each in raters:
             plan.engines.parts(each.judge, machine, each.settings.options)
-    return _limited(Prepared(plan, cases, raters), run, notify)
+    if shard:
+        notify(f"judging shard {shard} of {cases.path.name}; `runs merge` joins the runs of all shards")
+    return _limited(Prepared(plan, cases, raters, shard=shard), run, notify)
 
 
 def _check_samples(raters: Sequence[PlannedRater]) -> None:
@@ -121,8 +141,9 @@ def _limited(whole: Prepared, run: RunFile | None, notify: Callable[[str], None]
         notify(f"--limit {plan.limit} takes all {rows} rows of {cases.path.name}")
         return whole
     limit = Limit(cases.path.name, len(drawn), rows, seed)
-    notify(f"judging {limit}; a larger --limit, or none, continues with the others")
-    return Prepared(plan, cases, whole.raters, limit, drawn[-1])
+    part = f"the cases of shard {whole.shard} in " if whole.shard else ""
+    notify(f"judging {part}{limit}; a larger --limit, or none, continues with the others")
+    return replace(whole, limit=limit, last=drawn[-1])
 
 
 def add_raters(run: RunFile, raters: Sequence[PlannedRater]) -> list[tuple[int, PlannedRater]]:

@@ -79,8 +79,8 @@ def warnings(found: Report, say: Language) -> Iterator[tuple[str, str]]:
             yield f"{visible(warning)}.", "en"
     for group in found.summary.groups:
         name = f"{visible(group.rubric)} by {visible(group.rater)}"
-        for limit in found.summary.limits.get((group.rater, group.rubric), ()):
-            yield f"{name}: judged {limit}.", "en"
+        for judged in found.summary.parts(group):
+            yield f"{name}: judged {visible(judged)}.", "en"
         for line in preferences_sentences(group.preferences) if group.preferences else ():
             yield f"{name}: {line}", "en"
         failed = group.failures.total()

@@ -42,30 +42,50 @@ def export(run: RunFile, target: Path, *, force: bool, only: Sequence[str] = ())
     Columns that no row fills are left out, except `failure`; `only` names those to write, in their order. A workbook
     also gets a sheet with the summary and one with the failures. Raises UsageError.
     """
-    columns, purge = _columns(run)
-    fields = list(dict.fromkeys(name for _, rater in run.raters() for name in columns[rater.rubric].of(rater)))
-    ends = {name for _, rater in run.raters() for name in columns[rater.rubric].ends(rater)}
-    ends.add(FAILURE)  # a script that counts failures reads the column also when there are none
-    metadata = MetadataColumns(run, fields)
-    failures: list[dict[str, Value]] = []
-
-    def row(record: Record) -> dict[str, Value]:
-        cells = cells_in(CASE_COLUMNS, record) | metadata.cells(record) | columns[record.rubric].cells(record)
-        if isinstance(record.outcome, Failure):
-            failures.append(cells)
-        return cells
-
-    every = [*names(CASE_COLUMNS), *metadata.names, *fields, *(name for name in names(END_COLUMNS) if name in ends)]
-    every = _chosen(only, every, run) if only else every
+    table = VerdictTable(run, only)
 
     def further() -> Iterator[Page]:
         # They come last: only then are all failures known.
         yield summary_page(run)
-        if failures:
-            told = [*names(CASE_COLUMNS), *metadata.names, *(name for name in names(END_COLUMNS) if name in ends)]
-            yield Page("failures", told, failures)
+        if table.failures:
+            yield Page("failures", table.failure_columns, table.failures)
 
-    return _remarks(write_table(target, every, map(row, run.records()), further(), force=force), purge)
+    return _remarks(write_table(target, table.columns, table.rows(), further(), force=force), table.purge)
+
+
+class VerdictTable:
+    """A run's verdicts as rows, in the order of the cases file, below `columns`. Raises UsageError without verdicts.
+
+    `failures` has the rows of failures, once all rows were read; `purge` says when texts were removed, if they were.
+    """
+
+    def __init__(self, run: RunFile, only: Sequence[str] = ()) -> None:
+        self._run = run
+        self._of, self.purge = _columns(run)
+        raters = [rater for _, rater in run.raters()]
+        fields = list(dict.fromkeys(name for rater in raters for name in self._of[rater.rubric].of(rater)))
+        ends = {name for rater in raters for name in self._of[rater.rubric].ends(rater)}
+        ends.add(FAILURE)  # a script that counts failures reads the column also when there are none
+        self._metadata = MetadataColumns(run, fields)
+        first, last = (
+            (*names(CASE_COLUMNS), *self._metadata.names),
+            [each for each in names(END_COLUMNS) if each in ends],
+        )
+        self.columns, self.failure_columns = [*first, *fields, *last], [*first, *last]
+        if only:
+            self.columns = _chosen(only, self.columns, run)
+        self.failures: list[dict[str, Value]] = []
+
+    def rows(self) -> Iterator[dict[str, Value]]:
+        """Yield a row for each case, rater and rubric; it may lack columns."""
+        self.failures.clear()
+        for record in self._run.records():
+            cells = (
+                cells_in(CASE_COLUMNS, record) | self._metadata.cells(record) | self._of[record.rubric].cells(record)
+            )
+            if isinstance(record.outcome, Failure):
+                self.failures.append(cells)
+            yield cells
 
 
 def _chosen(asked: Sequence[str], every: Sequence[str], run: RunFile) -> list[str]:

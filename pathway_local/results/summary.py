@@ -17,6 +17,7 @@ from pathway_local.runs.limit import Limit, limits_of
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.runs.shard import shards_of
 from pathway_local.sheets.kinds import Page
 from pathway_local.statistics.figure import Estimate, Interval, undefined_estimate
 from pathway_local.statistics.intervals import mean
@@ -145,8 +146,8 @@ class Summary:
     """All groups of a run, in the order of its raters; `by` is the metadata column that defines them.
 
     `hidden` counts the values of that column that are left out for some rater, because they have too few cases. `path`
-    is the run's. `limits` has the parts of cases files that were judged, by rater and rubric. `unfit` has a sentence
-    for each rubric that a judge left out.
+    is the run's. `limits` and `shards` have the parts of cases files that were judged, by rater and rubric. `unfit` has
+    a sentence for each rubric that a judge left out.
     """
 
     groups: list[Group]
@@ -155,7 +156,13 @@ class Summary:
     hidden: int = 0
     path: str = ""
     limits: Mapping[tuple[str, str], Sequence[Limit]] = field(default_factory=dict)
+    shards: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     unfit: tuple[str, ...] = ()
+
+    def parts(self, group: "Group") -> list[str]:
+        """Return in words the parts of cases files to which the group's rater was limited."""
+        key = (group.rater, group.rubric)
+        return [*map(str, self.limits.get(key, ())), *self.shards.get(key, ())]
 
     def as_json(self) -> list[dict[str, object]]:
         """The same as plain values."""
@@ -206,7 +213,8 @@ def _group(key: Key, rubric: Rubric) -> Group:
 def _summary(run: RunFile, groups: list[Group], by: str, smallest: int) -> Summary:
     shown = [group for group in groups if not by or group.verdicts >= smallest]
     hidden = {group.group for group in groups if by and group.verdicts < smallest}
-    return Summary(shown, by, labels_of(run), len(hidden), str(run.path), limits_of(run), tuple(_unfit(run)))
+    limits, shards, unfit = limits_of(run), shards_of(run), tuple(_unfit(run))
+    return Summary(shown, by, labels_of(run), len(hidden), str(run.path), limits, shards, unfit)
 
 
 def _unfit(run: RunFile) -> list[str]:

@@ -3,6 +3,9 @@
 An entry that somebody changes, removes or inserts breaks the chain. But whoever can write the file could remove the
 last entries or rewrite all of it. So store the last hash, the head, elsewhere: `check` finds it in a whole trail, also
 after further entries.
+
+A merged run begins a trail of its own. Its entry about a merge names the head of each part's trail, and the file keeps
+those trails as they were: so each part's chain can still be checked, and the merged run's chain covers it.
 """
 
 import hashlib
@@ -24,10 +27,16 @@ from pathway_local.verdict import Value
 
 BEFORE_ALL = "0" * 64
 KEYED = "keyed_sha256"
+MERGED, PARTS = "merge", "parts"
+"""The event of joining runs, and the name of its fact: each run's file, the head of its trail, and its entries."""
+
 SHORT = 12
 
 _LAST = "SELECT id, hash FROM audit ORDER BY id DESC LIMIT 1"
 _APPEND = "INSERT INTO audit (id, entry, hash) VALUES (?, ?, ?)"
+_OWN = "SELECT id, entry, hash FROM audit ORDER BY id"
+_OF_PART = "SELECT id, entry, hash FROM merged_audit WHERE head = ? ORDER BY id"
+_ADD_PARTS = "INSERT OR IGNORE INTO merged_audit VALUES (?, ?, ?, ?)"
 HINT = "Compare with a copy of the run, and decide whether its scores can still be used."
 
 
@@ -41,6 +50,15 @@ class TrailEntry:
     who: Mapping[str, Value]
     facts: Mapping[str, Value]
     hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class MergedTrail:
+    """The trail of a run that was merged into another; `head` is its last hash."""
+
+    file: str
+    head: str
+    entries: list[TrailEntry]
 
 
 class AuditTrail:
@@ -68,9 +86,25 @@ class AuditTrail:
 
     def entries(self) -> list[TrailEntry]:
         """Return all entries, oldest first, whether their hashes are right or not."""
-        with decoding(self._db.path):
-            told = [(number, json.loads(text), stored) for number, text, stored in self._rows()]
-            return [TrailEntry(n, e["at"], e["event"], e["who"], e["facts"], stored) for n, e, stored in told]
+        return self._entries(self._rows())
+
+    def parts(self) -> list[MergedTrail]:
+        """Return the trails of the runs that were merged into this one, and into those; each once."""
+        found: dict[str, MergedTrail] = {}
+        todo = self.entries()
+        for entry in todo:  # it grows: a part may be a merged run
+            named = entry.facts.get(PARTS) if entry.event == MERGED else None
+            for part in named if isinstance(named, list) else []:
+                head = str(part.get("head")) if isinstance(part, dict) else ""
+                if isinstance(part, dict) and head not in found:
+                    found[head] = MergedTrail(str(part.get("file")), head, self._entries(self._rows(head)))
+                    todo += found[head].entries
+        return list(found.values())
+
+    def add_part(self, other: "AuditTrail") -> None:
+        """Keep the trail of another run, with those that it keeps, inside `Database.writing`."""
+        self._db.execute_all(_ADD_PARTS, [(other.head(), *row) for row in other._rows()])
+        self._db.execute_all(_ADD_PARTS, other._db.rows("SELECT * FROM merged_audit"))
 
     def entries_about(self, path: Path, key: bytes) -> list[int]:
         """Return the numbers of the entries that record a file with the content that it has now."""
@@ -81,22 +115,43 @@ class AuditTrail:
     def check(self, head: str = "") -> int:
         """Check every hash and find the entry whose hash is or begins with `head`; return how many entries follow it.
 
+        The trails of merged runs are checked, too; the entries that follow one of theirs are those in the same trail.
         Raises TrailChanged, which names the first entry with a wrong hash.
         """
-        path, hashes = self._db.path, [BEFORE_ALL]
-        for expected, (number, text, stored) in enumerate(self._rows(), start=1):
-            if number != expected:
-                raise TrailChanged(f"{path}: entry {expected} of its audit trail is missing", HINT)
-            if _hash(hashes[-1], number, text) != stored:
-                raise TrailChanged(f"{path}: entry {number} of its audit trail was changed", HINT)
-            hashes.append(stored)
-        found = [number for number, each in enumerate(hashes) if each.startswith(head)] if head else [len(hashes) - 1]
-        if len(found) != 1 or (head and len(head) < SHORT):
-            raise TrailChanged(f"{path}: no entry of its audit trail has the hash {head}", HINT)
-        return len(hashes) - 1 - found[0]
+        chains = [self._checked(self._rows(), "its audit trail")]
+        for part in self.parts():
+            said = f"the audit trail of {part.file}, which was merged into it,"
+            chains.append(self._checked(self._rows(part.head), said))
+            if chains[-1][-1] != part.head:
+                raise TrailChanged(f"{self._db.path}: {said} lacks entries", HINT)
+        since: dict[str, int] = {}
+        for chain in chains:  # those of copies begin alike
+            for at, each in enumerate(chain):
+                since.setdefault(each, len(chain) - 1 - at)
+        found = [each for each in since if each.startswith(head)]
+        if head and (len(found) != 1 or len(head) < SHORT):
+            raise TrailChanged(f"{self._db.path}: no entry of its audit trail has the hash {head}", HINT)
+        return since[found[0]] if head else 0
 
-    def _rows(self) -> list[tuple[Any, ...]]:
-        return self._db.rows("SELECT id, entry, hash FROM audit ORDER BY id")
+    def _checked(self, rows: list[tuple[Any, ...]], which: str) -> list[str]:
+        """Return the hashes of a whole chain, the one before all first. Raises TrailChanged."""
+        hashes = [BEFORE_ALL]
+        for expected, (number, text, stored) in enumerate(rows, start=1):
+            if number != expected:
+                raise TrailChanged(f"{self._db.path}: entry {expected} of {which} is missing", HINT)
+            if _hash(hashes[-1], number, text) != stored:
+                raise TrailChanged(f"{self._db.path}: entry {number} of {which} was changed", HINT)
+            hashes.append(stored)
+        return hashes
+
+    def _entries(self, rows: list[tuple[Any, ...]]) -> list[TrailEntry]:
+        with decoding(self._db.path):
+            told = [(number, json.loads(text), stored) for number, text, stored in rows]
+            return [TrailEntry(n, e["at"], e["event"], e["who"], e["facts"], stored) for n, e, stored in told]
+
+    def _rows(self, head: str = "") -> list[tuple[Any, ...]]:
+        """Return the rows of this trail, or of the merged run's whose trail has this head."""
+        return self._db.rows(_OF_PART, head) if head else self._db.rows(_OWN)
 
 
 def note(path: Path, event: str, facts: Mapping[str, Value]) -> bool:

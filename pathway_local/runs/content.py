@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from pathway_local.errors import ContentChanged
-from pathway_local.runs.audit import HINT, AuditTrail
+from pathway_local.runs.audit import HINT, MERGED, AuditTrail
 from pathway_local.runs.database import Database
 from pathway_local.runs.row_sum import computed_sum, stored_sum
 from pathway_local.verdict import Value
@@ -36,7 +36,7 @@ _BLOCK = 256
 REMOVED = "ratings removed"
 """The audit trail's event for ratings that were removed; its entry counts them and holds no text."""
 
-_WRITES = ("job begins", "job ends", "purge", REMOVED)
+_WRITES = ("job begins", "job ends", "purge", REMOVED, MERGED)
 _SHOWN = 3
 
 

@@ -150,7 +150,27 @@ ROW_SUM = ("ALTER TABLE run ADD COLUMN state TEXT",)
 # An import gives its number to its outcomes, so that it can be undone; those of other commands have none.
 IMPORTED_BY = ("ALTER TABLE outcomes ADD COLUMN job_id INTEGER REFERENCES jobs (id)",)
 
-MIGRATIONS: tuple[Sequence[str], ...] = (FIRST, HANDOUTS_AND_SAMPLES, AUDIT, STRATA, BAD_ROWS, ROW_SUM, IMPORTED_BY)
+# The audit trails of runs that were merged into this one, each under its last hash. An entry of `audit` names them.
+MERGED = (
+    """CREATE TABLE merged_audit (
+        head TEXT NOT NULL,
+        id INTEGER NOT NULL,
+        entry TEXT NOT NULL,
+        hash TEXT NOT NULL,
+        PRIMARY KEY (head, id)
+    ) WITHOUT ROWID""",
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (
+    FIRST,
+    HANDOUTS_AND_SAMPLES,
+    AUDIT,
+    STRATA,
+    BAD_ROWS,
+    ROW_SUM,
+    IMPORTED_BY,
+    MERGED,
+)
 
 
 def schema_version(db: sqlite3.Connection) -> int:

@@ -2,17 +2,21 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
 from pathway_local.rubrics.pair import FIELDS, SWAPPED
-from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.audit import MERGED, AuditTrail
 from pathway_local.runs.content import found_facts, left_facts
 from pathway_local.runs.jobs import WRITTEN, recorded
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
 from pathway_local.verdict import DRAW, MEAN, SPREAD, Value
 
 What = Literal["text", "all"]
+
+PURGED = "purged"
+"""The fact of a merge: when texts of a part's raters were purged, in UTC."""
 
 _ALL = ("inclusions", "samples", "handouts", "outcomes", "cases")
 
@@ -60,13 +64,16 @@ def purged(run: RunFile) -> tuple[str, What] | None:
             return None
         if entry.event == "purge":
             return entry.at[:16].replace("T", " "), "all" if entry.facts.get("removed") == "all" else "text"
+        if entry.event == MERGED and (at := entry.facts.get(PURGED)):
+            return str(at), "text"
     return None
 
 
 def exported(run: RunFile) -> list[str]:
     """Return the names of files that were written from the run, by its audit trail; a purge does not change them."""
     said: list[object] = []
-    for entry in AuditTrail(run.database).entries():
+    trail = AuditTrail(run.database)
+    for entry in chain(trail.entries(), *(part.entries for part in trail.parts())):
         written = entry.facts if entry.event == "export" else entry.facts.get(WRITTEN)
         said += written if isinstance(written, list) else [written]  # of an earlier release, one file alone
     files = (facts.get("file") for facts in said if isinstance(facts, Mapping))

@@ -7,12 +7,15 @@ from shlex import quote
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import LABEL, Rater, raters_named
-from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.audit import MERGED, AuditTrail
 from pathway_local.runs.content import REMOVED, found_facts, left_facts
 from pathway_local.runs.database import placeholders
 from pathway_local.runs.jobs import Job, recorded
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Value
+
+UNDONE = "undone"
+"""The fact of a merge: the numbers of jobs whose imports were undone in their parts."""
 
 # An outcome with a greater key is a later one. Where a run still has the current one, none is restored.
 _RESTORE = """
@@ -87,7 +90,7 @@ def undo_import(path: Path, command: Sequence[str]) -> Removed:
 
 def standing_jobs(run: RunFile) -> list[Job]:
     """Return the run's jobs, oldest first, without imports that were undone."""
-    undone = {entry.facts.get("job") for entry in AuditTrail(run.database).entries() if entry.event == REMOVED}
+    undone = undone_imports(run)
     return [job for job in run.jobs.all() if job.id not in undone]
 
 
@@ -101,6 +104,17 @@ def _last_import(run: RunFile) -> Job:
         said = "stored no ratings, as the run held them already, or they have gone since"
         raise UsageError(f"the last import, begun {imports[-1].started[:19].replace('T', ' ')} UTC, {said}", hint)
     return imports[-1]
+
+
+def undone_imports(run: RunFile) -> set[Value]:
+    """Return the numbers of the jobs whose imports were undone, also before a merge."""
+    undone: set[Value] = set()
+    for entry in AuditTrail(run.database).entries():
+        if entry.event == REMOVED:
+            undone.add(entry.facts.get("job"))
+        elif entry.event == MERGED and isinstance(jobs := entry.facts.get(UNDONE), list):
+            undone.update(jobs)
+    return undone
 
 
 def _named(run: RunFile, name: str) -> tuple[str, ...]:

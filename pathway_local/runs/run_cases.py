@@ -7,6 +7,7 @@ from pathway_local.errors import UsageError
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.kinds import Sheet
 from pathway_local.sheets.pseudonyms import Pseudonyms
 
 SETTING = "columns"
@@ -16,7 +17,7 @@ KEEP, ALL = "keep", "all"
 
 
 def cases_of(
-    path: Path,
+    path: Path | Sheet,
     rubrics: Iterable[Rubric],
     run: RunFile | None,
     id_column: str | None = None,
@@ -37,7 +38,7 @@ def cases_of(
     inputs = {name for names in needed.values() for name in names}
     given = {name: column for name, column in remembered_mapping.items() if name in inputs} | dict(mapping or {})
     optional = inputs - required
-    encoding = encoding or (_remembered_encoding(run, path) if run else "")
+    encoding = encoding or (_remembered_encoding(run, path) if run and isinstance(path, Path) else "")
     pair_by = pair_by or (remembered_pairing(run) if run else "")
     cases = CasesFile(path, needed, given, id_column or remembered_id, optional, encoding, pair_by)
     if run is not None:

@@ -29,6 +29,9 @@ from pathway_local.system.private_file import create
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, storable
 
 KEY_BYTES = 32
+TEXTS, DRAWS = "texts", "draws"
+"""Settings: whether the run stores what raters write (by default it does), and each sample's (by default not)."""
+
 # A verdict with its analysis takes one to three KiB: with SQLite's usual 4096, up to half of each page stays empty.
 PAGE_BYTES = 16384
 
@@ -106,13 +109,16 @@ class RunFile:
         self.numbered = None if numbered is None else bool(numbered)
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str]) -> Self:
-        """Make a new run, 0600, and open it for writing. Raises RunFileError if that name is taken."""
+    def create(cls, path: str | os.PathLike[str], key: bytes = b"") -> Self:
+        """Make a new run, 0600, and open it for writing. Raises RunFileError if that name is taken.
+
+        A merge gives the `key` of the runs that it joins.
+        """
         path = Path(path)
         with run_file_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
             db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             migrate(db)
-            db.execute("INSERT INTO run VALUES (?, ?, ?)", (secrets.token_bytes(KEY_BYTES), now(), "0" * 64))
+            db.execute("INSERT INTO run VALUES (?, ?, ?)", (key or secrets.token_bytes(KEY_BYTES), now(), "0" * 64))
             create(path, db.serialize())
         return cls.open(path)
 
@@ -316,6 +322,10 @@ class RunFile:
         with decoding(self.path):
             value: Value = json.loads(rows[0][0]) if rows else None
         return value
+
+    def settings(self) -> dict[str, Value]:
+        """Return all stored JSON values by name."""
+        return {name: self.get_setting(name) for (name,) in self._db.rows("SELECT name FROM settings ORDER BY name")}
 
     def set_setting(self, name: str, value: Value) -> None:
         """Store a small JSON value under a name; it replaces the one before."""

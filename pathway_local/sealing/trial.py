@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from pathway_local.errors import EngineError
 from pathway_local.sealing.environment import SWITCHES, settle
+from pathway_local.sealing.levels import Wanted, require
 from pathway_local.sealing.seal import close_off
 from pathway_local.system.shipped import python_path
 
@@ -30,6 +31,13 @@ def try_seal(*, cuda: bool = False) -> dict[str, str]:
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
         raise EngineError(f"the seal can't be tried ({type(error).__name__})") from None
     return found
+
+
+def check_seal(wanted: Wanted) -> None:
+    """Raise SealError, before any work, if the seal is required and an engine's process would not get it here."""
+    if wanted == "required":
+        tried = try_seal()
+        require(tried["seal"], tried["seal_limit"])
 
 
 def _cuda() -> str:

@@ -1,6 +1,5 @@
 """Cases files: the rows of a sheet as cases."""
 
-import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from msgspec.structs import replace
 from pathway_local.case import BAD_ROW, DUPLICATE, BadRow, Case
 from pathway_local.errors import CasesError, ColumnsError, UnknownName
 from pathway_local.sheets.columns import ColumnMatch, has_column, match_columns, names_of, no_column, same_column
-from pathway_local.sheets.kinds import open_sheet
+from pathway_local.sheets.kinds import Sheet, open_sheet
 from pathway_local.sheets.nested_keys import nested_cells, nested_keys
 from pathway_local.sheets.paired_rows import PairedRows
 from pathway_local.sheets.pseudonyms import Pseudonyms
@@ -23,7 +22,7 @@ SHORT = 40
 
 
 class CasesFile:
-    """A file of cases; iterating reads it from the start, a row at a time.
+    """A file of cases, or a sheet that a program holds; iterating reads it from the start, a row at a time.
 
     `needed` has the inputs of each rubric by its name, `mapping` the columns that the user gave for inputs,
     `optional` the inputs that the file or a row of it may lack, `id_column` the column of the ids; without it, ids
@@ -41,7 +40,7 @@ class CasesFile:
 
     def __init__(
         self,
-        path: Path,
+        path: Path | Sheet,
         needed: Mapping[str, Sequence[str]],
         mapping: Mapping[str, str] | None = None,
         id_column: str | None = None,
@@ -49,10 +48,10 @@ class CasesFile:
         encoding: str = "",
         pair_by: str = "",
     ) -> None:
-        self.path = path
         self.encoding = encoding
         self.pseudonyms: Pseudonyms | None = None
-        self.sheet = open_sheet(path, encoding)
+        self.sheet = self._source = path if isinstance(path, Sheet) else open_sheet(path, encoding)
+        self.path = self.sheet.path
         self.columns = self.sheet.columns
         self.pair_by = self.column(pair_by) if pair_by else ""
         if self.pair_by:
@@ -106,11 +105,7 @@ class CasesFile:
 
     def sha256(self) -> str:
         """Return the hash of the whole file, 64 hex digits."""
-        try:
-            with self.path.open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise CasesError(f"{self.path} can't be read: {error.strerror}") from None
+        return self._source.sha256()
 
     def _match(self, wanted: Mapping[str, Sequence[str]], mapping: Mapping[str, str]) -> ColumnMatch:
         """Return the column of each input. If the columns alone don't match, also look at keys inside cells."""

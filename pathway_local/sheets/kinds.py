@@ -1,5 +1,6 @@
 """The kinds of file that hold tables: one register for reading, writing and copying them."""
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,14 @@ class Sheet(ABC):
     def count(self) -> int | None:
         """Return the approximate number of rows; None if counting them would take long."""
         return None
+
+    def sha256(self) -> str:
+        """Return the hash of the whole file, 64 hex digits."""
+        try:
+            with self.path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise CasesError(f"{self.path} can't be read: {error.strerror}") from None
 
     def place(self, row: Row) -> str:
         """Return where a person finds the row, such as "line 7"."""

@@ -187,12 +187,17 @@ def _text(scalar: pa.Scalar) -> str:
         return str(scalar.cast(pa.string()).as_py())
 
 
-def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+def arrow_table(columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> pa.Table:
+    """Return rows as an Arrow table; a column that a row lacks is null there."""
     values: dict[str, list[Value]] = {column: [] for column in columns}
     for row in rows:
         for column in columns:
             values[column].append(row.get(column))
-    pq.write_table(pa.table({column: _arrow_column(cells) for column, cells in values.items()}), file)
+    return pa.table({column: _arrow_column(cells) for column, cells in values.items()})
+
+
+def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+    pq.write_table(arrow_table(columns, rows), file)
     return 0
 
 

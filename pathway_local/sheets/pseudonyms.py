@@ -42,7 +42,13 @@ class Pseudonyms:
     @classmethod
     def at(cls, path: Path, *, make: bool) -> Self:
         """Read the key from that file, or create it if it does not exist and `make` is set. UsageError as `of_file`."""
-        return cls.made(path) if make and not path.exists() else cls.of_file(path)
+        if make and not path.exists():
+            try:
+                return cls.made(path)
+            except UsageError:
+                if not path.exists():  # else another process, such as another shard's, has just created it
+                    raise
+        return cls.of_file(path)
 
     @classmethod
     def made(cls, path: Path) -> Self:

@@ -5,12 +5,12 @@ import grp
 import os
 import pwd
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
-from pathway_local.errors import RunLocked
+from pathway_local.errors import CasesError, RunLocked
 from pathway_local.system.output_file import whole_file
 
 ACCESS_LIST = "system.posix_acl_access"
@@ -37,6 +37,17 @@ def exposed_to(path: Path) -> str:
     """
     real = path.resolve()
     return _reached_by([(real, READ), *((folder, ENTER) for folder in real.parents)], real.stat().st_uid)
+
+
+def exposures(files: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+    """Yield those of these files that others can read, each with who can. Raises CasesError."""
+    for path in files:
+        try:
+            others = exposed_to(path) if path.exists() else ""
+        except OSError as error:
+            raise CasesError(f"{path} can't be read: {error.strerror}") from None
+        if others:
+            yield path, others
 
 
 def replaceable_by(path: Path) -> str:

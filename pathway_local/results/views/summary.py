@@ -107,7 +107,7 @@ def group_remarks(group: Group, found: Summary) -> Remarks:
 
 
 def _limits(group: Group, found: Summary) -> list[str]:
-    return [f"judged: {limit}" for limit in found.limits.get((group.rater, group.rubric), ())]
+    return [f"judged: {part}" for part in found.parts(group)]
 
 
 def _failed_cases(found: Summary) -> Iterator[str]:

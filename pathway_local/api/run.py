@@ -1,0 +1,62 @@
+"""A run as a Python program reads it: verdicts as rows or tables, and the summary."""
+
+import os
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pathway_local.errors import UsageError
+from pathway_local.results.export import VerdictTable
+from pathway_local.results.summary import summarize
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Run:
+    """A run file. Each call reads it anew, also while another process judges into it; none keeps it open."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> "Run":
+        """Return the run in this file. Raises RunFileError if it does not exist or is no run."""
+        RunFile.read(Path(path)).close()
+        return cls(Path(path))
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    @property
+    def verdicts(self) -> list[dict[str, Value]]:
+        """A row for each case, rater and rubric, with the columns of `pathway-local export`; a list of dicts."""
+        columns, rows = self._table()
+        return [{column: row.get(column) for column in columns} for row in rows]
+
+    def to_arrow(self) -> "pa.Table":
+        """Return the verdicts as an Arrow table."""
+        from pathway_local.sheets.parquet import arrow_table
+
+        return arrow_table(*self._table())
+
+    def to_pandas(self) -> Any:
+        """Return the verdicts as a pandas data frame. Raises UsageError if pandas is not installed."""
+        table = self.to_arrow()
+        try:
+            return table.to_pandas()
+        except ModuleNotFoundError:
+            raise UsageError("pandas is not installed", "Run: pip install pandas. Or use to_arrow().") from None
+
+    def summary(self, by: str = "") -> list[dict[str, object]]:
+        """Return what `pathway-local summary --json` prints: for each rater and rubric, and each value of `by`."""
+        with closing(RunFile.read(self.path)) as read:
+            return summarize(read, by).as_json()
+
+    def _table(self) -> tuple[Sequence[str], list[dict[str, Value]]]:
+        with closing(RunFile.read(self.path)) as read, read.database.snapshot():
+            table = VerdictTable(read)
+            return table.columns, list(table.rows())

@@ -1,0 +1,137 @@
+"""Joins runs of the same rubrics and raters into a new one; the runs themselves stay as they are."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pathway_local.errors import RunFileError, UsageError
+from pathway_local.rater import LABEL
+from pathway_local.runs.audit import MERGED, PARTS, AuditTrail, file_facts
+from pathway_local.runs.content import left_facts
+from pathway_local.runs.jobs import recorded
+from pathway_local.runs.merge_part import MergePart, Notify, look, opened, raters_of, versions_that_differ
+from pathway_local.runs.merged_rows import MergedRows
+from pathway_local.runs.purge import PURGED
+from pathway_local.runs.removal import UNDONE
+from pathway_local.runs.run_cases import ENCODING, PSEUDONYMS, SETTING
+from pathway_local.runs.run_file import DRAWS, TEXTS, RunFile
+from pathway_local.runs.shard import SETTING as SHARD
+from pathway_local.runs.text_hashes import text_hashes
+from pathway_local.system.output_file import check_output, part_of
+from pathway_local.verdict import Value
+
+
+@dataclass(frozen=True, slots=True)
+class MergePlan:
+    """The runs to join into `target`. `cases` is the file that they judged, `pseudonyms` the key file of its ids.
+
+    Where runs hold different verdicts of a case, those of the run `prefer` count.
+    """
+
+    runs: Sequence[Path]
+    target: Path
+    cases: Path | None = None
+    pseudonyms: Path | None = None
+    prefer: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """How many cases and current outcomes a merged run holds, and the head of its audit trail."""
+
+    cases: int
+    outcomes: int
+    head: str
+
+
+def merge_runs(plan: MergePlan, command: Sequence[str], notify: Notify) -> Merged:
+    """Join runs into a new file, which is written wholly or not at all. Raises PathwayError."""
+    paths = _ordered(plan)
+    check_output(plan.target, force=False)
+    parts = [look(path, notify) for path in paths]
+    raters = raters_of(parts)
+    if versions := versions_that_differ(parts):
+        notify(f"judged in different versions, so equal cases may differ by rounding: {versions}")
+    for key, rater in raters.items():
+        if rater.kind == "panel" and any(key not in part.names for part in parts):
+            notify(f"the panel {rater.name} lacks cases of runs in which it was not made: make it again")
+    hashes = text_hashes(parts, plan.cases, plan.pseudonyms, notify)
+    with part_of(plan.target) as name, _called(name, plan.target), RunFile.create(name, parts[0].key) as run:
+        rows = MergedRows(run, hashes.present)
+        jobs = rows.add_jobs([part.jobs for part in parts])
+        for rubric, text in {rubric: text for part in parts for rubric, text in part.rubrics.items()}.items():
+            run.add_rubric(rubric, text)
+        ids = {key: run.add_rater(rater) for key, rater in raters.items()}
+        for part, numbers, own in zip(parts, jobs, hashes.of, strict=True):
+            with opened(part.path) as source:
+                if AuditTrail(source.database).head() != part.head:
+                    raise RunFileError(f"{part.path} was changed while it was merged", "Run the same command again.")
+                of_rater = {number: ids[rater.name, rater.rubric] for number, rater in part.raters}
+                rows.add(source, of_rater, numbers, own, preferred=bool(plan.prefer) and part is parts[0])
+        for setting, value in _settings(parts).items():
+            run.set_setting(setting, value)
+        undone: list[Value] = [
+            own[id] for part, own in zip(parts, jobs, strict=True) for id in own if id in part.undone
+        ]
+        facts: dict[str, Value] = {
+            "command": recorded(command),
+            PARTS: [{"file": part.path.name, "head": part.head, "entries": part.entries} for part in parts],
+            **({"cases": file_facts(plan.cases, run.key)} if plan.cases else {}),
+            **({PURGED: max(part.purged for part in parts)} if any(part.purged for part in parts) else {}),
+            **({UNDONE: undone} if undone else {}),
+        }
+        return _recorded(run, facts)
+
+
+def _recorded(run: RunFile, facts: dict[str, Value]) -> Merged:
+    db, trail = run.database, AuditTrail(run.database)
+    [(cases, outcomes)] = db.rows(
+        "SELECT (SELECT COUNT(*) FROM cases), (SELECT COUNT(*) FROM outcomes WHERE superseded = 0)"
+    )
+    with db.writing(commit=True):
+        trail.append_within(MERGED, facts | {"cases held": cases, "outcomes": outcomes} | left_facts(db))
+    return Merged(cases, outcomes, trail.head())
+
+
+def _ordered(plan: MergePlan) -> list[Path]:
+    """Return the runs to join, the preferred one first. Raises UsageError for a run named twice, or not at all."""
+    if len(plan.runs) < 2:
+        raise UsageError("one run alone can't be merged", "Name two runs or more.")
+    files: dict[Path, Path] = {}
+    for path in plan.runs:
+        if path.resolve() in files:
+            raise UsageError(f"{path} would be merged into itself", "Name each run once.")
+        files[path.resolve()] = path
+    if plan.prefer and plan.prefer.resolve() not in files:
+        raise UsageError(f"--prefer names {plan.prefer}, which is not among the runs", "Name one of the runs.")
+    return sorted(plan.runs, key=lambda path: plan.prefer is None or path.resolve() != plan.prefer.resolve())
+
+
+def _settings(parts: Sequence[MergePart]) -> dict[str, Value]:
+    """Return the settings of the merged run. A shard's own is not among them: the rest may be judged there."""
+    every = [part.settings for part in parts]
+    found: dict[str, Value] = {}
+    for settings in reversed(every):  # the first one counts
+        found |= {name: settings[name] for name in settings if name in (ENCODING, PSEUDONYMS) or name.startswith(LABEL)}
+    remembered = [kept for settings in every if isinstance(kept := settings.get(SETTING), dict)]
+    if remembered:
+        mappings = [mapping for kept in remembered if isinstance(mapping := kept.get("mapping"), dict)]
+        found[SETTING] = remembered[0] | {"mapping": {name: each[name] for each in mappings for name in each}}
+    if any(settings.get(TEXTS) is False for settings in every):
+        found[TEXTS] = False
+    if all(settings.get(DRAWS) is True for settings in every):
+        found[DRAWS] = True
+    shards = {settings.get(SHARD) for settings in every if isinstance(settings.get(SHARD), str | None)}
+    if len(shards) == 1 and None not in shards:
+        found[SHARD] = shards.pop()
+    return found
+
+
+@contextmanager
+def _called(name: Path, target: Path) -> Iterator[None]:
+    """Let errors about the unfinished file name the file that it would become."""
+    try:
+        yield
+    except RunFileError as error:
+        raise type(error)(str(error).replace(str(name), str(target)), error.hint) from None

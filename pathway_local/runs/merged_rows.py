@@ -1,0 +1,181 @@
+"""Copies the rows of runs into a merged run: each with new numbers, and a case that several runs hold only once."""
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from pathway_local.errors import RunFileError
+from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.database import decoding, placeholders
+from pathway_local.runs.jobs import Job
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.stored_outcome import COLUMNS, to_json
+
+_BATCH = 1_000
+
+_OUTCOME = (
+    f"case_key, rater_id, case_hash, superseded, {COLUMNS}, prompt_tokens, cached_tokens, generated_tokens, job_id"
+)
+_READ = f"SELECT {_OUTCOME} FROM outcomes ORDER BY id"
+_ADD = f"INSERT INTO outcomes ({_OUTCOME}) VALUES ({placeholders(range(16))})"
+_KNOWN = f"SELECT id, {_OUTCOME} FROM outcomes WHERE case_key = ? AND rater_id = ?"
+_ADD_JOB = "INSERT INTO jobs (command, facts, started, ended, status, counts) VALUES (?, ?, ?, ?, ?, ?)"
+_HANDOUT = "custom_id, job_id, rubric_id, rubric_sha256, case_id, row, numbered, case_hash, recipient, echoes"
+_SAMPLE = "job_id, rubric_id, seed, strata, cases, drawn"
+_INCLUSION = "sample_id, case_id, case_hash, row, numbered, stratum, probability, drawn"
+
+HASH, SUPERSEDED, SCORES, FIELDS, MARKS, FAILURE = 2, 3, 4, 5, 6, 7
+"""Places of columns in an outcome's row."""
+
+Outcome = tuple[Any, ...]
+
+
+class MergedRows:
+    """Copies parts into `run`, one after the other; `present` are the hashes of shared cases' texts as they are now.
+
+    Of two outcomes of one case by one rater, a verdict counts more than a failure, a verdict on the present texts more
+    than one on earlier texts, and equal verdicts count once. Different ones are refused, unless one is of the preferred
+    part, which must come first.
+    """
+
+    def __init__(self, run: RunFile, present: set[str]) -> None:
+        self.run, self._present = run, present
+        self._keys: dict[str, int] = {}
+        self._last_preferred = 0
+        self._different: list[str] = []
+
+    def add_jobs(self, jobs_of: Sequence[Sequence[Job]]) -> list[dict[int, int]]:
+        """Add the jobs of all parts by time, those of copies once; return the new numbers for each part."""
+        numbers: list[dict[int, int]] = [{} for _ in jobs_of]
+        every = [(place, job) for place, jobs in enumerate(jobs_of) for job in jobs]
+        known: dict[tuple[object, ...], int] = {}
+        with self.run.database.writing():
+            for place, job in sorted(every, key=lambda each: each[1].started):
+                counts = None if job.counts is None else to_json(dict(job.counts))
+                row = (to_json(job.command), to_json(dict(job.facts)), job.started, job.ended, job.status, counts)
+                if row not in known:
+                    known[row] = self.run.database.execute(_ADD_JOB, row)
+                numbers[place][job.id] = known[row]
+        return numbers
+
+    def add(
+        self,
+        part: RunFile,
+        raters: Mapping[int, int],
+        jobs: Mapping[int, int],
+        hashes: Mapping[str, str],
+        *,
+        preferred: bool,
+    ) -> None:
+        """Copy a part's rows and audit trail. Raises RunFileError for different verdicts, RunDamaged for bad rows."""
+        db = self.run.database
+        with decoding(part.path):
+            keys, shared = self._add_cases(part)
+            rows = part.database.stream(_READ)
+            while batch := list(islice(rows, _BATCH)):
+                new = []
+                with db.writing():
+                    for key, rater, text, *rest, job in batch:
+                        row = (keys[key], raters[rater], hashes.get(text, text), *rest, job and jobs[job])
+                        if key in shared:
+                            self._settle(row)
+                        else:
+                            new.append(row)
+                    db.execute_all(_ADD, new)
+            with db.writing():
+                self._add_drawn(part, jobs, hashes)
+                AuditTrail(db).add_part(AuditTrail(part.database))
+        if preferred:
+            [(self._last_preferred,)] = db.rows("SELECT COALESCE(MAX(id), 0) FROM outcomes")
+        if self._different:
+            count, first = len(self._different), self._different[0]
+            said = f"{count:,} cases have another verdict in {part.path.name} than in an earlier run, such as {first}"
+            raise RunFileError(said, "Say whose verdicts count, such as --prefer A.run, or leave a run out.")
+
+    def _add_cases(self, part: RunFile) -> tuple[dict[int, int], set[int]]:
+        """Add a part's cases; return the new key of each, and the keys in the part of those that were known."""
+        db, keys, shared = self.run.database, {}, set()
+        rows = part.database.stream("SELECT key, case_id, row, numbered, metadata FROM cases ORDER BY key")
+        while batch := list(islice(rows, _BATCH)):
+            new = []
+            with db.writing():
+                for key, case_id, row, numbered, metadata in batch:
+                    if case_id in self._keys:
+                        shared.add(key)
+                        self._add_metadata(self._keys[case_id], metadata)
+                    else:
+                        self._keys[case_id] = len(self._keys) + 1
+                        new.append((self._keys[case_id], case_id, row, numbered, metadata))
+                    keys[key] = self._keys[case_id]
+                db.execute_all("INSERT INTO cases (key, case_id, row, numbered, metadata) VALUES (?, ?, ?, ?, ?)", new)
+        return keys, shared
+
+    def _add_metadata(self, key: int, metadata: str) -> None:
+        """Add the columns that only this part kept of a case."""
+        [(known,)] = self.run.database.rows("SELECT metadata FROM cases WHERE key = ?", key)
+        whole = to_json({**json.loads(metadata), **json.loads(known)})
+        if whole != known:
+            self.run.database.execute("UPDATE cases SET metadata = ? WHERE key = ?", (whole, key))
+
+    def _settle(self, new: Outcome) -> None:
+        """Add an outcome of a case that an earlier part holds, too."""
+        db = self.run.database
+        known = {row[0]: row[1:] for row in db.rows(_KNOWN, new[0], new[1])}
+        current = next((id for id, row in known.items() if not row[SUPERSEDED]), None)
+        if new[SUPERSEDED] or current is None:
+            if not any(_same(row, new) and row[SUPERSEDED] == new[SUPERSEDED] for row in known.values()):
+                db.execute(_ADD, new)
+            return
+        old = known[current]
+        if _same(old, new):
+            if len(new[FIELDS] or "") > len(old[FIELDS] or ""):
+                db.execute("UPDATE outcomes SET fields = ? WHERE id = ?", (new[FIELDS], current))
+        elif old[SCORES] is None and new[SCORES] is not None:
+            db.execute("DELETE FROM outcomes WHERE id = ?", (current,))
+            db.execute(_ADD, new)
+        elif new[SCORES] is not None:
+            if (old[HASH] in self._present) == (new[HASH] in self._present) and current > self._last_preferred:
+                [(case_id,)] = db.rows("SELECT case_id FROM cases WHERE key = ?", new[0])
+                self._different.append(str(case_id))
+            wins = new[HASH] in self._present and old[HASH] not in self._present
+            if wins:
+                db.execute("UPDATE outcomes SET superseded = 1 WHERE id = ?", (current,))
+            db.execute(_ADD, new if wins else (*new[:SUPERSEDED], 1, *new[SUPERSEDED + 1 :]))
+
+    def _add_drawn(self, part: RunFile, jobs: Mapping[int, int], hashes: Mapping[str, str]) -> None:
+        """Copy the samples that were drawn in a part, and its handouts; those of copies once."""
+        db = self.run.database
+        names = {name: id for id, name in db.rows("SELECT id, name FROM rubrics")}
+        rubrics = {id: names[name] for id, name in part.database.rows("SELECT id, name FROM rubrics")}
+        handouts = [
+            (custom, jobs[job], rubrics[rubric], *place, hashes.get(text, text), *rest)
+            for custom, job, rubric, *place, text, recipient, echoes in part.database.rows(
+                f"SELECT {_HANDOUT} FROM handouts"
+            )
+            for rest in [(recipient, echoes)]
+        ]
+        db.execute_all(f"INSERT OR IGNORE INTO handouts ({_HANDOUT}) VALUES ({placeholders(range(10))})", handouts)
+        known = set(db.rows(f"SELECT {_SAMPLE} FROM samples"))
+        for id, job, rubric, *rest in part.database.rows(f"SELECT id, {_SAMPLE} FROM samples ORDER BY id"):
+            row = (jobs[job], rubrics[rubric], *rest)
+            if row in known:
+                continue
+            new = db.execute(f"INSERT INTO samples ({_SAMPLE}) VALUES (?, ?, ?, ?, ?, ?)", row)
+            included = [
+                (new, case_id, hashes.get(text, text), *drawn)
+                for _, case_id, text, *drawn in part.database.rows(
+                    f"SELECT {_INCLUSION} FROM inclusions WHERE sample_id = ?", id
+                )
+            ]
+            db.execute_all(f"INSERT INTO inclusions ({_INCLUSION}) VALUES ({placeholders(range(8))})", included)
+
+
+def _same(one: Outcome, other: Outcome) -> bool:
+    """Whether two outcomes say the same of the same texts; one may lack texts that its run did not keep."""
+    if (one[HASH], one[SCORES], *one[MARKS : FAILURE + 2]) != (other[HASH], other[SCORES], *other[MARKS : FAILURE + 2]):
+        return False
+    if one[SCORES] is None:
+        return True
+    fields, others = json.loads(one[FIELDS]).items(), json.loads(other[FIELDS]).items()
+    return all(item in others for item in fields) or all(item in fields for item in others)

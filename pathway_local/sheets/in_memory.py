@@ -1,0 +1,127 @@
+"""Rows that a Python program holds, as a sheet: dicts, a pandas data frame, an Arrow table, or a file's path."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from pathway_local.errors import CasesError, UsageError
+from pathway_local.sheets.kinds import Sheet
+from pathway_local.sheets.row import COLUMN_LIMIT, Row, column_names, flaw, plain_text
+
+NAME = Path("cases")
+"""What messages and the run call the rows instead of a file's name."""
+
+_HINT = "Give dicts, such as [{'question': '…', 'answer': '…'}], a table, or the path of a file."
+_MISSING = ("NAType", "NaTType")
+"""Types of pandas' marks for an empty cell."""
+
+
+class InMemorySheet(Sheet):
+    """Rows as dicts; the columns are the keys of all of them, unless they are given."""
+
+    unit = "item"
+    path = NAME
+
+    def __init__(self, items: Sequence[object], columns: Sequence[str] | None = None) -> None:
+        if not items:
+            raise CasesError("the cases are empty", "Give one row or more.")
+        self._items = items
+        names = columns if columns is not None else dict.fromkeys(key for row in self.rows() for key in row.cells)
+        if not names:
+            raise CasesError("no item of the cases is a dict with columns", _HINT)
+        self.columns = column_names(NAME, list(names))
+
+    def rows(self) -> Iterator[Row]:
+        """Yield every item as a row."""
+        return (_row(number, item) for number, item in enumerate(self._items, 1))
+
+    def count(self) -> int:
+        """Return the number of items."""
+        return len(self._items)
+
+    def sha256(self) -> str:
+        """Return a hash of all cells."""
+        whole = hashlib.sha256()
+        for row in self.rows():
+            whole.update(json.dumps([row.problem, dict(row.cells), dict(row.bad_cells)]).encode() + b"\n")
+        return whole.hexdigest()
+
+
+def sheet_or_path(cases: object) -> Path | InMemorySheet:
+    """Return a file's path, or the rows that Python holds as a sheet. Raises UsageError, CasesError."""
+    if isinstance(cases, str | os.PathLike):
+        return Path(cases)
+    table: Any = cases
+    if hasattr(table, "itertuples") and hasattr(table, "columns"):
+        return _sheet(list(table.columns), table.itertuples(index=False, name=None))
+    if hasattr(table, "__arrow_c_stream__"):
+        import pyarrow as pa
+
+        arrow = pa.table(table)
+        return _sheet(arrow.column_names, zip(*map(_values, arrow.columns), strict=True))
+    if isinstance(cases, Iterable) and not isinstance(cases, Mapping | bytes):
+        return InMemorySheet(list(cases))
+    raise UsageError(f"the cases are a {type(cases).__name__}", _HINT)
+
+
+def _sheet(columns: Sequence[object], rows: Iterable[tuple[object, ...]]) -> InMemorySheet:
+    names = [name for name in columns if isinstance(name, str)]
+    if len(names) < len(columns):
+        raise CasesError("the table has a column whose name is not text", "Name its columns.")
+    column_names(NAME, names)  # of columns with one name, a dict would keep only one
+    return InMemorySheet([dict(zip(names, row, strict=True)) for row in rows], names)
+
+
+def _values(column: Any) -> list[object]:
+    """Return an Arrow column's values; as Arrow writes them where Python has none, such as for nanoseconds."""
+    import pyarrow as pa
+
+    try:
+        values: list[object] = column.to_pylist()
+    except (pa.ArrowException, ValueError, OverflowError):
+        values = column.cast(pa.string()).to_pylist()
+    return values
+
+
+def _row(number: int, item: object) -> Row:
+    if not isinstance(item, Mapping):
+        return Row(number, number, problem=f"it is a {type(item).__name__}, not a dict")
+    if any(not isinstance(key, str) or flaw(key) or not key.strip() for key in item):
+        return Row(number, number, problem="it has a key that can't be a column's name")
+    if len(item) > COLUMN_LIMIT:
+        return Row(number, number, problem=f"it has {len(item):,} keys, over the limit of {COLUMN_LIMIT:,}")
+    cells: dict[str, str] = {}
+    bad_cells: dict[str, str] = {}
+    for key, value in item.items():
+        try:
+            cells[str(key)] = _text(value)
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            bad_cells[str(key)] = f"a value of type {type(value).__name__} that can't be written as text"
+    return Row(number, number, cells, bad_cells=bad_cells)
+
+
+def _text(value: Any) -> str:
+    """Return a value as text. Raises TypeError for an object that is no text, number, time or list of such."""
+    if isinstance(value, list | tuple | dict):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_nested)
+    if type(value).__name__ in _MISSING:
+        return ""
+    if isinstance(value, Decimal | UUID):
+        return str(value)
+    if hasattr(value, "tolist"):  # a scalar or an array of numpy
+        return _text(value.tolist())
+    if value is None or isinstance(value, str | bool | int | float | bytes) or hasattr(value, "isoformat"):
+        return plain_text(value)
+    raise TypeError(type(value).__name__)
+
+
+def _nested(value: Any) -> object:
+    """Return what JSON writes for a value inside a list or dict. Raises TypeError as `_text` does."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return None if type(value).__name__ in _MISSING else _text(value)

@@ -1,0 +1,254 @@
+"""`import pathway_local`: every block of its page works, rows are checked as files are, and its names are pinned."""
+
+import ast
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pathway_local as pl
+from benchmark import instant_engine
+from pathway_local.engines import engine_list
+from pathway_local.judges.registry import load_registry, weights_folder
+from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.in_memory import InMemorySheet, sheet_or_path
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+ROW = {"id": "a", "question": "Why?", "ideal_answer": "So.", "retrieved_content": "So it is.", "ai_answer": "So."}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A working folder in which the demo judge's engine gives one reply to every case, at once."""
+    folder = tmp_path_factory.mktemp("python")
+    ids = JudgeTokenizer(weights_folder(load_registry().get("demo"))).encode(
+        "\nRight.\n\n**Score:** 4\n\n**Justification:**\nGood."
+    )
+    (folder / "reply.json").write_text(json.dumps(ids))
+    instant_engine.register()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv(instant_engine.REPLY, str(folder / "reply.json"))
+        patched.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+        patched.setattr(engine_list, "ENGINES", [instant_engine.INSTANT])
+        patched.chdir(folder)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[pl.Engine]:
+    with pl.Engine() as engine:
+        yield engine
+
+
+def test_every_block_of_the_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 5
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(block, names)  # the page's own code
+    out = capsys.readouterr().out
+    assert out.startswith("1 4\n")
+    assert "the cases are empty Give one row or more." in out
+    assert not Path("none.run").exists()
+    frame = names["frame"]
+    assert list(frame["score"]) == [4, 4] and list(frame["bot"]) == ["v1", "v2"]
+    assert names["table"].num_rows == 2
+    assert names["run"].summary()[0]["cases"] == 2
+    assert names["first"].verdicts[0]["case"] == "1"
+
+
+def test_all_that_is_public_is_listed_typed_and_documented() -> None:
+    assert list(pl.PUBLIC) == [
+        *("judge", "Engine", "Run", "Rubric"),
+        *("PathwayError", "UsageError", "CasesError", "RubricError", "RunFileError", "EngineError"),
+    ]
+    stub = ast.parse((ROOT / "pathway_local" / "__init__.pyi").read_text())
+    typed = {
+        each.asname: node.module for node in ast.walk(stub) if isinstance(node, ast.ImportFrom) for each in node.names
+    }
+    assert typed == pl.PUBLIC
+    documented = re.findall(r"`(\w+)`", PAGE[PAGE.index("## What is public") :])
+    assert documented == list(pl.PUBLIC)
+    for name in pl.PUBLIC:
+        assert getattr(pl, name).__doc__ and name in dir(pl)
+    with pytest.raises(AttributeError, match="no attribute 'Runs'"):
+        pl.Runs  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_importing_it_imports_nothing() -> None:
+    code = "import sys; before = set(sys.modules); import pathway_local; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {name.partition(".")[0] for name in done.stdout.split()} <= {"pathway_local", "importlib", "warnings"}
+
+
+def arrow() -> pa.Table:
+    return pa.Table.from_pylist([ROW, ROW | {"id": "b"}])
+
+
+def frame() -> Any:
+    return pytest.importorskip("pandas").DataFrame([ROW, ROW | {"id": "b"}], index=[7, 9])
+
+
+@pytest.mark.parametrize(
+    "made", [arrow, frame, lambda: iter([ROW, ROW | {"id": "b"}]), lambda: arrow().to_batches()[0]]
+)
+def test_tables_and_generators_are_judged_alike(made: Any, tmp_path: Path, engine: pl.Engine) -> None:
+    run = pl.judge(made(), "pathway-answer", run=tmp_path / "a.run", engine=engine, progress=False)
+    assert [(row["case"], row["score"]) for row in run.verdicts] == [("a", 4), ("b", 4)]
+    again = pl.judge([ROW], run=tmp_path / "a.run", engine=engine, progress=False)
+    with RunFile.read(again.path) as read:
+        counts = [job.counts for job in read.jobs.all()]
+    assert counts == [{"judged": 2, "skipped": 0, "failed": 0}, {"judged": 0, "skipped": 1, "failed": 0}]
+
+
+def test_a_path_is_judged_as_the_command_judges_it(
+    tmp_path: Path, engine: pl.Engine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "cases.jsonl"
+    file.write_text(json.dumps(ROW) + "\n")
+    monkeypatch.setattr("pathway_local.system.private_file.exposed_to", lambda path: "every user")
+    run = pl.judge(str(file), pl.Rubric.load("pathway-answer"), run=tmp_path / "a.run", engine=engine)
+    assert f"{file} can be read by every user: chmod 600" in capsys.readouterr().err
+    assert run.verdicts[0]["case"] == "a"
+    assert repr(run) == f"Run({str(tmp_path / 'a.run')!r})"
+
+
+class Odd:
+    def __str__(self) -> str:
+        raise AssertionError("no object is asked for its text")
+
+
+def test_values_become_the_texts_that_files_would_hold() -> None:
+    recursive: list[Any] = []
+    recursive.append(recursive)
+    values = {
+        "5": [5, 5.0, np.int64(5), np.float32(5), Decimal(5), b"5"],
+        "": [None, float("nan"), ""],
+        "true": [True, np.bool_(True)],
+        "2026-01-02": [datetime.date(2026, 1, 2), datetime.datetime(2026, 1, 2)],
+        '[1,"ä"]': [[1, "ä"], (1, "ä"), [np.int64(1), "ä"]],
+    }
+    for text, alike in values.items():
+        for value in alike:
+            [row] = InMemorySheet([{"a": value}]).rows()
+            assert row.cells == {"a": text}, value
+    for bad in (Odd(), [Odd()], {1, 2}, recursive, b"\xff", [float("nan")], 10**5000):
+        [row] = InMemorySheet([{"a": bad, "b": ""}]).rows()
+        assert "can't be written as text" in row.bad_cells["a"]
+
+
+def test_missing_values_of_pandas_are_empty() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": ["x", pandas.NA], "b": [pandas.NaT, pandas.Timestamp("2026-01-02")]})
+    sheet = sheet_or_path(frame)
+    assert isinstance(sheet, InMemorySheet)
+    assert [dict(row.cells) for row in sheet.rows()] == [{"a": "x", "b": ""}, {"a": "", "b": "2026-01-02"}]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"id": "b"},
+        ROW | {"id": "b", "question": Odd()},
+        ROW | {"id": "b", "question": "\x00"},
+        ROW | {"id": "b", "question": "\ud800"},
+        ROW | {"id": "b", 5: "x"},
+        ROW | {"id": "b", "x\x00": "x"},
+        ROW,
+        ("b", "Why?"),
+        None,
+        dict.fromkeys(map(str, range(3000)), "x"),
+    ],
+)
+def test_a_hostile_row_fails_alone(row: object, tmp_path: Path, engine: pl.Engine) -> None:
+    run = pl.judge([ROW, row], "pathway-answer", run=tmp_path / "a.run", engine=engine, progress=False)
+    first, second = run.verdicts
+    assert first["score"] == 4 and second["score"] is None and str(second["failure"])
+    assert "Why" not in str(second["failure"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "said"),
+    [
+        ({"cases": ROW}, pl.UsageError, "the cases are a dict"),
+        ({"cases": None}, pl.UsageError, "the cases are a NoneType"),
+        ({"cases": []}, pl.CasesError, "the cases are empty"),
+        ({"cases": ["Why?"]}, pl.CasesError, "no item of the cases is a dict"),
+        ({"cases": "none.csv"}, pl.CasesError, "none.csv does not exist"),
+        ({"cases": [{"x\x00": "y"}]}, pl.CasesError, "no item of the cases is a dict"),
+        ({"cases": [{"id": "a"}]}, pl.CasesError, "question"),
+        ({"rubric": "pathway-answr"}, pl.UsageError, "no rubric is called"),
+        ({"rubric": ()}, pl.UsageError, "no rubric is named"),
+        ({"judge": "none"}, pl.UsageError, "no judge is called 'none'"),
+        ({"keep": "none"}, pl.UsageError, "none"),
+        ({"detail": "all"}, pl.UsageError, "no detail is called 'all'"),
+        ({"samples": 0}, pl.UsageError, "samples is 0"),
+        ({"samples": 2.5}, pl.UsageError, "samples is 2.5"),
+        ({"id": 5}, pl.UsageError, "id, map and keep name columns"),
+        ({"temperature": float("nan")}, pl.UsageError, "temperature is nan"),
+        ({"limit": "5"}, pl.UsageError, "limit is '5'"),
+        ({"think": "much"}, pl.UsageError, "much"),
+        ({"run": "/proc/a.run"}, pl.RunFileError, "/proc/a.run"),
+    ],
+)
+def test_wrong_arguments_are_told_with_a_hint(
+    arguments: dict[str, Any], kind: type[pl.PathwayError], said: str, tmp_path: Path, engine: pl.Engine
+) -> None:
+    given: dict[str, Any] = {"cases": [ROW], "rubric": "pathway-answer", "run": tmp_path / "a.run"} | arguments
+    with pytest.raises(kind, match=re.escape(said)) as refused:
+        pl.judge(**given, engine=engine, progress=False)
+    assert refused.value.hint or isinstance(refused.value, pl.CasesError)
+    assert not (tmp_path / "a.run").exists()
+
+
+def test_an_existing_run_takes_no_argument_that_would_make_another_rater(tmp_path: Path, engine: pl.Engine) -> None:
+    pl.judge([ROW], "pathway-answer", run=tmp_path / "a.run", engine=engine, progress=False)
+    with pytest.raises(pl.UsageError, match="seed would define a new rater"):
+        pl.judge([ROW], run=tmp_path / "a.run", seed=3, engine=engine, progress=False)
+    with pytest.raises(pl.UsageError, match="not a number of GPUs"):
+        pl.Engine(gpus=0)
+
+
+def test_a_rubric_that_changed_since_it_was_loaded_is_refused(tmp_path: Path, engine: pl.Engine) -> None:
+    file = tmp_path / "own.prompty"
+    file.write_text((ROOT / "prompts" / "pathway-answer.prompty").read_text())
+    rubric = pl.Rubric.load(file)
+    file.write_text(file.read_text().replace("judge", "grader", 1))
+    with pytest.raises(pl.RubricError, match="changed since it was loaded"):
+        pl.judge([ROW], rubric, run=tmp_path / "a.run", engine=engine)
+
+
+def test_progress_is_one_line_in_a_notebook_and_notes_stand_above_it(
+    tmp_path: Path, engine: pl.Engine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pl.judge([ROW], "pathway-answer", run=tmp_path / "a.run", engine=engine)
+    err = capsys.readouterr().err
+    assert "note: column 'id' is read as the case's id" in err and "done" not in err
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    pl.judge([ROW], "pathway-answer", run=tmp_path / "b.run", engine=engine)
+    *_, last = capsys.readouterr().err.rstrip("\n").split("\r")
+    assert last.startswith("demo: 1 of 1 done")
+    pl.judge([ROW], "pathway-answer", run=tmp_path / "c.run", engine=engine, progress=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_an_engine_stays_until_the_block_ends() -> None:
+    with pl.Engine() as engine:
+        assert engine.cache.engine_now is None
+        for name in ("one", "two"):
+            pl.judge([ROW], "pathway-answer", run=f"{name}.run", engine=engine, progress=False)
+        loaded = engine.cache.engine_now
+        assert loaded is not None
+    assert engine.cache.engine_now is None
