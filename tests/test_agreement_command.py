@@ -359,7 +359,7 @@ def test_labels_belong_to_the_sample_with_most_of_them(run: Run, tmp_path: Path)
     named = run("calibrate", path, "--against", "ann", "--sample", 1)
     assert "28 of 40 drawn cases have no label" in named.words
     assert "If people gave all of these 1 or all 5, the mean of the labels would be 1.92 or 4.87" in named.words
-    assert "the judge scores those without a label" in named.words and "points lower" in named.words
+    assert "the judge scores the drawn cases without a label" in named.words and "points lower than" in named.words
     assert "no sample's seed is called '7'" in run("calibrate", path, "--against", "ann", "--sample", 7).words
 
     with RunFile.open(path) as made:

@@ -223,13 +223,13 @@ def _file_variance(sample: _Sample, labels: BoolArray, influence: FloatArray) ->
     cluster = cells % (int(sample.clusters.max()) + 1)
     sums = np.bincount(place.reshape(-1), influence[every])
     inside = np.bincount(layer)
-    if np.any(inside < 2):
+    drawn = np.bincount(layers) / np.bincount(sample.strata)
+    if np.any((inside < 2) & (drawn < 1)):
         return float("nan"), np.empty(0)
     # Deviations from the stratum's own mean, since labels are drawn within strata; 1 - n/N is the finite-population
     # factor of the stratum, C/(C - 1) the usual one of an estimated variance.
     sums = sums - (np.bincount(layer, sums) / inside)[layer]
-    drawn = np.bincount(layers) / np.bincount(sample.strata)
-    sums = sums * np.sqrt((1 - drawn) * inside / (inside - 1))[layer]
+    sums = sums * np.sqrt((1 - drawn) * inside / np.maximum(inside - 1, 1))[layer]
     own = np.unique(sample.clusters[labels])
     if len(own) < 2:
         return float("nan"), np.empty(0)
