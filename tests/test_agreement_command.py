@@ -398,6 +398,10 @@ def test_which_chatbot_is_better(run: Run, answers: Path) -> None:
     assert found["sentence"].endswith("v2 is better.")
     turned = ("compare", answers, "--between", "chatbot=v2,v1", "--pair-by", "question_id", "--rater", "gpt", "--json")
     assert json.loads(run(*turned).out)[0]["sentence"].endswith("v2 is better.")
+    alone, corrected = found["corrected"]
+    assert (corrected["first_labels"] + corrected["second_labels"], corrected["pairs"]) == (120, 160)
+    assert corrected["high"] - corrected["low"] < alone["high"] - alone["low"]
+    assert corrected["sentence"].startswith("By gpt, corrected by people's 120 labels (sample with seed 7), on 160")
     clustered = json.loads(run(*compare, "--cluster", "student", "--json").out)[0]
     assert clustered["value"] == pytest.approx(found["value"])
     assert clustered["clusters"] < found["clusters"] == 160

@@ -33,7 +33,7 @@ class LabelDesign:
         given = np.isfinite(matrix.given[:, list(people)])
         jobs = np.where(given, matrix.jobs[:, list(people)], 0)
         older = ((jobs > 0) & (jobs < design.sample.job)).any(axis=1)
-        return cls(design, given.any(axis=1), older & (design.probability > 0))
+        return cls(design, np.asarray(given.any(axis=1)), older & (design.probability > 0))
 
     @property
     def random(self) -> BoolArray:

@@ -44,7 +44,7 @@ class SampledLabels:
     """People's labels of the cases from which they were drawn, (cases of that population,) each."""
 
     def __init__(self, matrix: RatingsMatrix, people: Sequence[int], plan: CalibrationPlan) -> None:
-        labelled: NDArray[np.bool_] = np.isfinite(matrix.given[:, list(people)]).any(axis=1)
+        labelled: NDArray[np.bool_] = np.asarray(np.isfinite(matrix.given[:, list(people)]).any(axis=1))
         scores = mean_of_people(matrix.on_scale[:, list(people)])
         found = None if plan.assume_random else own_design(matrix, people, plan.against, plan.sample)
         special = labelled & ~np.isfinite(scores)

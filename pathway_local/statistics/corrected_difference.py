@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pathway_local.statistics.figure import FloatArray, IntArray
-from pathway_local.statistics.intervals import Effect, cluster_codes, tailed_freedom
+from pathway_local.statistics.intervals import Effect, cluster_codes, cluster_sums, tailed_freedom
 from pathway_local.statistics.prediction_powered import BoolArray, cross_fitted_slopes
 
 FEWEST = 10
@@ -69,7 +69,7 @@ def corrected_difference(
 
 def _effect(value: float, influence: FloatArray, codes: IntArray, labelled: IntArray) -> Effect:
     """The effect of what each case adds; few clusters have labels, so the small-sample factor is theirs."""
-    totals = np.bincount(codes, influence)
+    totals = cluster_sums(influence, codes)
     count = len(np.unique(labelled))
     if count < FEWEST:
         return Effect(value, missing=f"the labels come from {count} clusters, under {FEWEST}")
