@@ -11,6 +11,7 @@ from pathway_local.results.views.view import Remarks, TableView, View, hidden_gr
 from pathway_local.statistics.coefficients import COEFFICIENTS, coefficients
 from pathway_local.statistics.figure import Undefined
 from pathway_local.statistics.human_benchmark import Contrast
+from pathway_local.statistics.resampling import OTHER_RATERS
 from pathway_local.system.visible import visible
 
 SHOWN_MATRICES = 6
@@ -36,7 +37,10 @@ def agreement_view(found: ScoreAgreement) -> View:
     )
     sentences = [*cells.sentences(found.plan.cluster)]
     if found.pairs:
-        sentences.append("The intervals hold for these raters on other cases like these, not for other raters.")
+        others = " Only those of ICC by F allow for other raters." if OTHER_RATERS in cells.methods else ""
+        sentences.append(
+            f"The intervals hold for these raters on other cases like these, not for others.{others}"
+        )
     if len(matrices) > len(shown):
         sentences.append(f"{len(matrices)} confusion matrices: --json has them, --rater A --rater B shows one.")
     notes = [f"{notice}." for notice in (*found.people.missing, *found.notices)]
