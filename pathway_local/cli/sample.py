@@ -9,7 +9,9 @@ from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, App, option
 from pathway_local.cli.options import CasesOption, Encoding, Force, IdColumn, KeyFile, Map, RubricIfSeveral, RunToBe
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import columns_by_input, notice, talk
+from pathway_local.errors import UsageError
 from pathway_local.ratings.cases_given import Given
+from pathway_local.ratings.samples import LEAST
 from pathway_local.ratings.sampling import SamplePlan
 from pathway_local.ratings.sampling import sample as draw_sample
 
@@ -32,6 +34,10 @@ def sample(
     out: Annotated[Path, option("FILE", "The rating sheet, an .xlsx file; one for each of several raters.", OUTPUT)],
     seed: Annotated[int, option("N", "The same seed draws the same cases; a larger --n adds to them.", CASES, min=0)],
     strata: Annotated[str, option("COLUMN", "Draw from each value of this column by its share.", CASES)] = "",
+    min_per_group: Annotated[
+        int | None,
+        option("N", "Draw at least so many from each value of --strata (default: 2), to compare them.", CASES, min=2),
+    ] = None,
     rater: Annotated[
         list[str], option("NAME", "Evaluator; of several, each gets a file with the cases shuffled anew.", RATERS)
     ] = [],  # noqa: B006
@@ -46,9 +52,11 @@ def sample(
 
     The run stores each case's chance of being drawn, so that the labels can represent all cases.
     """
+    if min_per_group and not strata:
+        raise UsageError("--min-per-group needs a column of groups", "Name it with --strata.")
     read_privately(cases, run)
     given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding)
-    plan = SamplePlan(given, n, seed, out, strata, rater)
+    plan = SamplePlan(given, n, seed, out, strata, rater, min_per_group or LEAST)
     found = draw_sample(plan, sys.argv, force=force)
     for note in found.notes:
         notice(note)

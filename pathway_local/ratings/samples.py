@@ -58,16 +58,18 @@ class Sample:
     job: int = 0
 
 
-def draw(ids: Sequence[str], strata: Sequence[str], size: int, seed: int) -> tuple[list[bool], list[float]]:
+def draw(
+    ids: Sequence[str], strata: Sequence[str], size: int, seed: int, least: int = LEAST
+) -> tuple[list[bool], list[float]]:
     """Whether each case is drawn, and its probability n_h/N_h (n_h of the N_h cases in its stratum h are drawn).
 
-    Each stratum gets a share of `size` in proportion to its cases, and at least `LEAST`. Raises UsageError if there
+    Each stratum gets a share of `size` in proportion to its cases, and at least `least`. Raises UsageError if there
     are fewer than `size` cases, or too many strata for it.
     """
     members: dict[str, list[int]] = {}
     for place, stratum in enumerate(strata):
         members.setdefault(stratum, []).append(place)
-    shares = _shares({stratum: len(places) for stratum, places in members.items()}, size)
+    shares = _shares({stratum: len(places) for stratum, places in members.items()}, size, least)
     drawn, chances = [False] * len(ids), [0.0] * len(ids)
     for stratum, places in members.items():
         places.sort(key=lambda place: rank(ids[place], seed))
@@ -77,9 +79,9 @@ def draw(ids: Sequence[str], strata: Sequence[str], size: int, seed: int) -> tup
     return drawn, chances
 
 
-def _shares(sizes: dict[str, int], size: int) -> dict[str, int]:
+def _shares(sizes: dict[str, int], size: int, least: int) -> dict[str, int]:
     total = sum(sizes.values())
-    shares = {stratum: min(LEAST, count) if len(sizes) > 1 else 0 for stratum, count in sizes.items()}
+    shares = {stratum: min(least, count) if len(sizes) > 1 else 0 for stratum, count in sizes.items()}
     if size > total:
         raise UsageError(f"{size} cases can't be drawn: there are {total}", "Draw fewer cases.")
     if sum(shares.values()) > size:

@@ -11,7 +11,7 @@ from pathway_local.errors import UsageError
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.ratings.rating_sheet import RatingRow, write_rating_sheet
-from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
+from pathway_local.ratings.samples import LEAST, Inclusion, Sample, draw, inclusions, samples, store_sample
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.kinds import kind_of
 from pathway_local.sheets.row import shown
@@ -25,7 +25,10 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 @dataclass(frozen=True, slots=True)
 class SamplePlan:
-    """Sample size, seed, workbook and raters. Each value of the column `strata` of the cases file is a stratum."""
+    """Sample size, seed, workbook and raters.
+
+    Each value of the column `strata` of the cases file is a stratum, from which at least `least` cases are drawn.
+    """
 
     given: Given
     size: int
@@ -33,6 +36,7 @@ class SamplePlan:
     out: Path
     strata: str = ""
     raters: Sequence[str] = ()
+    least: int = LEAST
 
     def sheets(self) -> dict[str, Path]:
         """Return the workbook of each evaluator: `out`, or with several of them a file beside it for each."""
@@ -72,7 +76,7 @@ def sample(plan: SamplePlan, command: Sequence[str], *, force: bool = False) -> 
         plan = replace(plan, strata=_strata(given, plan.strata)) if plan.strata else plan
         stratum_by_id = {case.id: case.metadata.get(plan.strata, "") for case in given}
         ids, strata = list(stratum_by_id), list(stratum_by_id.values())
-        drawn, chances = draw(ids, strata, plan.size, plan.seed)
+        drawn, chances = draw(ids, strata, plan.size, plan.seed, plan.least)
         run = given.begin()
         every, chosen = _read_again(run, given, ids, [*zip(strata, drawn, chances, strict=True)])
         before = _handed_out_before(run, given.rubric.name, plan, _hashes(every))

@@ -63,9 +63,10 @@ class TwoJudges:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """A judge's errors in each group of cases by its name; `hidden` groups have too few."""
+    """A judge's or a person's errors against `reference` in each group of cases by its name; `hidden` have too few."""
 
-    judge: str
+    rater: str
+    reference: str
     groups: tuple[tuple[str, GroupError], ...]
     hidden: int
 
@@ -91,13 +92,14 @@ class AgainstPeople:
             yield FigureRow("with people", each.figure, contrast.second, each.second, self.reference)
             facts: dict[str, Value] = {"standing": contrast.standing, "margin": self.margin}
             yield FigureRow("judges", each.figure, contrast.difference, each.first, each.second, facts=facts)
-        for judge in self.groups:
-            for name, found in judge.groups:
-                named = (judge.judge, self.reference, name)
+        for rater in self.groups:
+            for name, found in rater.groups:
+                named = (rater.rater, rater.reference, name)
                 counted: dict[str, Value] = {"cases": found.cases}
                 yield FigureRow("groups", "mean_difference", found.signed, *named, facts=counted)
                 yield FigureRow("groups", "mean_absolute_error", found.absolute, *named, facts=counted)
                 yield FigureRow("groups", "excess_absolute_error", found.excess, *named, facts=counted)
+                yield FigureRow("groups", "excess_mean_at_equal_scores", found.unequal, *named, facts=counted)
 
 
 def _benchmark_rows(found: JudgesAndPeople) -> Iterator[FigureRow]:
@@ -136,8 +138,8 @@ def against_people(
         if len(reference) > 1 and not matrix.nominal:
             benchmark = test.benchmark(judges)
         two = [test.two_judges(first, second) for first, second in combinations(judges, 2)]
-    groups = tuple(_groups(matrix, judges, reference, clusters, plan)) if plan.by else ()
     name = _name(matrix, reference, plan.against)
+    groups = tuple(_groups(matrix, judges, reference, name, clusters, plan)) if plan.by else ()
     return AgainstPeople(name, plan.margin, benchmark, tuple(two), groups, tuple(missing))
 
 
@@ -208,18 +210,22 @@ def _groups(
     matrix: RatingsMatrix,
     judges: Sequence[int],
     reference: Sequence[int],
+    name: str,
     clusters: IntArray | None,
     plan: AgreementPlan,
 ) -> Iterator[Groups]:
+    """Judges against the reference called `name`, and each person of it against the others."""
     if not reference or matrix.nominal:
         return
     codes, names = matrix.codes(plan.by)
     scores = matrix.on_scale
-    target: FloatArray = mean_of_people(scores[:, list(reference)])
     known = codes >= 0
     own = None if clusters is None else clusters[known]
-    for judge in judges:
-        found = group_errors(scores[known, judge], target[known], codes[known], clusters=own, smallest=plan.smallest)
+    for rater in (*judges, *(reference if len(reference) > 1 else ())):
+        others = [place for place in reference if place != rater]
+        target: FloatArray = mean_of_people(scores[:, others])
+        found = group_errors(scores[known, rater], target[known], codes[known], clusters=own, smallest=plan.smallest)
         shown = [each for each in found if each.cases >= (plan.smallest if plan.hides else 1)]
         named = tuple((names[each.group] or "(empty)", each) for each in shown)
-        yield Groups(matrix.raters[judge].name, named, len(found) - len(shown))
+        against = MEAN_OF_OTHERS if rater in reference else name
+        yield Groups(matrix.raters[rater].name, against, named, len(found) - len(shown))

@@ -10,7 +10,7 @@ from pathway_local.rater import Kind
 from pathway_local.ratings.import_ratings import LEAST_ALIKE
 from pathway_local.results.against_people import AgainstPeople, AgreementPlan, against_people
 from pathway_local.results.figure_row import FigureRow
-from pathway_local.results.label_design import picked_labels
+from pathway_local.results.label_design import picked_labels, uneven_strata
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
@@ -164,6 +164,8 @@ def _without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[str]]:
             count = int(picked.sum())
             raters[place] = replace(rater, verdicts=rater.verdicts - count)
             said.append(f"{rater.name}: {count:,} labels are left out, because chance did not choose their cases")
+    for column in dict.fromkeys(uneven_strata(matrix)):
+        said.append(f"the sample has more cases of some values of {column} than by their share: each counts once here")
     return replace(matrix, given=given, raters=tuple(raters)), said
 
 

@@ -1,6 +1,6 @@
 """Which sample people's labels belong to, and which of them chance chose."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,3 +88,12 @@ def picked_labels(matrix: RatingsMatrix, person: int) -> BoolArray | None:
     if not worked_on:
         return None
     return np.asarray(worked_on[0].labelled & ~np.any([each.random for each in worked_on], axis=0))
+
+
+def uneven_strata(matrix: RatingsMatrix) -> Iterator[str]:
+    """The columns of strata from which labels were drawn with chances that differ by more than a tenth."""
+    people = [place for place in matrix.of_kind("human") if matrix.raters[place].verdicts]
+    for each in label_designs(matrix, people) if people else ():
+        chances = each.design.probability[each.design.probability > 0]
+        if each.worked_on and each.design.sample.strata and chances.max() > 1.1 * chances.min():
+            yield each.design.sample.strata

@@ -4,14 +4,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pathway_local.results.against_people import AgainstPeople, JudgesAndPeople
+from pathway_local.results.against_people import MEAN_OF_OTHERS, AgainstPeople, JudgesAndPeople
 from pathway_local.results.agreement import Pair, ScoreAgreement
 from pathway_local.results.views.cells import Cells, Row, figure_table
 from pathway_local.results.views.view import Remarks, TableView, View, hidden_groups
 from pathway_local.statistics.coefficients import COEFFICIENTS, coefficients
-from pathway_local.statistics.figure import Undefined
+from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.human_benchmark import Contrast
 from pathway_local.statistics.resampling import OTHER_RATERS
+from pathway_local.statistics.subgroups import GroupError
 from pathway_local.system.visible import visible
 
 SHOWN_MATRICES = 6
@@ -38,8 +39,11 @@ def agreement_view(found: ScoreAgreement) -> View:
     sentences = [*cells.sentences(found.plan.cluster)]
     if found.pairs:
         others = " Only those of ICC by F allow for other raters." if OTHER_RATERS in cells.methods else ""
+        sentences.append(f"The intervals hold for these raters on other cases like these, not for others.{others}")
+    if found.people.groups:
         sentences.append(
-            f"The intervals hold for these raters on other cases like these, not for others.{others}"
+            "At equal scores: the mean error less that of other groups' cases with the same score by people. If its "
+            "interval leaves 0 out, the rater treats the group otherwise; a mean error alone does not show that."
         )
     if len(matrices) > len(shown):
         sentences.append(f"{len(matrices)} confusion matrices: --json has them, --rater A --rater B shows one.")
@@ -145,15 +149,23 @@ def _contrast(found: Contrast, cells: Cells, names: Sequence[str]) -> tuple[str,
 
 
 def _groups(people: AgainstPeople, by: str, cells: Cells) -> Iterator[TableView]:
-    rows = tuple(
-        (judge.judge, visible(name), f"{group.cases:,}", *map(cells.cell, (group.signed, group.absolute, group.excess)))
-        for judge in people.groups
-        for name, group in judge.groups
-    )
-    if rows:
-        heads = ("judge", by, "cases", "mean error", "mean abs. error", "above the others by")
-        title = f"errors against {people.reference} by {by}, intervals for all groups at once (Holm)"
-        yield TableView(title, heads, rows, 2)
+    for title, persons in (
+        (f"errors against {people.reference} by {by}, intervals for all groups at once (Holm)", False),
+        (f"for comparison, errors of each person against the {MEAN_OF_OTHERS}", True),
+    ):
+        rows = tuple(
+            (each.rater, visible(name), f"{group.cases:,}", *(cells.cell(figure) for figure in _figures(group)))
+            for each in people.groups
+            if (each.reference == MEAN_OF_OTHERS) is persons
+            for name, group in each.groups
+        )
+        if rows:
+            heads = ("rater", by, "cases", "mean error", "at equal scores", "mean abs. error", "above the others by")
+            yield TableView(title, heads, rows, 2)
+
+
+def _figures(group: GroupError) -> tuple[Estimate, ...]:
+    return group.signed, group.unequal, group.absolute, group.excess
 
 
 def _matrix(found: ScoreAgreement, pair: Pair) -> TableView:
