@@ -14,6 +14,7 @@ from pathway_local.rater import Rater
 from pathway_local.ratings.samples import Inclusion, Sample, store_sample
 from pathway_local.results.label_design import own_design, picked_labels
 from pathway_local.results.ratings_matrix import ratings_matrices
+from pathway_local.results.sampled_labels import _noise
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 
@@ -89,3 +90,12 @@ def test_agreement_leaves_picked_labels_out(run: Run, made: RunFile) -> None:
     picked = picked_labels(matrix, ann)
     assert picked is not None and tuple(np.flatnonzero(picked)) == PICKED
     assert own_design(matrix, [ann], "ann", None).open.sum() == 30
+
+
+def test_the_noise_of_labels_is_what_is_left_of_persons_and_cases() -> None:
+    rng = np.random.default_rng(4)
+    scores = rng.normal(3, 1, (4000, 1)) + np.array([0.0, 0.5, -0.3]) + rng.normal(0, 0.6, (4000, 3))
+    assert _noise(scores) == pytest.approx(0.36 / 3, rel=0.05)
+    scores[:, 2] = np.nan
+    assert _noise(scores) == pytest.approx(0.36 / 2, rel=0.05)
+    assert _noise(scores[:, :1]) == 0

@@ -1,7 +1,7 @@
 """People's labels of a sample: which sample they belong to, what missing ones could change, and what they correct."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,7 @@ class SampledLabels:
         self.sample = found.design.sample if found else None
         self.scores: FloatArray = np.where(counted, scores, np.nan)[inside]
         self.special: NDArray[np.bool_] = (special & counted)[inside]
+        self.noise = _noise(matrix.on_scale[:, list(people)])
         self.strata: IntArray | None = None
         self.clusters = matrix.clusters(plan.cluster)[inside] if plan.cluster else None
         codes, self.names = matrix.codes(plan.by) if plan.by else (np.full(len(labelled), -1, dtype=np.int64), ())
@@ -113,11 +114,30 @@ class SampledLabels:
         survey = Survey(self.plan.target, self.strata, clusters, group)
         if special.any() or self.special.any():
             return corrected_domain_mean(judge, self.scores, special, self.special, scale, survey)
+        survey = replace(survey, noise=self.noise)
         return Placed(corrected_mean(judge, self.scores, scale, survey), Undefined("nobody gave a special level"))
 
     def _note(self, count: int, what: str) -> None:
         if count:
             self.notices.append(f"{count:,} {what}")
+
+
+def _noise(scores: FloatArray) -> float:
+    """The variance of a label, the mean of those who scored a case, if the same people scored again; (cases, people).
+
+    It comes from cases with several scores; 0 without any. Each person's own mean is taken out, so it is about these
+    people.
+    """
+    several = np.isfinite(scores).sum(axis=1) >= 2
+    if np.sum(several) < 2:
+        return 0.0
+    shared = scores[several]
+    given = np.isfinite(shared)
+    sums, counts = np.where(given, shared, 0.0), given.sum(axis=0)
+    apart = np.where(given, shared - sums.sum(axis=0) / np.maximum(counts, 1), 0.0)
+    many = given.sum(axis=1)
+    spread = np.where(given, apart - (apart.sum(axis=1) / many)[:, None], 0.0)
+    return float(np.mean(np.sum(spread**2, axis=1) / (many - 1) / many))
 
 
 def _unlike(judge: FloatArray, given: NDArray[np.bool_], missing: NDArray[np.bool_]) -> list[str]:
