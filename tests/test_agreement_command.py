@@ -16,7 +16,8 @@ from sklearn.metrics import cohen_kappa_score
 from typed_here import Run, typing_in
 
 from pathway_local.case import Case, fingerprint
-from pathway_local.ratings.samples import Inclusion, Sample, store_sample
+from pathway_local.ratings.samples import Inclusion, Sample, draw, store_sample
+from pathway_local.results.against_people import MEAN_OF_OTHERS
 from pathway_local.results.panel import make_panel
 from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.run_file import RunFile
@@ -108,6 +109,14 @@ def test_judges_are_held_against_people(run: Run, answers: Path) -> None:
     assert difference["standing"] in ("better", "not worse", "worse", "can't tell")
     groups = {row["group"] for row in found["figures"] if row["table"] == "groups"}
     assert groups == {"staff", "enrolled"}
+    raters = {row["first"]: row["second"] for row in found["figures"] if row["table"] == "groups"}
+    assert raters == {"demo": "people", "gpt": "people"} | {f"committee/{name}": MEAN_OF_OTHERS for name in COMMITTEE}
+    _, worth, _ = answered()
+    drawn, _ = draw([f"a-{place:03}" for place in range(len(worth))], [""] * len(worth), 120, 7)
+    scores = {name: scores_of(name, worth)[drawn] for name in COMMITTEE}
+    (ann,) = [row for row in found["figures"] if row["table"] == "severity" and row["first"] == "committee/Ann"]
+    assert ann["value"] == pytest.approx(np.mean(scores["Ann"] - (scores["Bob"] + scores["Cy"]) / 2))
+    assert (ann["cases"], ann["interval"]) == (120, "t")
     assert {row["interval"] for row in found["figures"] if row.get("interval")} <= {
         "jackknife with t", "jackknife with log-odds and t", "t",
     }  # fmt: skip

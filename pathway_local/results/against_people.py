@@ -4,10 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
+
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.figure import FloatArray, IntArray, undefined_estimate
+from pathway_local.statistics.families import at_holm_levels
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, undefined_estimate
 from pathway_local.statistics.human_benchmark import (
     Contrast,
     HumanBenchmark,
@@ -15,6 +18,7 @@ from pathway_local.statistics.human_benchmark import (
     human_benchmark,
     mean_of_people,
 )
+from pathway_local.statistics.intervals import mean_effect
 from pathway_local.statistics.subgroups import GroupError, group_errors
 from pathway_local.verdict import Value
 
@@ -72,14 +76,24 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
+class Severity:
+    """A person's scores less the mean of the other people, on the `cases` that both have; below 0 is stricter."""
+
+    person: str
+    cases: int
+    difference: Estimate
+
+
+@dataclass(frozen=True, slots=True)
 class AgainstPeople:
-    """Judges compared with `reference`; `missing` says why a part is absent."""
+    """Judges compared with `reference`, and its people with each other; `missing` says why a part is absent."""
 
     reference: str
     margin: float
     benchmark: JudgesAndPeople | None
     judges: tuple[TwoJudges, ...]
     groups: tuple[Groups, ...]
+    severity: tuple[Severity, ...]
     missing: tuple[str, ...]
 
     def rows(self) -> Iterator[FigureRow]:
@@ -92,6 +106,9 @@ class AgainstPeople:
             yield FigureRow("with people", each.figure, contrast.second, each.second, self.reference)
             facts: dict[str, Value] = {"standing": contrast.standing, "margin": self.margin}
             yield FigureRow("judges", each.figure, contrast.difference, each.first, each.second, facts=facts)
+        for each in self.severity:
+            one: dict[str, Value] = {"cases": each.cases}
+            yield FigureRow("severity", "mean_difference", each.difference, each.person, MEAN_OF_OTHERS, facts=one)
         for rater in self.groups:
             for name, found in rater.groups:
                 named = (rater.rater, rater.reference, name)
@@ -138,9 +155,10 @@ def against_people(
         if len(reference) > 1 and not matrix.nominal:
             benchmark = test.benchmark(judges)
         two = [test.two_judges(first, second) for first, second in combinations(judges, 2)]
+    severity = tuple(_severity(matrix, reference, clusters))
     name = _name(matrix, reference, plan.against)
     groups = tuple(_groups(matrix, judges, reference, name, clusters, plan)) if plan.by else ()
-    return AgainstPeople(name, plan.margin, benchmark, tuple(two), groups, tuple(missing))
+    return AgainstPeople(name, plan.margin, benchmark, tuple(two), groups, severity, tuple(missing))
 
 
 def _reference(matrix: RatingsMatrix, compared: Sequence[int], against: str) -> list[int]:
@@ -204,6 +222,21 @@ class _Test:
         columns = (scores[:, first], scores[:, second], scores[:, list(self.people)])
         contrast = compare_judges(*columns, self.figure, self.margin, levels, clusters=self.clusters)
         return TwoJudges(*names, self.figure, contrast)
+
+
+def _severity(matrix: RatingsMatrix, reference: Sequence[int], clusters: IntArray | None) -> Iterator[Severity]:
+    """Each person of the reference against the others, with intervals at Holm's levels."""
+    if len(reference) < 2 or matrix.nominal:
+        return
+    scores = matrix.on_scale
+    apart = [scores[:, place] - mean_of_people(scores[:, [o for o in reference if o != place]]) for place in reference]
+    both = [np.isfinite(each) for each in apart]
+    effects = [
+        mean_effect(each[kept], None if clusters is None else clusters[kept], each="difference")
+        for each, kept in zip(apart, both, strict=True)
+    ]
+    for place, kept, estimate in zip(reference, both, at_holm_levels(effects), strict=True):
+        yield Severity(matrix.raters[place].name, int(kept.sum()), estimate)
 
 
 def _groups(

@@ -126,6 +126,10 @@ def _people_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
         )
         heads = ("first", "second", "figure", "first", "second", "first better by", "the first is")
         yield TableView(f"two judges against {people.reference}, margin {people.margin:g}", heads, rows, 3)
+    if people.severity:
+        rows = tuple((each.person, f"{each.cases:,}", cells.cell(each.difference)) for each in people.severity)
+        title = f"severity: each person less the {MEAN_OF_OTHERS}, intervals for all at once (Holm)"
+        yield TableView(title, ("person", "cases", "mean difference"), rows)
     yield from _groups(people, found.plan.by, cells)
 
 
