@@ -106,9 +106,9 @@ class AgainstPeople:
             yield FigureRow("with people", each.figure, contrast.second, each.second, self.reference)
             facts: dict[str, Value] = {"standing": contrast.standing, "margin": self.margin}
             yield FigureRow("judges", each.figure, contrast.difference, each.first, each.second, facts=facts)
-        for each in self.severity:
-            one: dict[str, Value] = {"cases": each.cases}
-            yield FigureRow("severity", "mean_difference", each.difference, each.person, MEAN_OF_OTHERS, facts=one)
+        for one in self.severity:
+            shared: dict[str, Value] = {"cases": one.cases}
+            yield FigureRow("severity", "mean_difference", one.difference, one.person, MEAN_OF_OTHERS, facts=shared)
         for rater in self.groups:
             for name, found in rater.groups:
                 named = (rater.rater, rater.reference, name)
