@@ -16,7 +16,8 @@ from sklearn.metrics import cohen_kappa_score
 from typed_here import Run, typing_in
 
 from pathway_local.case import Case, fingerprint
-from pathway_local.ratings.samples import Inclusion, Sample, store_sample
+from pathway_local.ratings.samples import Inclusion, Sample, draw, store_sample
+from pathway_local.results.against_people import MEAN_OF_OTHERS
 from pathway_local.results.panel import make_panel
 from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.run_file import RunFile
@@ -108,7 +109,17 @@ def test_judges_are_held_against_people(run: Run, answers: Path) -> None:
     assert difference["standing"] in ("better", "not worse", "worse", "can't tell")
     groups = {row["group"] for row in found["figures"] if row["table"] == "groups"}
     assert groups == {"staff", "enrolled"}
-    assert {row["interval"] for row in found["figures"] if row.get("interval")} <= {"bootstrap", "t"}
+    raters = {row["first"]: row["second"] for row in found["figures"] if row["table"] == "groups"}
+    assert raters == {"demo": "people", "gpt": "people"} | {f"committee/{name}": MEAN_OF_OTHERS for name in COMMITTEE}
+    _, worth, _ = answered()
+    drawn, _ = draw([f"a-{place:03}" for place in range(len(worth))], [""] * len(worth), 120, 7)
+    scores = {name: scores_of(name, worth)[drawn] for name in COMMITTEE}
+    (ann,) = [row for row in found["figures"] if row["table"] == "severity" and row["first"] == "committee/Ann"]
+    assert ann["value"] == pytest.approx(np.mean(scores["Ann"] - (scores["Bob"] + scores["Cy"]) / 2))
+    assert (ann["cases"], ann["interval"]) == (120, "t")
+    assert {row["interval"] for row in found["figures"] if row.get("interval")} <= {
+        "jackknife with t", "jackknife with log-odds and t", "t",
+    }  # fmt: skip
     assert run("agreement", answers, "--by", "faculty").code == 2
 
 
@@ -195,8 +206,8 @@ def test_few_clusters_are_told(run: Run, tmp_path: Path) -> None:
         add(made, "ann", said(*([1, 4, 5, 2, 4, 4] * 10), ids=ids), kind="human", rows=rows)
         add(made, "bob", said(*([1, 5, 5, 2, 4, 2] * 10), ids=ids), kind="human", rows=rows)
     shown = run("agreement", tmp_path / "few.run", "--rater", "ann", "--rater", "bob", "--cluster", "class", "--full")
-    assert "jackknife with t" in shown.words
-    assert "fewer than 30" in shown.words
+    assert "jackknife with log-odds and t" in shown.words
+    assert "fewer than 100" in shown.words
 
 
 NOMINAL = parse_rubric(
@@ -359,7 +370,7 @@ def test_labels_belong_to_the_sample_with_most_of_them(run: Run, tmp_path: Path)
     named = run("calibrate", path, "--against", "ann", "--sample", 1)
     assert "28 of 40 drawn cases have no label" in named.words
     assert "If people gave all of these 1 or all 5, the mean of the labels would be 1.92 or 4.87" in named.words
-    assert "the judge scores those without a label" in named.words and "points lower" in named.words
+    assert "the judge scores the drawn cases without a label" in named.words and "points lower than" in named.words
     assert "no sample's seed is called '7'" in run("calibrate", path, "--against", "ann", "--sample", 7).words
 
     with RunFile.open(path) as made:
@@ -398,6 +409,10 @@ def test_which_chatbot_is_better(run: Run, answers: Path) -> None:
     assert found["sentence"].endswith("v2 is better.")
     turned = ("compare", answers, "--between", "chatbot=v2,v1", "--pair-by", "question_id", "--rater", "gpt", "--json")
     assert json.loads(run(*turned).out)[0]["sentence"].endswith("v2 is better.")
+    alone, corrected = found["corrected"]
+    assert (corrected["first_labels"] + corrected["second_labels"], corrected["pairs"]) == (120, 160)
+    assert corrected["high"] - corrected["low"] < alone["high"] - alone["low"]
+    assert corrected["sentence"].startswith("By gpt, corrected by people's 120 labels (sample with seed 7), on 160")
     clustered = json.loads(run(*compare, "--cluster", "student", "--json").out)[0]
     assert clustered["value"] == pytest.approx(found["value"])
     assert clustered["clusters"] < found["clusters"] == 160

@@ -10,6 +10,7 @@ from pathway_local.statistics.prediction_powered import (
     Target,
     corrected_mean,
     cross_fitted_slopes,
+    unseen_errors,
 )
 
 SCALE = (1, 5)
@@ -237,3 +238,24 @@ def test_the_interval_covers_the_mean_of_skewed_scores_as_often_as_it_says(targe
         aim = truth.mean() if target == "file" else shares @ np.arange(1, 6)
         hits += isinstance(interval, Interval) and interval.low <= aim <= interval.high
     assert 0.91 <= hits / 400 <= 0.985
+
+
+def test_errors_that_no_label_shows_are_warned_of_until_there_are_enough_labels() -> None:
+    judge = np.full(200, 4.0)
+    (said,) = unseen_errors(judge[:60], np.full(60, 3.0), (1, 5))
+    assert said.startswith("no label is 2 points or more") and "60 labels can miss such errors in up to 4.9%" in said
+    assert stats.binom.pmf(0, 60, 0.0487) == pytest.approx(0.05, abs=0.001)
+    assert unseen_errors(judge[:149], np.full(149, 3.0), (1, 5)) == ()
+    assert unseen_errors(judge[:60], np.array([2.0] + [4.0] * 59), (1, 5)) == ()
+    assert unseen_errors(judge[:60], np.full(60, np.nan), (1, 5)) == ()
+
+
+def test_labels_that_people_would_not_repeat_leave_doubt_when_all_cases_are_labelled() -> None:
+    rng = np.random.default_rng(3)
+    truth, held = rng.normal(3, 0.5, 80), 0
+    for _ in range(400):
+        people = truth + rng.normal(0, 0.4, 80)
+        found = corrected_mean(np.full(80, 3.0), people, (0, 6), Survey(noise=0.16))
+        assert isinstance(found, Correction) and isinstance(found.corrected.interval, Interval)
+        held += found.corrected.interval.low <= truth.mean() <= found.corrected.interval.high
+    assert stats.binomtest(held, 400, 0.95).pvalue > 0.001

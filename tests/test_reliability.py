@@ -94,12 +94,24 @@ def test_gwets_coefficients_match_their_definition(scores: NDArray[np.float64], 
         if len(levels) >= 2:
             pairs = [alike[a, b] for i, a in enumerate(levels) for j, b in enumerate(levels) if i != j]
             agreed.append(np.mean(pairs))
-    if not agreed:
+    if len(agreed) < 2:
         assert isinstance(found, Undefined)
         return
     common = np.mean(shares, axis=0)
     chance = np.sum(alike) / 20 * np.sum(common * (1 - common))
     assert found == pytest.approx((np.mean(agreed) - chance) / (1 - chance), abs=1e-9)
+
+
+def test_the_interval_of_icc_is_the_published_one_for_random_raters() -> None:
+    # The example of Shrout and Fleiss (1979); R's psych::ICC prints these intervals for ICC2 and ICC2k.
+    six = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], dtype=float)
+    found = reliability(six, tuple(range(1, 11))).figures
+    one, mean = found["icc_2_1"].interval, found["icc_2_k"].interval
+    assert (round(one.low, 3), round(one.high, 2)) == (0.019, 0.76)
+    assert (round(mean.low, 2), round(mean.high, 2)) == (0.07, 0.93)
+    assert one.method == "F for other raters as well"
+    repeated = reliability(np.repeat(six, 2, axis=0), tuple(range(1, 11)), clusters=np.repeat(np.arange(6), 2))
+    assert repeated.figures["icc_2_1"].interval.method == "jackknife with t"
 
 
 @settings(deadline=None, max_examples=25)
@@ -136,7 +148,7 @@ def test_constant_raters_single_cases_and_no_overlap_say_why() -> None:
     assert values(np.array([[4.0, 5.0]]))["alpha_nominal"] == Undefined("there is only one case")
     apart = values(np.array([[4.0, GAP], [GAP, 5.0]]))
     assert apart["alpha_interval"] == apart["icc_2_k"] == Undefined("there is no case to compare")
-    assert apart["ac2_linear"] == Undefined("no case has two scores")
+    assert apart["ac2_linear"] == Undefined("fewer than two cases have two scores")
 
 
 def test_off_scale_raters_keep_the_figures_of_plain_numbers() -> None:

@@ -39,8 +39,8 @@ def test_distinct_rows_are_counted_and_missing_scores_kept_alike() -> None:
 def test_the_jackknife_of_few_clusters_is_the_textbook_one() -> None:
     first, second, codes = clustered_pair(1, 90, 12)
     cases = counted_rows(np.stack([first, second], axis=1), codes)
-    found = cases.estimate(statistics(cases, "pearson"))["pearson"]
-    left = np.array([stats.pearsonr(first[codes != c], second[codes != c]).statistic for c in range(12)])
+    found = cases.estimate(statistics(cases, "mean_difference"))["mean_difference"]
+    left = np.array([np.mean((first - second)[codes != c]) for c in range(12)])
     error = np.sqrt(11 / 12 * np.sum((left - left.mean()) ** 2))
     reach = stats.t.ppf(0.975, 11) * error
     assert found.interval.method == "jackknife with t"
@@ -48,18 +48,35 @@ def test_the_jackknife_of_few_clusters_is_the_textbook_one() -> None:
     assert (found.interval.low, found.interval.high) == pytest.approx((found.value - reach, found.value + reach))
 
 
+def test_a_figure_with_bounds_has_its_jackknife_in_fishers_z() -> None:
+    first, second, codes = clustered_pair(1, 300, 60)
+    cases = counted_rows(np.stack([first, second], axis=1), codes)
+    found = cases.estimate(statistics(cases, "pearson"))["pearson"]
+    value = stats.pearsonr(first, second).statistic
+    left = np.array([stats.pearsonr(first[codes != c], second[codes != c]).statistic for c in range(60)])
+    parts = 60 * value - 59 * left
+    error = stats.sem(parts) / (1 - value**2)
+    # Satterthwaite's degrees of freedom of a variance whose parts have that kurtosis.
+    freedom = 2 * 60 / (stats.kurtosis(parts, fisher=False) - 1 + 2 / 59)
+    reach = stats.t.ppf(0.975, min(59, max(3, freedom))) * error
+    assert found.interval.method == "jackknife with log-odds and t"
+    assert np.arctanh([found.interval.low, found.interval.high]) == pytest.approx(
+        [np.arctanh(value) - reach, np.arctanh(value) + reach]
+    )
+
+
 def test_the_bootstrap_agrees_with_drawing_whole_clusters_by_hand() -> None:
-    first, second, codes = clustered_pair(2, 400, 40)
+    first, second, codes = clustered_pair(2, 1200, 120)
     cases = counted_rows(np.stack([first, second], axis=1), codes)
     found = cases.estimate(statistics(cases, "mean_difference"), resamples=20_000)["mean_difference"].interval
-    members = [np.flatnonzero(codes == c) for c in range(40)]
+    members = [np.flatnonzero(codes == c) for c in range(120)]
     rng = np.random.default_rng(99)
     by_hand = []
     for _ in range(4000):
-        drawn = np.concatenate([members[c] for c in rng.integers(0, 40, 40)])
+        drawn = np.concatenate([members[c] for c in rng.integers(0, 120, 120)])
         by_hand.append(np.mean(first[drawn] - second[drawn]))
-    outside = stats.norm.cdf(-np.sqrt(40 / 39) * stats.t.ppf(0.975, 39))
-    assert 0.018 < outside < 0.025
+    outside = stats.norm.cdf(-np.sqrt(120 / 119) * stats.t.ppf(0.975, 119))
+    assert 0.022 < outside < 0.025
     low, high = np.quantile(by_hand, [outside, 1 - outside])
     assert found.method == "bootstrap"
     assert (found.low, found.high) == pytest.approx((low, high), abs=0.02)
@@ -81,7 +98,7 @@ def test_single_cases_as_rows_give_the_same_figures_as_counted_ones(monkeypatch:
 
 
 def test_single_cases_as_rows_give_a_bootstrap_of_the_same_width(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second, codes = clustered_pair(4, 600, 60)
+    first, second, codes = clustered_pair(4, 600, 120)
     cases = counted_rows(np.stack([first, second], axis=1), codes)
     monkeypatch.setattr(resampling, "DENSE_CELLS", 0)
     single = counted_rows(np.stack([first, second], axis=1), codes)
@@ -90,7 +107,7 @@ def test_single_cases_as_rows_give_a_bootstrap_of_the_same_width(monkeypatch: py
 
 
 def test_the_seed_decides_the_resamples() -> None:
-    first, second, codes = clustered_pair(5, 300, 50)
+    first, second, codes = clustered_pair(5, 600, 120)
     cases = counted_rows(np.stack([first, second], axis=1), codes)
     runs = [cases.estimate(statistics(cases, "kappa"), seed=s, resamples=500) for s in (1, 1, 2)]
     assert runs[0] == runs[1]

@@ -91,3 +91,12 @@ def test_judged_cases_say_how_a_run_knows_its_cases_before_sampled_ones_do(tmp_p
             store_sample(run, run.jobs.begin(["sample"], {}), Sample(0, "tiny", 1, "", 1, 1), by_row)
     with RunFile.read(tmp_path / "judged.run") as judged, RunFile.read(tmp_path / "sampled.run") as sampled:
         assert (judged.numbered, sampled.numbered) == (False, True)
+
+
+def test_small_strata_get_as_many_as_asked_for() -> None:
+    strata = ["de"] * 180 + ["en"] * 20
+    drawn, chances = draw([f"c{place}" for place in range(200)], strata, 40, 1, least=15)
+    assert (sum(drawn[:180]), sum(drawn[180:])) == (25, 15)
+    assert {chances[0], chances[-1]} == {25 / 180, 15 / 20}
+    with pytest.raises(UsageError, match="20 cases are too few for 2 strata, which need 30"):
+        draw([f"c{place}" for place in range(200)], strata, 20, 1, least=15)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -81,3 +82,31 @@ def test_what_can_not_be_compared_says_so() -> None:
     one = group_errors(np.arange(24.0), np.zeros(24), np.repeat([0, 1], 12), clusters=np.repeat([0, 1], 12))
     assert one[0].signed.interval == Undefined("the group has only one cluster")
     assert one[0].excess.interval == Undefined("one side of the comparison has only one cluster")
+
+
+def test_at_equal_scores_it_is_the_coefficient_of_the_group_in_a_regression() -> None:
+    rng = np.random.default_rng(8)
+    people, groups = rng.integers(1, 6, 200).astype(float), rng.integers(0, 3, 200)
+    judge = 3 + 0.5 * (people - 3) + 0.3 * (groups == 1) + rng.normal(0, 0.5, 200)
+    design = np.column_stack([groups == 1, *(people == level for level in range(1, 6))]).astype(float)
+    fit = sm.OLS(judge - people, design).fit(cov_type="HC1")
+    found = group_errors(judge, people, groups)[1].unequal
+    assert found.value == pytest.approx(fit.params[0])
+    interval = found.interval
+    assert isinstance(interval, Interval)
+    reach = (interval.high - interval.low) / 2
+    assert 1.9 * fit.bse[0] < reach < 2.6 * fit.bse[0]  # 95% or Holm's wider level, and C/(C - 1)
+
+
+def test_a_judge_that_draws_scores_to_the_middle_is_not_unfair() -> None:
+    rng = np.random.default_rng(9)
+    groups = rng.integers(0, 2, 300)
+    people = np.clip(np.round(np.where(groups, 4.2, 2.8) + rng.normal(0, 0.8, 300)), 1, 5)
+    middling = np.clip(np.round(3 + 0.6 * (people - 3) + rng.normal(0, 0.5, 300)), 1, 5)
+    good = group_errors(middling, people, groups)[1]
+    assert isinstance(good.signed.interval, Interval) and good.signed.interval.high < 0
+    assert isinstance(good.unequal.interval, Interval) and good.unequal.interval.low < 0 < good.unequal.interval.high
+    unfair = group_errors(middling - 0.5 * groups, people, groups)[1].unequal
+    assert isinstance(unfair.interval, Interval) and unfair.interval.high < 0
+    apart = group_errors(middling, np.where(groups, 5.0, 1.0), groups)[1].unequal
+    assert "hardly any other case" in str(apart.value)

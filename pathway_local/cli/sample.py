@@ -25,6 +25,7 @@ from pathway_local.pages.page import is_page
 from pathway_local.pages.rating_page import RatingPages
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.rating_sheet import SheetWriter, write_rating_sheet
+from pathway_local.ratings.samples import LEAST
 from pathway_local.ratings.sampling import SamplePlan
 from pathway_local.ratings.sampling import sample as draw_sample
 from pathway_local.runs.audit import now
@@ -50,6 +51,10 @@ def sample(
     out: Annotated[Path, option("FILE", "The rating sheet, .xlsx or .html; one for each of several raters.", OUTPUT)],
     seed: Annotated[int, option("N", "The same seed draws the same cases; a larger --n adds to them.", CASES, min=0)],
     strata: Annotated[str, option("COLUMN", "Draw from each value of this column by its share.", CASES)] = "",
+    min_per_group: Annotated[
+        int | None,
+        option("N", "Draw at least so many from each value of --strata (default: 2), to compare them.", CASES, min=2),
+    ] = None,
     rater: Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.", RATERS)] = [],  # noqa: B006
     blind_order: Annotated[
         bool, option("", "On pages: another order for each evaluator, as in workbooks.", RATERS, "--blind-order")
@@ -67,8 +72,11 @@ def sample(
     A sheet is a workbook, or a page on which one person rates in a browser without internet. The run stores each
     case's chance of being drawn, so that the labels can represent all cases.
     """
+    if min_per_group and not strata:
+        raise UsageError("--min-per-group needs a column of groups", "Name it with --strata.")
     given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding)
-    plan = SamplePlan(given, n, seed, out, strata, rater, blind_order or not is_page(out))
+    blind = blind_order or not is_page(out)
+    plan = SamplePlan(given, n, seed, out, strata, rater, blind=blind, least=min_per_group or LEAST)
     write = _writer(plan, lang)
     read_privately(cases, run)
     found = draw_sample(plan, sys.argv, write, force=force)

@@ -15,6 +15,16 @@ from pathway_local.verdict import storable
 LEAST = 2
 """Least number of cases drawn from a stratum: a variance within it can't be estimated from one case."""
 
+# A sample is stored by its latest draw. Those that it grew from are known by what they handed out.
+_SAMPLES = """
+    SELECT samples.id, rubrics.name, seed, strata, cases, drawn, (
+        SELECT COALESCE(MIN(jobs.id), samples.job_id) FROM handouts JOIN jobs ON jobs.id = handouts.job_id
+        WHERE handouts.rubric_id = samples.rubric_id AND json_extract(facts, '$.sample.seed') = seed
+            AND json_extract(facts, '$.sample.strata') = strata
+    )
+    FROM samples JOIN rubrics ON rubrics.id = rubric_id WHERE rubrics.name = ? ORDER BY samples.id
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Inclusion:
@@ -34,7 +44,10 @@ class Inclusion:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A sample of `drawn` out of `cases` under a rubric; `strata` names the column of the strata, or is empty."""
+    """A sample of `drawn` out of `cases` under a rubric; `strata` names the column of the strata, or is empty.
+
+    `job` is the first job that drew with this seed and these strata: a larger sample contains the smaller one.
+    """
 
     id: int
     rubric: str
@@ -42,18 +55,21 @@ class Sample:
     strata: str
     cases: int
     drawn: int
+    job: int = 0
 
 
-def draw(ids: Sequence[str], strata: Sequence[str], size: int, seed: int) -> tuple[list[bool], list[float]]:
+def draw(
+    ids: Sequence[str], strata: Sequence[str], size: int, seed: int, least: int = LEAST
+) -> tuple[list[bool], list[float]]:
     """Whether each case is drawn, and its probability n_h/N_h (n_h of the N_h cases in its stratum h are drawn).
 
-    Each stratum gets a share of `size` in proportion to its cases, and at least `LEAST`. Raises UsageError if there
+    Each stratum gets a share of `size` in proportion to its cases, and at least `least`. Raises UsageError if there
     are fewer than `size` cases, or too many strata for it.
     """
     members: dict[str, list[int]] = {}
     for place, stratum in enumerate(strata):
         members.setdefault(stratum, []).append(place)
-    shares = _shares({stratum: len(places) for stratum, places in members.items()}, size)
+    shares = _shares({stratum: len(places) for stratum, places in members.items()}, size, least)
     drawn, chances = [False] * len(ids), [0.0] * len(ids)
     for stratum, places in members.items():
         places.sort(key=lambda place: rank(ids[place], seed))
@@ -63,9 +79,9 @@ def draw(ids: Sequence[str], strata: Sequence[str], size: int, seed: int) -> tup
     return drawn, chances
 
 
-def _shares(sizes: dict[str, int], size: int) -> dict[str, int]:
+def _shares(sizes: dict[str, int], size: int, least: int) -> dict[str, int]:
     total = sum(sizes.values())
-    shares = {stratum: min(LEAST, count) if len(sizes) > 1 else 0 for stratum, count in sizes.items()}
+    shares = {stratum: min(least, count) if len(sizes) > 1 else 0 for stratum, count in sizes.items()}
     if size > total:
         raise UsageError(f"{size} cases can't be drawn: there are {total}", "Draw fewer cases.")
     if sum(shares.values()) > size:
@@ -104,11 +120,7 @@ def store_sample(run: RunFile, job_id: int, sample: Sample, inclusions: Sequence
 
 def samples(run: RunFile, rubric: str) -> list[Sample]:
     """The samples under a rubric, oldest first."""
-    query = """
-        SELECT samples.id, rubrics.name, seed, strata, cases, drawn
-        FROM samples JOIN rubrics ON rubrics.id = rubric_id WHERE rubrics.name = ? ORDER BY samples.id
-    """
-    return [Sample(*row) for row in run.database.rows(query, rubric)]
+    return [Sample(*row) for row in run.database.rows(_SAMPLES, rubric)]
 
 
 def inclusions(run: RunFile, sample_id: int) -> list[Inclusion]:

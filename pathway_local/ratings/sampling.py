@@ -12,7 +12,7 @@ from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import hand_out, handed_to, store_handouts
 from pathway_local.ratings.rating_rows import is_name
 from pathway_local.ratings.rating_sheet import RatingRow, SheetWriter, write_rating_sheet
-from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
+from pathway_local.ratings.samples import LEAST, Inclusion, Sample, draw, inclusions, samples, store_sample
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.row import shown
 from pathway_local.system.output_file import check_output, temporary_files_in
@@ -24,10 +24,11 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 @dataclass(frozen=True, slots=True)
 class SamplePlan:
-    """Sample size, seed, sheet and raters. Each value of the column `strata` of the cases file is a stratum.
+    """Sample size, seed, sheet and raters.
 
-    With `blind`, each evaluator gets the cases in another order; else all get them as drawn, so that the first cases of
-    a sample without strata are a smaller random sample.
+    Each value of the column `strata` of the cases file is a stratum, from which at least `least` cases are drawn. With
+    `blind`, each evaluator gets the cases in another order; else all get them as drawn, so that the first cases of a
+    sample without strata are a smaller random sample.
     """
 
     given: Given
@@ -37,6 +38,7 @@ class SamplePlan:
     strata: str = ""
     raters: Sequence[str] = ()
     blind: bool = True
+    least: int = LEAST
 
     def sheets(self) -> dict[str, Path]:
         """Return the sheet of each evaluator: `out`, or with several of them a file beside it for each."""
@@ -77,7 +79,7 @@ def sample(
         plan = replace(plan, strata=_strata(given, plan.strata)) if plan.strata else plan
         stratum_by_id = {case.id: case.metadata.get(plan.strata, "") for case in given}
         ids, strata = list(stratum_by_id), list(stratum_by_id.values())
-        drawn, chances = draw(ids, strata, plan.size, plan.seed)
+        drawn, chances = draw(ids, strata, plan.size, plan.seed, plan.least)
         run = given.begin()
         every, chosen = _read_again(run, given, ids, [*zip(strata, drawn, chances, strict=True)])
         before = _drawn_before(run, given.rubric.name, plan, _hashes(every))

@@ -4,10 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
+
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.figure import FloatArray, IntArray, undefined_estimate
+from pathway_local.statistics.families import at_holm_levels
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, undefined_estimate
 from pathway_local.statistics.human_benchmark import (
     Contrast,
     HumanBenchmark,
@@ -15,6 +18,7 @@ from pathway_local.statistics.human_benchmark import (
     human_benchmark,
     mean_of_people,
 )
+from pathway_local.statistics.intervals import mean_effect
 from pathway_local.statistics.subgroups import GroupError, group_errors
 from pathway_local.verdict import Value
 
@@ -63,22 +67,33 @@ class TwoJudges:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """A judge's errors in each group of cases by its name; `hidden` groups have too few."""
+    """A judge's or a person's errors against `reference` in each group of cases by its name; `hidden` have too few."""
 
-    judge: str
+    rater: str
+    reference: str
     groups: tuple[tuple[str, GroupError], ...]
     hidden: int
 
 
 @dataclass(frozen=True, slots=True)
+class Severity:
+    """A person's scores less the mean of the other people, on the `cases` that both have; below 0 is stricter."""
+
+    person: str
+    cases: int
+    difference: Estimate
+
+
+@dataclass(frozen=True, slots=True)
 class AgainstPeople:
-    """Judges compared with `reference`; `missing` says why a part is absent."""
+    """Judges compared with `reference`, and its people with each other; `missing` says why a part is absent."""
 
     reference: str
     margin: float
     benchmark: JudgesAndPeople | None
     judges: tuple[TwoJudges, ...]
     groups: tuple[Groups, ...]
+    severity: tuple[Severity, ...]
     missing: tuple[str, ...]
 
     def rows(self) -> Iterator[FigureRow]:
@@ -91,13 +106,17 @@ class AgainstPeople:
             yield FigureRow("with people", each.figure, contrast.second, each.second, self.reference)
             facts: dict[str, Value] = {"standing": contrast.standing, "margin": self.margin}
             yield FigureRow("judges", each.figure, contrast.difference, each.first, each.second, facts=facts)
-        for judge in self.groups:
-            for name, found in judge.groups:
-                named = (judge.judge, self.reference, name)
+        for one in self.severity:
+            shared: dict[str, Value] = {"cases": one.cases}
+            yield FigureRow("severity", "mean_difference", one.difference, one.person, MEAN_OF_OTHERS, facts=shared)
+        for rater in self.groups:
+            for name, found in rater.groups:
+                named = (rater.rater, rater.reference, name)
                 counted: dict[str, Value] = {"cases": found.cases}
                 yield FigureRow("groups", "mean_difference", found.signed, *named, facts=counted)
                 yield FigureRow("groups", "mean_absolute_error", found.absolute, *named, facts=counted)
                 yield FigureRow("groups", "excess_absolute_error", found.excess, *named, facts=counted)
+                yield FigureRow("groups", "excess_mean_at_equal_scores", found.unequal, *named, facts=counted)
 
 
 def _benchmark_rows(found: JudgesAndPeople) -> Iterator[FigureRow]:
@@ -136,9 +155,10 @@ def against_people(
         if len(reference) > 1 and not matrix.nominal:
             benchmark = test.benchmark(judges)
         two = [test.two_judges(first, second) for first, second in combinations(judges, 2)]
-    groups = tuple(_groups(matrix, judges, reference, clusters, plan)) if plan.by else ()
+    severity = tuple(_severity(matrix, reference, clusters))
     name = _name(matrix, reference, plan.against)
-    return AgainstPeople(name, plan.margin, benchmark, tuple(two), groups, tuple(missing))
+    groups = tuple(_groups(matrix, judges, reference, name, clusters, plan)) if plan.by else ()
+    return AgainstPeople(name, plan.margin, benchmark, tuple(two), groups, severity, tuple(missing))
 
 
 def _reference(matrix: RatingsMatrix, compared: Sequence[int], against: str) -> list[int]:
@@ -204,22 +224,41 @@ class _Test:
         return TwoJudges(*names, self.figure, contrast)
 
 
+def _severity(matrix: RatingsMatrix, reference: Sequence[int], clusters: IntArray | None) -> Iterator[Severity]:
+    """Each person of the reference against the others, with intervals at Holm's levels."""
+    if len(reference) < 2 or matrix.nominal:
+        return
+    scores = matrix.on_scale
+    apart = [scores[:, place] - mean_of_people(scores[:, [o for o in reference if o != place]]) for place in reference]
+    both = [np.isfinite(each) for each in apart]
+    effects = [
+        mean_effect(each[kept], None if clusters is None else clusters[kept], each="difference")
+        for each, kept in zip(apart, both, strict=True)
+    ]
+    for place, kept, estimate in zip(reference, both, at_holm_levels(effects), strict=True):
+        yield Severity(matrix.raters[place].name, int(kept.sum()), estimate)
+
+
 def _groups(
     matrix: RatingsMatrix,
     judges: Sequence[int],
     reference: Sequence[int],
+    name: str,
     clusters: IntArray | None,
     plan: AgreementPlan,
 ) -> Iterator[Groups]:
+    """Judges against the reference called `name`, and each person of it against the others."""
     if not reference or matrix.nominal:
         return
     codes, names = matrix.codes(plan.by)
     scores = matrix.on_scale
-    target: FloatArray = mean_of_people(scores[:, list(reference)])
     known = codes >= 0
     own = None if clusters is None else clusters[known]
-    for judge in judges:
-        found = group_errors(scores[known, judge], target[known], codes[known], clusters=own, smallest=plan.smallest)
+    for rater in (*judges, *(reference if len(reference) > 1 else ())):
+        others = [place for place in reference if place != rater]
+        target: FloatArray = mean_of_people(scores[:, others])
+        found = group_errors(scores[known, rater], target[known], codes[known], clusters=own, smallest=plan.smallest)
         shown = [each for each in found if each.cases >= (plan.smallest if plan.hides else 1)]
         named = tuple((names[each.group] or "(empty)", each) for each in shown)
-        yield Groups(matrix.raters[judge].name, named, len(found) - len(shown))
+        against = MEAN_OF_OTHERS if rater in reference else name
+        yield Groups(matrix.raters[rater].name, against, named, len(found) - len(shown))

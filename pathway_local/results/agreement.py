@@ -10,6 +10,7 @@ from pathway_local.rater import Kind
 from pathway_local.ratings.import_ratings import LEAST_ALIKE
 from pathway_local.results.against_people import AgainstPeople, AgreementPlan, against_people
 from pathway_local.results.figure_row import FigureRow
+from pathway_local.results.label_design import picked_labels, uneven_strata
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
@@ -111,7 +112,11 @@ class ScoreAgreement:
 def agreement(
     run: RunFile, rubric: Rubric, plan: AgreementPlan, matrices: Iterable[RatingsMatrix]
 ) -> list[ScoreAgreement]:
-    """The agreement on each score of a rubric, on the cases that raters have in common. Raises UsageError."""
+    """The agreement on each score of a rubric, on the cases that raters have in common. Raises UsageError.
+
+    Of people who worked on a sample, only labels of that sample count: raters disagree more on cases that were picked
+    for their disagreement than on others.
+    """
     members = {
         rater.name: set(rater.members)
         for _, rater in run.raters()
@@ -120,8 +125,9 @@ def agreement(
     return [_score(matrix, members, plan) for matrix in matrices]
 
 
-def _score(matrix: RatingsMatrix, members: Mapping[str, set[str]], plan: AgreementPlan) -> ScoreAgreement:
-    chosen = _chosen(matrix, plan.raters)
+def _score(whole: RatingsMatrix, members: Mapping[str, set[str]], plan: AgreementPlan) -> ScoreAgreement:
+    chosen = _chosen(whole, plan.raters)
+    matrix, left_out = _without_picked(whole)
     clusters = matrix.clusters(plan.cluster) if plan.cluster else None
     compared = [place for place in chosen if matrix.raters[place].verdicts]
     pairs = [
@@ -141,9 +147,26 @@ def _score(matrix: RatingsMatrix, members: Mapping[str, set[str]], plan: Agreeme
         pairs=tuple(pairs),
         sets=tuple(_sets(matrix, compared, pairs, clusters)),
         people=against_people(matrix, compared, members, clusters, plan),
-        notices=tuple(_notices(matrix, compared, members)),
+        notices=(*left_out, *_notices(matrix, compared, members)),
         warnings=tuple(_warnings(pairs)),
     )
+
+
+def _without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[str]]:
+    """The matrix without labels from outside the samples that people worked on, and notes about them."""
+    given, raters, said = matrix.given.copy(), list(matrix.raters), list[str]()
+    for place in matrix.of_kind("human") if matrix.designs else ():
+        rater, picked = raters[place], picked_labels(matrix, place)
+        if picked is None:
+            said.append(f"{rater.name} worked on no sample: the figures hold for the labelled cases, not for all")
+        elif picked.any():
+            given[picked, place] = np.nan
+            count = int(picked.sum())
+            raters[place] = replace(rater, verdicts=rater.verdicts - count)
+            said.append(f"{rater.name}: {count:,} labels are left out, because chance did not choose their cases")
+    for column in dict.fromkeys(uneven_strata(matrix)):
+        said.append(f"the sample has more cases of some values of {column} than by their share: each counts once here")
+    return replace(matrix, given=given, raters=tuple(raters)), said
 
 
 def _chosen(matrix: RatingsMatrix, names: Sequence[str]) -> list[int]:

@@ -12,7 +12,7 @@ from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.sampled_labels import CalibrationPlan, SampledLabels
 from pathway_local.statistics.calibration import Bin, MapCheck, MonotoneMap, check_map, fit_map, reliability_bins
 from pathway_local.statistics.figure import Estimate, FloatArray, Undefined, undefined_estimate
-from pathway_local.statistics.prediction_powered import Correction
+from pathway_local.statistics.prediction_powered import Correction, unseen_errors
 from pathway_local.verdict import Number, Value
 
 
@@ -144,6 +144,7 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: SampledLabels, plan:
             parts.append(PartMean(name, size, found.mean, found.special if matrix.special else None))
         mapping = _map(expected, labels, matrix.levels)
         notices, warnings = labels.on_missing(expected, matrix.levels)
+        warnings += unseen_errors(expected, labels.scores, scale)
         bins = reliability_bins(expected, labels.scores, clusters=labels.clusters)
     return Calibration(
         rubric=matrix.rubric,

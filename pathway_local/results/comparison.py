@@ -9,6 +9,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from pathway_local.errors import UnknownName
+from pathway_local.results.corrected_comparison import CorrectedComparison, as_one_family, corrected_comparison
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
@@ -65,7 +66,8 @@ class Side:
 class Comparison:
     """One rater's scores of both. `unpaired` questions have a score on one side only, `several` more than one.
 
-    `family` is how many differences were tested together with this one.
+    `family` is how many differences were tested together with this one. `corrected` is what people would say, by their
+    labels; None if the rater is no judge or nobody labelled anything.
     """
 
     rubric: str
@@ -77,14 +79,15 @@ class Comparison:
     unpaired: int
     several: int
     found: PairedComparison | Undefined
+    corrected: CorrectedComparison | Undefined | None = None
     family: int = 1
 
 
 def compare(matrices: Iterable[RatingsMatrix], plan: ComparisonPlan) -> list[Comparison]:
-    """Each rater's scores of both, for each of these scores, as one family of tests.
+    """Each rater's scores of both, for each of these scores, as one family of tests; corrected ones are another family.
 
-    Without a correction, 15 comparisons of equal chatbots show a difference about half the time; with Holm's levels, in
-    5% of the files. Raises UsageError for columns and values.
+    Without Holm's levels, 15 comparisons of equal chatbots show a difference about half the time; with them, in 5% of
+    the files. Raises UsageError for columns and values.
     """
     found = []
     for matrix in matrices:
@@ -98,8 +101,15 @@ def _one_family(found: Sequence[Comparison]) -> list[Comparison]:
     paired = [each.found for each in found if isinstance(each.found, PairedComparison)]
     estimates = iter(at_holm_levels([each.effect for each in paired]))
     family = sum(not each.effect.missing for each in paired)
+    by_people = [each.corrected for each in found if isinstance(each.corrected, CorrectedComparison)]
+    corrected = iter(as_one_family(by_people))
     return [
-        replace(each, found=replace(each.found, difference=next(estimates)), family=family)
+        replace(
+            each,
+            found=replace(each.found, difference=next(estimates)),
+            family=family,
+            corrected=next(corrected) if isinstance(each.corrected, CorrectedComparison) else each.corrected,
+        )
         if isinstance(each.found, PairedComparison)
         else each
         for each in found
@@ -126,6 +136,9 @@ def _compare(matrix: RatingsMatrix, place: int, plan: ComparisonPlan) -> Compari
         if found.pairs < plan.smallest:
             few = f"under {plan.smallest} questions got a score on both sides (--min-group)"
             found = Undefined(few if found.pairs else "no question got scores of both")
+    corrected = None
+    if isinstance(found, PairedComparison) and matrix.raters[place].kind in ("judge", "hosted") and _labelled(matrix):
+        corrected = corrected_comparison(matrix, place, own, questions, clusters)
     first, second = (
         Side(name, int(side.sum()), int(np.sum(side & np.isfinite(scores))))
         for name, side in zip((plan.first, plan.second), own, strict=True)
@@ -140,7 +153,12 @@ def _compare(matrix: RatingsMatrix, place: int, plan: ComparisonPlan) -> Compari
         unpaired=int(np.sum(np.isfinite(means[0]) != np.isfinite(means[1]))),
         several=several,
         found=found,
+        corrected=corrected,
     )
+
+
+def _labelled(matrix: RatingsMatrix) -> bool:
+    return any(matrix.raters[place].verdicts for place in matrix.of_kind("human"))
 
 
 def paired_comparison(first: FloatArray, second: FloatArray, *, clusters: IntArray | None = None) -> PairedComparison:

@@ -29,7 +29,7 @@ from pathway_local.verdict import Number, Verdict
 # The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are
 # decoded only where a score is among them.
 _OUTCOMES = """
-    SELECT case_id, row, metadata, rater_id, case_hash, scores, fields
+    SELECT case_id, row, metadata, rater_id, case_hash, scores, fields, job_id
     FROM outcomes CROSS JOIN cases ON key = case_key WHERE superseded = 0 AND rater_id IN ({}) ORDER BY outcomes.id DESC
 """
 
@@ -107,7 +107,8 @@ class RatingsMatrix:
 
     Cases come in the order of the cases file; `designs` are the samples drawn of them, oldest first. `given` holds
     special values as they are, `expected` the probability-weighted scores of raters that have probabilities.
-    `levels` are the declared ones on the scale, ascending, `special` those without a place on it.
+    `levels` are the declared ones on the scale, ascending, `special` those without a place on it. `jobs` has the job
+    that imported each person's score, 0 where it is not known and for other raters.
     """
 
     rubric: str
@@ -120,6 +121,7 @@ class RatingsMatrix:
     given: FloatArray
     expected: FloatArray
     metadata: tuple[Mapping[str, str], ...]
+    jobs: IntArray
     designs: tuple[Design, ...] = ()
 
     @property
@@ -200,6 +202,7 @@ class _Gathered:
         # For each case, in the order of reading, and score: each rater's given number, then each one's expected one.
         self._blank = [math.nan] * (2 * len(self.scores) * len(self.raters))
         self.numbers = array("d")
+        self.jobs: dict[tuple[int, int], int] = {}
         for each in (each for _, included in self.samples for each in included):
             self._case(each.case_id, each.row)
         self._read(run)
@@ -221,7 +224,8 @@ class _Gathered:
     def _read_raters(self, run: RunFile, places: Mapping[int, int]) -> None:
         means = {place for place in places.values() if _is_mean(self.raters[place][1])}
         query = _OUTCOMES.format(placeholders(places))
-        for case_id, row, metadata, rater_id, case_hash, scores, fields in run.database.stream(query, *places):
+        people = {place for place in places.values() if self.raters[place][1].kind == "human"}
+        for case_id, row, metadata, rater_id, case_hash, scores, fields, job in run.database.stream(query, *places):
             case, column = self._case(case_id, row), places[rater_id]
             if not case.known:
                 case.row, case.metadata, case.known = row, json.loads(metadata), True
@@ -235,6 +239,8 @@ class _Gathered:
                 at, size = case.place * len(self._blank) + column, len(self.raters)
                 for number, value in enumerate(self._decoded(scores, fields if column in means else "{}")):
                     self.numbers[at + number * size] = value
+                if column in people:
+                    self.jobs[case.place, column] = job or 0
 
     def _decode(self, scores: str, fields: str) -> list[float]:
         """The score and its probability-weighted value for each of the rubric's scores, from a stored verdict."""
@@ -249,13 +255,22 @@ class _Gathered:
         numbers = np.array(self.numbers, dtype=np.float64).reshape(shape)[order]
         rows = {case_id: number for number, case_id in enumerate(ids)}
         designs = tuple(_design(sample, included, rows) for sample, included in self.samples)
+        jobs = np.zeros((len(ids), len(self.raters)), dtype=np.int64)
+        for place, job in self.jobs.items():
+            jobs[place] = job
         return [
-            self._matrix(name, declared, ids, numbers[:, number], designs)
+            self._matrix(name, declared, ids, numbers[:, number], jobs[order], designs)
             for number, (name, declared) in enumerate(scores.items())
         ]
 
     def _matrix(
-        self, name: str, declared: ScoreField, ids: Sequence[str], numbers: FloatArray, designs: tuple[Design, ...]
+        self,
+        name: str,
+        declared: ScoreField,
+        ids: Sequence[str],
+        numbers: FloatArray,
+        jobs: IntArray,
+        designs: tuple[Design, ...],
     ) -> RatingsMatrix:
         given, expected = np.ascontiguousarray(numbers[:, 0]), np.ascontiguousarray(numbers[:, 1])
         return RatingsMatrix(
@@ -269,6 +284,7 @@ class _Gathered:
             given=given,
             expected=expected,
             metadata=tuple(self.cases[case_id].metadata for case_id in ids),
+            jobs=jobs,
             designs=designs,
         )
 

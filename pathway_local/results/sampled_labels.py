@@ -1,13 +1,13 @@
 """People's labels of a sample: which sample they belong to, what missing ones could change, and what they correct."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pathway_local.errors import UnknownName, UsageError
-from pathway_local.results.ratings_matrix import Design, RatingsMatrix
+from pathway_local.results.label_design import own_design
+from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
 from pathway_local.statistics.figure import FloatArray, IntArray, Undefined
 from pathway_local.statistics.human_benchmark import mean_of_people
@@ -15,8 +15,8 @@ from pathway_local.statistics.intervals import mean_difference, t_interval
 from pathway_local.statistics.prediction_powered import Survey, Target, corrected_mean
 from pathway_local.verdict import Number
 
-WORKED_ON, RETURNED = 0.5, 0.8
-"""The share of a sample that needs labels, and the share below which a warning says what the others could change."""
+RETURNED = 0.8
+"""The share of a sample below which a warning says what the labels that are missing could change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,32 +44,39 @@ class SampledLabels:
     """People's labels of the cases from which they were drawn, (cases of that population,) each."""
 
     def __init__(self, matrix: RatingsMatrix, people: Sequence[int], plan: CalibrationPlan) -> None:
-        given = matrix.given[:, list(people)]
-        labelled: NDArray[np.bool_] = np.asarray(np.isfinite(given).any(axis=1))
+        labelled: NDArray[np.bool_] = np.asarray(np.isfinite(matrix.given[:, list(people)]).any(axis=1))
         scores = mean_of_people(matrix.on_scale[:, list(people)])
-        design = None if plan.assume_random else _own_design(matrix.designs, labelled, plan)
+        found = None if plan.assume_random else own_design(matrix, people, plan.against, plan.sample)
         special = labelled & ~np.isfinite(scores)
-        counted = labelled if design is None else labelled & design.drawn
-        inside = np.ones(len(given), np.bool_) if design is None else np.asarray(design.probability > 0)
+        counted = labelled if found is None else labelled & (found.design.drawn | found.older)
+        inside = np.ones(len(labelled), np.bool_) if found is None else np.asarray(found.design.probability > 0)
         self.plan = plan
         self.inside: NDArray[np.bool_] = inside
-        self.sample = design.sample if design else None
+        self.sample = found.design.sample if found else None
         self.scores: FloatArray = np.where(counted, scores, np.nan)[inside]
         self.special: NDArray[np.bool_] = (special & counted)[inside]
-        self.strata: IntArray | None = design.strata[inside] if design and design.sample.strata else None
+        self.noise = _noise(matrix.on_scale[:, list(people)])
+        self.strata: IntArray | None = None
         self.clusters = matrix.clusters(plan.cluster)[inside] if plan.cluster else None
-        codes, self.names = matrix.codes(plan.by) if plan.by else (np.full(len(given), -1, dtype=np.int64), ())
+        codes, self.names = matrix.codes(plan.by) if plan.by else (np.full(len(labelled), -1, dtype=np.int64), ())
         self.groups: IntArray = codes[inside]
         self.notices: list[str] = []
-        if design is None:
+        if found is None:
             self.notices.append("--assume-random: you state that the labels are a random sample of all cases")
             return
+        design = found.design
+        if design.sample.strata or found.older.any():
+            self.strata = (2 * design.strata + found.older)[inside]
         if len(matrix.designs) > 1:
             self.notices.append(f"the labels are taken as those of the sample with seed {design.sample.seed}")
         self._note(int(np.sum(labelled & ~counted)), "labels are left out: their cases are not in the sample")
         self._note(int(np.sum(~inside)), "cases are left out: the sample was not drawn from them")
+        self._note(
+            int(np.sum(found.older)), "cases had a label before the sample was drawn: each counts for itself alone"
+        )
         self._missing: NDArray[np.bool_] = (design.drawn & ~labelled)[inside]
-        self._weights: FloatArray = np.where(design.drawn, 1 / np.where(design.drawn, design.probability, 1), 0)[inside]
+        weights = np.where(design.drawn, 1 / np.where(design.drawn, design.probability, 1), 0)
+        self._weights: FloatArray = np.where(found.older, 1, weights)[inside]
 
     def on_missing(self, judge: FloatArray, levels: Sequence[Number]) -> tuple[list[str], list[str]]:
         """Notes and warnings about drawn cases without a label, whose labels could change the mean."""
@@ -78,8 +85,9 @@ class SampledLabels:
         missing, drawn = int(self._missing.sum()), self.sample.drawn
         said = f"{missing:,} of {drawn:,} drawn cases have no label; we assume that they are like the labelled ones"
         given = np.isfinite(self.scores)
+        unlike = _unlike(judge, given, self._missing)
         if missing <= (1 - RETURNED) * drawn or not given.any():
-            return [said], []
+            return [said], unlike
         counted = given | self._missing
         filled = (np.where(given, self.scores, end)[counted] for end in (levels[0], levels[-1]))
         lowest, highest = (float(np.average(each, weights=self._weights[counted])) for each in filled)
@@ -87,7 +95,7 @@ class SampledLabels:
             f"{said}. If people gave all of these {levels[0]} or all {levels[-1]}, the mean of the labels would be "
             f"{lowest:.2f} or {highest:.2f}"
         )
-        return [], [bounds, *_unlike(judge, given, self._missing)]
+        return [], [bounds, *unlike]
 
     def correct(
         self,
@@ -106,6 +114,7 @@ class SampledLabels:
         survey = Survey(self.plan.target, self.strata, clusters, group)
         if special.any() or self.special.any():
             return corrected_domain_mean(judge, self.scores, special, self.special, scale, survey)
+        survey = replace(survey, noise=self.noise)
         return Placed(corrected_mean(judge, self.scores, scale, survey), Undefined("nobody gave a special level"))
 
     def _note(self, count: int, what: str) -> None:
@@ -113,34 +122,26 @@ class SampledLabels:
             self.notices.append(f"{count:,} {what}")
 
 
-def _own_design(designs: Sequence[Design], labelled: NDArray[np.bool_], plan: CalibrationPlan) -> Design:
-    """The sample that the labels belong to: the named one, or of those with labels for half, the one with most labels.
+def _noise(scores: FloatArray) -> float:
+    """The variance of a label, the mean of those who scored a case, if the same people scored again; (cases, people).
 
-    Of a sample with fewer labels, those may come from cases that were picked. Raises UsageError without such a sample.
+    It comes from cases with several scores; 0 without any. Each person's own mean is taken out, so it is about these
+    people.
     """
-    counts = [int(np.sum(labelled & design.drawn)) for design in designs]
-    ranked = sorted(zip(counts, designs, strict=True), key=lambda each: -each[0])
-    if plan.sample is not None:
-        named = [design for _, design in ranked if design.sample.seed == plan.sample]
-        if not named:
-            raise UnknownName("sample's seed", str(plan.sample), [str(design.sample.seed) for design in designs])
-        return named[0]
-    for count, design in ranked:
-        if count >= WORKED_ON * design.sample.drawn:
-            return design
-    hint = "Draw them with `pathway-local sample`, or give --assume-random if they were drawn at random."
-    if not any(counts):
-        raise UsageError(f"the run does not record how the cases that {plan.against} labelled were chosen", hint)
-    most, design = ranked[0]
-    raise UsageError(
-        f"{plan.against} labelled only {most} of the {design.sample.drawn} cases of the sample with seed "
-        f"{design.sample.seed}, so they may not be a random part of it",
-        f"Label the others, or give --sample {design.sample.seed} if chance decided which cases got a label.",
-    )
+    several = np.isfinite(scores).sum(axis=1) >= 2
+    if np.sum(several) < 2:
+        return 0.0
+    shared = scores[several]
+    given = np.isfinite(shared)
+    sums, counts = np.where(given, shared, 0.0), given.sum(axis=0)
+    apart = np.where(given, shared - sums.sum(axis=0) / np.maximum(counts, 1), 0.0)
+    many = given.sum(axis=1)
+    spread = np.where(given, apart - (apart.sum(axis=1) / many)[:, None], 0.0)
+    return float(np.mean(np.sum(spread**2, axis=1) / (many - 1) / many))
 
 
 def _unlike(judge: FloatArray, given: NDArray[np.bool_], missing: NDArray[np.bool_]) -> list[str]:
-    """A warning if the judge scores the drawn cases without a label otherwise than those with one."""
+    """A warning if the judge scores drawn cases without a label higher or lower than those with one."""
     used = (missing | given) & np.isfinite(judge)
     inside = missing[used]
     if min(int(inside.sum()), int(np.sum(~inside))) < 2:
@@ -151,6 +152,7 @@ def _unlike(judge: FloatArray, given: NDArray[np.bool_], missing: NDArray[np.boo
     if found.low <= 0 <= found.high:
         return []
     return [
-        f"they are not alike: the judge scores those without a label {abs(apart):.2f} points "
-        f"{'higher' if apart > 0 else 'lower'} (95% interval of the difference: {found.low:.2f} to {found.high:.2f})"
+        f"the judge scores the drawn cases without a label {abs(apart):.2f} points "
+        f"{'higher' if apart > 0 else 'lower'} than the others (95% interval of the difference: {found.low:.2f} to "
+        f"{found.high:.2f}), so the labels may not stand for all cases"
     ]

@@ -20,7 +20,7 @@ from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.runs.shard import shards_of
 from pathway_local.sheets.kinds import Page
 from pathway_local.statistics.figure import Estimate, Interval, undefined_estimate
-from pathway_local.statistics.intervals import mean
+from pathway_local.statistics.intervals import scale_mean
 from pathway_local.verdict import Failure, Number, Value
 
 SHOWN_FAILURES = 10
@@ -73,16 +73,13 @@ class ScoreSummary:
 
     @property
     def mean(self) -> Estimate:
-        """The mean of the values on the scale, with a 95% t interval, which ends where the scale ends."""
+        """The mean of the values on the scale, with the interval of `scale_mean`."""
         if self.scale == "nominal":
             return undefined_estimate("the scale is nominal")
         on_scale = {value: count for value, count in self.counts.items() if value not in self.special}
         given = Counter({float(value): count for value, count in on_scale.items()}) + self.means
-        found = mean(np.repeat(np.array(list(given), float), list(given.values())))
-        if not isinstance(found.interval, Interval):
-            return found
-        low, high = max(found.interval.low, min(on_scale)), min(found.interval.high, max(on_scale))
-        return Estimate(found.value, replace(found.interval, low=low, high=high))
+        scores = np.repeat(np.array(list(given), float), list(given.values()))
+        return scale_mean(scores, (float(min(on_scale)), float(max(on_scale))))
 
 
 @dataclass(frozen=True, slots=True)

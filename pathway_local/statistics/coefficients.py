@@ -60,7 +60,7 @@ def _within(most: int) -> Build:
 
     def build(rows: FloatArray, values: Sequence[float]) -> Statistic:
         apart = np.abs(np.diff(np.searchsorted(np.asarray(values, dtype=np.float64), rows), axis=1)[:, 0])
-        return _mean_of_rows((apart <= most).astype(np.float64), 0.0, is_share=True)
+        return _mean_of_rows((apart <= most).astype(np.float64), 0.0, 1.0, is_share=True)
 
     return build
 
@@ -77,18 +77,19 @@ def _mean_difference(rows: FloatArray, _values: Sequence[float]) -> Statistic:
     return _mean_of_rows(rows[:, 0] - rows[:, 1])
 
 
-def _mean_absolute_error(rows: FloatArray, _values: Sequence[float]) -> Statistic:
-    return _mean_of_rows(np.abs(rows[:, 0] - rows[:, 1]), 0.0)
+def _mean_absolute_error(rows: FloatArray, values: Sequence[float]) -> Statistic:
+    return _mean_of_rows(np.abs(rows[:, 0] - rows[:, 1]), 0.0, values[-1] - values[0] if values else np.inf)
 
 
-def _mean_of_rows(amounts: FloatArray, least: float = -np.inf, *, is_share: bool = False) -> Statistic:
-    """The mean of an amount per row; a share where the amounts are 0 and 1."""
+def _mean_of_rows(
+    amounts: FloatArray, least: float = -np.inf, most: float = np.inf, *, is_share: bool = False
+) -> Statistic:
+    """The mean of an amount per row between `least` and `most`; a share where the amounts are 0 and 1."""
 
     def measure(weights: FloatArray) -> FloatArray:
         cases = weights.sum(axis=1)
         return np.where(cases > 0, weights @ amounts / np.where(cases > 0, cases, 1.0), np.nan)
 
-    most = 1.0 if is_share else np.inf
     return Statistic(measure, "there is no case to compare", least=least, most=most, share=is_share)
 
 

@@ -161,6 +161,19 @@ def mean(scores: FloatArray, clusters: IntArray | None = None, *, each: str = "s
     return mean_effect(scores, clusters, each=each).estimate()
 
 
+def scale_mean(scores: FloatArray, scale: tuple[float, float]) -> Estimate:
+    """The mean of independent scores (n,) on a scale, with the interval of `log_odds_interval` and `tailed_freedom`.
+
+    Where most scores lie at one end of the scale, the plain t interval of 30 to 60 of them holds the truth in only 85
+    to 90% of samples.
+    """
+    found = mean_effect(scores)
+    if found.value is None or found.missing:
+        return found.estimate()
+    freedom = tailed_freedom(scores)
+    return Estimate(found.value, log_odds_interval(found.value, found.error, freedom, len(scores), scale))
+
+
 def mean_difference(scores: FloatArray, inside: NDArray[np.bool_], codes: IntArray) -> tuple[float, float, float]:
     """The mean of the scores (n,) inside less that of the others, its standard error and degrees of freedom.
 

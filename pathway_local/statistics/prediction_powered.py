@@ -20,6 +20,9 @@ from pathway_local.statistics.intervals import cluster_codes, cluster_sums, log_
 Target = Literal["file", "population"]
 BoolArray = NDArray[np.bool_]
 
+UNSEEN = 0.02
+"""The share of cases in which labels may miss large errors without a warning; 149 labels are enough for it."""
+
 FEW_DISSENTERS = 15
 """With fewer labels unlike the commonest one, a sample may miss most of the tail, and the interval is too short."""
 
@@ -31,13 +34,15 @@ class Survey:
     `target` is these cases or the population that they are a random sample of. Labels were drawn at random within
     each code of `strata`. For a population, cases with the same code of `clusters` depend on each other; for the cases
     themselves, labels were drawn by whole clusters. With `inside` the mean is that of the group of cases for which it
-    is true.
+    is true. `noise` is the variance of a label among repetitions: the same people would not give every score again, so
+    some doubt about the cases themselves stays when all of them are labelled.
     """
 
     target: Target = "file"
     strata: IntArray | None = None
     clusters: IntArray | None = None
     inside: BoolArray | None = None
+    noise: float = 0.0
 
 
 CASES_ALONE = Survey()
@@ -76,6 +81,7 @@ class _Sample:
     low: float
     high: float
     target: Target
+    noise: float
 
     @property
     def labelled(self) -> BoolArray:
@@ -151,7 +157,7 @@ def _sample(judge: FloatArray, people: FloatArray, scale: tuple[float, float], s
         return Undefined(f"{int(np.sum(inside == 0))} of {size} strata have no label")
     shares = np.where(labelled, inside[layers], np.maximum(whole - inside, 1)[layers])
     codes = cluster_codes(survey.clusters, len(judge))
-    return _Sample(filled, people, layers, codes, whole[layers] / shares, *scale, survey.target)
+    return _Sample(filled, people, layers, codes, whole[layers] / shares, *scale, survey.target, survey.noise)
 
 
 def _correction(sample: _Sample, judge: FloatArray, inside: BoolArray, slopes: FloatArray) -> Correction:
@@ -189,6 +195,7 @@ def _estimate(
     value, influence = _residuals(sample, labels, slopes, float(sample.judge[inside].mean()))
     variance, totals = _file_variance(sample, labels, influence)
     residual = variance / (1 / count - 1 / cases) if count < cases else 0.0
+    variance += sample.noise / cases
     if sample.target == "population":
         weights = sample.weights[rest]
         centre = float(np.average(sample.judge[rest], weights=weights)) if count < cases else 0.0
@@ -223,13 +230,13 @@ def _file_variance(sample: _Sample, labels: BoolArray, influence: FloatArray) ->
     cluster = cells % (int(sample.clusters.max()) + 1)
     sums = np.bincount(place.reshape(-1), influence[every])
     inside = np.bincount(layer)
-    if np.any(inside < 2):
+    drawn = np.bincount(layers) / np.bincount(sample.strata)
+    if np.any((inside < 2) & (drawn < 1)):
         return float("nan"), np.empty(0)
     # Deviations from the stratum's own mean, since labels are drawn within strata; 1 - n/N is the finite-population
     # factor of the stratum, C/(C - 1) the usual one of an estimated variance.
     sums = sums - (np.bincount(layer, sums) / inside)[layer]
-    drawn = np.bincount(layers) / np.bincount(sample.strata)
-    sums = sums * np.sqrt((1 - drawn) * inside / (inside - 1))[layer]
+    sums = sums * np.sqrt((1 - drawn) * inside / np.maximum(inside - 1, 1))[layer]
     own = np.unique(sample.clusters[labels])
     if len(own) < 2:
         return float("nan"), np.empty(0)
@@ -257,7 +264,7 @@ def _interval(
 ) -> Interval | Undefined:
     scores = sample.people[labels]
     clusters = len(np.unique(sample.clusters[labels]))
-    if sample.target == "file" and len(scores) == cases:
+    if sample.target == "file" and len(scores) == cases and not sample.noise:
         return Interval(value, value, "every case is labelled", clusters)
     if not np.isfinite(variance):
         return Undefined("a stratum, or the group, has labels in one cluster only")
@@ -279,6 +286,24 @@ def _more_labels(variance: float, residual: float, labels: int, cases: int) -> i
     if variance / 4 <= fixed + residual / cases:
         return Undefined(f"even with all {cases} cases labelled the interval would be more than half as wide")
     return int(np.ceil(residual / (variance / 4 - fixed) - 1e-9)) - labels
+
+
+def unseen_errors(judge: FloatArray, people: FloatArray, scale: tuple[float, float]) -> tuple[str, ...]:
+    """A warning if no label shows a large error of the judge, but so few labels can miss such errors.
+
+    Errors in a share p of all cases are absent from n labels with the chance (1 - p)^n, which is 5% for the share named
+    (Hanley and Lippman-Hand 1983). Where a judge misses one failure in 25, samples of 60 labels without any of them
+    make up nearly all intervals that miss the truth.
+    """
+    apart = np.abs(judge - people)[np.isfinite(judge) & np.isfinite(people)]
+    large = (scale[1] - scale[0]) / 2
+    share = 1 - 0.05 ** (1 / max(len(apart), 1))
+    if not len(apart) or apart.max() >= large or share < UNSEEN:
+        return ()
+    return (
+        f"no label is {large:g} points or more from the judge's score, but {len(apart)} labels can miss such errors in "
+        f"up to {share:.1%} of the cases, and the interval does not allow for those",
+    )
 
 
 def few_dissenters(labels: FloatArray) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pathway_local.statistics.figure import FloatArray, Undefined, why_constant
+from pathway_local.statistics.intervals import LEVEL
 from pathway_local.statistics.kappa import Weights, disagreement
 from pathway_local.statistics.resampling import Statistic
 
@@ -107,9 +108,9 @@ def _gwet(rows: FloatArray, values: Sequence[float], alike: FloatArray) -> Stati
         common = weights @ shares / weights.sum(axis=1, keepdims=True)
         chance = alike.sum() / (size * (size - 1)) * np.sum(common * (1 - common), axis=1)
         seen = weights @ agreed / np.where(shared > 0, shared, 1.0)
-        return np.where(shared > 0, (seen - chance) / (1 - chance), np.nan)
+        return np.where(shared > 1, (seen - chance) / (1 - chance), np.nan)
 
-    return Statistic(measure, "no case has two scores", least=-1.0, most=1.0)
+    return Statistic(measure, "fewer than two cases have two scores", least=-1.0, most=1.0)
 
 
 def icc(average: bool) -> Callable[[FloatArray, Sequence[float]], Statistic | Undefined]:
@@ -117,7 +118,8 @@ def icc(average: bool) -> Callable[[FloatArray, Sequence[float]], Statistic | Un
 
     Shrout and Fleiss (1979), two-way random effects, n cases and k raters, with mean squares of cases (MSR),
     raters (MSC) and error (MSE): ICC(2,1) = (MSR - MSE) / (MSR + (k-1) MSE + k (MSC - MSE)/n) and
-    ICC(2,k) = (MSR - MSE) / (MSR + (MSC - MSE)/n).
+    ICC(2,k) = (MSR - MSE) / (MSR + (MSC - MSE)/n). The interval is that of McGraw and Wong (1996) for raters who are a
+    random draw, too; resamples of cases would hold them fixed.
     """
 
     def build(rows: FloatArray, _values: Sequence[float]) -> Statistic | Undefined:
@@ -125,17 +127,33 @@ def icc(average: bool) -> Callable[[FloatArray, Sequence[float]], Statistic | Un
             return Undefined("there is only one rater")
         varied = rows.size and np.ptp(rows) > 0
         reason = "the raters differ more than the cases do" if varied else why_constant((rows.reshape(-1),))
-        return Statistic(_icc(_centred(rows), average), reason, needs=2, most=1.0)
+        squares, raters = _mean_squares(_centred(rows)), rows.shape[1]
+
+        def measure(weights: FloatArray) -> FloatArray:
+            cases, msr, msc, mse = squares(weights)
+            noise = (msc - mse) / cases if average else (raters - 1) * mse + raters * (msc - mse) / cases
+            with np.errstate(invalid="ignore", divide="ignore"):
+                return np.where(msr + noise > 1e-12, (msr - mse) / (msr + noise), np.nan)
+
+        def any_raters(counts: FloatArray) -> tuple[float, float]:
+            ends = _ends_for_any_raters(raters, *(float(each[0]) for each in squares(counts[None, :])))
+            if not average:
+                return ends
+            low, high = (raters * end / (1 + (raters - 1) * end) for end in ends)  # Spearman 1910, Brown 1910
+            return low, high
+
+        return Statistic(measure, reason, needs=2, most=1.0, any_raters=any_raters)
 
     return build
 
 
-def _icc(rows: FloatArray, average: bool) -> Callable[[FloatArray], FloatArray]:
+def _mean_squares(rows: FloatArray) -> Callable[[FloatArray], tuple[FloatArray, ...]]:
+    """The cases and the mean squares of cases, raters and error, for weights (R, rows)."""
     raters = rows.shape[1]
     # All sums of squares of a two-way analysis of variance follow from weighted sums of these columns.
     sums = np.column_stack([np.ones(len(rows)), rows.sum(axis=1) ** 2, np.sum(rows**2, axis=1), rows])
 
-    def measure(weights: FloatArray) -> FloatArray:
+    def measure(weights: FloatArray) -> tuple[FloatArray, ...]:
         totals = weights @ sums
         cases, of_cases, squares, of_raters = totals[:, 0], totals[:, 1], totals[:, 2], totals[:, 3:]
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -144,15 +162,28 @@ def _icc(rows: FloatArray, average: bool) -> Callable[[FloatArray], FloatArray]:
             between_raters = np.sum(of_raters**2, axis=1) / cases - grand
             rest = squares - grand - between_cases - between_raters
             msr, msc = between_cases / (cases - 1), between_raters / (raters - 1)
-            mse = rest / ((cases - 1) * (raters - 1))
-            noise = (msc - mse) / cases if average else (raters - 1) * mse + raters * (msc - mse) / cases
-            return np.where(msr + noise > 1e-12, (msr - mse) / (msr + noise), np.nan)
+            return cases, msr, msc, rest / ((cases - 1) * (raters - 1))
 
     return measure
 
 
+def _ends_for_any_raters(k: int, n: float, msr: float, msc: float, mse: float) -> tuple[float, float]:
+    """The 95% interval of ICC(2,1) if cases and raters are both random (McGraw and Wong 1996, case 2A)."""
+    from scipy import special  # scipy.stats would take seconds to import
+
+    rest = k * msc + (k * n - k - n) * mse
+    one = n * (msr - mse) / (rest + n * msr)
+    if mse <= 1e-12 or one >= 1 - 1e-9:
+        return 1.0, 1.0
+    a, b = k * one / (n * (1 - one)), 1 + k * one * (n - 1) / (n * (1 - one))
+    freedom = (a * msc + b * mse) ** 2 / ((a * msc) ** 2 / (k - 1) + (b * mse) ** 2 / ((n - 1) * (k - 1)))
+    below, above = special.fdtri(n - 1, freedom, (1 + LEVEL) / 2), special.fdtri(freedom, n - 1, (1 + LEVEL) / 2)
+    low = n * (msr - below * mse) / (below * rest + n * msr)
+    return float(low), float(n * (above * msr - mse) / (rest + n * above * msr))
+
+
 def _coefficient(measure: Callable[[FloatArray], FloatArray], rows: FloatArray) -> Statistic:
-    return Statistic(measure, why_constant((rows[np.isfinite(rows)],)), needs=2, most=1.0)
+    return Statistic(measure, why_constant((rows[np.isfinite(rows)],)), needs=2, least=-1.0, most=1.0)
 
 
 def _one_minus(observed: FloatArray, expected: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ raters on other cases like these.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
@@ -23,10 +23,21 @@ from pathway_local.statistics.figure import (
     Undefined,
     undefined_estimate,
 )
-from pathway_local.statistics.intervals import LEVEL, cluster_codes, t_quantile, wilson
+from pathway_local.statistics.intervals import (
+    LEVEL,
+    cluster_codes,
+    log_odds_interval,
+    t_interval,
+    t_quantile,
+    tailed_freedom,
+    wilson,
+)
 
-FEW_CLUSTERS = 30
-"""With fewer clusters, percentiles of a bootstrap cover the truth in clearly less than 95% of samples."""
+FEW_CLUSTERS = 100
+"""With fewer clusters, percentiles of a bootstrap of skewed scores hold the truth in clearly under 95% of samples."""
+
+LEAST_DRAWN = 30
+"""With fewer clusters, a bootstrap is not even used where the jackknife is not defined."""
 
 GROUPS = 100
 """Groups of the jackknife of a costly figure: its t interval then has 99 degrees of freedom, close to the normal."""
@@ -36,6 +47,9 @@ DENSE_CELLS = 4_000_000
 
 CHUNK_CELLS = 4_000_000
 """Weights drawn at once. All 10,000 resamples of 100,000 clusters would take 8 GB."""
+
+OTHER_RATERS = "F for other raters as well"
+"""The method of intervals that are not only about these raters."""
 
 SAME_EVERYWHERE = Undefined("every resample gives the same figure, which says nothing of its uncertainty")
 
@@ -47,6 +61,7 @@ class Statistic:
     `measure` takes weights (R, rows) and gives R figures, NaN for weights that define none; NaN never leaves this
     module. `reason` says why the data themselves may define none. `needs` is the smallest number of cases, `least` and
     `most` bound the figure, a `share` is a share of cases, and a `costly` one is too slow for thousands of weightings.
+    `any_raters` makes both ends of an interval that also allows for other raters, if cases are independent.
     """
 
     measure: Callable[[FloatArray], FloatArray]
@@ -56,6 +71,7 @@ class Statistic:
     most: float = np.inf
     share: bool = False
     costly: bool = False
+    any_raters: Callable[[FloatArray], tuple[float, float]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +112,22 @@ class CountedRows:
     ) -> dict[str, Estimate]:
         """All figures with intervals from the same resamples.
 
-        From 30 clusters on: percentiles of a bootstrap of clusters (Efron 1979; Field and Welsh 2007 for
+        From 100 clusters on: percentiles of a bootstrap of clusters (Efron 1979; Field and Welsh 2007 for
         clusters), taken as far out as Student's t and the C - 1 of a variance ask for (Hesterberg 2015,
-        expanded percentiles). Under 30 percentiles are too short: the jackknife over clusters with t at C - 1
-        degrees of freedom instead. Costly figures: the jackknife over 100 random groups of clusters with t
-        (Kott 2001).
+        expanded percentiles). Under 100 percentiles are too short: the jackknife over clusters instead, with t at C - 1
+        degrees of freedom, or for figures with bounds as log-odds with `tailed_freedom`. If leaving out a cluster
+        leaves the figure undefined, 30 clusters are enough for the bootstrap. Costly figures: the jackknife over
+        100 random groups of clusters (Kott 2001).
         """
         values = {name: self.value(statistic) for name, statistic in statistics.items()}
         found = {name: value for name, value in values.items() if not isinstance(value, Undefined)}
         few = self.clusters < FEW_CLUSTERS
+        wide = {name: self._any_raters(statistics[name]) for name in found if statistics[name].any_raters}
         slow = {name for name in found if few or statistics[name].costly}
-        drawn = self._measured({n: statistics[n] for n in found if n not in slow}, self._draws(seed, resamples))
         left = self._measured({n: statistics[n] for n in slow}, self._leave_outs(seed))
+        if few and self.clusters >= LEAST_DRAWN:
+            slow = {n for n in slow if statistics[n].costly or np.isfinite(left[n]).all()}
+        drawn = self._measured({n: statistics[n] for n in found if n not in slow}, self._draws(seed, resamples))
         estimates = {name: undefined_estimate(v.reason) for name, v in values.items() if isinstance(v, Undefined)}
         for name, value in found.items():
             interval = (
@@ -115,7 +135,7 @@ class CountedRows:
                 if name in slow
                 else self._percentile(statistics[name], value, drawn[name])
             )
-            estimates[name] = Estimate(value, interval)
+            estimates[name] = Estimate(value, wide.get(name) or interval)
         return {name: estimates[name] for name in statistics}
 
     def _measured(self, statistics: Mapping[str, Statistic], weights: Iterator[FloatArray]) -> dict[str, FloatArray]:
@@ -145,6 +165,12 @@ class CountedRows:
             kept = self.times - np.bincount(kinds[members], minlength=len(self.times))
             yield self._spread(kept[None, :].astype(np.float64))
 
+    def _any_raters(self, statistic: Statistic) -> Interval | None:
+        if statistic.any_raters is None or self.clusters < self.cases:
+            return None
+        low, high = statistic.any_raters(self.counts)
+        return Interval(low, high, OTHER_RATERS, self.clusters) if low < high else None
+
     def _percentile(self, statistic: Statistic, value: float, drawn: FloatArray) -> Interval | Undefined:
         defined = drawn[np.isfinite(drawn)]
         lost = len(drawn) - len(defined)
@@ -165,10 +191,16 @@ class CountedRows:
             return Undefined(f"leaving out one of {groups} clusters leaves it undefined, {lost} times")
         if np.ptp(left) <= 1e-12:
             return self._without_spread(statistic, value)
-        error = np.sqrt((groups - 1) / groups * np.sum((left - left.mean()) ** 2))
-        reach = float(t_quantile(LEVEL, groups - 1) * error)
-        method = "jackknife with t" if groups == self.clusters else f"jackknife over {groups} groups with t"
-        return Interval(max(statistic.least, value - reach), min(statistic.most, value + reach), method, self.clusters)
+        parts = groups * value - (groups - 1) * left
+        error = float(parts.std(ddof=1) / np.sqrt(groups))
+        jackknife = "jackknife" if groups == self.clusters else f"jackknife over {groups} groups"
+        ends = (statistic.least, statistic.most)
+        if not np.isfinite(ends).all():
+            found = t_interval(value, error, groups - 1, self.clusters)
+            low, high = max(ends[0], found.low), min(ends[1], found.high)
+            return replace(found, low=low, high=high, method=f"{jackknife} with t")
+        found = log_odds_interval(value, error, tailed_freedom(parts), self.clusters, ends)
+        return replace(found, method=f"{jackknife} with log-odds and t")
 
     def _without_spread(self, statistic: Statistic, value: float) -> Interval | Undefined:
         """A share of none or all still has an interval: Wilson's, with clusters as the independent units."""

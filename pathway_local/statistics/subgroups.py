@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray
-from pathway_local.statistics.intervals import LEVEL, Effect, cluster_codes, mean_difference, mean_effect
+from pathway_local.statistics.intervals import (
+    LEVEL,
+    Effect,
+    cluster_codes,
+    cluster_sums,
+    mean_difference,
+    mean_effect,
+    tailed_freedom,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +29,9 @@ class GroupError:
     `signed` is the mean error and `excess` the mean absolute error less that of all other cases. Their intervals are at
     Holm's levels, so that an interval leaves zero out exactly where Holm's test over all groups rejects. `absolute` is
     the mean absolute error. No test belongs to it, so its interval is at the level of Holm's first step in every group
-    (Bonferroni's), and all of them hold at once.
+    (Bonferroni's), and all of them hold at once. `unequal` is the mean error less that of other cases to which the
+    reference gave the same score, with intervals at Holm's levels: a rater who gives everybody middling scores errs in
+    a group of good answers, but does not treat it otherwise than equally good ones elsewhere.
     """
 
     group: int
@@ -29,6 +39,7 @@ class GroupError:
     signed: Estimate
     absolute: Estimate
     excess: Estimate
+    unequal: Estimate
 
 
 def group_errors(
@@ -62,10 +73,12 @@ def group_errors(
     sizes_of_error = np.abs(errors)
     signed = at_holm_levels(effects(lambda inside: _mean_effect(errors, inside, codes)))
     excess = at_holm_levels(effects(lambda inside: _excess_effect(sizes_of_error, inside, codes)))
+    levels = cluster_codes(np.round(reference[both]).astype(np.int64), len(errors))
+    unequal = at_holm_levels(effects(lambda inside: _unequal_effect(errors, levels, inside, codes)))
     absolute = _at_first_level(effects(lambda inside: _mean_effect(sizes_of_error, inside, codes)))
     return tuple(
         GroupError(int(name), size, *figures)
-        for name, size, *figures in zip(names, sizes, signed, absolute, excess, strict=True)
+        for name, size, *figures in zip(names, sizes, signed, absolute, excess, unequal, strict=True)
     )
 
 
@@ -79,6 +92,29 @@ def _mean_effect(errors: FloatArray, inside: NDArray[np.bool_], codes: IntArray)
     if len(np.unique(clusters)) < 2:
         return Effect(float(own.mean()), missing="the group has only one cluster")
     return mean_effect(own, clusters, each="error")
+
+
+def _unequal_effect(errors: FloatArray, levels: IntArray, inside: NDArray[np.bool_], codes: IntArray) -> Effect:
+    """The group's mean error less that of other cases with the same level, (cases,) each.
+
+    The coefficient of the group in a regression of errors on it and on a constant for each level (analysis of
+    covariance); levels count by how much they tell about the difference. Clusters are added up before they are squared.
+    """
+    sizes = np.bincount(levels)
+    held = inside - (np.bincount(levels, inside) / sizes)[levels]
+    told = float(np.sum(held**2))
+    if told < 1:
+        return Effect(None, missing="hardly any other case got the same scores as this group")
+    if min(len(np.unique(codes[inside])), len(np.unique(codes[~inside]))) < 2:
+        return Effect(None, missing="one side of the comparison has only one cluster")
+    value = float(held @ errors) / told
+    rest = errors - (np.bincount(levels, errors) / sizes)[levels] - value * held
+    totals = cluster_sums(held * rest / told, codes)
+    count, lost = len(totals), len(sizes) + 1
+    error = float(np.sqrt(count / (count - 1) * len(errors) / max(len(errors) - lost, 1) * np.sum(totals**2)))
+    if error <= 1e-12:
+        return Effect(value, missing="errors at equal scores do not vary")
+    return Effect(value, error, tailed_freedom(totals), count)
 
 
 def _excess_effect(errors: FloatArray, inside: NDArray[np.bool_], codes: IntArray) -> Effect:

@@ -4,14 +4,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pathway_local.results.against_people import AgainstPeople, JudgesAndPeople
+from pathway_local.results.against_people import MEAN_OF_OTHERS, AgainstPeople, JudgesAndPeople
 from pathway_local.results.agreement import Pair, ScoreAgreement, Set
 from pathway_local.results.views.cells import Cells, Row, figure_table
 from pathway_local.results.views.stand_in import stand_in
 from pathway_local.results.views.view import Remarks, TableView, View, hidden_groups
 from pathway_local.statistics.coefficients import COEFFICIENTS, coefficients
-from pathway_local.statistics.figure import Undefined
+from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.human_benchmark import Contrast
+from pathway_local.statistics.resampling import OTHER_RATERS
+from pathway_local.statistics.subgroups import GroupError
 from pathway_local.system.visible import visible
 
 SHOWN_MATRICES = 6
@@ -37,7 +39,9 @@ def agreement_view(found: ScoreAgreement) -> View:
     )
     sentences = [*cells.sentences(found.plan.cluster)]
     if found.pairs:
-        sentences.append("The intervals hold for these raters on other cases like these, not for other raters.")
+        others = " Only those of ICC by F allow for other raters." if OTHER_RATERS in cells.methods else ""
+        sentences.append(f"The intervals hold for these raters on other cases like these, not for others.{others}")
+    sentences += _of_groups(found)
     if len(matrices) > len(shown):
         sentences.append(f"{len(matrices)} confusion matrices: --json has them, --rater A --rater B shows one.")
     remarks = Remarks(tuple(sentences), _notes(found), found.warnings, _readings(found), stand_in(found))
@@ -49,8 +53,22 @@ def agreement_in_short(found: ScoreAgreement) -> View:
     cells = Cells()
     asked = _two_judges(found.people, cells) if found.plan.figure else ()
     tables = (_raters(found), *asked, *_groups(found.people, found.plan.by, cells))
-    remarks = Remarks((*cells.sentences(found.plan.cluster),), _notes(found), found.warnings, answer=stand_in(found))
+    remarks = Remarks(
+        (*cells.sentences(found.plan.cluster), *_of_groups(found)),
+        _notes(found),
+        found.warnings,
+        answer=stand_in(found),
+    )
     return View(tables, remarks, cells.footnotes(), _title(found))
+
+
+def _of_groups(found: ScoreAgreement) -> list[str]:
+    if not found.people.groups:
+        return []
+    return [
+        "At equal scores: the mean error less that of other groups' cases with the same score by people. If its interval "
+        "leaves 0 out, the rater treats the group otherwise; a mean error alone does not show that."
+    ]
 
 
 def _title(found: ScoreAgreement) -> str:
@@ -130,6 +148,7 @@ def _people_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
     if found.people.benchmark:
         yield _benchmark(found.people.benchmark, cells)
     yield from _two_judges(found.people, cells)
+    yield from _severity(found.people, cells)
     yield from _groups(found.people, found.plan.by, cells)
 
 
@@ -146,6 +165,13 @@ def _two_judges(people: AgainstPeople, cells: Cells) -> Iterator[TableView]:
         )
         heads = ("first", "second", "figure", "first", "second", "first better by", "the first is")
         yield TableView(f"two judges against {people.reference}, margin {people.margin:g}", heads, rows, 3)
+
+
+def _severity(people: AgainstPeople, cells: Cells) -> Iterator[TableView]:
+    if people.severity:
+        rows = tuple((each.person, f"{each.cases:,}", cells.cell(each.difference)) for each in people.severity)
+        title = f"severity: each person less the {MEAN_OF_OTHERS}, intervals for all at once (Holm)"
+        yield TableView(title, ("person", "cases", "mean difference"), rows)
 
 
 def _benchmark(found: JudgesAndPeople, cells: Cells) -> TableView:
@@ -168,15 +194,23 @@ def _contrast(found: Contrast, cells: Cells, names: Sequence[str]) -> tuple[str,
 
 
 def _groups(people: AgainstPeople, by: str, cells: Cells) -> Iterator[TableView]:
-    rows = tuple(
-        (judge.judge, visible(name), f"{group.cases:,}", *map(cells.cell, (group.signed, group.absolute, group.excess)))
-        for judge in people.groups
-        for name, group in judge.groups
-    )
-    if rows:
-        heads = ("judge", by, "cases", "mean error", "mean abs. error", "above the others by")
-        title = f"errors against {people.reference} by {by}, intervals for all groups at once (Holm)"
-        yield TableView(title, heads, rows, 2)
+    for title, persons in (
+        (f"errors against {people.reference} by {by}, intervals for all groups at once (Holm)", False),
+        (f"for comparison, errors of each person against the {MEAN_OF_OTHERS}", True),
+    ):
+        rows = tuple(
+            (each.rater, visible(name), f"{group.cases:,}", *(cells.cell(figure) for figure in _figures(group)))
+            for each in people.groups
+            if (each.reference == MEAN_OF_OTHERS) is persons
+            for name, group in each.groups
+        )
+        if rows:
+            heads = ("rater", by, "cases", "mean error", "at equal scores", "mean abs. error", "above the others by")
+            yield TableView(title, heads, rows, 2)
+
+
+def _figures(group: GroupError) -> tuple[Estimate, ...]:
+    return group.signed, group.unequal, group.absolute, group.excess
 
 
 def _matrix(found: ScoreAgreement, pair: Pair) -> TableView:

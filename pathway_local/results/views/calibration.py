@@ -57,8 +57,8 @@ def _row(name: str, cases: int, found: Correction | Undefined, cells: Cells) -> 
 def _meaning(found: Calibration) -> str:
     whole = "these cases" if found.plan.target == "file" else "the population that these cases are a random sample of"
     return (
-        f"Corrected: the mean that {found.plan.against} would give to {whole}. "
-        "A worse judge makes the interval wider, not wrong."
+        f"Corrected: the mean that {found.plan.against} would give to {whole}; other people may be stricter, and the "
+        "interval does not include that. A worse judge makes the interval wider, not wrong."
     )
 
 

@@ -6,7 +6,7 @@ from pathway_local.results.figure_row import why_missing, with_names
 from pathway_local.results.views.view import TableView
 from pathway_local.statistics.figure import Estimate, Interval, Number, Undefined
 
-FEW = "jackknife with t"
+FEW = ("jackknife with t", "jackknife with log-odds and t")
 ALONE = "Each case counts as independent; if a student or a conversation gave several, name the column with --cluster."
 
 Row = tuple[Sequence[str], Mapping[str, Estimate]]
@@ -18,13 +18,13 @@ class Cells:
 
     def __init__(self) -> None:
         self._reasons: dict[str, int] = {}
-        self._methods: dict[str, None] = {}
+        self.methods: dict[str, None] = {}
         self._undefined = 0
 
     def cell(self, estimate: Estimate, names: Sequence[str] = ()) -> str:
         """The value and its interval, or a footnote's number in place of what is missing."""
         if isinstance(estimate.interval, Interval):
-            self._methods[estimate.interval.method] = None
+            self.methods[estimate.interval.method] = None
             self._undefined = max(self._undefined, estimate.interval.undefined)
         first, second = (*names, "", "")[:2]
         mark = self.mark(with_names(why_missing(estimate), first, second))
@@ -42,11 +42,11 @@ class Cells:
 
     def sentences(self, cluster: str, units: str = ALONE) -> Iterator[str]:
         """Say how the intervals were made; without a column `cluster` whose cases were kept together, by `units`."""
-        if self._methods:
+        if self.methods:
             together = f"Cases with the same {cluster} are kept together." if cluster else units
-            yield f"95% intervals: {', '.join(self._methods)}. {together}"
-        if FEW in self._methods:
-            yield "With fewer than 30 of them a bootstrap's intervals are too short, so the jackknife is used instead."
+            yield f"95% intervals: {', '.join(self.methods)}. {together}"
+        if any(method in self.methods for method in FEW):
+            yield "With fewer than 100 of them a bootstrap's intervals are too short, so the jackknife is used instead."
         if self._undefined:
             yield f"Up to {self._undefined:,} of 10,000 resamples left a figure without a value and are not counted."
 

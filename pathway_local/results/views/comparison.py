@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from pathway_local.results.comparison import Comparison, PairedComparison
+from pathway_local.results.corrected_comparison import CorrectedComparison
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.views.cells import Cells
 from pathway_local.results.views.view import Remarks, TableView, View
@@ -21,7 +22,7 @@ class WordedComparison:
         self.rubric, self.score = found.rubric, found.score
 
     def rows(self) -> Iterator[FigureRow]:
-        """The difference as a row."""
+        """The difference as a row, and what people's labels make of it as two more."""
         each, found = self.found, self.found.found
         facts: dict[str, Value] = {"rater": each.rater}
         if isinstance(found, Undefined):
@@ -35,25 +36,40 @@ class WordedComparison:
         facts["sentence"] = _sentence(each)
         names, raters = (each.first.name, each.second.name), (each.rater,)
         yield FigureRow("compare", "mean_difference", estimate, *names, facts=facts, raters=raters)
+        corrected = each.corrected
+        if isinstance(corrected, Undefined):
+            estimate = undefined_estimate(corrected.reason)
+            yield FigureRow("compare", "corrected_difference", estimate, *names, facts={"rater": each.rater})
+        elif corrected:
+            labels = corrected.found.labels
+            facts = {"rater": each.rater, "pairs": corrected.questions, "sample": corrected.seed}
+            facts |= {"first_labels": labels[0], "second_labels": labels[1], "slope": corrected.found.slope}
+            alone = corrected.found.labels_only.estimate()
+            yield FigureRow("compare", "labels_only_difference", alone, *names, facts=facts)
+            facts |= {"margin": each.plan.margin, "family": corrected.family}
+            facts["sentence"] = _corrected_sentence(each, corrected)
+            yield FigureRow("compare", "corrected_difference", corrected.difference, *names, facts=facts, raters=raters)
 
     def as_json(self) -> dict[str, Value]:
-        """The row with the column of clusters."""
-        (row,) = self.rows()
+        """The first row with the column of clusters, and the others."""
+        row, *others = (row.as_json() for row in self.rows())
         named = {"rubric": self.rubric, "score": self.score, "cluster_by": self.found.plan.cluster or None}
-        return named | row.as_json()
+        return named | row | {"corrected": [*others]}
 
 
 def comparison_view(found: Sequence[Comparison]) -> View:
     """A row for each score and rater, and a sentence for each; `found` has at least one."""
     cells = Cells()
     first, second = found[0].first.name, found[0].second.name
-    heads = ("rubric", "score", "rater", "pairs", f"{first} higher", "same", f"{second} higher", f"{first} − {second}")
-    rows = tuple(_row(each, cells) for each in found)
+    heads = ["rubric", "score", "rater", "pairs", f"{first} higher", "same", f"{second} higher", f"{first} − {second}"]
+    by_people = any(each.corrected for each in found)
+    heads += ["corrected by people"] if by_people else []
+    rows = tuple((*_row(each, cells), *([_corrected_cell(each, cells)] if by_people else [])) for each in found)
     remarks = [comparison_remarks(each) for each in found]
     where = [f"{each.rubric} {each.score}: " for each in found]
     sentences = [f"{at}{line}" for at, each in zip(where, remarks, strict=True) for line in each.sentences]
     notes = tuple(f"{at}{line}" for at, each in zip(where, remarks, strict=True) for line in each.notes)
-    table = TableView(f"{first} against {second}, paired by {found[0].plan.pair_by}", heads, rows, 3)
+    table = TableView(f"{first} against {second}, paired by {found[0].plan.pair_by}", tuple(heads), rows, 3)
     made = [*cells.sentences(found[0].plan.cluster), *_family(max(each.family for each in found))]
     said = Remarks((*made, *sentences), notes)
     return View((table,), said, cells.footnotes())
@@ -81,7 +97,10 @@ def comparison_remarks(each: Comparison) -> Remarks:
         if each.several:
             notes.append(f"{each.several:,} questions have several answers of one side: their mean counts.")
         notes += _uneven(each.found, each.plan.cluster)
-    return Remarks((_sentence(each),), tuple(notes))
+    if isinstance(each.corrected, Undefined):
+        notes.append(f"People's labels can't correct this, because {each.corrected.reason}.")
+    said = [_corrected_sentence(each, each.corrected)] if isinstance(each.corrected, CorrectedComparison) else []
+    return Remarks((_sentence(each), *said), tuple(notes))
 
 
 def _uneven(found: PairedComparison, cluster: str) -> list[str]:
@@ -99,16 +118,36 @@ def _sentence(each: Comparison) -> str:
     missing = f"By {each.rater}, {a} and {b} can't be compared, because"
     if isinstance(each.found, Undefined):
         return f"{missing} {each.found.reason}."
-    difference, interval = each.found.difference.value, each.found.difference.interval
-    if isinstance(difference, Undefined):
-        return f"{missing} {difference.reason}."
+    if isinstance(each.found.difference.value, Undefined):
+        return f"{missing} {each.found.difference.value.reason}."
+    return f"By {each.rater}, {_finding(each, each.found.difference, each.found.pairs, each.family)}"
+
+
+def _corrected_sentence(each: Comparison, corrected: CorrectedComparison) -> str:
+    """Say what people would say; this is the sentence to quote."""
+    if isinstance(corrected.difference.value, Undefined):
+        return f"People's labels can't correct {each.rater}, because {corrected.difference.value.reason}."
+    labels = f"{sum(corrected.found.labels):,} labels (sample with seed {corrected.seed})"
+    finding = _finding(each, corrected.difference, corrected.questions, corrected.family)
+    return f"By {each.rater}, corrected by people's {labels}, {finding}"
+
+
+def _finding(each: Comparison, found: Estimate, questions: int, family: int) -> str:
+    a, b, difference, interval = each.first.name, each.second.name, found.value, found.interval
+    assert not isinstance(difference, Undefined), "callers say why there is no difference"
     apart = f"{abs(difference):.2f} points {'above' if difference > 0 else 'below'}"
-    means = f"on {each.found.pairs:,} questions {a} scores {apart if round(difference, 2) else 'as high as'} {b}"
+    means = f"on {questions:,} questions {a} scores {apart if round(difference, 2) else 'as high as'} {b}"
     if isinstance(interval, Undefined):
-        return f"By {each.rater}, {means} on average; there is no interval, because {interval.reason}."
-    wider = f", wider because of {each.family} comparisons," if each.family > 1 else ""
+        return f"{means} on average; there is no interval, because {interval.reason}."
+    wider = f", wider because of {family} comparisons," if family > 1 else ""
     sure = f"95% interval{wider} of {a} minus {b}: {interval.low:.2f} to {interval.high:.2f}"
-    return f"By {each.rater}, {means} on average ({sure}): {_which_is_better(a, b, interval, each.plan.margin)}."
+    return f"{means} on average ({sure}): {_which_is_better(a, b, interval, each.plan.margin)}."
+
+
+def _corrected_cell(each: Comparison, cells: Cells) -> str:
+    if isinstance(each.corrected, CorrectedComparison):
+        return cells.cell(each.corrected.difference)
+    return cells.cell(Estimate(each.corrected, each.corrected)) if each.corrected else ""
 
 
 def _which_is_better(a: str, b: str, interval: Interval, margin: float) -> str:

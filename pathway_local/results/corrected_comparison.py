@@ -1,0 +1,80 @@
+"""A judge's difference of two chatbots, corrected by people's labels of a sample of their answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pathway_local.results.label_design import LabelDesign, label_designs
+from pathway_local.results.ratings_matrix import RatingsMatrix
+from pathway_local.statistics.corrected_difference import CorrectedDifference, corrected_difference
+from pathway_local.statistics.families import at_holm_levels
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
+from pathway_local.statistics.human_benchmark import mean_of_people
+
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedComparison:
+    """What people would say of the questions whose answers the sample with this seed was drawn from.
+
+    `difference` has its interval at Holm's level among all corrected differences of a command, `family` of them.
+    """
+
+    seed: int
+    questions: int
+    found: CorrectedDifference
+    difference: Estimate
+    family: int = 1
+
+
+def corrected_comparison(
+    matrix: RatingsMatrix, judge: int, sides: Sequence[BoolArray], questions: IntArray, clusters: IntArray | None
+) -> CorrectedComparison | Undefined:
+    """The judge's difference corrected by the labels of all people, on the questions with its scores on both `sides`.
+
+    `sides` and `questions` are (cases,), `clusters` is (questions,).
+    """
+    people = [place for place in matrix.of_kind("human") if matrix.raters[place].verdicts]
+    worked_on = [each for each in label_designs(matrix, people) if each.worked_on]
+    if not worked_on:
+        return Undefined("people labelled no random sample of the answers")
+    labels = worked_on[0]
+    own = matrix.on_scale[:, people]
+    counted = labels.random | labels.older
+    if np.any(counted & ~np.isfinite(own).any(axis=1)):
+        return Undefined("people gave some answers a special level, which has no place in a mean")
+    scores = matrix.on_scale[:, judge]
+    used = np.isfinite(scores) & (labels.design.probability > 0)
+    counts = [np.bincount(questions[side & used], minlength=int(questions.max()) + 1) for side in sides]
+    whole = (counts[0] > 0) & (counts[1] > 0)
+    kept = used & (sides[0] | sides[1])
+    kept[kept] = whole[questions[kept]]
+    if not kept.any():
+        return Undefined("no question got scores of both")
+    first, asked = sides[0][kept], questions[kept]
+    # Several answers of one side to a question share that question's weight.
+    shares: FloatArray = 1 / (int(whole.sum()) * np.where(first, counts[0][asked], counts[1][asked]))
+    target = np.where(counted, mean_of_people(own), np.nan)
+    together = asked if clusters is None else clusters[asked]
+    found = corrected_difference(scores[kept], target[kept], first, shares, _weights(labels)[kept], together)
+    return CorrectedComparison(labels.design.sample.seed, int(whole.sum()), found, found.corrected.estimate())
+
+
+def _weights(labels: LabelDesign) -> FloatArray:
+    """How many cases each label stands for: those of its stratum that had no label before, or itself alone."""
+    strata, inside = labels.design.strata, labels.design.probability > 0
+    size = int(strata.max()) + 1
+    cases = np.bincount(strata[inside & ~labels.older], minlength=size)
+    given = np.bincount(strata[labels.random], minlength=size)
+    return np.where(labels.random, (cases / np.maximum(given, 1))[strata], 1.0)
+
+
+def as_one_family(found: Sequence[CorrectedComparison]) -> list[CorrectedComparison]:
+    """The same with intervals at Holm's levels."""
+    effects = [each.found.corrected for each in found]
+    family = sum(not effect.missing for effect in effects)
+    estimates = at_holm_levels(effects)
+    return [replace(each, difference=one, family=family) for each, one in zip(found, estimates, strict=True)]

@@ -1,0 +1,99 @@
+"""Which sample people's labels belong to, and which of them chance chose."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pathway_local.errors import UnknownName, UsageError
+from pathway_local.results.ratings_matrix import Design, RatingsMatrix
+
+WORKED_ON = 0.5
+"""The share of a sample that needs labels made after it was drawn; fewer may be of cases that were picked."""
+
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelDesign:
+    """The sample that some people's labels belong to; arrays are (cases,).
+
+    `labelled` cases have a label of these people. Those of `older` had it before the sample was drawn: they may have
+    been picked, so they are a stratum of their own, in which every case is labelled.
+    """
+
+    design: Design
+    labelled: BoolArray
+    older: BoolArray
+
+    @classmethod
+    def of(cls, matrix: RatingsMatrix, people: Sequence[int], design: Design) -> "LabelDesign":
+        """The labels of these columns as part of a sample."""
+        given = np.isfinite(matrix.given[:, list(people)])
+        jobs = np.where(given, matrix.jobs[:, list(people)], 0)
+        older = ((jobs > 0) & (jobs < design.sample.job)).any(axis=1)
+        return cls(design, np.asarray(given.any(axis=1)), older & (design.probability > 0))
+
+    @property
+    def random(self) -> BoolArray:
+        """The labelled cases that were drawn, and had no label before."""
+        return np.asarray(self.labelled & self.design.drawn & ~self.older)
+
+    @property
+    def open(self) -> BoolArray:
+        """The drawn cases that had no label before."""
+        return np.asarray(self.design.drawn & ~self.older)
+
+    @property
+    def worked_on(self) -> bool:
+        """Whether these people labelled enough of the sample after it was drawn."""
+        return bool(self.random.any() and self.random.sum() >= WORKED_ON * self.open.sum())
+
+
+def label_designs(matrix: RatingsMatrix, people: Sequence[int]) -> list[LabelDesign]:
+    """Each sample with these people's labels, the one with most random labels first; of equals, the oldest."""
+    found = [LabelDesign.of(matrix, people, design) for design in matrix.designs]
+    return sorted(found, key=lambda each: -int(each.random.sum()))
+
+
+def own_design(matrix: RatingsMatrix, people: Sequence[int], who: str, seed: int | None) -> LabelDesign:
+    """The sample with this seed, or the one with most labels of those that people worked on. Raises UsageError."""
+    ranked = label_designs(matrix, people)
+    if seed is not None:
+        named = [each for each in ranked if each.design.sample.seed == seed]
+        if not named:
+            raise UnknownName("sample's seed", str(seed), [str(each.design.sample.seed) for each in ranked])
+        return named[0]
+    worked_on = [each for each in ranked if each.worked_on]
+    if worked_on:
+        return worked_on[0]
+    hint = "Draw them with `pathway-local sample`, or give --assume-random if they were drawn at random."
+    if not any(np.any(each.labelled & each.design.drawn) for each in ranked):
+        raise UsageError(f"the run does not record how the cases that {who} labelled were chosen", hint)
+    most = ranked[0]
+    sample, count = most.design.sample, int(most.random.sum())
+    if not count:
+        raise UsageError(f"{who} labelled no case of the sample with seed {sample.seed} after it was drawn", hint)
+    raise UsageError(
+        f"{who} labelled only {count} of the {int(most.open.sum())} cases of the sample with seed "
+        f"{sample.seed}, so they may not be a random part of it",
+        f"Label the others, or give --sample {sample.seed} if chance decided which cases got a label.",
+    )
+
+
+def picked_labels(matrix: RatingsMatrix, person: int) -> BoolArray | None:
+    """A person's labelled cases outside the samples that the person worked on; None without such a sample."""
+    worked_on = [each for each in label_designs(matrix, [person]) if each.worked_on]
+    if not worked_on:
+        return None
+    return np.asarray(worked_on[0].labelled & ~np.any([each.random for each in worked_on], axis=0))
+
+
+def uneven_strata(matrix: RatingsMatrix) -> Iterator[str]:
+    """The columns of strata from which labels were drawn with chances that differ by more than a tenth."""
+    people = [place for place in matrix.of_kind("human") if matrix.raters[place].verdicts]
+    for each in label_designs(matrix, people) if people else ():
+        chances = each.design.probability[each.design.probability > 0]
+        if each.worked_on and each.design.sample.strata and chances.max() > 1.1 * chances.min():
+            yield each.design.sample.strata

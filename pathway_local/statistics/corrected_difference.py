@@ -1,0 +1,79 @@
+"""The difference of two chatbots or groups that people would see: a judge's difference, corrected by their labels."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pathway_local.statistics.figure import FloatArray, IntArray
+from pathway_local.statistics.intervals import Effect, cluster_codes, cluster_sums, tailed_freedom
+from pathway_local.statistics.prediction_powered import BoolArray, cross_fitted_slopes
+
+FEWEST = 10
+"""Labels that each side needs: with fewer, the spread of the judge's errors can't be estimated."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedDifference:
+    """First minus second as people would score them; `labels` are counted on each side.
+
+    `slope` is how far labels follow the judge, `labels_only` the same without the judge.
+    """
+
+    labels: tuple[int, int]
+    slope: float
+    corrected: Effect
+    labels_only: Effect
+
+
+def corrected_difference(
+    judge: FloatArray,
+    people: FloatArray,
+    first: BoolArray,
+    shares: FloatArray,
+    weights: FloatArray,
+    clusters: IntArray,
+) -> CorrectedDifference:
+    """The difference of the two means that people would give; each array is (cases,).
+
+    `judge` has no gaps, `people` NaN where there is no label. `shares` add up to 1 on each side and say how much a case
+    counts, `weights` are 1/probability of being labelled. Cases with the same code of `clusters` (both answers to a
+    question) depend on each other. Each side's mean is that of Särndal, Swensson and Wretman (1992, chapter 6),
+    m(y - L f over labels) + L m(f over all), with the slope L of all other clusters. The variance adds up what a
+    cluster contributes to both sides, judge and labels, before it is squared. So pairing and the judge both help, and
+    neither is trusted. Degrees of freedom are those of `tailed_freedom`, as few clusters carry most of the variance.
+    """
+    labelled = np.isfinite(people)
+    counts = (int(np.sum(labelled & first)), int(np.sum(labelled & ~first)))
+    if min(counts) < FEWEST:
+        missing = Effect(None, missing=f"one side has {min(counts)} labels, under {FEWEST}")
+        return CorrectedDifference(counts, 0.0, missing, missing)
+    codes = cluster_codes(clusters, len(judge))
+    slopes = cross_fitted_slopes(judge, people, first.astype(np.int64), codes)
+    slope = float(slopes[labelled].mean())
+    sign = np.where(first, 1.0, -1.0)
+    found = []
+    for used, whole in ((slopes, slope), (np.zeros_like(slopes), 0.0)):
+        value, influence = 0.0, np.zeros(len(judge))
+        for side in (first, ~first):
+            own = side & labelled
+            centre = float(shares[side] @ judge[side])
+            part = (shares * weights)[own] / np.sum((shares * weights)[own])
+            residuals = people[own] - used[own] * (judge[own] - centre)
+            mean = float(part @ residuals)
+            value += float(sign[side][0]) * mean
+            influence[side] += sign[side] * whole * shares[side] * (judge[side] - centre)
+            influence[own] += sign[own] * part * (residuals - mean)
+        found.append(_effect(value, influence, codes, codes[labelled]))
+    return CorrectedDifference(counts, slope, *found)
+
+
+def _effect(value: float, influence: FloatArray, codes: IntArray, labelled: IntArray) -> Effect:
+    """The effect of what each case adds; few clusters have labels, so the small-sample factor is theirs."""
+    totals = cluster_sums(influence, codes)
+    count = len(np.unique(labelled))
+    if count < FEWEST:
+        return Effect(value, missing=f"the labels come from {count} clusters, under {FEWEST}")
+    error = float(np.sqrt(count / (count - 1) * np.sum(totals**2)))
+    if error <= 1e-12:
+        return Effect(value, missing="people's labels do not vary")
+    return Effect(value, error, min(count - 1.0, tailed_freedom(totals)), len(totals))
