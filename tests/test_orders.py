@@ -200,6 +200,17 @@ def test_a_case_that_fails_in_one_order_fails_and_is_tried_again(run: RunFile, t
     assert sorted(whole.read) == [("long answer 2", "short 2"), ("short 2", "long answer 2")]
 
 
+def test_a_failure_names_the_files_own_input_in_either_order(run: RunFile, tokenizer: JudgeTokenizer) -> None:
+    long = Case("long", {"a": "x " * 200_000, "b": "short"}, row=1)
+    empty = [Case(f"e{i}", {"a": "", "b": "short"}, row=i + 2) for i in range(9)]
+    judging(run, Script(tokenizer, longer), orders="random").judge(
+        [long, *(Case(f"l{i}", long.inputs, row=20 + i) for i in range(9)), *empty]
+    )
+    said = {record.outcome.message for record in stored(run).values() if isinstance(record.outcome, Failure)}
+    assert len(said) == 2, said
+    assert all("over 2000 tokens in a alone" in each or each == "the input 'a' is empty" for each in said)
+
+
 def test_what_ends_between_both_orders_is_judged_again_whole(run: RunFile, tokenizer: JudgeTokenizer) -> None:
     """A stop stores only cases with all replies; the next command judges the others in both orders."""
     first = Script(tokenizer, longer)

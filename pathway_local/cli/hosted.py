@@ -80,7 +80,7 @@ def _warn(requests: HostedRequests, service: Service) -> None:
             f"  {', '.join(leaving.echoed)}: also in the schema, which a service may keep longer than a request."
         )
     if leaving.left_out:
-        lines.append(f"  {leaving.left_out} rows can't be judged and are left out.")
+        lines.append(f"  {leaving.left_out} cases can't be judged and are left out.")
     cold = f"temperature {leaving.temperature:g}" if leaving.temperature is not None else "the model's own sampling"
     lines.append(f"  The judge: {plan.model}, {cold}.")
     talk.say("\n".join(map(visible, lines)), "bold yellow", label="warning: ", lines=True)

@@ -53,7 +53,7 @@ def sample(
     for note in found.notes:
         notice(note)
     if found.left_out:
-        notice(f"{found.left_out} rows can't be judged, so they were not drawn")
+        notice(f"{found.left_out} cases can't be judged, so they were not drawn")
     if found.before:
         notice(
             f"{found.before} of the {found.drawn} were given out before: the sheet holds the {found.in_sheet} new ones"

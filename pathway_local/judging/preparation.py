@@ -117,7 +117,7 @@ def _limited(whole: Prepared, run: RunFile | None, notify: Callable[[str], None]
 
     drawn = nsmallest(plan.limit, ranks())
     if len(drawn) == rows:
-        notify(f"--limit {plan.limit} takes all {rows} rows of {cases.path.name}")
+        notify(f"--limit {plan.limit} takes all {rows} cases of {cases.path.name}")
         return whole
     limit = Limit(cases.path.name, len(drawn), rows, seed)
     notify(f"judging {limit}; a larger --limit, or none, continues with the others")
