@@ -86,6 +86,15 @@ def test_a_departure_is_read_and_marked(text: str, marks: set[str]) -> None:
     assert verdict(text).scores == {"score": Score(4)}
 
 
+@pytest.mark.parametrize("text", ["4.5", "**4.5**", "4,5", "4.5/5"])
+def test_a_half_point_is_kept_and_breaks_the_format_of_whole_numbers(text: str) -> None:
+    assert verdict(EXACT.replace("4", text)).scores == {"score": Score(4.5)}
+    assert "between-levels" in breaks(EXACT.replace("4", text))
+    half = json.dumps({**TWO, "completeness_score": 3.25})
+    assert verdict(half, GOLD).scores["completeness_score"] == Score(3.25)
+    assert breaks(half, GOLD) == {"between-levels"}
+
+
 def test_sections_in_another_order() -> None:
     found = verdict("**Score:** 4\n\n**Analysis:**\nIt agrees.\n\n**Justification:**\nA link is missing.")
     assert found.marks == ("format:order",)
@@ -104,7 +113,7 @@ def test_what_stands_beside_the_format_is_kept() -> None:
         "",
         "I can't score this.",
         EXACT.replace("4", "6"),
-        EXACT.replace("4", "4.5"),
+        EXACT.replace("4", "5.5"),
         EXACT.replace("4", "3-4"),
         EXACT.replace("4", "3 or 4"),
         EXACT.replace("4", "4 (perhaps 3)"),

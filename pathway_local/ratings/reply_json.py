@@ -11,7 +11,7 @@ from typing import Any, assert_never
 
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.loose_reading import LooseReading
-from pathway_local.ratings.score_text import read_score
+from pathway_local.ratings.score_text import BETWEEN, read_score
 from pathway_local.rubrics.fields import (
     AnyField,
     BooleanField,
@@ -174,6 +174,8 @@ def _score(field: ScoreField, value: Any) -> tuple[Value, str]:
         return written[json.dumps(value)], ""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ReplyError("this is not a score")
+    if field.between(value):
+        return value, BETWEEN
     if value not in field.values:
         shown = f"{value:g}" if abs(value) < MOST_SHOWN else "its number"
         raise ReplyError(f"{shown} is off the scale")

@@ -143,6 +143,15 @@ class ScoreField(_Listed):
         beyond = set(self.special) & set(self.written)
         return tuple(sorted({*(plain(self.min + at * self.step) for at in range(steps + 1)), *beyond}))
 
+    def between(self, value: Number) -> bool:
+        """Return whether a number that is no value lies between the lowest and the highest level.
+
+        People and hosted judges may rate so, such as 3.5 on 1 to 5. Words and categories have nothing between them.
+        """
+        levels = [level for level in self.values if level not in self.special]
+        numbers = self.scale == "ordinal" and len(levels) > 1 and self.written.keys().isdisjoint(levels)
+        return numbers and value not in self.values and levels[0] < value < levels[-1]
+
     def texts(self, in_json: bool) -> Mapping[str, Value]:
         return dict(self.values_by_text(in_json))
 
