@@ -17,7 +17,8 @@ import yaml
 from pathway_local.adopt.adoption import adopt
 from pathway_local.errors import PathwayError
 from pathway_local.rendering.rubric_check import check_grammars, example_inputs
-from pathway_local.rubrics.fields import AnyField, ScoreField
+from pathway_local.rubrics.any_field import AnyField
+from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric, parse_rubric
 
 FOLDER = Path(__file__).parent / "prompt_corpus"

@@ -1,6 +1,5 @@
 """Replays generated ids as text: where each token ends, and which fields reached their budget."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cached_property
@@ -8,8 +7,6 @@ from itertools import accumulate
 
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import Form, Reading, Reply, Slot
-
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 EDGES = 2
 """Tokens at the two edges of a field that may belong to the literals around it as well."""
@@ -60,7 +57,7 @@ class Replay:
         # A list of texts in JSON has a budget for each string, so each closing quote may be a forced one.
         closings = [span[1]]
         if form.in_json:
-            closings = [span[0] + found.end() - 1 for found in _STRING.finditer(self.text[span[0] : span[1]])]
+            closings = [span[0] + end for end in slot.field.ends_of_texts(self.text[span[0] : span[1]])]
         return any(self._forced(self._bytes(offset), grammar) for offset in closings)
 
     def _forced(self, offset: int, grammar: str) -> bool:

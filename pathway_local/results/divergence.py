@@ -147,7 +147,7 @@ def words_of(verdict: Verdict, fields: Iterable[str]) -> str:
 def reason_field(output_format: OutputFormat, score: str) -> str:
     """The text field that goes with a score: the first one behind it, else the last one before it."""
     slots = [part for part in output_format.parts if isinstance(part, Slot)]
-    at = next(place for place, slot in enumerate(slots) if slot.name == score)
+    at = next(place for place, slot in enumerate(slots) if slot.score == score)
     behind = [slot.name for slot in slots[at:] if isinstance(slot.field, TextField)]
     before = [slot.name for slot in slots[:at] if isinstance(slot.field, TextField)]
     return behind[0] if behind else before[-1] if before else ""
