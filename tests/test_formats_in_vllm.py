@@ -92,8 +92,7 @@ def _check_claims(completion: Completion) -> None:
     assert isinstance(claims, list)
     backed = [item["verdict"] == "supported" for item in claims if isinstance(item, dict)]
     assert share == pytest.approx(sum(backed) / len(backed) if backed else -1, abs=1e-6)
-    longest = max((len(str(item)) for item in claims), default=0)
-    assert not completion.cut or longest > 30
+    assert (len(claims) < 3) or completion.cut == ("claims",), "a full list may lack claims"
     assert completion.probabilities == {}
 
 

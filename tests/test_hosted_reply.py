@@ -206,6 +206,32 @@ def test_json_that_is_no_verdict(text: str) -> None:
     assert isinstance(outcome, Failure), outcome
 
 
+CLAIMS = OutputFormat.load(
+    {
+        "layout": "json",
+        "fields": {
+            "claims": {
+                "type": "verdicts",
+                "score": "faithfulness",
+                "members": {
+                    "claim": {"type": "text"},
+                    "verdict": {"type": "score", "levels": {0: "no", 1: "yes"}, "written": {0: "no", 1: "yes"}},
+                },
+            }
+        },
+    }
+)
+
+
+def test_verdicts_of_a_hosted_judge_make_their_score() -> None:
+    claims = [{"claim": "a", "verdict": "yes"}, {"claim": "b", "verdict": "no"}]
+    for text in (json.dumps({"claims": claims}), json.dumps({"claims": claims}, indent=1)):
+        found = verdict(text, CLAIMS)
+        assert (found.scores, found.fields) == ({"faithfulness": Score(0.5)}, {"claims": claims})
+    for wrong in ({"claim": "a", "verdict": "maybe"}, {"claim": "a"}, {"claim": "a", "verdict": []}, "a"):
+        assert isinstance(read(json.dumps({"claims": [wrong]}), CLAIMS), Failure)
+
+
 NUMBERS = {
     ("key_missing_info", "[NaN]"): {"unreadable:key_missing_info"},
     ("key_missing_info", "NaN"): {"unreadable:key_missing_info"},

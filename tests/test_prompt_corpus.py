@@ -17,9 +17,10 @@ import yaml
 from pathway_local.adopt.adoption import adopt
 from pathway_local.errors import PathwayError
 from pathway_local.rendering.rubric_check import check_grammars, example_inputs
-from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.fields import ScoreField
+from pathway_local.rubrics.kind import FieldKind
 from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.rubrics.verdict_list import VerdictListField
 
 FOLDER = Path(__file__).parent / "prompt_corpus"
 CORPUS = {
@@ -30,11 +31,13 @@ CORPUS = {
 SILENT = "misread without a word"
 
 
-def read_as(field: AnyField) -> str:
+def read_as(field: FieldKind) -> str:
     """Return a field as the corpus writes it."""
+    if isinstance(field, VerdictListField):
+        return ", ".join(f"{name} {read_as(member)}" for name, member in field.members.items())
     if not isinstance(field, ScoreField):
         choices = getattr(field, "choices", ())
-        return f"constant {choices[0]}" if len(choices) == 1 else " | ".join(choices) or field.type
+        return f"constant {choices[0]}" if len(choices) == 1 else " | ".join(choices) or str(getattr(field, "type", ""))
     written = {value: text.strip('"') for text, value in field.values_by_text(False).items()}
     joint = " | " if field.scale == "nominal" else " < "
     on_scale = joint.join(text for value, text in written.items() if value not in field.special)

@@ -36,9 +36,13 @@ class Replay:
         return tokens, self.text[:offset].encode("utf-8", "surrogateescape")[start:].decode()
 
     def cut_fields(self, reply: Reply, reading: Reading, grammar: str) -> tuple[str, ...]:
-        """Return the fields of free text that ended because they reached their budget."""
+        """Return the fields that ended because they reached their budget, and lists of verdicts that are full."""
         form = reply.form
-        return tuple(slot.name for slot in form.slots if self._cut(slot, form, reading.spans[slot.name], grammar))
+        return tuple(
+            slot.name
+            for slot in form.slots
+            if slot.field.is_full(reading.values[slot.name]) or self._cut(slot, form, reading.spans[slot.name], grammar)
+        )
 
     def _cut(self, slot: Slot, form: Form, span: tuple[int, int], grammar: str) -> bool:
         shortest = slot.field.shortest_cut(form.in_json)

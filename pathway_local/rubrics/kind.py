@@ -15,7 +15,7 @@ from pathway_local.verdict import Value
 class FieldKind(BaseModel):
     """A kind of field. `description` goes into the JSON Schema.
 
-    A kind implements all of this but `reserve`, `shortest_cut` and `ends_of_texts`, which have answers that fit most.
+    A kind implements all of this but `reserve`, `shortest_cut`, `is_full` and `ends_of_texts`, which fit most.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -37,6 +37,10 @@ class FieldKind(BaseModel):
     def shortest_cut(self, in_json: bool) -> int | None:
         """Return the fewest tokens after which a budget can cut a text of this field; None if no budget can."""
         return None
+
+    def is_full(self, value: Value) -> bool:
+        """Return whether the value has as many parts as the field can hold, so that further ones may be missing."""
+        return False
 
     def ends_of_texts(self, text: str) -> list[int]:
         """Return where the texts that a budget can cut end in `text`, which is this field's JSON."""

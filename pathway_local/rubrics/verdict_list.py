@@ -40,8 +40,8 @@ class VerdictListField(FieldKind):
     @property
     def scale(self) -> ScoreField:
         """The score that the verdicts make; a share between its two levels lies between them."""
-        none: dict[Number, str] = {self.NONE: "none"}
-        return ScoreField(description=self.description, min=0, max=1, special=tuple(none), levels=none, written=none)
+        levels: dict[Number, str] = {self.NONE: "no verdicts", 0: "none of them", 1: "all of them"}
+        return ScoreField(min=0, max=1, special=(self.NONE,), levels=levels, written={self.NONE: "none"})
 
     @property
     def tokens(self) -> int:
@@ -73,6 +73,9 @@ class VerdictListField(FieldKind):
     def shortest_cut(self, in_json: bool) -> int | None:
         cuts = [cut for member in self.members.values() if (cut := member.shortest_cut(in_json)) is not None]
         return min(cuts, default=None)
+
+    def is_full(self, value: Value) -> bool:
+        return isinstance(value, list) and len(value) == self.items
 
     def ends_of_texts(self, text: str) -> list[int]:
         named = "|".join(re.escape(literal(key)) for key, each in self.members.items() if isinstance(each, TextField))
