@@ -71,7 +71,8 @@ def _warn(requests: HostedRequests, service: Service) -> None:
         notice(note)
     lines = [
         f"{plan.out} will hold the texts of {leaving.cases:,} cases ({leaving.characters:,} characters) in clear:",
-        f"  each case's {', '.join(leaving.inputs)}, and the rubric {leaving.rubric}.",
+        f"  each case's {', '.join(leaving.inputs)}, and the rubric {leaving.rubric}"
+        + (", in both orders of the two responses." if leaving.orders > 1 else "."),
         f"  Sent to {name}, they leave your institution and are under {name}'s terms, not yours.",
         "  Names, ids or student records inside a text leave too. Case ids and other columns do not.",
     ]

@@ -91,7 +91,7 @@ class PromptWriter:
         pair = self.rubric.pair
         try:
             own = self.rubric.completed(given)
-            inputs = pair.ordered(own, order) if pair else own
+            inputs = self.rubric.placed(own, order)
             pieces, reply = self._pieces(inputs), self.rubric.format.reply(inputs, self.detail)
             if pair:
                 pieces = [pair.placed(piece, order) if isinstance(piece, str) else piece for piece in pieces]

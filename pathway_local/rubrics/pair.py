@@ -16,6 +16,8 @@ KIND = "pair"
 Order = Literal["ab", "ba"]
 """Which response a judge reads first. In "ba", the case's response B stands in A's place of the prompt."""
 
+BOTH: tuple[Order, ...] = ("ab", "ba")
+
 Orders = Literal["both", "one", "random"]
 """The orders in which a case is judged: both, "ab" alone, or one that is drawn for each case."""
 
