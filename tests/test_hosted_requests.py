@@ -196,7 +196,7 @@ def test_replies_find_back(run: Path, service: str) -> None:
 
 
 def test_a_comparison_leaves_in_both_orders_and_comes_back_as_one_verdict(tmp_path: Path) -> None:
-    """The judge prefers student-1's response A wherever it stands, else whatever stands first; student-3 lacks a line."""
+    """The judge prefers student-1's response A wherever it stands, else what stands first; student-3 lacks a line."""
     write_cases(tmp_path / "pair-answer.csv", load_rubric("pair-answer"), 5)
     leaving, lines = write(tmp_path / "new.run", "pair-answer")
     assert (leaving.cases, leaving.orders, len(lines)) == (5, 2, 10)

@@ -3,7 +3,8 @@
 A prompt's expected reading stands beside it in tests/prompt_corpus: `read` has its fields in order, `levels` the names
 of their values, `refused` and `asked` a pattern that the reason must match. A field's name counts unless it begins with
 an underscore. `swap` has the inputs of two responses that a prompt compares; the choices of such a score stand in the
-order B, tie, A. `turns` has the roles of a prompt in chat tokens.
+order B, tie, A. `turns` has the roles of a prompt in chat tokens,
+`conversations` the inputs that may list messages.
 """
 
 import re
@@ -92,6 +93,9 @@ def is_right(rubric: Rubric, entry: Mapping[str, object]) -> bool:
     swap = dict(rubric.pair.swap) if rubric.pair else {}
     turns = [turn.role for turn in rubric.turns]
     if entry.get("turns", turns) != turns:
+        return False
+    talks = [name for name, wanted in rubric.inputs.items() if wanted.conversation or wanted.looped]
+    if entry.get("conversations", talks) != talks:
         return False
     right = readings == [read_as(field) for field in fields.values()] and swap == entry.get("swap", {})
     return right and named and list(rubric.inputs) == declared

@@ -39,6 +39,9 @@ _TEMPLATE = re.compile(
 )
 """Marks of Jinja that do more than insert an input."""
 
+_CONVERSATION = re.compile(r"(?i)(?:\w*_)?(?:conversation|dialog|dialogue|messages|history|transcript)(?:_\w*)?")
+"""Names of inputs that may be a list of messages; a plain text is judged as it is."""
+
 PLACES = {
     "jinja2": "{{name}}, as Prompty writes it",
     "braces": "{name}, with {{ and }} for braces",
@@ -239,7 +242,8 @@ def _template(prompt: _Prompt) -> dict[str, object]:
 
 
 def _declared(found: FoundInput, placeholders: Placeholders) -> dict[str, object]:
-    kind = "conversation" if found.name in placeholders.loops else "string"
+    conversation = found.name in placeholders.loops or _CONVERSATION.fullmatch(found.name)
+    kind = "conversation" if conversation else "string"
     said = {"description": found.said} if found.said else {}
     return {"type": kind, **said, "empty": "judge" if found.empty else "fail"}
 
