@@ -32,6 +32,8 @@ KINDS = {
     "letter": "tags_and_lines: a letter after the reasoning",
     "schema": "json: a schema in the prompt",
     "named-tags": "tags_and_lines: tags described",
+    "claims": "verdicts: a verdict for each claim",
+    "chat": "inputs: chat tokens of headers",
     "pair": "pairs: letters in double brackets behind an explanation",
     "pair-json": "pairs: a number in JSON",
 }
@@ -61,6 +63,9 @@ class Judged:
         for row in rows:
             assert row["failure"] == ""
             for name, score in rubric.format.scores.items():
+                if name not in rubric.format.outputs.fields:  # the share of a list of verdicts
+                    assert float(row[name]) in score.values or score.between(float(row[name]))
+                    continue
                 assert float(row[name]) in score.values
                 shares = [float(row[f"{name}_p{value}"]) for value in score.values]
                 assert sum(shares) == pytest.approx(1, abs=1e-4)

@@ -187,6 +187,32 @@ def test_special_levels_are_apart(run: Run, small: RunFile) -> None:
     assert (found["levels"], found["special"]) == ([1, 2, 4, 5], [3])
 
 
+def test_half_points_count_where_a_figure_needs_no_levels(run: Run, answers: Path, tmp_path: Path) -> None:
+    _, worth, _ = answered()
+    halves = np.clip(np.round(2 * worth) / 2, 1, 5)
+    rows = [["id", "score"], *([f"a-{place:03}", half] for place, half in enumerate(halves[:60]))]
+    with (tmp_path / "half.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    between = int(np.sum(halves[:60] % 1 > 0))
+    imported = run("import", answers, "half.csv", "--kind", "human", "--rater", "Dee")
+    assert f"Dee: {between} ratings lie between levels of the scale and are kept as they are" in imported.words
+    with RunFile.read(answers) as read:
+        kept = {record.case_id: record.outcome for record in read.records("Dee")}
+    assert [kept[f"a-{place:03}"].scores["score"].value for place in range(60)] == list(halves[:60])
+    found = figures(json.loads(run("agreement", answers, "--json").out)[0], "pairs", "gpt", "Dee")
+    assert {name for name, row in found.items() if row["value"] is not None} == {
+        name for name, each in COEFFICIENTS.items() if each.cases == "pair" and not each.needs_levels
+    }
+    assert found["kappa"]["reason"] == "not defined, because Dee has scores between the levels of the scale"
+    difference = scores_of("gpt", worth)[:60] - halves[:60]
+    assert found["mean_difference"]["value"] == pytest.approx(difference.mean())
+    shown = run("summary", answers)
+    assert f"helpful score by Dee: {between} scores between levels count in the mean alone." in shown.words
+    assert "mix of 3s, 3.5s" in run("divergence", answers).words
+    assert run("report", answers, "--out", "r.html").code == 0
+    assert run("panel", answers, "--name", "both", "--of", "gpt,Dee", "--rule", "median").code == 0
+
+
 def test_a_mean_of_others_gets_no_kappa(run: Run, small: RunFile) -> None:
     make_panel(small, "people", ["ann", "bob"], "mean", [])
     small.commit()

@@ -11,17 +11,18 @@ from walks import Walker
 
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.service_schema import strict_schema
-from pathway_local.rubrics import fields
-from pathway_local.rubrics.fields import AnyField, EchoField, ScoreField, TextField
+from pathway_local.rubrics.any_field import AnyField
+from pathway_local.rubrics.fields import EchoField, ScoreField, TextField
+from pathway_local.rubrics.kind import FieldKind
 from pathway_local.rubrics.output_format import OutputFormat, Outputs, layout_text
 from pathway_local.verdict import Value
 
 ROOT = Path(__file__).parents[1]
-KINDS: tuple[type[fields._Field], ...] = get_args(get_args(AnyField)[0])
+KINDS: tuple[type[FieldKind], ...] = get_args(get_args(AnyField)[0])
 LAYOUTS = ["json", "Date: {date}\n\n{why}\nScore: {score}"]
 
 
-class DateField(fields._Field):
+class DateField(FieldKind):
     """A day, written as 2026-01-31: no kind that the package has."""
 
     type: Literal["date"] = "date"
@@ -79,7 +80,7 @@ def test_a_kind_lacks_no_method() -> None:
     assert set(KINDS) > {TextField, ScoreField}
     for kind in set(KINDS) - {EchoField}:
         for name in ("rules", "budget", "read", "write", "as_schema"):
-            assert getattr(kind, name) is not getattr(fields._Field, name), f"{kind.__name__}.{name}"
+            assert getattr(kind, name) is not getattr(FieldKind, name), f"{kind.__name__}.{name}"
 
 
 def test_the_page_on_rubrics_names_every_kind() -> None:

@@ -15,6 +15,24 @@ from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, parse_rubric
 
+CLAIMS = """---
+name: claims
+inputs: {answer: {type: string}, source: {type: string}}
+outputs:
+  layout: json
+  fields:
+    claims:
+      type: verdicts
+      score: faithfulness
+      items: 3
+      members:
+        claim: {type: text, tokens: 16}
+        verdict: {type: score, levels: {0: "no", 1: "yes"}, written: {0: unsupported, 1: supported}}
+---
+user:
+List the claims of {{ answer }}, each with whether {{ source }} supports it.
+"""
+
 SAMPLES = 130
 WHOLE = 4
 CONTEXT = 2048
@@ -50,17 +68,32 @@ def drawn(
     return found
 
 
-@pytest.mark.parametrize("name", builtin_names())
+@pytest.mark.parametrize("name", [*builtin_names(), "claims"])
 def test_every_sample_is_complete_and_readable(vllm_host: Host, tokenizer: JudgeTokenizer, name: str) -> None:
-    rubric = rubric_with(name, tokens=16)
+    rubric = parse_rubric(CLAIMS, name) if name == "claims" else rubric_with(name, tokens=16)
     for request, completion in drawn(vllm_host, tokenizer, rubric, SAMPLES, Sampling(1.0)):
         assert completion.reading is not None, completion.problem
-        assert set(completion.reading.values) == {slot.name for slot in request.prompt.reply.form.slots}
+        slots = request.prompt.reply.form.slots
+        assert set(completion.reading.values) == {name for slot in slots for name in (slot.name, slot.score) if name}
+        if name == "claims":
+            _check_claims(completion)
+            continue
         for score, declared in rubric.format.scores.items():
             assert completion.reading.values[score] in declared.values
             shares = completion.probabilities[score]
             assert set(shares) == set(declared.values)
             assert sum(shares.values()) == pytest.approx(1, abs=1e-6)
+
+
+def _check_claims(completion: Completion) -> None:
+    """The share is that of the verdicts, and only claims that a budget closed are marked as cut."""
+    assert completion.reading is not None
+    claims, share = completion.reading.values["claims"], completion.reading.values["faithfulness"]
+    assert isinstance(claims, list)
+    backed = [item["verdict"] == "supported" for item in claims if isinstance(item, dict)]
+    assert share == pytest.approx(sum(backed) / len(backed) if backed else -1, abs=1e-6)
+    assert (len(claims) < 3) or completion.cut == ("claims",), "a full list may lack claims"
+    assert completion.probabilities == {}
 
 
 def test_long_texts_that_their_budget_closed_are_marked_and_short_ones_are_not(

@@ -86,6 +86,15 @@ def test_a_departure_is_read_and_marked(text: str, marks: set[str]) -> None:
     assert verdict(text).scores == {"score": Score(4)}
 
 
+@pytest.mark.parametrize("text", ["4.5", "**4.5**", "4,5", "4.5/5"])
+def test_a_half_point_is_kept_and_breaks_the_format_of_whole_numbers(text: str) -> None:
+    assert verdict(EXACT.replace("4", text)).scores == {"score": Score(4.5)}
+    assert "between-levels" in breaks(EXACT.replace("4", text))
+    half = json.dumps({**TWO, "completeness_score": 3.25})
+    assert verdict(half, GOLD).scores["completeness_score"] == Score(3.25)
+    assert breaks(half, GOLD) == {"between-levels"}
+
+
 def test_sections_in_another_order() -> None:
     found = verdict("**Score:** 4\n\n**Analysis:**\nIt agrees.\n\n**Justification:**\nA link is missing.")
     assert found.marks == ("format:order",)
@@ -104,7 +113,7 @@ def test_what_stands_beside_the_format_is_kept() -> None:
         "",
         "I can't score this.",
         EXACT.replace("4", "6"),
-        EXACT.replace("4", "4.5"),
+        EXACT.replace("4", "5.5"),
         EXACT.replace("4", "3-4"),
         EXACT.replace("4", "3 or 4"),
         EXACT.replace("4", "4 (perhaps 3)"),
@@ -195,6 +204,32 @@ def test_a_score_that_is_missing_or_unreadable_leaves_the_other() -> None:
 def test_json_that_is_no_verdict(text: str) -> None:
     outcome = read(text, GOLD)
     assert isinstance(outcome, Failure), outcome
+
+
+CLAIMS = OutputFormat.load(
+    {
+        "layout": "json",
+        "fields": {
+            "claims": {
+                "type": "verdicts",
+                "score": "faithfulness",
+                "members": {
+                    "claim": {"type": "text"},
+                    "verdict": {"type": "score", "levels": {0: "no", 1: "yes"}, "written": {0: "no", 1: "yes"}},
+                },
+            }
+        },
+    }
+)
+
+
+def test_verdicts_of_a_hosted_judge_make_their_score() -> None:
+    claims = [{"claim": "a", "verdict": "yes"}, {"claim": "b", "verdict": "no"}]
+    for text in (json.dumps({"claims": claims}), json.dumps({"claims": claims}, indent=1)):
+        found = verdict(text, CLAIMS)
+        assert (found.scores, found.fields) == ({"faithfulness": Score(0.5)}, {"claims": claims})
+    for wrong in ({"claim": "a", "verdict": "maybe"}, {"claim": "a"}, {"claim": "a", "verdict": []}, "a"):
+        assert isinstance(read(json.dumps({"claims": [wrong]}), CLAIMS), Failure)
 
 
 NUMBERS = {

@@ -21,6 +21,7 @@ from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
+from pathway_local.verdict import Verdict
 
 
 def write_cases(path: Path, rubric: Rubric, count: int = 12) -> Path:
@@ -192,6 +193,38 @@ def test_replies_find_back(run: Path, service: str) -> None:
         found = import_ratings(opened, RatingsFile(path, "hosted", "big"), ["import"])
         assert (found.rubric, found.raters[0].exact) == ("two", 12)
         assert scores_of(opened, "big", "clear") == {f"student-{11 - place}": 1 + place % 5 for place in range(12)}
+
+
+def test_a_comparison_leaves_in_both_orders_and_comes_back_as_one_verdict(tmp_path: Path) -> None:
+    """The judge prefers student-1's response A wherever it stands, else what stands first; student-3 lacks a line."""
+    write_cases(tmp_path / "pair-answer.csv", load_rubric("pair-answer"), 5)
+    leaving, lines = write(tmp_path / "new.run", "pair-answer")
+    assert (leaving.cases, leaving.orders, len(lines)) == (5, 2, 10)
+    assert len({line["custom_id"][:24] for line in lines}) == 10, "no id tells which requests belong together"
+    results: list[object] = []
+    for line in lines:
+        asked = line["body"]["messages"][-1]["content"]
+        first, second = asked.find("the response_a of"), asked.find("the response_b of")
+        order = line["custom_id"][24:]
+        assert (first < second) is (order == "ab")
+        choice = order == "ab" if "student-1" in asked else True
+        reply = f"**Comparison:**\nbecause\n\n**Verdict:** {'A' if choice else 'B'}"
+        message = {"model": "m", "choices": [{"message": {"content": reply}, "finish_reason": "stop"}]}
+        result = {"id": "b", "custom_id": line["custom_id"], "response": {"status_code": 200, "body": message}}
+        results += [] if "student-3" in asked and order == "ba" else [result]
+    path = write_lines(tmp_path / "out.jsonl", results[::-1])
+    with RunFile.open(tmp_path / "new.run") as run:
+        found = import_ratings(run, RatingsFile(path, "hosted", "big"), ["import"]).raters[0]
+        assert (found.verdicts, dict(found.failures)) == (4, {"one-order": 1})
+        kept = {record.case_id: record.outcome for record in run.records("big")}
+    sure, placed = kept["student-1"], kept["student-0"]
+    assert isinstance(sure, Verdict)
+    assert (sure.scores["preference"].value, sure.marks) == (1, ())
+    assert sure.fields == {
+        "comparison": "because", "swapped.comparison": "because", "choice_ab": 1, "choice_ba": 1, "consistent": True,
+    }  # fmt: skip
+    assert isinstance(placed, Verdict)
+    assert (placed.scores["preference"].value, placed.marks) == (0, ("flipped",))
 
 
 def test_nothing_is_written_without_need(run: Path) -> None:

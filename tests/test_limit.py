@@ -20,8 +20,8 @@ def _counts(desk: Desk) -> tuple[int, int]:
 def test_a_limited_run_grows_to_the_whole_and_judges_no_case_twice(desk: Desk) -> None:
     cases = desk.cases(40)
     said = desk.typed(*desk.judging(cases, "--limit", 5, "--seed", 3))
-    assert "judging a random 5 of the 40 rows of cases.jsonl (--limit, seed 3)" in said.stderr
-    assert "judged: a random 5 of the 40 rows of cases.jsonl" in said.stdout
+    assert "judging a random 5 of the 40 cases of cases.jsonl (--limit, seed 3)" in said.stderr
+    assert "judged: a random 5 of the 40 cases of cases.jsonl" in said.stdout
     first = _judged(desk)
     desk.typed(*desk.judging(cases, "--limit", 5, "--seed", 3))
     assert (_judged(desk), _counts(desk)) == (first, (0, 5)), "the same draw"
@@ -31,7 +31,7 @@ def test_a_limited_run_grows_to_the_whole_and_judges_no_case_twice(desk: Desk) -
     desk.typed(*going_on, "--limit", 12)
     assert first < _judged(desk)
     assert _counts(desk) == (7, 5), "the seed of the run's own limit"
-    assert "a random 12 of the 40 rows" in desk.typed("summary", "may.run").stdout
+    assert "a random 12 of the 40 cases" in desk.typed("summary", "may.run").stdout
     desk.typed(*going_on)
     assert (len(_judged(desk)), _counts(desk)) == (40, (28, 12))
     assert "random" not in desk.typed("summary", "may.run").stdout
@@ -46,7 +46,7 @@ def test_another_seed_draws_other_cases_and_a_limit_above_all_rows_is_none(desk:
         (desk.work / "may.run").unlink()
     assert drawn[0] != drawn[1]
     said = desk.typed(*desk.judging(cases, "--limit", 99)).stderr
-    assert "--limit 99 takes all 40 rows" in said
+    assert "--limit 99 takes all 40 cases" in said
 
 
 def test_a_failure_on_a_row_outside_of_the_limit_stays(desk: Desk) -> None:
@@ -55,7 +55,7 @@ def test_a_failure_on_a_row_outside_of_the_limit_stays(desk: Desk) -> None:
         row["answer"] = "\x00"
     desk.typed(*desk.judging(desk.sheet(rows)), code=1)
     again = desk.typed(*desk.judging(desk.work / "cases.jsonl", "--limit", 4), code=None)
-    assert again.returncode in (0, 1) and "judging a random 4 of the 20 rows" in again.stderr
+    assert again.returncode in (0, 1) and "judging a random 4 of the 20 cases" in again.stderr
     assert len(_judged(desk)) == 20
 
 

@@ -171,6 +171,23 @@ def test_one_order_is_the_files_and_random_takes_each_about_half_the_time(
         assert judging(other, again, orders="random").judge(cases(200)).skipped == 200
 
 
+@pytest.mark.parametrize("loop", [False, True])
+def test_conversations_change_places_whole_and_a_shared_one_stays(tokenizer: JudgeTokenizer, *, loop: bool) -> None:
+    talking = RUBRIC.replace("type: string", "type: conversation")
+    text = talking.replace("inputs: {a", "inputs: {talk: {type: conversation}, a")
+    text = text.replace("Compare.", "Compare.\n{{ talk }}")
+    for name in ("a", "b") if loop else ():
+        written = f"{{% for each in {name} %}}{{{{ each.role }}}} said {{{{ each.content }}}}. {{% endfor %}}"
+        text = text.replace(f"{{{{ {name} }}}}", written)
+    rubric = parse_rubric(text, "which")
+    texts = {name: f'[{{"role": "user", "content": "{name} talks"}}]' for name in ("talk", "a", "b")}
+    prompts = PromptWriter(rubric, tokenizer, Chat(), context=2000).write([texts, texts], ["ab", "ba"])
+    shown = [tokenizer.grammar_tokenizer.decode_bytes(list(each.ids)).decode() for each in prompts]  # type: ignore[union-attr]
+    for said, order in zip(shown, (("a", "b"), ("b", "a")), strict=True):
+        places = [said.find(f"{name} talks") for name in ("talk", *order)]
+        assert places == sorted(places) and -1 not in places
+
+
 def test_samples_are_drawn_in_each_order(run: RunFile, tokenizer: JudgeTokenizer) -> None:
     script = Script(tokenizer, longer)
     judging(run, script, samples=3).judge(cases(10))
@@ -198,6 +215,17 @@ def test_a_case_that_fails_in_one_order_fails_and_is_tried_again(run: RunFile, t
     whole = Script(tokenizer, longer)
     assert judging(run, whole).judge(cases(5)).judged == 1
     assert sorted(whole.read) == [("long answer 2", "short 2"), ("short 2", "long answer 2")]
+
+
+def test_a_failure_names_the_files_own_input_in_either_order(run: RunFile, tokenizer: JudgeTokenizer) -> None:
+    long = Case("long", {"a": "x " * 200_000, "b": "short"}, row=1)
+    empty = [Case(f"e{i}", {"a": "", "b": "short"}, row=i + 2) for i in range(9)]
+    judging(run, Script(tokenizer, longer), orders="random").judge(
+        [long, *(Case(f"l{i}", long.inputs, row=20 + i) for i in range(9)), *empty]
+    )
+    said = {record.outcome.message for record in stored(run).values() if isinstance(record.outcome, Failure)}
+    assert len(said) == 2, said
+    assert all("over 2000 tokens in a alone" in each or each == "the input 'a' is empty" for each in said)
 
 
 def test_what_ends_between_both_orders_is_judged_again_whole(run: RunFile, tokenizer: JudgeTokenizer) -> None:

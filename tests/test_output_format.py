@@ -26,6 +26,13 @@ def _numbers(low: int, size: int, decimals: int) -> dict[str, object]:
     return {"type": "number", "min": low, "max": low + size, "decimals": decimals}
 
 
+def _verdicts(items: int, tokens: int) -> dict[str, object]:
+    verdict = {"type": "score", "levels": CLAIMED, "written": CLAIMED, "special": [2]}
+    members = {"claim": {"type": "text", "tokens": tokens}, "verdict": verdict, "certain": {"type": "boolean"}}
+    return {"type": "verdicts", "score": "share", "items": items, "members": members}
+
+
+CLAIMED = {0: "unsupported", 1: "supported", 2: "no claim"}
 WORDS = {0: "Incorrect", 1: "Partially correct", 2: "Correct", 3: "Cannot be assessed"}
 LETTERS = {1: "A", 2: "B", 3: "C"}
 GRADES = {2: "A>>B", 1: "A>B", 0: "A=B", -1: "B>A", -2: "B>>A"}
@@ -48,6 +55,7 @@ FIELDS: dict[str, st.SearchStrategy[dict[str, object]]] = {
     "choice": st.just({"type": "choice", "choices": ["yes", 'a "quoted" one', "no"]}),
     "boolean": st.just({"type": "boolean"}),
     "number": st.builds(_numbers, st.integers(-20, 20), st.integers(1, 40), st.integers(0, 3)),
+    "verdicts": st.builds(_verdicts, st.integers(1, 4), st.integers(8, 20)),
     "list": st.tuples(st.integers(1, 4), st.integers(4, 20)).map(
         lambda found: {"type": "list", "items": found[0], "tokens": found[1]}
     ),
@@ -56,10 +64,13 @@ FIELDS: dict[str, st.SearchStrategy[dict[str, object]]] = {
 
 @st.composite
 def formats(draw: st.DrawFn, *, as_json: bool) -> OutputFormat:
-    kinds = sorted(FIELDS.keys() - ({"list"} if not as_json else set()))
+    kinds = sorted(FIELDS.keys() - ({"list", "verdicts"} if not as_json else set()))
     chosen = draw(st.lists(st.sampled_from(kinds), min_size=0, max_size=4))
     at = draw(st.integers(0, len(chosen)))
     fields = dict(zip(NAMES, [draw(FIELDS[kind]) for kind in [*chosen[:at], "score", *chosen[at:]]], strict=False))
+    for name, field in fields.items():
+        if field["type"] == "verdicts":
+            fields[name] = {**field, "score": f"{name}_share"}
     if as_json:
         return OutputFormat.load({"layout": "json", "fields": fields})
     ends = st.sampled_from(["\n", "\n\n**Next:** ", "</S0>\n<S1>", " [RESULT] ", "\n## ", "[["])
@@ -80,6 +91,9 @@ def _value(slot: Slot, reply: Reply) -> st.SearchStrategy[Value]:
         return free if reply.form.in_json else plain
     if field.type == "list":
         return st.lists(free, max_size=field.items)
+    if field.type == "verdicts":
+        one = {"claim": free, "verdict": st.sampled_from(list(CLAIMED.values())), "certain": st.booleans()}
+        return st.lists(st.fixed_dictionaries(one), max_size=field.items)
     if field.type == "number":
         number = st.integers(field.min * 10**field.decimals, field.max * 10**field.decimals)
         return number.map(lambda scaled: scaled / 10**field.decimals if field.decimals else scaled)
@@ -91,7 +105,14 @@ def _value(slot: Slot, reply: Reply) -> st.SearchStrategy[Value]:
 def test_what_is_written_is_read_back(data: st.DataObject, as_json: bool) -> None:
     reply = data.draw(formats(as_json=as_json)).reply({})
     values = values_for(data.draw, reply)
-    assert dict(reply.form.read(reply.form.write(values)).values) == values
+    read = reply.form.read(reply.form.write(values)).values
+    assert {name: read[name] for name in values} == values
+    for slot in reply.form.slots:
+        if slot.field.type == "verdicts":
+            said = [item["verdict"] for item in values[slot.name]]  # type: ignore[union-attr,index,call-overload]
+            real = [word == "supported" for word in said if word != "no claim"]
+            assert read[slot.score] == pytest.approx(sum(real) / len(real) if real else -1, abs=1e-6)
+    assert set(read) == set(values) | {slot.score for slot in reply.form.slots if slot.score}
 
 
 @settings(max_examples=60, deadline=None)
@@ -105,7 +126,7 @@ def test_json_layouts_write_json_that_keeps_the_schema(data: st.DataObject, as_j
         name: json.loads(text)
         for name, score in output_format.scores.items()
         for text, value in score.values_by_text(True).items()
-        if value == values[name]
+        if name in values and value == values[name]
     }
     assert written == {**values, **shown}
     Draft202012Validator(output_format.schema()).validate({**written, **{name: values[name] for name in shown}})
@@ -125,7 +146,7 @@ def assert_readable(walker: Walker, reply: Reply, seed: int, *, awkward: bool) -
     text, ids, ended = walker.walk(grammar, seed, awkward=awkward, limit=reply.form.limit)
     assert ended, f"no end after {len(ids)} tokens: {text[-80:]!r}"
     reading = reply.form.read(text.decode("utf-8", "surrogateescape"))
-    assert set(reading.values) == {slot.name for slot in reply.form.slots}
+    assert set(reading.values) == {name for slot in reply.form.slots for name in (slot.name, slot.score) if name}
     assert walker.accepts(grammar, ids)
 
 
@@ -237,6 +258,12 @@ def test_text_without_the_format_is_refused(text: str, missing: str) -> None:
         ({"layout": "{a", "fields": {"a": SCORE}}, "layout"),
         ({"layout": "{a}", "fields": {"a": {"type": "score", "levels": {1: "x"}}}}, "two levels"),
         ({"layout": "{a}", "fields": {"a": {**SCORE, "special": [9]}}}, "not on the scale"),
+        ({"layout": "{a}", "fields": {"a": _verdicts(1, 8)}}, "needs a JSON layout"),
+        ({"layout": "json", "fields": {"share": SCORE, "a": _verdicts(1, 8)}}, "'share' is the name of two"),
+        (
+            {"layout": "json", "fields": {"a": {**_verdicts(1, 8), "members": {"b": SCORE, "c": SCORE}}}},
+            "just one",
+        ),
         ({"layout": "{a}", "fields": {"a": {**SCORE, "colour": "red"}}}, "outputs.fields.a"),
     ],
 )
@@ -261,6 +288,52 @@ def test_any_json_schema_ends(walker: Walker) -> None:
     reply = OutputFormat.load({"layout": "json", "fields": fields}).reply({})
     for seed in range(6):
         assert_readable(walker, reply, seed, awkward=bool(seed % 2))
+
+
+CLAIMS = OutputFormat.load({"layout": "json", "fields": {"claims": _verdicts(4, 16)}})
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_any_walk_through_verdicts_ends_and_has_a_share(walker: Walker, seed: int) -> None:
+    reply = CLAIMS.reply({})
+    assert_readable(walker, reply, seed, awkward=bool(seed % 2))
+
+
+@pytest.mark.parametrize(
+    ("said", "share"),
+    [
+        ([], -1), ([("The fee is \"due\" on 1 May.\nThe form\\is online.", "supported")], 1),
+        ([("A", "supported"), ("B", "unsupported"), ("C", "supported"), ("Hello!", "no claim")], 2 / 3),
+        ([("Hello!", "no claim")], -1), ([("A", "unsupported")], 0),
+    ],
+)  # fmt: skip
+def test_natural_verdicts_are_accepted(walker: Walker, said: list[tuple[str, str]], share: float) -> None:
+    form = CLAIMS.reply({}).form
+    claims: Value = [{"claim": claim, "verdict": verdict, "certain": True} for claim, verdict in said]
+    text = form.write({"claims": claims})
+    assert walker.accepts(form.grammar(), walker.tokenizer.tokenize_str(text))
+    assert form.read(text).values == {"claims": claims, "share": pytest.approx(share, abs=1e-6)}
+
+
+@pytest.mark.parametrize("detail", ["full", "through-score", "score"])
+def test_verdicts_are_written_at_every_detail(detail: str) -> None:
+    fields = {"claims": _verdicts(2, 16), "last": {"type": "text"}}
+    form = OutputFormat.load({"layout": "json", "fields": fields}).reply({}, detail).form  # type: ignore[arg-type]
+    assert [slot.name for slot in form.slots] == ["claims", "last"][: 2 if detail == "full" else 1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"claim": "A", "verdict": "maybe", "certain": true}]', '[{"claim": "A", "verdict": "supported"}]',
+        '[{"claim": 1, "verdict": "supported", "certain": true}]', '{"claim": "A"}', "[1]",
+        '[{"claim": "A", "verdict": ["supported"], "certain": true}]',
+    ],
+)  # fmt: skip
+def test_other_lists_are_no_verdicts(text: str) -> None:
+    field = CLAIMS.outputs.fields["claims"]
+    with pytest.raises(ReplyError):
+        field.read(text, 0, "", True)
 
 
 def test_every_letter_may_begin_a_text(walker: Walker) -> None:

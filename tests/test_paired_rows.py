@@ -7,15 +7,19 @@ from pathlib import Path
 import pytest
 from typed_here import Run, typing_in
 
-from pathway_local.case import BadRow, Case
+from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.plan import Plan, planned_raters
+from pathway_local.rater import Rater
 from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.runs.limit import Limit
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.verdict import Score, Verdict
 
+VERDICTS = {"1": Verdict({"preference": Score(1)}), "2": Verdict({"preference": Score(-1)})}
 HEAD = ("qid", "Frage", "Antwort", "bot", "lang")
 
 
@@ -61,24 +65,62 @@ def test_rows_that_make_no_pair_are_named(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_counts_and_places_are_those_of_the_file(tmp_path: Path) -> None:
+    path = file(tmp_path, *((str(i % 3), "When?", f"At {i}.", "v1", "en") for i in range(6)), ("9", "x", "y", "z", "w"))
+    found = list(paired(path))
+    assert [each.row for each in found] == [4, 5, 6, 7], "a pair has the number of its second row"
+    assert str(Limit(path.name, 2, len(found), 0)) == "a random 2 of the 4 cases of rows.csv (--limit, seed 0)"
+
+
 def test_a_file_that_is_joined_already_is_refused(tmp_path: Path) -> None:
     path = file(tmp_path, ("1", "x", "y", "z"), head=("qid", "question", "answer", "answer_a"))
     with pytest.raises(CasesError, match="has a column answer_a, which joined rows need"):
         paired(path)
 
 
-def test_a_run_remembers_how_its_rows_were_joined(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run: Run = typing_in(tmp_path, monkeypatch, capsys)
+def test_a_run_remembers_how_its_rows_were_joined(tmp_path: Path) -> None:
     path = file(tmp_path, ("1", "When?", "At nine.", "v1", "en"), ("1", "When?", "Never.", "v2", "en"))
     rubric = load_rubric("pair-answer")
     with RunFile.create(tmp_path / "p.run") as made:
         remember(made, cases_of(path, [rubric], made, pair_by="qid"), {})
         made.add_rubric(rubric.name, rubric.text)
         assert cases_of(path, [rubric], made).pair_by == "qid"
-    found = run("export", "p.run", "--onto", path.name, "--out", "new.csv")
-    assert found.code == 2 and "each case of the run was made of two rows with the same qid" in found.err
+
+
+def test_both_rows_of_a_pair_get_its_verdict_and_their_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run: Run = typing_in(tmp_path, monkeypatch, capsys)
+    path = file(
+        tmp_path,
+        ("1", "When?", "At nine.", "v1", "en"), ("2", "Where?", "There.", "v1", "en"), (),
+        ("3", "Who?", "Me.", "v1", "en"), ("2", "Where?", "Here.", "v2", "en"), ("1", "When?", "Never.", "v2", "en"),
+        ("1", "When?", "Once.", "v3", "en"),
+    )  # fmt: skip
+    rubric = load_rubric("pair-answer")
+    with RunFile.create(tmp_path / "p.run") as made:
+        cases = paired(path)
+        remember(made, cases, {})
+        made.add_rubric(rubric.name, rubric.text)
+        rater = made.add_rater(Rater("judge", "judge", rubric.name, {}))
+        for each in cases:
+            if isinstance(each, BadRow):
+                made.put(rater, each.ref, each.failure)
+            else:
+                made.put(rater, each.ref(fingerprint(made.key, rubric.texts_of(each))), VERDICTS[each.id])
+    assert (
+        run("export", "p.run", "--onto", path.name, "--out", "new.csv", "--columns", "preference,failure_message").code
+        == 0
+    )
+    with (tmp_path / "new.csv").open(newline="") as source:
+        rows = [row for row in csv.reader(source) if row]
+    assert rows[0] == [*HEAD, "side", "pair-answer.preference", "pair-answer.failure_message"]
+    assert [tuple(row[2:3] + row[5:7]) for row in rows[1:]] == [
+        ("At nine.", "A", "1"), ("There.", "A", "-1"), ("Me.", "", ""), ("Here.", "B", "-1"), ("Never.", "B", "1"),
+        ("Once.", "", ""),
+    ]  # fmt: skip
+    said = [row[7].partition(": ")[2] for row in rows[1:]]
+    assert said == ["", "", "no second row has its qid", "", "", "two rows before it have the same qid"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 A prompt's expected reading stands beside it in tests/prompt_corpus: `read` has its fields in order, `levels` the names
 of their values, `refused` and `asked` a pattern that the reason must match. A field's name counts unless it begins with
 an underscore. `swap` has the inputs of two responses that a prompt compares; the choices of such a score stand in the
-order B, tie, A.
+order B, tie, A. `turns` has the roles of a prompt in chat tokens,
+`conversations` the inputs that may list messages.
 """
 
 import re
@@ -17,8 +18,10 @@ import yaml
 from pathway_local.adopt.adoption import adopt
 from pathway_local.errors import PathwayError
 from pathway_local.rendering.rubric_check import check_grammars, example_inputs
-from pathway_local.rubrics.fields import AnyField, ScoreField
+from pathway_local.rubrics.fields import ScoreField
+from pathway_local.rubrics.kind import FieldKind
 from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.rubrics.verdict_list import VerdictListField
 
 FOLDER = Path(__file__).parent / "prompt_corpus"
 CORPUS = {
@@ -29,11 +32,13 @@ CORPUS = {
 SILENT = "misread without a word"
 
 
-def read_as(field: AnyField) -> str:
+def read_as(field: FieldKind) -> str:
     """Return a field as the corpus writes it."""
+    if isinstance(field, VerdictListField):
+        return ", ".join(f"{name} {read_as(member)}" for name, member in field.members.items())
     if not isinstance(field, ScoreField):
         choices = getattr(field, "choices", ())
-        return f"constant {choices[0]}" if len(choices) == 1 else " | ".join(choices) or field.type
+        return f"constant {choices[0]}" if len(choices) == 1 else " | ".join(choices) or str(getattr(field, "type", ""))
     written = {value: text.strip('"') for text, value in field.values_by_text(False).items()}
     joint = " | " if field.scale == "nominal" else " < "
     on_scale = joint.join(text for value, text in written.items() if value not in field.special)
@@ -86,6 +91,12 @@ def is_right(rubric: Rubric, entry: Mapping[str, object]) -> bool:
         return False
     declared = entry.get("inputs", list(rubric.inputs))
     swap = dict(rubric.pair.swap) if rubric.pair else {}
+    turns = [turn.role for turn in rubric.turns]
+    if entry.get("turns", turns) != turns:
+        return False
+    talks = [name for name, wanted in rubric.inputs.items() if wanted.conversation or wanted.looped]
+    if entry.get("conversations", talks) != talks:
+        return False
     right = readings == [read_as(field) for field in fields.values()] and swap == entry.get("swap", {})
     return right and named and list(rubric.inputs) == declared
 

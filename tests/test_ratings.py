@@ -147,14 +147,14 @@ def test_columns_are_never_guessed(run: RunFile, two: RunFile, tmp_path: Path) -
 
 def test_everything_that_is_wrong_is_named_with_its_line(run: RunFile, tmp_path: Path) -> None:
     rows = [
-        ["id", "score"], ["s-1", 4], ["s-9", 4], ["s-2", 6], ["s-3", "4.5"], ["s-1", 5], ["", 4], ["s-4", "secret one"],
+        ["id", "score"], ["s-1", 4], ["s-9", 4], ["s-2", 6], ["s-3", "5.5"], ["s-1", 5], ["", 4], ["s-4", "secret one"],
     ]  # fmt: skip
     error = refused(run, table(tmp_path, rows))
     assert isinstance(error, RatingsError)
     assert error.problems == (
         "line 3: its id matches no case of the run",
         "line 4: the rater's score: 6 is off the scale 1 to 5",
-        "line 5: the rater's score: 4.5 is off the scale 1 to 5",
+        "line 5: the rater's score: 5.5 is off the scale 1 to 5",
         "line 6: Ann rated the same case in line 2",
         "line 7: it has no id",
         "line 8: the rater's score: this is not a score",

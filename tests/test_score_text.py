@@ -39,8 +39,8 @@ def test_read(text: str, value: int, how: str) -> None:
         "45",
         "-4",
         "–4",
-        "4.5",
-        "4,5",
+        "5.5",
+        "0,5",
         "3-4",
         "3 4",
         "3 or 4",
@@ -56,6 +56,20 @@ def test_read(text: str, value: int, how: str) -> None:
 def test_refused(text: str) -> None:
     with pytest.raises(ReplyError):
         read_score(text, FIVE)
+
+
+def test_numbers_between_levels_are_kept_as_they_are() -> None:
+    assert [read_score(text, FIVE) for text in ("4.5", "4,5", "3.25/5", "4.333333333333333")] == [
+        (value, "between-levels") for value in (4.5, 4.5, 3.25, 4.333333333333333)
+    ]
+    halves = ScoreField(min=1, max=5, step=0.5)
+    assert (read_score("4.5", halves), read_score("4.25", halves)) == ((4.5, ""), (4.25, "between-levels"))
+    skipped = ScoreField(levels={0: "nothing to judge", 1: "bad", 2: "good"}, special=(0,))
+    assert read_score("1.5", skipped) == (1.5, "between-levels")
+    named = ScoreField(levels={0: "a", 1: "b", 2: "c"}, scale="nominal")
+    for text, field in (("0.5", skipped), ("0.5", PASS), ("1.5", named), ("10.5", PLAIN)):
+        with pytest.raises(ReplyError, match="off the scale"):
+            read_score(text, field)
 
 
 def test_other_scales() -> None:
@@ -77,4 +91,4 @@ def test_never_off_the_scale(text: str) -> None:
             value, _ = read_score(text, field)
         except ReplyError:
             continue
-        assert value in field.values
+        assert value in field.values or field.between(value)

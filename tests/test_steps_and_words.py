@@ -66,9 +66,9 @@ def test_people_write_them_too(field: dict[str, object], text: str, value: float
     assert read_score(text, ScoreField.model_validate({"type": "score", **field}))[0] == value
 
 
-def test_a_value_between_two_steps_is_off_the_scale() -> None:
-    with pytest.raises(ReplyError, match=r"4\.25 is off the scale"):
-        read_score("4.25", ScoreField(min=1, max=5, step=0.5))
+def test_a_value_beyond_the_last_step_is_off_the_scale() -> None:
+    with pytest.raises(ReplyError, match=r"5\.25 is off the scale"):
+        read_score("5.25", ScoreField(min=1, max=5, step=0.5))
 
 
 @pytest.mark.parametrize(

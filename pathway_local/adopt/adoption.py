@@ -1,4 +1,7 @@
-"""Turns a prompt into a rubric: writes front matter from what it finds, and keeps the prompt byte for byte."""
+"""Turns a prompt into a rubric: writes front matter from what it finds, and keeps the prompt byte for byte.
+
+Only chat tokens are replaced: a prompt in them is split into turns.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,6 +10,7 @@ from pathlib import PurePath
 
 from jinja2 import TemplateSyntaxError
 
+from pathway_local.adopt.chat_tokens import split_chat
 from pathway_local.adopt.comparisons import HINT, comparison_format, comparison_row
 from pathway_local.adopt.declaration import Declared
 from pathway_local.adopt.demands import Demand
@@ -35,12 +39,16 @@ _TEMPLATE = re.compile(
 )
 """Marks of Jinja that do more than insert an input."""
 
+_CONVERSATION = re.compile(r"(?i)(?:\w*_)?(?:conversation|dialog|dialogue|messages|history|transcript)(?:_\w*)?")
+"""Names of inputs that may be a list of messages; a plain text is judged as it is."""
+
 PLACES = {
     "jinja2": "{{name}}, as Prompty writes it",
     "braces": "{name}, with {{ and }} for braces",
     "single-braces": "{name}; other braces are text",
     "double-braces": "{{name}}; other braces are text",
     "dollars": "$name or ${name}",
+    "angles": "<name>",
     "none": "none: the prompt becomes the system turn, the inputs follow in the user turn",
 }
 
@@ -73,6 +81,7 @@ def adopt(data: bytes, where: str, *, layout: str = "", ask: Ask | None = None) 
         format_ = _asked_format(format_, ask)
     written = write_front(_entries(prompt, inputs, format_, replaced, where))
     table = (
+        *prompt.turns,
         Finding("places", PLACES[prompt.placeholders.syntax]),
         *findings(inputs, prompt.source),
         *(replace(finding, what="replaced") for finding in (replaced.findings[:1] if replaced else ())),
@@ -91,6 +100,7 @@ class _Prompt:
     front: Mapping[str, object]
     placeholders: Placeholders
     source: Source
+    turns: tuple[Finding, ...] = ()
 
     @property
     def roles(self) -> bool:
@@ -100,9 +110,7 @@ class _Prompt:
 
     def inputs(self) -> list[FoundInput]:
         """Return the inputs that the front matter declares, or else those found in the text."""
-        declared = self.front.get("inputs", self.front.get("inputSchema"))
-        names = [str(name) for name in declared] if isinstance(declared, Mapping) else []
-        return find_inputs(self.source, self.placeholders, names)
+        return find_inputs(self.source, self.placeholders, _declared_inputs(self.front))
 
     def with_front(self, written: str) -> str:
         """Return the new file: `written` ends the existing front matter, or becomes the front matter."""
@@ -124,7 +132,10 @@ def _read(data: bytes, where: str) -> _Prompt:
             raise RubricError(f"{where}: the front matter has no keys", "Remove its two --- lines, or add keys.")
         front = {str(key): value for key, value in read.items()}
     source = Source(body.replace("\r\n", "\n"), first_line)
-    found = find_placeholders(source)
+    chat = split_chat(source.text, where, first_line)
+    if chat:
+        body, source = chat.body, replace(source, text=chat.bare)
+    found = find_placeholders(source, _declared_inputs(front))
     if found.syntax != "jinja2" and _TEMPLATE.search(source.text):
         _refuse_template(source, where)
     if len(found.rows) > MOST_INPUTS:
@@ -133,7 +144,12 @@ def _read(data: bytes, where: str) -> _Prompt:
     named = str(declared.get("format", "")) if isinstance(declared, Mapping) else str(declared or "")
     if named in SYNTAXES:
         found = replace(found, syntax=SYNTAXES[named])
-    return _Prompt(head, body, front, found, source)
+    return _Prompt(head, body, front, found, source, chat.findings if chat else ())
+
+
+def _declared_inputs(front: Mapping[str, object]) -> list[str]:
+    declared = front.get("inputs", front.get("inputSchema"))
+    return [str(name) for name in declared] if isinstance(declared, Mapping) else []
 
 
 def _format(
@@ -226,7 +242,8 @@ def _template(prompt: _Prompt) -> dict[str, object]:
 
 
 def _declared(found: FoundInput, placeholders: Placeholders) -> dict[str, object]:
-    kind = "conversation" if found.name in placeholders.loops else "string"
+    conversation = found.name in placeholders.loops or _CONVERSATION.fullmatch(found.name)
+    kind = "conversation" if conversation else "string"
     said = {"description": found.said} if found.said else {}
     return {"type": kind, **said, "empty": "judge" if found.empty else "fail"}
 

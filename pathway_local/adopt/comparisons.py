@@ -15,7 +15,8 @@ from pathway_local.adopt.formats import FoundFormat, find_format
 from pathway_local.adopt.short_replies import asks_reasons, follows_reasons
 from pathway_local.errors import RubricError
 
-_THING = "response|answer|repl(?:y|ie)|output|assistant|completion|summar(?:y|ie)|candidate|model|option|text|version"
+_THING = "response|answer|repl(?:y|ie)|output|assistant|completion|summar(?:y|ie)|candidate|model|option|text|version|"
+_THING += "conversation|dialogue|transcript"
 _KIND = rf"(?:(?:{_THING})s?|ones?)"
 _TWO = re.compile(rf"(?i)\b(?:two|both|pair of) (?:\w+ ){{0,2}}{_KIND}\b")
 _WHICH = re.compile(

@@ -32,6 +32,9 @@ LONGEST_NAME = 80
 VERDICTS = re.compile(r"verdict|result|label|grade|pass|decision|outcome|judg|correct|answer|status", re.IGNORECASE)
 GUESS = Scale(1, 5)
 
+MOST_VERDICTS = 15
+"""Objects in a list of verdicts at most, unless the user raises it."""
+
 _ECHO = re.compile(r"(?i)provided|given|as is|unchanged|evaluated|same|copy|copied|repeat|original|from the input")
 _COUNT = re.compile(
     r"\b(?:number|count|total|how many)\b|^<?(?:an?\s+)?(?:integer|int|number|float|percentage)\b", re.IGNORECASE
@@ -86,6 +89,32 @@ def declare(place: Place, scales: Scales, inputs: Collection[str], *, in_json: b
     if place.kind == "number" or (not place.kind and _COUNT.search(place.said)):
         return Declared({"type": "number", "min": 0, "max": 1000}, "a whole number up to 1000")
     return _text(place, scales)
+
+
+def verdict_list(place: Place, scales: Scales) -> Declared | None:
+    """Return the field for a list of objects with a verdict in each; None if not just one member is a verdict.
+
+    The score is named after the list.
+    """
+    found = {inner.name: declare(inner, scales, (), in_json=True) for inner in place.inner}
+    scores = [name for name, declared in found.items() if declared.field["type"] == "score"]
+    verdict = promoted(place.inner, found, scales.source.text) if not scores else None
+    if verdict:
+        found[verdict[0]], scores = verdict[1], [verdict[0]]
+    kinds = {declared.field["type"] for declared in found.values()}
+    if len(scores) != 1 or kinds - {"text", "score", "choice", "boolean"}:
+        return None
+    if found[scores[0]].field.get("scale") == "nominal":
+        return None
+    members = {name: declared.field for name, declared in found.items()}
+    for member in members.values():
+        member |= {"tokens": min(80, int(str(member["tokens"])))} if "tokens" in member else {}
+    score = f"{place.name}_share"
+    declared = found[scores[0]]
+    field: Field = {"type": "verdicts", "score": score, "items": MOST_VERDICTS, "members": members}
+    said = f"up to {MOST_VERDICTS} objects; {score} is the mean of {scores[0]}: {declared.said}"
+    doubts = (each.doubt for each in found.values() if each.doubt)
+    return Declared(field, said, next(doubts, ""), place.row)
 
 
 def _text(place: Place, scales: Scales) -> Declared:

@@ -161,6 +161,10 @@ def unmet(source: Source, outputs: Mapping[str, object], inputs: Sequence[str]) 
     """Return the demands of the prompt that an `outputs:` block does not write, each phrase once."""
     fields = outputs.get("fields")
     fields = {str(name): field for name, field in fields.items()} if isinstance(fields, Mapping) else {}
+    for field in list(fields.values()):
+        # What a list of verdicts writes is what the members of its objects write.
+        inner = field.get("members") if isinstance(field, Mapping) else None
+        fields |= inner if isinstance(inner, Mapping) else {}
     scores = [field for field in fields.values() if isinstance(field, Mapping) and field.get("type") == "score"]
     found: dict[str, Demand] = {}
     for demand in demands(source):

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pathway_local.adopt.declaration import Declared, declare, promoted, with_special
+from pathway_local.adopt.declaration import Declared, declare, promoted, verdict_list, with_special
 from pathway_local.adopt.demands import Demand, special_values, texts_of, unmet
 from pathway_local.adopt.finding import Candidate, Finding, Place, Source
 from pathway_local.adopt.key_lists import key_list_candidates, named_key_candidates
@@ -11,7 +11,7 @@ from pathway_local.adopt.labels import label_candidates
 from pathway_local.adopt.scales import Scales
 from pathway_local.adopt.schemas import shown_schema_candidates
 from pathway_local.adopt.short_replies import short_candidates
-from pathway_local.adopt.skeletons import skeleton_candidates
+from pathway_local.adopt.skeletons import SCORED, skeleton_candidates
 from pathway_local.adopt.tags import named_tag_candidates, tag_candidates
 
 MOST = 60
@@ -121,7 +121,7 @@ def find_format(source: Source, inputs: Collection[str], extra: Sequence[Candida
     found = [candidate for candidate in found if len(candidate.places) <= MOST]
     for candidate in sorted(found, key=lambda one: (KINDS[one.kind][0], one.row), reverse=True):
         fields = _declared(candidate, scales, inputs)
-        if any(declared.field["type"] == "score" for declared in fields.values()):
+        if any(declared.field["type"] in ("score", "verdicts") for declared in fields.values()):
             fields = _with_special_values(fields, source)
             doubts = (*candidate.doubts, *_rivals(candidate, found, source), *_unread(source))
             return FoundFormat(candidate, fields, source, doubts, tuple(inputs))
@@ -133,7 +133,11 @@ def _declared(candidate: Candidate, scales: Scales, inputs: Collection[str]) -> 
     fields = {place.name: declare(place, scales, inputs, in_json=in_json) for place in candidate.places}
     if not any(declared.field["type"] == "score" for declared in fields.values()):
         verdict = promoted(candidate.places, fields, scales.source.text)
-        if verdict:
+        parts = {place.name: verdict_list(place, scales) for place in candidate.places if place.kind == "objects"}
+        lists = {name: declared for name, declared in parts.items() if declared}
+        if len(lists) == 1 and not (verdict and SCORED.search(verdict[0])):
+            fields |= lists
+        elif verdict:
             fields[verdict[0]] = verdict[1]
     return fields
 

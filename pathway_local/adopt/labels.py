@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
-from pathway_local.adopt.inputs import identifier
+from pathway_local.adopt.mentions import identifier
 from pathway_local.adopt.scales import SCORE_WORDS
 from pathway_local.adopt.short_replies import REASONING, REASONS, follows_reasons
 from pathway_local.adopt.values import listed_words, scale_in

@@ -1,28 +1,40 @@
 """How a prompt marks where its inputs go, and the names of the inputs."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from string import Formatter
 
 from jinja2 import TemplateSyntaxError
 
 from pathway_local.adopt.finding import Source
+from pathway_local.adopt.mentions import OUTPUT_WORDS, mentioned
 from pathway_local.prompty.turn import MARKS, Syntax, Turn, jinja_turn
+
+_LABELLED = re.compile(r"^\W*(?:[A-Za-z][\w '’-]{0,40}:[*_]*)?\s*<\w+>\s*$")
+"""A line with a name in angle brackets alone, or behind a label."""
 
 _DESCRIBED = re.compile(r"^\s*(?:(?:[-*•+]|\d+[.)])\s*)?[*_`\"']*\{(\w+)\}[*_`\"']*\s*(?::|-|–|—|=)[*_]*\s+\w")
 
 
 @dataclass(frozen=True, slots=True)
 class Placeholders:
-    """The syntax, the first row of each input, and the inputs whose messages the prompt goes through."""
+    """The syntax, the first row of each input, and the inputs whose messages the prompt goes through.
+
+    `unsure` are names that may be no inputs.
+    """
 
     syntax: Syntax
     rows: dict[str, int]
     loops: frozenset[str] = frozenset()
+    unsure: frozenset[str] = frozenset()
 
 
-def find_placeholders(source: Source) -> Placeholders:
-    """Return how a prompt marks its inputs: with "none" if it has no marks, or only describes its inputs."""
+def find_placeholders(source: Source, declared: Collection[str] = ()) -> Placeholders:
+    """Return how a prompt marks its inputs: with "none" if it has no marks, or only describes its inputs.
+
+    A name in angle brackets is surely an input only if the file has `declared` it, or if a sentence lists it as one.
+    """
     looping = _turn(source.text) if "{%" in source.text else None
     if looping and looping.loops:
         places = {name: re.search(rf"\b{name}\b", source.text) for name in looping.variables}
@@ -35,7 +47,7 @@ def find_placeholders(source: Source) -> Placeholders:
     if dollars and not single:
         return Placeholders("dollars", dollars)
     if not single or all(_described(source, name) for name in single):
-        return Placeholders("none", single)
+        return _angles(source, declared) or Placeholders("none", single)
     return Placeholders("braces" if _is_format(source.text) else "single-braces", single)
 
 
@@ -51,6 +63,17 @@ def _rows(source: Source, syntax: Syntax) -> dict[str, int]:
     for found in MARKS[syntax].finditer(source.text):
         rows.setdefault(found.group(1), source.row(found.start()))
     return rows
+
+
+def _angles(source: Source, declared: Collection[str]) -> Placeholders | None:
+    """Return the inputs in angle brackets; None without any. A name that is also closed is a tag around something."""
+    marked = {name: row for name, row in _rows(source, "angles").items() if f"</{name}>" not in source.text}
+    known = set(declared) or {name for name, _ in mentioned(source)}
+    if known & marked.keys() and (declared or known <= marked.keys()):
+        return Placeholders("angles", {name: row for name, row in marked.items() if name in known})
+    alone = {name: row for name, row in marked.items() if _LABELLED.match(source.lines[row])}
+    unsure = {name: row for name, row in alone.items() if not OUTPUT_WORDS.fullmatch(name)}
+    return Placeholders("angles", unsure, unsure=frozenset(unsure)) if unsure and not declared else None
 
 
 def _escaped(text: str, doubled: dict[str, int]) -> bool:

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterator
 
+from pathway_local.adopt.declaration import verdict_list
 from pathway_local.adopt.finding import Source
-from pathway_local.adopt.skeletons import SCORED, skeletons
+from pathway_local.adopt.scales import Scales
+from pathway_local.adopt.skeletons import SCORED, scorable, skeletons
 from pathway_local.errors import RubricError
 
 _CHAT = re.compile(
@@ -46,13 +48,23 @@ def _reasons(source: Source) -> Iterator[tuple[str, int, str]]:
     if ranks:
         hint = "A rubric scores one response or compares two."
         yield "the prompt ranks several responses", source.row(ranks.start()), hint
-    for skeleton in skeletons(source):
+    yield from _lists_of_verdicts(source)
+
+
+def _lists_of_verdicts(source: Source) -> Iterator[tuple[str, int, str]]:
+    several = "the prompt asks for several verdicts in one reply"
+    scored = [each for each in skeletons(source) if any(scorable(place, source) for place in each.places)]
+    if scored and all(skeleton.listed for skeleton in scored):
+        hint = 'Ask for an object with the list under a key, such as {"verdicts": [{"claim": …, "verdict": …}]}.'
+        yield f"{several}: a list of objects without a key", source.row(scored[0].start), hint
+    scales = Scales(source)
+    for skeleton in scored:
         own = [place for place in skeleton.places if place.kind not in ("objects", "list")]
         for place in skeleton.places:
             inner = place.kind == "objects" and any(SCORED.search(each.name) for each in place.inner)
-            if inner and not any(SCORED.search(each.name) for each in own):
-                said = f"the prompt asks for several verdicts in one reply: a list of objects in {place.name!r}"
-                yield said, place.row, "Ask for one score of the whole response, or judge each part as its own case."
+            if inner and not any(SCORED.search(each.name) for each in own) and not verdict_list(place, scales):
+                hint = "Say in the list which verdicts there are, such as yes or no, or ask for one score."
+                yield f"{several}: a list of objects in {place.name!r}", place.row, hint
 
 
 def no_score(source: Source, where: str) -> RubricError:

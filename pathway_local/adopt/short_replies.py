@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from pathway_local.adopt.finding import Candidate, Place, Source
-from pathway_local.adopt.inputs import identifier
+from pathway_local.adopt.mentions import identifier
 from pathway_local.adopt.scales import SCORE_WORDS
 from pathway_local.adopt.values import Run, ordered, scale_in, specials_in, unquoted, word_runs
 

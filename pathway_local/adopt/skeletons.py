@@ -28,17 +28,21 @@ class _Broken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """A JSON object in a prompt: its members, where it begins, and whether a value is a placeholder (`open`)."""
+    """A JSON object in a prompt: its members, where it begins, and whether a value is a placeholder (`open`).
+
+    A `listed` one stands in a list, and not in another object that could be read.
+    """
 
     places: tuple[Place, ...]
     start: int
     open: bool
+    listed: bool
 
 
 def skeleton_candidates(source: Source) -> Iterator[Candidate]:
     """Yield the object that the prompt most likely asks for: placeholders win over an example, later over earlier."""
-    found = list(skeletons(source))
-    keyed = [skeleton for skeleton in found if any(_scorable(place, source) for place in skeleton.places)]
+    found = [skeleton for skeleton in skeletons(source) if not skeleton.listed]
+    keyed = [skeleton for skeleton in found if any(scorable(place, source) for place in skeleton.places)]
     if not keyed:
         return
     best = max(keyed, key=lambda skeleton: _rank(source, skeleton))
@@ -55,11 +59,13 @@ def _rank(source: Source, skeleton: Skeleton) -> tuple[bool, bool, bool, int]:
     return skeleton.open, not _SKIPS.search(before), bool(_ASKS.search(before)), skeleton.start
 
 
-def _scorable(place: Place, source: Source) -> bool:
-    """Return whether this can be a score. Null can't: it stands in an example of a skipped case."""
+def scorable(place: Place, source: Source) -> bool:
+    """Return whether this can be a score, or holds some. Null can't: it stands in an example of a skipped case."""
+    if place.kind == "objects":
+        return any(scorable(inner, source) for inner in place.inner)
     named = SCORED.search(source.english_name(place.name))
     told = named or scale_in(place.said) or place.choices or listed_words(place.said)
-    return bool(told or place.kind in ("boolean", "number")) and place.kind not in ("null", "objects", "list")
+    return bool(told or place.kind in ("boolean", "number")) and place.kind not in ("null", "list")
 
 
 def _with_alternatives(place: Place, found: Sequence[Skeleton]) -> Place:
@@ -78,17 +84,18 @@ def _with_alternatives(place: Place, found: Sequence[Skeleton]) -> Place:
 
 def skeletons(source: Source) -> Iterator[Skeleton]:
     """Yield the JSON objects in the prompt; an object inside of another is a part of it."""
-    text, end = source.text, 0
+    text, end, listed = source.text, 0, False
     # From each brace the text is parsed anew: without a bound, thousands of open braces would take quadratic time.
     for found in list(_OPEN.finditer(text))[-MOST:]:
         if found.start() < end:
             continue  # inside of the object before
+        before = text[end : found.start()].rstrip()
         try:
             members, end = _object(text, found.start(), "", source, 0)
         except (_Broken, IndexError):
             continue
-        flat = tuple(members)
-        yield Skeleton(flat, found.start(), any(_is_open(place) for place in flat))
+        flat, listed = tuple(members), before.endswith("[") or (listed and before.strip() == ",")
+        yield Skeleton(flat, found.start(), any(_is_open(place) for place in flat), listed)
 
 
 def _is_open(place: Place) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
-from pathway_local.adopt.inputs import identifier
+from pathway_local.adopt.mentions import identifier
 from pathway_local.adopt.values import listed_words, scale_in, word_runs
 from pathway_local.prompty.turn import MARKS
 

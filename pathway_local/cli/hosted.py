@@ -71,7 +71,8 @@ def _warn(requests: HostedRequests, service: Service) -> None:
         notice(note)
     lines = [
         f"{plan.out} will hold the texts of {leaving.cases:,} cases ({leaving.characters:,} characters) in clear:",
-        f"  each case's {', '.join(leaving.inputs)}, and the rubric {leaving.rubric}.",
+        f"  each case's {', '.join(leaving.inputs)}, and the rubric {leaving.rubric}"
+        + (", in both orders of the two responses." if leaving.orders > 1 else "."),
         f"  Sent to {name}, they leave your institution and are under {name}'s terms, not yours.",
         "  Names, ids or student records inside a text leave too. Case ids and other columns do not.",
     ]
@@ -80,7 +81,7 @@ def _warn(requests: HostedRequests, service: Service) -> None:
             f"  {', '.join(leaving.echoed)}: also in the schema, which a service may keep longer than a request."
         )
     if leaving.left_out:
-        lines.append(f"  {leaving.left_out} rows can't be judged and are left out.")
+        lines.append(f"  {leaving.left_out} cases can't be judged and are left out.")
     cold = f"temperature {leaving.temperature:g}" if leaving.temperature is not None else "the model's own sampling"
     lines.append(f"  The judge: {plan.model}, {cold}.")
     talk.say("\n".join(map(visible, lines)), "bold yellow", label="warning: ", lines=True)

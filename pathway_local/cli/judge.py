@@ -80,7 +80,7 @@ def judge(
     truncate: Annotated[str | None, option("INPUT", "Input to cut at its end if a prompt is too long.", CASES)] = None,
     strict: Annotated[bool, option("", "Stop at the first invalid row.", CASES, "--strict")] = False,
     limit: Annotated[
-        int | None, option("N", "Judge only N rows, drawn at random by --seed; more in a later command.", CASES, min=1)
+        int | None, option("N", "Judge only N cases, drawn at random by --seed; more in a later command.", CASES, min=1)
     ] = None,
     shard: Annotated[
         str, option("K/N", "Judge only part K of N, into a run of its own; `runs merge` joins the runs.", CASES)

@@ -88,7 +88,7 @@ def adopt(
     ] = "",
     force: Force = False,
 ) -> None:
-    """Find a prompt's inputs and output format, and write it as a rubric; its text stays as it is."""
+    """Find a prompt's inputs and output format, and write it as a rubric; only chat tokens in it are replaced."""
     if layout not in ("", "score-line"):
         raise UsageError(f"unknown layout {layout!r}", "Use --layout score-line, or leave it out.")
     check_new(out, force=force)

@@ -83,7 +83,7 @@ def sample(
     for note in found.notes:
         notice(note)
     if found.left_out:
-        notice(f"{found.left_out} rows can't be judged, so they were not drawn")
+        notice(f"{found.left_out} cases can't be judged, so they were not drawn")
     for name, count in found.in_sheets.items():
         if count < found.drawn:
             has = f"{name or 'the evaluator'} was given {found.drawn - count} of the {found.drawn} cases before"

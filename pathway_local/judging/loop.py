@@ -54,18 +54,14 @@ class LocalRater:
     def prompts(self, cases: Sequence[tuple[Case | CaseRef, Texts]]) -> Iterator[dict[Order, Prompt | CaseError]]:
         """Yield each case's prompt in each order in which the judge reads it, or why it has none."""
         orders = [self._orders_of(case.id) for case, _ in cases]
-        read = zip(cases, orders, strict=True)
-        prompts = iter(self.writer.write([self._texts_in(order, texts) for (_, texts), each in read for order in each]))
+        read = [(texts, order) for (_, texts), each in zip(cases, orders, strict=True) for order in each]
+        prompts = iter(self.writer.write([texts for texts, _ in read], [order for _, order in read]))
         for each in orders:
             yield {order: next(prompts) for order in each}
 
     def _orders_of(self, case_id: str) -> tuple[Order, ...]:
         pair = self.writer.rubric.pair
         return orders_of(self.orders, own_seed(self.sampling.seed, case_id, ORDER)) if pair else ("ab",)
-
-    def _texts_in(self, order: Order, texts: Texts) -> Texts:
-        pair = self.writer.rubric.pair
-        return pair.ordered(texts, order) if pair else texts
 
 
 @dataclass(slots=True)

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from math import copysign
 
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.pair import A_BETTER, CHOICE, CONSISTENT, FLIPPED, SWAPPED, Order, Orders, Pair
+from pathway_local.rubrics.pair import A_BETTER, BOTH, CHOICE, CONSISTENT, FLIPPED, SWAPPED, Order, Orders, Pair
 from pathway_local.verdict import Number, Score, Value, Verdict
-
-BOTH: tuple[Order, ...] = ("ab", "ba")
 
 
 def orders_of(orders: Orders, seed: int) -> tuple[Order, ...]:

@@ -138,7 +138,7 @@ def _limited(whole: Prepared, run: RunFile | None, notify: Callable[[str], None]
 
     drawn = nsmallest(plan.limit, ranks())
     if len(drawn) == rows:
-        notify(f"--limit {plan.limit} takes all {rows} rows of {cases.path.name}")
+        notify(f"--limit {plan.limit} takes all {rows} cases of {cases.path.name}")
         return whole
     limit = Limit(cases.path.name, len(drawn), rows, seed)
     part = f"the cases of shard {whole.shard} in " if whole.shard else ""

@@ -1,6 +1,5 @@
 """Replays generated ids as text: where each token ends, and which fields reached their budget."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cached_property
@@ -8,8 +7,6 @@ from itertools import accumulate
 
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import Form, Reading, Reply, Slot
-
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 EDGES = 2
 """Tokens at the two edges of a field that may belong to the literals around it as well."""
@@ -39,9 +36,13 @@ class Replay:
         return tokens, self.text[:offset].encode("utf-8", "surrogateescape")[start:].decode()
 
     def cut_fields(self, reply: Reply, reading: Reading, grammar: str) -> tuple[str, ...]:
-        """Return the fields of free text that ended because they reached their budget."""
+        """Return the fields that ended because they reached their budget, and lists of verdicts that are full."""
         form = reply.form
-        return tuple(slot.name for slot in form.slots if self._cut(slot, form, reading.spans[slot.name], grammar))
+        return tuple(
+            slot.name
+            for slot in form.slots
+            if slot.field.is_full(reading.values[slot.name]) or self._cut(slot, form, reading.spans[slot.name], grammar)
+        )
 
     def _cut(self, slot: Slot, form: Form, span: tuple[int, int], grammar: str) -> bool:
         shortest = slot.field.shortest_cut(form.in_json)
@@ -60,7 +61,7 @@ class Replay:
         # A list of texts in JSON has a budget for each string, so each closing quote may be a forced one.
         closings = [span[1]]
         if form.in_json:
-            closings = [span[0] + found.end() - 1 for found in _STRING.finditer(self.text[span[0] : span[1]])]
+            closings = [span[0] + end for end in slot.field.ends_of_texts(self.text[span[0] : span[1]])]
         return any(self._forced(self._bytes(offset), grammar) for offset in closings)
 
     def _forced(self, offset: int, grammar: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from pathway_local.errors import ReplyError
 from pathway_local.judging.pool import Completion
-from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.output_format import OutputFormat, Slot
 from pathway_local.rubrics.pair import SWAPPED
 from pathway_local.verdict import DRAW, Failure, Number, Outcome, Score, Value, Verdict, storable
 
@@ -26,7 +26,8 @@ def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, m
     for completion in completions:
         if completion.reading is None:
             return Failure(*completion.problem)
-    scores = {name: _score(name, completions) for name in output_format.scores}
+    slots = [part for part in output_format.parts if isinstance(part, Slot) and part.score]
+    scores = {slot.score: _score(slot, completions) for slot in slots}
     chosen = next((c for c in completions if _agrees(c, scores)), completions[0])
     assert chosen.reading is not None
     fields = {
@@ -60,14 +61,16 @@ def drawn_scores(verdict: Verdict) -> dict[str, Value]:
     return {name: verdict.fields[name] for name, found in names.items() if found and found[1] in verdict.scores}
 
 
-def _score(name: str, completions: Sequence[Completion]) -> Score:
-    said = [_value(completion, name) for completion in completions]
+def _score(slot: Slot, completions: Sequence[Completion]) -> Score:
+    name, said = slot.score, [_value(completion, slot.score) for completion in completions]
     if len(completions) == 1:
         return Score(said[0], completions[0].probabilities.get(name, {}))
     parts = [c.probabilities.get(name) or {value: 1.0} for c, value in zip(completions, said, strict=True)]
     values = sorted(set().union(*parts))
     mean = {value: sum(part.get(value, 0.0) for part in parts) / len(parts) for value in values}
-    return Score(max(mean, key=lambda value: (mean[value], -value)), mean)
+    likeliest = max(mean, key=lambda value: (mean[value], -value))
+    # How often samples gave a share tells nothing of other shares.
+    return Score(likeliest, mean if slot.score == slot.name else {})
 
 
 def _value(completion: Completion, name: str) -> Number:
@@ -85,6 +88,8 @@ def _clean(value: Value, cut: bool) -> Value:
     """Strip blanks, and the half of a character that a budget may leave at the end of a text."""
     if isinstance(value, list):
         return [_clean(item, cut) for item in value]
+    if isinstance(value, dict):
+        return {key: _clean(item, cut) for key, item in value.items()}
     if not isinstance(value, str):
         return value
     whole = storable(value)

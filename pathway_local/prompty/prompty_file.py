@@ -35,6 +35,7 @@ SYNTAXES: Mapping[str, Syntax] = {
     "braces": "braces",
     "f-string": "braces",
     "dollars": "dollars",
+    "angles": "angles",
     "none": "none",
 }
 LIMIT = 400_000

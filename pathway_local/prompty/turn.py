@@ -12,11 +12,12 @@ from jinja2 import Environment, TemplateSyntaxError, nodes
 
 from pathway_local.errors import RubricError
 
-Syntax = Literal["jinja2", "braces", "single-braces", "double-braces", "dollars", "none"]
+Syntax = Literal["jinja2", "braces", "single-braces", "double-braces", "dollars", "angles", "none"]
 """How a prompt marks where its inputs go.
 
 `braces` is the syntax of `str.format`: {name}, with {{ and }} for plain braces. In the next two, only {name} or only
-{{name}} marks an input, and all other braces are text. `dollars` is $name or ${name}. `none` marks nothing.
+{{name}} marks an input, and all other braces are text. `dollars` is $name or ${name}, `angles` is <name>. `none` marks
+nothing.
 """
 
 DEPTH = 60
@@ -27,6 +28,7 @@ MARKS: Mapping[str, re.Pattern[str]] = {
     "single-braces": re.compile(r"(?<!\{)\{([A-Za-z_]\w*)\}(?!\})"),
     "double-braces": re.compile(r"\{\{[ \t]*([A-Za-z_]\w*)[ \t]*\}\}"),
     "dollars": re.compile(r"\$\{?([a-z_]\w*)\}?"),
+    "angles": re.compile(r"<([A-Za-z_]\w*)>"),
 }
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UnknownName
 from pathway_local.ratings.hosted_reply import Echoes
+from pathway_local.rubrics.pair import BOTH, Order
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.database import decoding
 from pathway_local.runs.run_file import RunFile
@@ -35,8 +36,8 @@ _HANDED_TO = """
 class Handout:
     """One case under one rubric, handed out to `recipient` (a service's model, or an evaluator).
 
-    `echoes` holds a keyed fingerprint of each text that a reply must repeat, by field. `job` handed it out; it is
-    0 until the handout is stored.
+    `echoes` holds a keyed fingerprint of each text that a reply must repeat, by field. A comparison of two responses is
+    handed out twice, and the end of each id tells the order. `job` handed it out; it is 0 until the handout is stored.
     """
 
     custom_id: str
@@ -50,12 +51,18 @@ class Handout:
     echoes: Mapping[str, str] = field(default_factory=dict)
     job: int = 0
 
+    @property
+    def order(self) -> Order | None:
+        """The order in which the two responses are read; None if the case was handed out once."""
+        ending = self.custom_id[2 * ID_BYTES :]
+        return next((order for order in BOTH if order == ending), None)
 
-def hand_out(key: bytes, rubric: Rubric, case: Case, recipient: str) -> Handout:
+
+def hand_out(key: bytes, rubric: Rubric, case: Case, recipient: str, order: Order | None = None) -> Handout:
     """A handout of the case with a new random id; `key` is the run's. Raises MissingInput."""
-    echoes = Echoes.of(key, rubric.format, rubric.inputs_of(case)).expected
+    echoes = Echoes.of(key, rubric.format, rubric.inputs_of(case, order or "ab")).expected
     place = (case.id, case.row, case.numbered, fingerprint(key, rubric.texts_of(case)))
-    return Handout(secrets.token_hex(ID_BYTES), rubric.name, rubric.sha256, *place, recipient, echoes)
+    return Handout(f"{secrets.token_hex(ID_BYTES)}{order or ''}", rubric.name, rubric.sha256, *place, recipient, echoes)
 
 
 def store_handouts(run: RunFile, job_id: int, handouts: Iterable[Handout]) -> None:

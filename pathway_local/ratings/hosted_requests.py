@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import compress
+from itertools import compress, product
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +14,7 @@ from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import Handout, hand_out, store_handouts
 from pathway_local.ratings.samples import draw
 from pathway_local.ratings.service_schema import Service, strict_schema
+from pathway_local.rubrics.pair import BOTH, Order
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.cells import json_text
 from pathway_local.system.output_file import check_output
@@ -45,7 +46,10 @@ class RequestPlan:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """Summary of the content that would leave the institution, for the person who decides about it."""
+    """Summary of the content that would leave the institution, for the person who decides about it.
+
+    Each case leaves in so many `orders`: a comparison of two responses in both.
+    """
 
     rubric: str
     cases: int
@@ -55,6 +59,7 @@ class Leaving:
     echoed: tuple[str, ...]
     temperature: float | None
     notes: tuple[str, ...]
+    orders: int = 1
 
 
 class HostedRequests:
@@ -64,6 +69,7 @@ class HostedRequests:
         self.plan, self._given, self._force = plan, given, force
         _check_turns(given.rubric, plan.service)
         self._selects = self._selection()
+        self._orders: Sequence[Order | None] = BOTH if given.rubric.pair else (None,)
         self.leaving = self._leaving()
 
     @classmethod
@@ -82,12 +88,12 @@ class HostedRequests:
         begun = self._given.handing_out(run, [plan.out], command, {"hosted_export": facts}, force=self._force)
         with begun as ([file], job, counts):
             handouts: list[Handout] = []
-            for case in filter(self._selects, self._given):
-                handout = hand_out(run.key, self._given.rubric, case, f"{plan.service} {plan.model}")
+            for case, order in product(filter(self._selects, self._given), self._orders):
+                handout = hand_out(run.key, self._given.rubric, case, f"{plan.service} {plan.model}", order)
                 handouts.append(handout)
-                request: dict[str, Value] = self._request(handout.custom_id, case)
+                request: dict[str, Value] = self._request(handout.custom_id, case, order)
                 file.write(json_text(request).encode() + b"\n")
-            if len(handouts) != leaving.cases:
+            if len(handouts) != leaving.cases * len(self._orders):
                 raise self._given.changed()
             store_handouts(run, job, handouts)
             counts |= {"cases": leaving.cases, "characters": leaving.characters}
@@ -118,18 +124,19 @@ class HostedRequests:
         rubric = self._given.rubric
         for case in filter(self._selects, self._given):
             count += 1
-            characters += sum(map(len, rubric.texts_of(case).values()))
+            characters += len(self._orders) * sum(map(len, rubric.texts_of(case).values()))
         if not count:
             raise UsageError(f"no case of {self._given.file.path.name} is selected", "Check --only and the cases file.")
         echoed = tuple(rubric.format.echoes.values()) if rubric.format.in_json else ()
         takes_it = _TAKES_TEMPERATURE[self.plan.service].match(self.plan.model)
         temperature = rubric.sampling.get("temperature") if takes_it else None
         inputs, notes = tuple(rubric.inputs), self._given.file.notes
-        return Leaving(rubric.name, count, self._given.left_out, inputs, characters, echoed, temperature, notes)
+        told = (rubric.name, count, self._given.left_out, inputs, characters, echoed, temperature, notes)
+        return Leaving(*told, len(self._orders))
 
-    def _request(self, custom_id: str, case: Case) -> dict[str, Any]:
+    def _request(self, custom_id: str, case: Case, order: Order | None) -> dict[str, Any]:
         rubric, plan = self._given.rubric, self.plan
-        texts = rubric.inputs_of(case)
+        texts = rubric.inputs_of(case, order or "ab")
         messages = [{"role": turn.role, "content": turn.render(texts, texts)} for turn in rubric.turns]
         schema = strict_schema(rubric.format, texts, plan.service) if rubric.format.in_json else None
         body: dict[str, Any] = {"model": plan.model, "messages": messages}

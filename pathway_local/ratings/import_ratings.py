@@ -121,6 +121,7 @@ def import_ratings(
     else:
         _refuse(run, file.path, [*reading.problems, *([] if matched else left)], changed)
     reading.notices += _left_out(left)
+    reading.notices += _between_levels(matched, reading.rubric)
     reading.notices += _imported_before(run, file, raters)
     reading.notices += _replaced(new, stored)
     counts = _count(raters, matched, new)
@@ -260,6 +261,22 @@ def _left_out(problems: Sequence[Problem]) -> Iterator[str]:
     yield from (f"left out: {problem}" for problem in said[:SHOWN_LEFT_OUT])
     if len(said) > SHOWN_LEFT_OUT:
         yield f"left out: {len(said) - SHOWN_LEFT_OUT} further lines"
+
+
+def _between_levels(matched: Sequence[_Matched], rubric: Rubric) -> Iterator[str]:
+    """A note for each rater with scores between the levels of a scale, such as half points."""
+    declared = rubric.format.scores
+    found = Counter(
+        item.rating.rater
+        for item in matched
+        if isinstance(item.rating.outcome, Verdict)
+        and any(declared[name].between(score.value) for name, score in item.rating.outcome.scores.items())
+    )
+    for rater, count in found.items():
+        yield (
+            f"{rater}: {count} ratings lie between levels of the scale and are kept as they are; "
+            "figures that need levels, such as kappa, are not defined for them"
+        )
 
 
 def _imported_before(run: RunFile, file: RatingsFile, raters: Sequence[Rater]) -> Iterator[str]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from pathway_local.errors import ReplyError
-from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.output_format import Slot
 from pathway_local.verdict import Value
 
@@ -59,7 +58,7 @@ class LooseReading:
 
     def checked(self, slots: Sequence[Slot]) -> "LooseReading":
         """This reading if it has a score. Raises ReplyError if not."""
-        if not any(slot.name in self.values for slot in slots if isinstance(slot.field, ScoreField)):
+        if not any(slot.score in self.values for slot in slots):
             raise ReplyError(self._reason or "it has no readable score")
         if not self.breaks:
             self.mark(SPACING)

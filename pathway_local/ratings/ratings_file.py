@@ -7,6 +7,7 @@ from typing import Literal
 
 from pathway_local.errors import UsageError
 from pathway_local.rater import GROUP
+from pathway_local.ratings.both_orders import combined
 from pathway_local.ratings.handouts import Handout, find_handouts
 from pathway_local.ratings.hosted_results import is_result_file
 from pathway_local.ratings.page_row import SavedPage
@@ -65,7 +66,8 @@ class RatingsReading:
         """Every rating of the file with its rater's name in the run; unreadable rows become problems."""
         found = [item for sheet in self._sheets for item in self._items(sheet)]
         self.problems += [item for item in found if isinstance(item, Problem)]
-        return [replace(item, rater=self._rater_of(item)) for item in found if isinstance(item, Rating)]
+        ratings = [replace(item, rater=self._rater_of(item)) for item in found if isinstance(item, Rating)]
+        return list(combined(ratings, self.handouts, self.rubric))
 
     def _rater_of(self, rating: Rating) -> str:
         own = rating.rater

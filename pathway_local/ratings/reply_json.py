@@ -11,9 +11,9 @@ from typing import Any, assert_never
 
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.loose_reading import LooseReading
-from pathway_local.ratings.score_text import read_score
+from pathway_local.ratings.score_text import BETWEEN, read_score
+from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.fields import (
-    AnyField,
     BooleanField,
     ChoiceField,
     EchoField,
@@ -24,6 +24,7 @@ from pathway_local.rubrics.fields import (
     TextListField,
 )
 from pathway_local.rubrics.output_format import OutputFormat, Slot
+from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.sheets.columns import folded
 from pathway_local.verdict import Value, is_nested_deep, plain
 
@@ -116,6 +117,8 @@ def _fill(made: Mapping[str, Any], slots: list[Slot], reading: LooseReading) -> 
         if not exact:
             reading.mark("key-name")
         reading.take(slot, partial(_value, slot.field, value))
+        if isinstance(slot.field, VerdictListField) and slot.name in reading.values:
+            reading.values[slot.score] = slot.field.share(reading.values[slot.name])
     keys = [folded(key) for key in made]
     wanted = list(dict.fromkeys(folded(slot.name.split(".")[0]) for slot in slots))
     if [key for key in keys if key in wanted] != [key for key in wanted if key in keys]:
@@ -151,6 +154,8 @@ def _value(field: AnyField, value: Any) -> tuple[Value, str]:
             return _kept(value), "type"
         case JsonField():
             return _kept(value), ""
+        case VerdictListField():
+            return field.checked(value), ""
         case unknown:
             assert_never(unknown)
 
@@ -174,6 +179,8 @@ def _score(field: ScoreField, value: Any) -> tuple[Value, str]:
         return written[json.dumps(value)], ""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ReplyError("this is not a score")
+    if field.between(value):
+        return value, BETWEEN
     if value not in field.values:
         shown = f"{value:g}" if abs(value) < MOST_SHOWN else "its number"
         raise ReplyError(f"{shown} is off the scale")

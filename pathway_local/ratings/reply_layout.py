@@ -20,6 +20,7 @@ from pathway_local.rubrics.fields import (
     TextListField,
 )
 from pathway_local.rubrics.output_format import OutputFormat, Part, Slot
+from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.verdict import Value
 
 # Judges put headings in lists, quotes and bold: "- **Score**: 4", "## Score", "3) Score – 4". Runs of markup have a
@@ -176,7 +177,7 @@ def _plain(slot: Slot, section: str) -> tuple[Value, str]:
             bare = text.strip(_CLOSING)
             value, end = slot.field.read(bare, 0, "", False)
             return value, "" if end == len(bare) else "text-behind"
-        case ScoreField() | TextField() | TextListField() | EchoField() | JsonField():
+        case ScoreField() | TextField() | TextListField() | EchoField() | JsonField() | VerdictListField():
             return text, ""
         case unknown:
             assert_never(unknown)

@@ -8,18 +8,21 @@ from pathway_local.verdict import Number, plain
 
 _DECORATION = "*_`()[]\"'“”‘’ \t\r\n"
 _NUMBER = re.compile(
-    r"(-?\d{1,6}(?:[.,]\d{1,6})?)(?!\d)(?:\s*(?:/|\b(?:out of|of|von|sur|de)\b)\s*(\d{1,6})(?!\d|[.,]\d))?(.*)",
+    r"(-?\d{1,6}(?:[.,]\d{1,17})?)(?!\d)(?:\s*(?:/|\b(?:out of|of|von|sur|de)\b)\s*(\d{1,6})(?!\d|[.,]\d))?(.*)",
     re.DOTALL,
 )
+BETWEEN = "between-levels"
+"""The departure of a score that is no level and lies between two: it is kept as it is, never rounded."""
+
 _JOINTS = " \t\r\n*_`\"'().,;:–—-"
 
 
 def read_score(text: str, field: ScoreField) -> tuple[Number, str]:
     """The value in `text`, and how it departs from the field's own spelling.
 
-    The departure is empty, "case", "markdown", "label" (the level's name instead of its value) or "score-form"
-    (something around the value). Raises ReplyError if the value is off the scale or ambiguous; the message quotes
-    nothing of the text but a number.
+    The departure is empty, "case", "markdown", "label" (the level's name instead of its value), "score-form"
+    (something around the value) or `BETWEEN`. Raises ReplyError if the value is off the scale or ambiguous; the
+    message quotes nothing of the text but a number.
     """
     written = field.values_by_text(False)
     bare = text.strip()
@@ -35,7 +38,8 @@ def read_score(text: str, field: ScoreField) -> tuple[Number, str]:
     named = [value for value, label in field.levels.items() if _folded(label) == _folded(undecorated)]
     if len(named) == 1:
         return named[0], "label"
-    return _numbered(undecorated, field), "score-form"
+    value = _numbered(undecorated, field)
+    return value, "score-form" if value in field.values else BETWEEN
 
 
 def scale_text(field: ScoreField) -> str:
@@ -50,9 +54,10 @@ def _numbered(text: str, field: ScoreField) -> Number:
     found = _NUMBER.fullmatch(text)
     if not found:
         raise ReplyError("this is not a score")
-    value, end, rest = plain(float(found.group(1).replace(",", "."))), found.group(2), found.group(3)
-    if value not in field.values:
-        raise ReplyError(f"{value} is off the scale {scale_text(field)}")
+    exact, end, rest = float(found.group(1).replace(",", ".")), found.group(2), found.group(3)
+    value = plain(exact) if plain(exact) in field.values else exact
+    if value not in field.values and not field.between(value):
+        raise ReplyError(f"{value:g} is off the scale {scale_text(field)}")
     if end and int(end) != field.values[-1]:
         raise ReplyError(f"a score out of {end} is not on the scale {scale_text(field)}")
     joined = not rest or rest[0] in _JOINTS

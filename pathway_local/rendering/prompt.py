@@ -6,6 +6,7 @@ without special tokens, and put between the rubric's ids, so that it can change 
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 
 from msgspec import Struct
 
@@ -15,6 +16,7 @@ from pathway_local.rendering.chat import Chat, Thinking
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.consistency import CaseRule
 from pathway_local.rubrics.output_format import Detail, Reply
+from pathway_local.rubrics.pair import Order
 from pathway_local.rubrics.rubric import Rubric
 
 
@@ -68,9 +70,13 @@ class PromptWriter:
         self._by_filled: dict[tuple[str, ...], list[Piece]] = {}
         self._starts: dict[str, tuple[int, ...]] = {}
 
-    def write(self, cases: Iterable[Mapping[str, str]]) -> list[Prompt | CaseError]:
-        """Return the prompt of each case, given by its texts, in order; an error for a case that can't have one."""
-        drafts = [self._draft(texts) for texts in cases]
+    def write(self, cases: Iterable[Mapping[str, str]], orders: Sequence[Order] = ()) -> list[Prompt | CaseError]:
+        """Return the prompt of each case, given by its texts; an error for a case that can't have one.
+
+        `orders` are those of comparisons, one for each case. Errors and marks name the case's own inputs in any order.
+        """
+        usual: Iterable[Order] = repeat("ab")
+        drafts = [self._draft(texts, order) for texts, order in zip(cases, orders or usual, strict=False)]
         texts = [text for draft in drafts if isinstance(draft, _Draft) for text in draft.texts]
         encoded = iter(self.tokenizer.encode_cases(texts))
         return [self._finish(draft, encoded) if isinstance(draft, _Draft) else draft for draft in drafts]
@@ -81,11 +87,15 @@ class PromptWriter:
         first = self._pieces(self.rubric.completed(example))[0]
         return first if isinstance(first, tuple) else ()
 
-    def _draft(self, given: Mapping[str, str]) -> "_Draft | CaseError":
+    def _draft(self, given: Mapping[str, str], order: Order) -> "_Draft | CaseError":
+        pair = self.rubric.pair
         try:
-            inputs = self.rubric.completed(given)
+            own = self.rubric.completed(given)
+            inputs = self.rubric.placed(own, order)
             pieces, reply = self._pieces(inputs), self.rubric.format.reply(inputs, self.detail)
-            named = [self._bounded(inputs[name], name) for name in pieces if isinstance(name, str)]
+            if pair:
+                pieces = [pair.placed(piece, order) if isinstance(piece, str) else piece for piece in pieces]
+            named = [self._bounded(own[name], name) for name in pieces if isinstance(name, str)]
             repeated = [self._bounded(text) for text, theirs in reply.start if theirs]
             return _Draft(pieces, reply, named + repeated, tuple(rule.about(inputs) for rule in self.rubric.rules))
         except CaseError as error:

@@ -14,6 +14,7 @@ from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import TextListField
 from pathway_local.rubrics.output_format import Detail, OutputFormat, Reply
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.verdict_list import VerdictListField
 
 UNBOUNDED = 1 << 30
 """A context that holds any prompt."""
@@ -134,9 +135,8 @@ def budgets(output_format: OutputFormat) -> list[tuple[str, str, str, int]]:
     rows = []
     for name in (name for name in output_format.outputs.fields if name in fields):
         each = fields[name]
-        budget = (
-            f"{each.items} x {each.tokens}" if isinstance(each, TextListField) else str(getattr(each, "tokens", ""))
-        )
+        tokens = str(getattr(each, "tokens", ""))
+        budget = f"{each.items} x {tokens}" if isinstance(each, TextListField | VerdictListField) else tokens
         rows.append((name, each.type, budget, each.reserve(output_format.in_json)))
     whole = output_format.reply(dict.fromkeys(output_format.echoes.values(), "x")).form.reserve
     return [*rows, ("fixed text", "", "", whole - sum(tokens for *_, tokens in rows))]

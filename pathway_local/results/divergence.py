@@ -15,7 +15,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Number, Verdict, plain
 
 Kind = Literal["agree", "neighbours", "apart", "special"]
-"""All gave one level; two adjacent levels; levels further apart; some gave a special level and some did not."""
+"""All gave one score; scores at most a level apart; scores further apart; some gave a special level, some did not."""
 
 NOTES = ("notes", "shared_notes")
 """The fields in which people's own words are kept."""
@@ -83,8 +83,9 @@ def pattern_of(values: Sequence[Number], special: Sequence[Number], levels: Sequ
         return "agree", text
     if any(value in special for value in found):
         return "special", text
-    places = [levels.index(value) for value in found]
-    return ("neighbours" if places[-1] - places[0] == 1 else "apart"), text
+    # A half point lies half a level from its neighbours.
+    first, last = np.interp([found[0], found[-1]], levels, range(len(levels)))
+    return ("neighbours" if last - first <= 1 else "apart"), text
 
 
 def _score(matrix: RatingsMatrix, top: int) -> ScoreDivergence:
@@ -146,7 +147,7 @@ def words_of(verdict: Verdict, fields: Iterable[str]) -> str:
 def reason_field(output_format: OutputFormat, score: str) -> str:
     """The text field that goes with a score: the first one behind it, else the last one before it."""
     slots = [part for part in output_format.parts if isinstance(part, Slot)]
-    at = next(place for place, slot in enumerate(slots) if slot.name == score)
+    at = next(place for place, slot in enumerate(slots) if slot.score == score)
     behind = [slot.name for slot in slots[at:] if isinstance(slot.field, TextField)]
     before = [slot.name for slot in slots[:at] if isinstance(slot.field, TextField)]
     return behind[0] if behind else before[-1] if before else ""

@@ -26,7 +26,6 @@ from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import same_column
 from pathway_local.sheets.kinds import Page
-from pathway_local.sheets.row import shown
 from pathway_local.sheets.tables import add_columns, write_table
 from pathway_local.verdict import Failure, Value
 
@@ -111,9 +110,6 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, on
     judged gets no cells; the returned notes count such cases. Raises UsageError; CasesError if cases are known by row
     number alone and a row has other texts: then rows have moved.
     """
-    if cases.pair_by:
-        said = f"each case of the run was made of two rows with the same {shown(cases.pair_by)}"
-        raise UsageError(said, "Write a file of its own: leave --onto out.")
     columns, purge = _columns(run)
     several = len({rater.name for _, rater in run.raters()}) > 1
     own_columns = {

@@ -68,7 +68,7 @@ def _refuse_inputs(run: RunFile, column: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRater:
-    """A rater's column. `on_scale` is false for a panel's mean: its scores are no levels.
+    """A rater's column. `on_scale` is false if its scores are no levels: a panel's means, half points between levels.
 
     `verdicts` counts its scores in the matrix, `failures` the cases it failed on, `other_texts` the verdicts that are
     left out because their cases had other texts.
@@ -84,8 +84,10 @@ class MatrixRater:
 
 def why_no_levels(raters: Sequence[MatrixRater]) -> str:
     """The reason why figures that need scores on the scale are undefined for these raters; empty if they are not."""
-    means = [rater.name for rater in raters if not rater.on_scale]
-    return f"{means[0]} is a mean of others, which is not a level of the scale" if means else ""
+    off = [rater for rater in raters if not rater.on_scale]
+    if off and off[0].kind == "panel":
+        return f"{off[0].name} is a mean of others, which is not a level of the scale"
+    return f"{off[0].name} has scores between the levels of the scale" if off else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +281,7 @@ class _Gathered:
             nominal=declared.scale == "nominal",
             levels=tuple(value for value in declared.values if value not in declared.special),
             special=declared.special,
-            raters=tuple(self._columns(given)),
+            raters=tuple(self._columns(given, declared)),
             case_ids=tuple(ids),
             given=given,
             expected=expected,
@@ -288,11 +290,12 @@ class _Gathered:
             designs=designs,
         )
 
-    def _columns(self, given: FloatArray) -> Iterator[MatrixRater]:
+    def _columns(self, given: FloatArray, declared: ScoreField) -> Iterator[MatrixRater]:
         scored = np.isfinite(given).sum(axis=0)
+        between = np.isfinite(given) & ~np.isin(given, declared.values)
         for place, (_, rater) in enumerate(self.raters):
             counts = (int(scored[place]), self.failures[place], self.other_texts[place])
-            yield MatrixRater(rater.name, rater.kind, not _is_mean(rater), *counts)
+            yield MatrixRater(rater.name, rater.kind, not (_is_mean(rater) or between[:, place].any()), *counts)
 
 
 def _design(sample: Sample, included: Sequence[Inclusion], rows: Mapping[str, int]) -> Design:

@@ -36,7 +36,7 @@ Key = tuple[str, str, str]
 class ScoreSummary:
     """One score of one rater under one rubric: how often each value was given, and with what confidence.
 
-    `means` counts the means that a panel gave instead of values of the scale.
+    `between` counts scores that are no values of the scale: a panel's means, half points of people.
     """
 
     name: str
@@ -44,7 +44,7 @@ class ScoreSummary:
     scale: str
     special: tuple[Number, ...]
     counts: dict[Number, int]
-    means: Counter[float] = field(default_factory=Counter)
+    between: Counter[float] = field(default_factory=Counter)
     confidence_sum: float = 0.0
     confidences: int = 0
 
@@ -52,14 +52,14 @@ class ScoreSummary:
         """Count the verdicts of another group as well."""
         for value, count in other.counts.items():
             self.counts[value] += count
-        self.means += other.means
+        self.between += other.between
         self.confidence_sum += other.confidence_sum
         self.confidences += other.confidences
 
     @property
     def n(self) -> int:
         """Verdicts with this score."""
-        return sum(self.counts.values()) + self.means.total()
+        return sum(self.counts.values()) + self.between.total()
 
     @property
     def confidence(self) -> float | None:
@@ -77,7 +77,7 @@ class ScoreSummary:
         if self.scale == "nominal":
             return undefined_estimate("the scale is nominal")
         on_scale = {value: count for value, count in self.counts.items() if value not in self.special}
-        given = Counter({float(value): count for value, count in on_scale.items()}) + self.means
+        given = Counter({float(value): count for value, count in on_scale.items()}) + self.between
         scores = np.repeat(np.array(list(given), float), list(given.values()))
         return scale_mean(scores, (float(min(on_scale)), float(max(on_scale))))
 
@@ -251,10 +251,10 @@ def _count(group: Group, record: Record) -> None:
     for name, found in group.scores.items():
         given = mean_of(record.outcome, name)
         if given is not None and name not in record.outcome.scores:
-            found.means[given] += 1
+            found.between[given] += 1
     for name, score in record.outcome.scores.items():
         found = group.scores[name]
-        found.counts[score.value] += 1
+        (found.counts if score.value in found.counts else found.between)[score.value] += 1
         if score.confidence is not None:
             found.confidence_sum += score.confidence
             found.confidences += 1
@@ -298,6 +298,7 @@ def _score_json(score: ScoreSummary) -> dict[str, object]:
         "mean": _value(score.mean),
         "interval": _ends(score.mean),
         "distribution": {str(value): count for value, count in score.counts.items()},
+        "between_levels": score.between.total(),
         "special_share": score.special_share,
         "mean_confidence": score.confidence,
     }

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
-from pathway_local.errors import FormatError, ReplyError
+from pathway_local.errors import ReplyError
 from pathway_local.rubrics.json_values import ESCAPES, bounded, read_value, string_budget, string_rules
-from pathway_local.rubrics.lark import alternatives, character_class, literal, terminal
+from pathway_local.rubrics.kind import FieldKind, Listed, json_only
+from pathway_local.rubrics.lark import character_class, literal
 from pathway_local.verdict import Number, Value, plain
 
 SLACK = 2
@@ -24,82 +25,10 @@ SLACK = 2
 _BARE = re.compile(r"-?\d+(\.\d+)?|true|false|null")
 
 
-class _Field(BaseModel):
-    """A kind of field. `description` goes into the JSON Schema.
-
-    A kind implements all of this but `reserve` and `shortest_cut`, which have answers that fit most kinds.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    description: str = ""
-
-    def rules(self, name: str, after: str, in_json: bool) -> str:
-        """Lark rules, the first called `name`, for this field when the literal `after` follows it."""
-        raise NotImplementedError
-
-    def budget(self, in_json: bool) -> int:
-        """Return the most tokens that the field can take under its rules."""
-        raise NotImplementedError
-
-    def reserve(self, in_json: bool) -> int:
-        """Return the tokens to keep free for the field. Only a text full of JSON escapes takes more, up to `budget`."""
-        return self.budget(in_json)
-
-    def shortest_cut(self, in_json: bool) -> int | None:
-        """Return the fewest tokens after which a budget can cut a text of this field; None if no budget can."""
-        return None
-
-    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
-        """Return the value at `text[at:]`, and where it ends. Raises ReplyError."""
-        raise NotImplementedError
-
-    def write(self, value: Value, in_json: bool) -> str:
-        """Return the value as a judge would write it."""
-        raise NotImplementedError
-
-    def as_schema(self) -> dict[str, JsonValue]:
-        """Return the JSON Schema of the value."""
-        raise NotImplementedError
-
-
-class _Listed(_Field):
-    """A field that takes one of a few fixed texts."""
-
-    def texts(self, in_json: bool) -> Mapping[str, Value]:
-        """Return each text that a judge may write, and the value that it stands for."""
-        raise NotImplementedError
-
-    def rules(self, name: str, after: str, in_json: bool) -> str:
-        return f"{name}: {name.upper()}\n{name.upper()}: {terminal(list(self.texts(in_json)))}\n"
-
-    def budget(self, in_json: bool) -> int:
-        # A grammar holds bytes, not tokens: at worst the judge spells the text a byte at a time.
-        return max(len(text.encode()) for text in self.texts(in_json))
-
-    @cached_property
-    def _readers(self) -> dict[bool, tuple[Mapping[str, Value], re.Pattern[str]]]:
-        by_layout = {in_json: self.texts(in_json) for in_json in (False, True)}
-        return {in_json: (texts, re.compile(alternatives(list(texts)))) for in_json, texts in by_layout.items()}
-
-    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
-        texts, pattern = self._readers[in_json]
-        found = pattern.match(text, at)
-        if not found:
-            raise ReplyError(f"expected one of {', '.join(list(texts)[:12])}")
-        return texts[found.group()], found.end()
-
-    def write(self, value: Value, in_json: bool) -> str:
-        for text, meaning in self.texts(in_json).items():
-            if meaning == value and type(meaning) is type(value):
-                return text
-        raise ReplyError(f"{value!r} is not one of the values of this field")
-
-
 ScoreValue = Annotated[Number, Field(ge=-1_000_000, le=1_000_000), AfterValidator(plain)]
 
 
-class ScoreField(_Listed):
+class ScoreField(Listed):
     """A number on a scale. `levels` names its values; `special` values have no place on the scale.
 
     `step` is the distance between neighbouring values from `min` to `max`. `written` maps values to the words that a
@@ -143,6 +72,15 @@ class ScoreField(_Listed):
         beyond = set(self.special) & set(self.written)
         return tuple(sorted({*(plain(self.min + at * self.step) for at in range(steps + 1)), *beyond}))
 
+    def between(self, value: Number) -> bool:
+        """Return whether a number that is no value lies between the lowest and the highest level.
+
+        People and hosted judges may rate so, such as 3.5 on 1 to 5. Words and categories have nothing between them.
+        """
+        levels = [level for level in self.values if level not in self.special]
+        numbers = self.scale == "ordinal" and len(levels) > 1 and self.written.keys().isdisjoint(levels)
+        return numbers and value not in self.values and levels[0] < value < levels[-1]
+
     def texts(self, in_json: bool) -> Mapping[str, Value]:
         return dict(self.values_by_text(in_json))
 
@@ -163,7 +101,7 @@ class ScoreField(_Listed):
         return {"type": kind, "enum": list(self.values)}
 
 
-class ChoiceField(_Listed):
+class ChoiceField(Listed):
     """One of a few texts, which is not a score. A single choice is a constant."""
 
     type: Literal["choice"] = "choice"
@@ -182,7 +120,7 @@ class ChoiceField(_Listed):
         return {"type": "string", "enum": list(self.choices)}
 
 
-class BooleanField(_Listed):
+class BooleanField(Listed):
     """True or false, in lower case as in JSON."""
 
     type: Literal["boolean"] = "boolean"
@@ -194,7 +132,7 @@ class BooleanField(_Listed):
         return {"type": "boolean"}
 
 
-class NumberField(_Field):
+class NumberField(FieldKind):
     """A number from `min` to `max` with at most `decimals` digits after the point."""
 
     type: Literal["number"] = "number"
@@ -247,7 +185,7 @@ class NumberField(_Field):
         return {"type": kind, "minimum": self.min, "maximum": self.max}
 
 
-class TextField(_Field):
+class TextField(FieldKind):
     """Free text. A budget of `tokens` closes it, so that the rest of the format always comes.
 
     In a text layout it ends where the literal behind it first stands. In JSON the budget holds for the text up to its
@@ -321,7 +259,7 @@ class TextField(_Field):
         return {"type": "string"}
 
 
-class TextListField(_Field):
+class TextListField(FieldKind):
     """A JSON list of up to `items` texts of `tokens` each."""
 
     type: Literal["list"] = "list"
@@ -329,7 +267,7 @@ class TextListField(_Field):
     tokens: int = Field(default=40, ge=4, le=1000)
 
     def rules(self, name: str, after: str, in_json: bool) -> str:
-        _json_only(self.type, in_json)
+        json_only(self.type, in_json)
         item = f"{name}_item"
         more = f' (", " {item}){{0,{self.items - 1}}}' if self.items > 1 else ""
         return f'{name}: "[" ({item}{more})? "]"\n' + string_rules(item, self.tokens)
@@ -357,7 +295,7 @@ class TextListField(_Field):
         return {"type": "array", "items": {"type": "string"}, "maxItems": self.items}
 
 
-class EchoField(_Field):
+class EchoField(FieldKind):
     """An input that the reply repeats unchanged. It is filled in and never generated, so it has no grammar."""
 
     type: Literal["echo"] = "echo"
@@ -367,7 +305,7 @@ class EchoField(_Field):
         return {"type": "string"}
 
 
-class JsonField(_Field):
+class JsonField(FieldKind):
     """Any JSON value that `schema` allows. Whatever has no bound there gets one, since it might never end."""
 
     type: Literal["json"] = "json"
@@ -375,7 +313,7 @@ class JsonField(_Field):
     tokens: int = Field(default=600, ge=8, le=8000)
 
     def rules(self, name: str, after: str, in_json: bool) -> str:
-        _json_only(self.type, in_json)
+        json_only(self.type, in_json)
         # Without this, llguidance lets blanks run on for ever between the parts of a value.
         spaced = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
         return f"{name}: %json {json.dumps({**bounded(self.json_schema), 'x-guidance': spaced})}\n"
@@ -391,14 +329,3 @@ class JsonField(_Field):
 
     def as_schema(self) -> dict[str, JsonValue]:
         return dict(self.json_schema)
-
-
-AnyField = Annotated[
-    TextField | ScoreField | EchoField | ChoiceField | BooleanField | NumberField | TextListField | JsonField,
-    Field(discriminator="type"),
-]
-
-
-def _json_only(kind: str, in_json: bool) -> None:
-    if not in_json:
-        raise FormatError(f"a field of type {kind} needs a JSON layout", "Use layout: json, or another type.")

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 
 from pydantic import JsonValue
@@ -11,6 +12,8 @@ from pathway_local.verdict import Value, is_nested_deep
 
 ESCAPES = 20
 """How many escapes (quotes, line breaks) a text may hold: each opens a new piece with a new budget."""
+
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 _PLAIN = r'[^"\\\x00-\x1f]'
 # Halves of a surrogate pair (\ud800 to \udfff) are left out: alone they are no text that can be stored.

@@ -13,8 +13,10 @@ from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from pathway_local.errors import FormatError, ReplyError
-from pathway_local.rubrics.fields import AnyField, EchoField, ScoreField, TextField, TextListField
+from pathway_local.rubrics.any_field import AnyField
+from pathway_local.rubrics.fields import EchoField, JsonField, ScoreField
 from pathway_local.rubrics.lark import literal
+from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.system.yaml_places import first_complaint
 from pathway_local.verdict import Number, Value, storable
 
@@ -29,12 +31,22 @@ class Slot:
     name: str
     field: AnyField
 
+    @property
+    def score(self) -> str:
+        """The name of the score that the field is, or that its verdicts make; empty if it gives none."""
+        if isinstance(self.field, VerdictListField):
+            return self.field.score
+        return self.name if isinstance(self.field, ScoreField) else ""
+
 
 Part = str | Slot
 
 
 class Reading(Struct, frozen=True):
-    """What a reply says: the value of each generated field, and where it stands in the text (start, end)."""
+    """What a reply says: the value of each generated field, and where it stands in the text (start, end).
+
+    `values` also has the score that a list of verdicts makes.
+    """
 
     values: Mapping[str, Value]
     spans: Mapping[str, tuple[int, int]]
@@ -133,6 +145,8 @@ class Form:
             except ReplyError as error:
                 raise ReplyError(f"{part.name}: {error}") from None
             values[part.name], spans[part.name] = value, (at, end)
+            if isinstance(part.field, VerdictListField):
+                values[part.field.score] = part.field.share(value)
             at = end
         if at != len(text):
             raise ReplyError("more text follows the end of the format")
@@ -191,8 +205,10 @@ class OutputFormat:
 
     @cached_property
     def scores(self) -> dict[str, ScoreField]:
-        """The score fields by name, in order."""
-        return {slot.name: slot.field for slot in self._slots() if isinstance(slot.field, ScoreField)}
+        """The scores by name, in order: score fields, and those that verdicts make."""
+        found = ((slot.score, slot.field) for slot in self._slots())
+        scales = ((name, field.scale if isinstance(field, VerdictListField) else field) for name, field in found)
+        return {name: scale for name, scale in scales if isinstance(scale, ScoreField)}
 
     @cached_property
     def fields(self) -> dict[str, AnyField]:
@@ -243,13 +259,13 @@ class OutputFormat:
         if detail == "full":
             return self.parts
         parts = self.parts if detail == "through-score" else self._scores_alone()
-        last = max(i for i, part in enumerate(parts) if isinstance(part, Slot) and isinstance(part.field, ScoreField))
+        last = max(i for i, part in enumerate(parts) if isinstance(part, Slot) and part.score)
         return parts[: last + 1]
 
     def _scores_alone(self) -> tuple[Part, ...]:
         """Return the format with only its scores, each behind the last line of the literal before it: its label."""
         if self.in_json:
-            kept = [slot.name for slot in self._slots() if isinstance(slot.field, ScoreField | EchoField)]
+            kept = [slot.name for slot in self._slots() if slot.score or _is_echo(slot)]
             return self._layout(kept)
         parts: list[Part] = []
         for at, part in enumerate(self.parts):
@@ -261,6 +277,10 @@ class OutputFormat:
     def _check(self) -> None:
         if not self.scores:
             raise FormatError("outputs: no field has the type score", "Declare at least one score.")
+        made = [slot.score for slot in self._slots() if isinstance(slot.field, VerdictListField)]
+        taken = next((name for name in made if name in self.outputs.fields or made.count(name) > 1), None)
+        if taken is not None:
+            raise FormatError(f"outputs: {taken!r} is the name of two fields or scores", "Give the score another name.")
         used = [slot.name for slot in self._slots()]
         for name in self.outputs.fields:
             if used.count(name) != 1:
@@ -350,9 +370,9 @@ def _object_schema(members: Sequence[tuple[list[str], AnyField]]) -> dict[str, J
 
 
 def text_budgets(output_format: OutputFormat) -> dict[str, int]:
-    """Return the `tokens` of each field that a budget can cut; for a list, those of each text."""
-    fields = output_format.fields.items()
-    return {name: each.tokens for name, each in fields if isinstance(each, TextField | TextListField)}
+    """Return the `tokens` of each field that a budget can cut; for a list, those of each item."""
+    cut = {name: each for name, each in output_format.fields.items() if not isinstance(each, JsonField)}
+    return {name: tokens for name, each in cut.items() if (tokens := getattr(each, "tokens", 0))}
 
 
 def layout_text(outputs: Outputs) -> str:

@@ -16,6 +16,8 @@ KIND = "pair"
 Order = Literal["ab", "ba"]
 """Which response a judge reads first. In "ba", the case's response B stands in A's place of the prompt."""
 
+BOTH: tuple[Order, ...] = ("ab", "ba")
+
 Orders = Literal["both", "one", "random"]
 """The orders in which a case is judged: both, "ab" alone, or one that is drawn for each case."""
 
@@ -47,10 +49,15 @@ class Pair:
 
     def ordered(self, texts: Mapping[str, str], order: Order) -> dict[str, str]:
         """Return the texts of a case as a judge reads them in this order."""
+        return {self.placed(name, order): text for name, text in texts.items()}
+
+    def placed(self, name: str, order: Order) -> str:
+        """Return the place of a case's input in the prompt of this order; for a place, the input that stands there."""
         if order == "ab":
-            return dict(texts)
+            return name
+        whole, dot, part = name.partition(".")  # the parts of a conversation change places with it
         places = {**self.swap, **{second: first for first, second in self.swap.items()}}
-        return {places.get(name, name): text for name, text in texts.items()}
+        return f"{places.get(whole, whole)}{dot}{part}"
 
     def in_case(self, score: Score, order: Order) -> Score:
         """Return the score about the case's own A and B that a judge gave in this order."""

@@ -18,7 +18,7 @@ from pathway_local.rubrics.consistency import Rule, read_rules
 from pathway_local.rubrics.conversation import BadConversation, listed, messages_in, parts, written
 from pathway_local.rubrics.criteria import criteria_prompty, is_criteria
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.pair import Pair, read_pair
+from pathway_local.rubrics.pair import Order, Pair, read_pair
 from pathway_local.rubrics.references import resolved
 from pathway_local.rubrics.rubric_format import read_format
 from pathway_local.rubrics.rubric_inputs import Input, read_inputs, with_inputs_used
@@ -74,9 +74,13 @@ class Rubric:
         """Return the texts of `case` that this rubric uses, without those that the case lacks."""
         return {name: case.inputs[name] for name in self.inputs if name in case.inputs}
 
-    def inputs_of(self, case: Case) -> dict[str, str]:
-        """Return the texts of `case` that this rubric reads, all of them. Raises MissingInput."""
-        return self.completed(self.texts_of(case))
+    def inputs_of(self, case: Case, order: Order = "ab") -> dict[str, str]:
+        """Return the texts of `case` that this rubric reads, all of them, in their places. Raises MissingInput."""
+        return self.placed(self.completed(self.texts_of(case)), order)
+
+    def placed(self, texts: Mapping[str, str], order: Order) -> dict[str, str]:
+        """Return texts by their places in the prompt; those of a comparison have other places in another order."""
+        return self.pair.ordered(texts, order) if self.pair else dict(texts)
 
     def can_read(self, case: Case) -> bool:
         """Whether `case` has all texts that this rubric reads."""

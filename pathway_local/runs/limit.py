@@ -13,7 +13,7 @@ FACT = "limit"
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`size` of the `rows` of a `file`, drawn by `seed`."""
+    """`size` of the cases of a `file`, drawn by `seed`; `rows` counts them, invalid ones included."""
 
     file: str
     size: int
@@ -21,7 +21,7 @@ class Limit:
     seed: int
 
     def __str__(self) -> str:
-        return f"a random {self.size:,} of the {self.rows:,} rows of {self.file} (--limit, seed {self.seed})"
+        return f"a random {self.size:,} of the {self.rows:,} cases of {self.file} (--limit, seed {self.seed})"
 
     def facts(self) -> dict[str, Value]:
         """Return the facts that a job records."""

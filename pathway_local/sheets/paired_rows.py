@@ -1,6 +1,7 @@
 """Rows of a sheet, two by two: a file with a row for each answer as one with a row for each pair of answers."""
 
 from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -12,6 +13,9 @@ FIRST, SECOND = "_a", "_b"
 """End the names of the columns that hold the cells of a pair's first row and of its second one."""
 
 
+T = TypeVar("T")
+
+
 class PairedRows(Sheet):
     """Joins the two rows of a sheet that have the same cell in `column`; the one that stands first is A.
 
@@ -20,7 +24,7 @@ class PairedRows(Sheet):
     """
 
     def __init__(self, sheet: Sheet, column: str) -> None:
-        self._sheet, self.column = sheet, column
+        self.single, self.column = sheet, column
         self.path, self.notes, self.title, self.unit = sheet.path, sheet.notes, sheet.title, sheet.unit
         self._others = [name for name in sheet.columns if name != column]
         ended = [f"{name}{end}" for end in (FIRST, SECOND) for name in self._others]
@@ -31,27 +35,44 @@ class PairedRows(Sheet):
             raise CasesError(said, "Rename it, or leave --pair-by out if each row holds both responses.")
 
     def rows(self) -> Iterator[Row]:
-        """Yield a row for each pair when its second row comes, then those without a partner."""
+        """Yield a row for each pair in the place and with the number of its second row, then rows without a partner."""
         waiting: dict[str, Row] = {}
         paired: set[str] = set()
-        number = 0
-        for row in self._sheet.rows():
-            key = row.cells.get(self.column, "")
-            joined = self._joined(row, key, waiting, paired)
+        for row in self.single.rows():
+            joined = self._joined(row, row.cells.get(self.column, ""), waiting, paired)
             if joined is not None:
-                number += not row.blank
-                yield replace(joined, number=0 if row.blank else number)
+                yield joined
         for row in waiting.values():
-            number += 1
-            yield replace(row, number=number, problem=f"no second row has its {shown(self.column)}")
+            yield replace(row, problem=f"no second row has its {shown(self.column)}")
+
+    def spread(self, found: Iterable[tuple[Row, T]]) -> Iterator[tuple[Row, str, T]]:
+        """Yield the sheet's own rows with their side, and with what was found for the pair or for the row alone.
+
+        `found` has these rows as `rows` yields them. The side is A, B, or empty for a row that is in no pair.
+        """
+        of_pair: dict[str, T] = {}
+        of_row: dict[int, T] = {}
+        for row, each in found:
+            if row.blank or row.problem:
+                of_row[row.line] = each
+            else:
+                of_pair[row.cells[self.column]] = each
+        begun: set[str] = set()
+        for row in self.single.rows():
+            key = row.cells.get(self.column, "")
+            if row.line in of_row:
+                yield row, "", of_row[row.line]
+            else:
+                yield row, "B" if key in begun else "A", of_pair[key]
+                begun.add(key)
 
     def place(self, row: Row) -> str:
         """Return a row's place as the sheet itself names it."""
-        return self._sheet.place(row)
+        return self.single.place(row)
 
     def count(self) -> int | None:
         """Return about half of the sheet's rows."""
-        rows = self._sheet.count()
+        rows = self.single.count()
         return None if rows is None else (rows + 1) // 2
 
     def forms(self, columns: Iterable[str]) -> set[str]:
@@ -89,4 +110,4 @@ class PairedRows(Sheet):
                 cells[name] = first.cells[name]
             elif name in first.cells or name in second.cells:
                 bad.setdefault(name, "different texts in the two rows")
-        return Row(0, second.line, cells, bad_cells=bad, record=second.record)
+        return Row(second.number, second.line, cells, bad_cells=bad, record=second.record)

@@ -66,8 +66,8 @@ def _of_groups(found: ScoreAgreement) -> list[str]:
     if not found.people.groups:
         return []
     return [
-        "At equal scores: the mean error less that of other groups' cases with the same score by people. If its interval "
-        "leaves 0 out, the rater treats the group otherwise; a mean error alone does not show that."
+        "At equal scores: the mean error less that of other groups' cases with the same score by people. If its "
+        "interval leaves 0 out, the rater treats the group otherwise; a mean error alone does not show that."
     ]
 
 

@@ -160,6 +160,9 @@ def _special_levels(group: Group) -> Iterator[str]:
         for value in score.special:
             label = score.levels.get(value, "special")
             yield f"* {group.rubric} {score.name} {value} ({label}) is off the scale: the mean leaves it out."
+        if score.between:
+            of = f"{group.rubric} {score.name} by {group.rater}"
+            yield f"{of}: {score.between.total()} scores between levels count in the mean alone."
 
 
 def _counts(group: Group) -> Iterator[str]:
