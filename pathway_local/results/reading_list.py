@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Literal
 
 from pathway_local.case import Case, fingerprint
-from pathway_local.rater import Kind
+from pathway_local.rater import REPEATS, Kind
 from pathway_local.results.divergence import NOTES, furthest_apart, reason_field, words_of
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.rubric import Rubric
@@ -78,7 +78,8 @@ class ReadingList:
 def reading_lists(run: RunFile, rubrics: Iterable[Rubric], by: By, top: int, cases: CasesFile) -> list[ReadingList]:
     """A list of up to `top` cases for each score of these rubrics, with texts from the cases file.
 
-    A nominal score has no low end, so it gets no list by score. Panels don't count in a ranking: they repeat others.
+    A nominal score has no low end, so it gets no list by score. Panels and adjudicated scores don't count in a
+    ranking: they repeat others.
     """
     found: list[ReadingList] = []
     for rubric in rubrics:
@@ -96,10 +97,10 @@ def _far_apart(run: RunFile, rubric: Rubric, top: int) -> dict[str, list[str]]:
 
 def _ranked(run: RunFile, rubric: Rubric, by: By, top: int) -> dict[str, list[str]]:
     """The ids of the first cases for each score, from one pass over the outcomes."""
-    panels = {rater.name for _, rater in run.raters() if rater.kind == "panel"}
+    repeating = {rater.name for _, rater in run.raters() if rater.kind in REPEATS}
     ranks: Ranks = {name: [] for name in _scores(rubric, by)}
     for case_id, together in groupby(run.records(rubric=rubric.name), key=lambda record: record.case_id):
-        records = [record for record in together if record.rater not in panels]
+        records = [record for record in together if record.rater not in repeating]
         for name, ranking in ranks.items():
             place = _place(records, rubric, name, by)
             if place is not None:
