@@ -20,21 +20,29 @@ LONGEST_CELL = 400
 
 FOLDER = Path(__file__).with_name("templates")
 
-_ENVIRONMENT = Environment(
-    loader=FileSystemLoader(FOLDER),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+
+def environment(*folders: Path) -> Environment:
+    """Return the templates of these folders and of pages, with every value escaped."""
+    made = Environment(
+        loader=FileSystemLoader([*folders, FOLDER]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["outside"] = outside
+    made.globals["MOST_ROWS"] = MOST_ROWS
+    return made
 
 
 def page(template: str, language: Language, title: str, **values: object) -> str:
     """The page from a template: every value is escaped, and the only style allowed is ours, by its hash."""
     style = (FOLDER / "style.css").read_text(encoding="utf-8")
     hashed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return _ENVIRONMENT.get_template(template).render(
-        say=language, title=title, style=style, style_hash=f"sha256-{hashed}", version=__version__, **values
+    return (
+        environment()
+        .get_template(template)
+        .render(say=language, title=title, style=style, style_hash=f"sha256-{hashed}", version=__version__, **values)
     )
 
 
@@ -50,10 +58,6 @@ def passage(text: str, longest: int) -> str:
 
 def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[:longest]} … [+{len(text) - longest:,}]"
-
-
-_ENVIRONMENT.filters["outside"] = outside
-_ENVIRONMENT.globals["MOST_ROWS"] = MOST_ROWS
 
 
 def is_page(path: Path) -> bool:

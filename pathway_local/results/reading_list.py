@@ -14,7 +14,7 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.verdict import Failure, Number, Value, Verdict
+from pathway_local.verdict import Failure, Number, Outcome, Value, Verdict
 
 By = Literal["score", "confidence", "disagreement", "failure"]
 """Lowest mean score, lowest confidence, raters furthest apart, or no verdict."""
@@ -135,24 +135,27 @@ def _said(run: RunFile, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRea
     found: dict[str, CaseToRead] = {}
     for record in run.records(rubric=rubric.name, cases=wanted) if wanted else ():
         known = found.get(record.case_id, CaseToRead(record.case_id, record.row, ()))
-        said = _of_rater(record, rubric, kinds[record.rater])
+        said = said_by(record.rater, kinds[record.rater], record.outcome, rubric, record.case_hash)
         found[record.case_id] = replace(known, said=(*known.said, said))
     return found
 
 
-def _of_rater(record: Record, rubric: Rubric, kind: Kind) -> Said:
-    outcome = record.outcome
+def said_by(rater: str, kind: Kind, outcome: Outcome, rubric: Rubric, about: str) -> Said:
+    """Return what a rater said, by its outcome; `about` is the hash of the texts that it saw."""
     if isinstance(outcome, Failure):
-        return Said(record.rater, kind, (), "", f"{outcome.kind}: {outcome.message}", record.case_hash)
-    scores = []
-    for name, declared in rubric.format.scores.items():
-        score, mean = outcome.scores.get(name), mean_of(outcome, name)
-        if score is not None:
-            scores.append(Given(name, score.value, declared.levels.get(score.value, ""), score.confidence))
-        elif mean is not None:
-            scores.append(Given(name, round(mean, 2), "", None))
+        return Said(rater, kind, (), "", f"{outcome.kind}: {outcome.message}", about)
     fields = [*NOTES, *dict.fromkeys(reason_field(rubric.format, name) for name in rubric.format.scores)]
-    return Said(record.rater, kind, tuple(scores), words_of(outcome, fields), "", record.case_hash)
+    return Said(rater, kind, tuple(given_by(outcome, rubric)), words_of(outcome, fields), "", about)
+
+
+def given_by(verdict: Verdict, rubric: Rubric) -> Iterator[Given]:
+    """Yield a verdict's scores, or the means of a panel, in the rubric's order."""
+    for name, declared in rubric.format.scores.items():
+        score, mean = verdict.scores.get(name), mean_of(verdict, name)
+        if score is not None:
+            yield Given(name, score.value, declared.levels.get(score.value, ""), score.confidence)
+        elif mean is not None:
+            yield Given(name, round(mean, 2), "", None)
 
 
 def _about(case: CaseToRead, score: str) -> CaseToRead:
