@@ -14,7 +14,7 @@ from urllib.request import urlopen
 from html_page import CHROMIUM
 from websockets.sync.client import ClientConnection, connect
 
-PATIENCE = 20
+PATIENCE = 60
 KEYS = {"ArrowRight": 39, "ArrowLeft": 37, "u": 85}
 
 

@@ -11,10 +11,11 @@ from pathway_local.pages.language import Language
 from pathway_local.pages.page import outside
 from pathway_local.pages.scores import score_title
 from pathway_local.results.reading_list import Given
+from pathway_local.system.visible import visible
 from pathway_local.viewer.selection import FAILURES, KIND, ORDERS, VERDICTS, Order, Selection
 from pathway_local.viewer.verdict_index import PAGE, Row, Shown, VerdictIndex
 
-EXCERPT = 200
+EXCERPT = 160
 """Characters of a rater's words in the table; the case's page has all."""
 
 
@@ -131,7 +132,7 @@ def line(row: Row, say: Language) -> Line:
         kind=say(f"kind_{said.kind}"),
         scores=tuple((str(given.value), _meaning(given, several=several)) for given in said.scores),
         sure=say.share(min(shares)) if shares else "",
-        words=outside(" ".join(said.reason[: 2 * EXCERPT].split()), EXCERPT),
+        words=_beginning(said.reason),
         failure=outside(said.failure, EXCERPT),
         marks=outside(", ".join(row.marks), EXCERPT),
     )
@@ -140,6 +141,11 @@ def line(row: Row, say: Language) -> Line:
 def pages(shown: Shown) -> int:
     """Return how many pages the table has."""
     return max(1, -(-shown.verdicts // PAGE))
+
+
+def _beginning(text: str) -> str:
+    words = " ".join(text[: 2 * EXCERPT].split())
+    return visible(words if len(words) <= EXCERPT else f"{words[:EXCERPT]} …")
 
 
 def _meaning(given: Given, *, several: bool) -> str:
