@@ -260,7 +260,7 @@ def test_agreed_scores_stay_apart_from_ratings(desk: Desk, run: Path) -> None:
         [matrix] = ratings_matrices(opened, TINY)
         [found] = agreement(opened, TINY, AgreementPlan(), [matrix])
         [against] = agreement(opened, TINY, AgreementPlan(against="adjudicated"), [matrix])
-    sets = {each.name: each.raters for each in found.sets}
+    sets = {each.name: each.of for each in found.sets}
     assert sets["all 3 raters"] == ("demo", "ann", "bob")
     assert found.people.reference == "people" and found.people.benchmark
     assert found.people.benchmark.judges == ("demo",) and found.people.benchmark.people == ("ann", "bob")
@@ -321,7 +321,15 @@ def test_paths_lead_nowhere_else(desk: Desk) -> None:
     folder = desk.gate.folder
     for path in ("/", "/table/0", folder, f"{folder}x/table/0", f"/x{folder}/table/0", "/favicon.ico", "//", "/../"):
         assert refused(desk, path=path) == 403
-    inside = ("/../../etc/passwd", "/style.css/../app.py", "/table/1", "/table/-1", "/table/٣", "/case/0/99", "/nothing")
+    inside = (
+        "/../../etc/passwd",
+        "/style.css/../app.py",
+        "/table/1",
+        "/table/-1",
+        "/table/٣",
+        "/case/0/99",
+        "/nothing",
+    )
     inside += (f"/table/{'9' * 5000}", f"/case/0/{'9' * 30}", "/case/0/1e1", "/templates/case.html", "/table/0/")
     for path in inside:
         assert desk.get(path).status in (404, 307), path
@@ -382,7 +390,7 @@ def test_a_fault_shows_no_text(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> N
     def broken(*_: object) -> None:
         raise ValueError("the answer of s-1")
 
-    monkeypatch.setattr(desk.index, "refresh", broken)
+    monkeypatch.setattr(desk.index, "current", broken)
     told = desk.get("/table/0")
     assert told.status == 500 and "the answer" not in told.text and "fault of the program" in told.said
     assert len(desk.faults) == 1
@@ -472,7 +480,7 @@ def test_in_a_browser_nothing_runs_keys_turn_pages_and_forms_store(tmp_path: Pat
         tab.run("document.querySelector('[name=person]').value = 'Eve'")
         tab.run("document.querySelector('[type=radio][value=\"5\"]').click()")
         tab.run("document.querySelector('.buttons button').click()")
-        tab.wait("!!document.querySelector('.done')")
+        tab.wait("!!document.querySelector('.done') && document.readyState == 'complete'")
         tab.press("u")
         tab.wait("!!document.querySelector('.verdicts') && document.readyState == 'complete'")
         assert tab.run("document.querySelectorAll('tbody tr').length") == len(rows) + 1

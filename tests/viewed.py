@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -101,7 +102,7 @@ class Desk:
     def sent(self, path: str, form: Mapping[str, str]) -> Answer:
         """The page to which a form leads."""
         told = self.post(path, form)
-        assert told.status == 303, told.text
+        assert told.status == 303, (told.text, *map(traceback.format_exception, self.faults))
         return self.ask("GET", told.header("location"))
 
     def chosen(self, **form: str) -> Answer:

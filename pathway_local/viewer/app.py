@@ -1,6 +1,7 @@
 """The viewer's pages and forms, as an application for a web server."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import nan
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -18,7 +19,7 @@ from pathway_local.pages.page import FOLDER as PAGES
 from pathway_local.pages.page import environment, outside
 from pathway_local.ratings.adjudication import NOTE, adjudicate, adjudicator
 from pathway_local.verdict import Number
-from pathway_local.viewer.case_page import SCORE, CasePage, case_page
+from pathway_local.viewer.case_page import SCORE, case_page
 from pathway_local.viewer.case_texts import CaseTexts
 from pathway_local.viewer.selection import Selection
 from pathway_local.viewer.table_page import choices, heads, line, order_in, pages, query_of, selection_in
@@ -108,11 +109,12 @@ class Viewer:
 
     async def _table(self, request: Request) -> Response:
         chosen, order = self._chosen(request), order_in(request.query_params)
-        self._index.refresh()
-        shown = self._index.show(chosen, order)
-        last = pages(shown)
-        page = min(max(1, _number(request.query_params.get("page", "1"))), last)
-        number = request.path_params["number"]
+        asked, number = _number(request.query_params.get("page", "1")), request.path_params["number"]
+        with self._index.current():
+            shown = self._index.show(chosen, order)
+            last = pages(shown)
+            page = min(max(1, asked), last)
+            lines = [line(row, self._say) for row in self._index.page(page)]
 
         def link(to: int) -> str:
             return f"{self.folder}/table/{number}?{query_of(order, to)}" if 1 <= to <= last else ""
@@ -126,7 +128,7 @@ class Viewer:
             query=query_of(order),
             choices=list(choices(self._index, chosen, self._say)),
             heads=heads(order, self._say),
-            lines=[line(row, self._say) for row in self._index.page(page)],
+            lines=lines,
             several_rubrics=len(self._index.rubrics) > 1,
             has_texts=self._texts is not None,
             page=page,
@@ -137,30 +139,31 @@ class Viewer:
         return HTMLResponse(text)
 
     async def _case(self, request: Request) -> Response:
-        self._index.refresh()
-        return self._show_case(request, {}, "view_saved" if request.query_params.get("saved") else "", "", 200)
+        return self._show_case(request, {}, saved="saved" in request.query_params)
 
     async def _agree(self, request: Request) -> Response:
         form = await _form(request)
-        case = self._found(request)
         if self._read_only:
             raise HTTPException(403)
         try:
-            self._store(case, form)
+            with self._index.current():
+                case = self._found(request)
+                store = self._agreed(case, form)
+            store()
         except PathwayError as error:
             said = str(error).removeprefix(f"{self._index.run.path}: ")
-            return self._show_case(request, form, "", f"{said}. {error.hint}", 409)
-        self._index.refresh()
+            return self._show_case(request, form, problem=f"{said}. {error.hint}")
         order = order_in(request.query_params)
-        number, key, saved = request.path_params["number"], case.key, "&saved=1"
+        key, saved = case.key, "&saved=1"
         if form.get("then") == "next":
-            self._index.show(self._chosen(request), order)
-            after = self._index.neighbours(case.key).after
+            with self._index.current():
+                self._index.show(self._chosen(request), order)
+                after = self._index.neighbours(case.key).after
             key, saved = (after, "") if after is not None else (key, saved)
-        return self._to(f"/case/{number}/{key}?{query_of(order)}{saved}")
+        return self._to(f"/case/{request.path_params['number']}/{key}?{query_of(order)}{saved}")
 
-    def _store(self, case: IndexedCase, form: Mapping[str, str]) -> None:
-        """Store the agreed scores of a form. Raises PathwayError."""
+    def _agreed(self, case: IndexedCase, form: Mapping[str, str]) -> Callable[[], None]:
+        """Return the call that stores the agreed scores of a form. Raises RatingsError if there are none to store."""
         person = form.get("person", "").strip()
         adjudicator(person)
         self._person = person
@@ -168,19 +171,22 @@ class Viewer:
         judged = next((each for each in page.judged if each.form and each.form.rubric == form.get("rubric")), None)
         if judged is None or judged.ref is None:
             raise RatingsError(self._say("view_other_texts"))
-        scale = self._index.rubrics[form["rubric"]].format.scores
+        rubric, run = form["rubric"], self._index.run.path
+        scale = self._index.rubrics[rubric].format.scores
         chosen = {name: form[f"{SCORE}{name}"] for name in scale if form.get(f"{SCORE}{name}")}
         levels = {name: {str(value): value for value in scale[name].values} for name in chosen}
         given: dict[str, Number] = {name: levels[name].get(text, nan) for name, text in chosen.items()}
-        adjudicate(
-            self._index.run.path, form["rubric"], judged.ref, person, given, form.get(NOTE, ""), self._command
-        )
+        return partial(adjudicate, run, rubric, judged.ref, person, given, form.get(NOTE, ""), self._command)
 
-    def _show_case(self, request: Request, filled: Mapping[str, str], done: str, problem: str, status: int) -> Response:
-        case, chosen, order = self._found(request), self._chosen(request), order_in(request.query_params)
-        shown = self._index.show(chosen, order)
-        page: CasePage = case_page(self._index, self._texts, case, self._person, filled, self._say)
-        beside = self._index.neighbours(case.key)
+    def _show_case(
+        self, request: Request, filled: Mapping[str, str], *, saved: bool = False, problem: str = ""
+    ) -> Response:
+        chosen, order = self._chosen(request), order_in(request.query_params)
+        with self._index.current():
+            case = self._found(request)
+            shown = self._index.show(chosen, order)
+            beside = self._index.neighbours(case.key)
+            page = case_page(self._index, self._texts, case, self._person, filled, self._say)
         number, query = request.path_params["number"], query_of(order)
 
         def link(key: int | None) -> str:
@@ -195,10 +201,10 @@ class Viewer:
             after=link(beside.after),
             here=link(case.key),
             table=f"{self.folder}/table/{number}?{query}",
-            done=self._say(done) if done else "",
+            saved=saved,
             problem=outside(problem, 600),
         )
-        return HTMLResponse(text, status)
+        return HTMLResponse(text, 409 if problem else 200)
 
     def _chosen(self, request: Request) -> Selection:
         number = _number(request.path_params["number"])

@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from pathway_local.rater import Rater
@@ -102,7 +103,7 @@ class Neighbours:
 class VerdictIndex:
     """The verdicts of an open run, and of its cases the texts that are searched, too.
 
-    `rubrics` and `raters` are the run's, by name and by id. `refresh` reads what others have written since.
+    `rubrics` and `raters` are the run's, by name and by id. Read within `current`, since others may write to the run.
     """
 
     def __init__(self, run: RunFile, texts: CaseTexts | None) -> None:
@@ -119,19 +120,26 @@ class VerdictIndex:
         self._db.executescript(_SCHEMA)
         if texts:
             self._db.executemany("INSERT INTO texts VALUES (?, ?)", texts.folded())
-        self.refresh()
+        with self.current():
+            pass
 
-    def refresh(self) -> None:
-        """Bring the index up to date if the run has changed."""
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Bring the index up to date, and let all reads in this block see the run as of the same moment."""
+        with self.run.database.snapshot():
+            self._refresh()
+            yield
+
+    def _refresh(self) -> None:
         [(version,)] = self.run.database.rows("PRAGMA data_version")
         if version == self._seen:
             return
-        with self.run.database.snapshot(), decoding(self.run.path):
-            self._db.execute("BEGIN")
+        self._db.execute("BEGIN")
+        with self._db, decoding(self.run.path):
             self._read_raters()
-            self._read_cases()
+            cases = self._read_cases()
             self._read_outcomes()
-            self._db.execute("COMMIT")
+        self._cases = cases
         failures, marks = (tuple(value for (value,) in self._db.execute(query)) for query in (_FAILURES, _MARKS))
         groups = {name: sorted(values) for name, values in self._groups.items() if 1 < len(values) <= MOST_GROUPS}
         self.choices, self._seen, self._shown = Choices(failures, marks, groups), version, None
@@ -183,15 +191,15 @@ class VerdictIndex:
         rows = [(id, rater.name, rater.rubric) for id, rater in self.raters.items()]
         self._db.executemany("INSERT OR REPLACE INTO raters VALUES (?, ?, ?)", rows)
 
-    def _read_cases(self) -> None:
+    def _read_cases(self) -> dict[int, tuple[str, int, str]]:
         found = {key: (case_id, row, metadata) for key, case_id, row, metadata in self.run.database.stream(_CASES)}
         new = [(key, *case, fold(case[0])) for key, case in found.items() if self._cases.get(key) != case]
-        self._cases = found
         for metadata in dict.fromkeys(metadata for *_, metadata, _ in new):
             for column, value in json.loads(metadata).items():
                 if value and len(self._groups[column]) <= MOST_GROUPS:
                     self._groups[column].add(value)
         self._db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?)", new)
+        return found
 
     def _read_outcomes(self) -> None:
         # The outcome of a row that was bad may have gone, and its number with it to another outcome of the same case
