@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import re
 import signal
 import subprocess
@@ -30,6 +29,7 @@ from pathway_local.runs.removal import undo_import
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Score, Verdict
 from pathway_local.viewer import verdict_index
+from pathway_local.viewer.gate import Gate
 from pathway_local.viewer.selection import Order, Selection
 
 
@@ -201,14 +201,9 @@ def test_a_run_can_be_judged_meanwhile(desk: Desk, run: Path, monkeypatch: pytes
     with RunFile.open(run) as writer:
         add(writer, "ann", {"s-3": Verdict({"score": Score(2)}), "s-1": Verdict({"score": Score(1)})}, kind="human")
         add(writer, "late", {"s-1": Failure("odd", "why")})
-        assert ids(desk, rater="ann", by="score") == ["s-1 ann", "s-2 ann", "s-3 ann", "s-4 ann"][:1] + [
-            "s-3 ann",
-            "s-4 ann",
-            "s-2 ann",
-        ]
+        assert ids(desk, rater="ann", by="score") == ["s-1 ann", "s-3 ann", "s-4 ann", "s-2 ann"]
         assert len(decoded) == 3 + 4  # the new outcomes, and those on the page
         assert ids(desk, outcome="kind:odd") == ["s-1 late"]
-        writer.forget_bad_rows(1, "none", ())
 
 
 def test_a_page_reads_its_own_verdicts_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +255,7 @@ def test_agreed_scores_stay_apart_from_ratings(desk: Desk, run: Path) -> None:
         [matrix] = ratings_matrices(opened, TINY)
         [found] = agreement(opened, TINY, AgreementPlan(), [matrix])
         [against] = agreement(opened, TINY, AgreementPlan(against="adjudicated"), [matrix])
-    sets = {each.name: each.of for each in found.sets}
+    sets = {each.name: each.members for each in found.sets}
     assert sets["all 3 raters"] == ("demo", "ann", "bob")
     assert found.people.reference == "people" and found.people.benchmark
     assert found.people.benchmark.judges == ("demo",) and found.people.benchmark.people == ("ann", "bob")
@@ -308,8 +303,6 @@ def test_the_token_works_once(desk: Desk) -> None:
 
 def test_asking_for_its_head_does_not_use_up_the_address(run: Path) -> None:
     with RunFile.read(run) as opened:
-        from pathway_local.viewer.gate import Gate
-
         gate = Gate(None, 4711, str)  # type: ignore[arg-type]
         desk = Desk(gate, verdict_index.VerdictIndex(opened, None), [])
         assert desk.ask("HEAD", gate.address.removeprefix(ORIGIN)).status == 403
@@ -368,8 +361,6 @@ def test_the_cookie_is_for_this_folder_alone(run: Path) -> None:
     with viewing(run, None) as desk:
         pass
     with RunFile.read(run) as opened:
-        from pathway_local.viewer.gate import Gate
-
         gate = Gate(None, 4711, str)  # type: ignore[arg-type]
         other = Desk(gate, verdict_index.VerdictIndex(opened, None), [])
         told = other.ask("GET", gate.address.removeprefix(ORIGIN)).header("set-cookie")
@@ -397,7 +388,7 @@ def test_a_fault_shows_no_text(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> N
     desk.faults.clear()
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("kind", sorted(HOSTILE.keys() - {"megabyte"}))  # 90 of these take long: the browser gets one
 def test_hostile_data_change_no_tag(kind: str, tmp_path: Path) -> None:
     made = []
     for text in (HOSTILE[kind], "x" * len(HOSTILE[kind])):
@@ -439,7 +430,7 @@ def test_the_command_serves_one_port_under_a_filter_and_ends_with_ctrl_c(run: Pa
         assert "the answer of s-1" in connection.getresponse().read().decode()
         status = [path.read_text() for path in Path(f"/proc/{process.pid}/task").glob("*/status")]
         assert status and all("Seccomp:\t2" in each for each in status)
-        sockets = [os.readlink(path) for path in Path(f"/proc/{process.pid}/fd").iterdir()]
+        sockets = [str(path.readlink()) for path in Path(f"/proc/{process.pid}/fd").iterdir()]
         inodes = {each.removeprefix("socket:[")[:-1] for each in sockets if each.startswith("socket:")}
         listed = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
         listening = [row[1] for row in listed if row[3] == "0A" and row[9] in inodes]

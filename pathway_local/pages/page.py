@@ -48,16 +48,17 @@ def page(template: str, language: Language, title: str, **values: object) -> str
 
 def outside(text: object, longest: int = LONGEST_CELL) -> str:
     """A name, id or cell from outside in one line: control characters and marks of direction shown, long ones cut."""
-    return _cut(visible(str(text)), longest)
+    return _cut(str(text), longest, lines=False)
 
 
 def passage(text: str, longest: int) -> str:
     """A text of several lines from outside, cut if it is longer."""
-    return _cut(visible(text.replace("\r\n", "\n"), lines=True), longest)
+    return _cut(text.replace("\r\n", "\n"), longest, lines=True)
 
 
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[:longest]} … [+{len(text) - longest:,}]"
+def _cut(text: str, longest: int, *, lines: bool) -> str:
+    beginning = visible(text[:longest], lines=lines)
+    return beginning if len(text) <= longest else f"{beginning} … [+{len(text) - longest:,}]"
 
 
 def is_page(path: Path) -> bool:
