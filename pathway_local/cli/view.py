@@ -47,10 +47,10 @@ def view(
 
     say = Language(lang)
     tell_exposed(run, *([cases] if cases else []))
-    with RunFile.read(run) as opened:
-        door, filtered = open_door()
-        if not filtered:
-            notice("this kernel filters no system calls: only our own code keeps this process from connecting")
+    door, filtered = open_door()
+    if not filtered:
+        notice("this kernel filters no system calls: only our own code keeps this process from connecting")
+    with door, RunFile.read(run) as opened:
         sheet = sheet_of(opened, cases, rubrics_of(opened).values(), id_column, pseudonyms, encoding) if cases else None
         if sheet is None:
             notice("without --cases FILE the viewer shows verdicts, and neither texts nor forms for agreed scores")

@@ -112,13 +112,13 @@ def case_page(
 ) -> CasePage:
     """Return the page of a case for a person; `filled` is what that person has just tried to give."""
     inputs = texts.of(case.id) if texts else None
-    kinds = {rater.name: rater.kind for rater in index.raters.values()}
+    kinds = {(rater.name, rater.rubric): rater.kind for rater in index.raters.values()}
     records = sorted(index.run.records(cases=[case.id]), key=lambda record: list(index.rubrics).index(record.rubric))
     judged = []
     for name, group in groupby(records, key=lambda record: record.rubric):
         own = list(group)
         ref, why = _ref(index, own, inputs, say)
-        voices = tuple(_voice(record, kinds[record.rater], index.rubrics[name], say) for record in own)
+        voices = tuple(_voice(record, kinds[record.rater, name], index.rubrics[name], say) for record in own)
         form = _form(index.rubrics[name], own, person, filled) if ref else None
         changed = say("changed_texts") if inputs is not None and _is_changed(index, own, inputs) else ""
         judged.append(Judged(outside(name, 120), changed, voices, ref, why, form))
