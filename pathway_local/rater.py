@@ -4,11 +4,18 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
 from pathway_local.verdict import Value
 
-Kind = Literal["judge", "human", "hosted", "panel"]
+Kind = Literal["judge", "human", "hosted", "panel", "adjudicated"]
+"""An adjudicated score is one that people agreed on: their word, but no independent rating."""
+
+ADJUDICATED: Final = "adjudicated"
+"""The name of the group of raters of that kind; each is called after the person who gave the scores."""
+
+REPEATS: tuple[Kind, ...] = ("panel", "adjudicated")
+"""Kinds of raters whose scores rest on other raters', so that counting both would count one opinion twice."""
 
 GROUP = "/"
 """Separates the name that a user gave a file of ratings from the names of raters in the file."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-VOID = {"meta", "br", "line", "rect", "circle", "input"}
+VOID = {"meta", "br", "line", "rect", "circle", "link", "input"}
 CHROMIUM = shutil.which("chromium")
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium")

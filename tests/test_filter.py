@@ -77,6 +77,37 @@ def test_no_sockets_leaves_local_pairs_alone() -> None:
     assert found.items() >= REFUSED_CALLS.items()
 
 
+def test_no_new_sockets_accepts_on_the_one_there_is_and_binds_all_threads() -> None:
+    server = """
+import socket, threading
+from pathway_local.sealing.filter import install
+
+def tried(call, *arguments):
+    try:
+        call(*arguments)
+    except PermissionError:
+        return "refused"
+    return "ok"
+
+door = socket.create_server(("127.0.0.1", 0))
+visitor = socket.create_connection(door.getsockname())
+open_before, filtered, said = socket.socket(), threading.Event(), []
+later = lambda: filtered.wait() and said.append(tried(open_before.connect, door.getsockname()))
+earlier = threading.Thread(target=later)
+earlier.start()
+install("no-new-sockets")
+filtered.set()
+earlier.join()
+door.listen()
+door.accept()[0].send(b"accepted")
+said += [visitor.recv(8).decode(), tried(socket.socketpair), tried(open_before.bind, ("127.0.0.1", 0))]
+said += [tried(socket.socket, kind) for kind in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, socket.AF_NETLINK)]
+print(*said)
+"""
+    done = subprocess.run([sys.executable, "-c", server], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["refused", "accepted", "ok", *["refused"] * 5], done.stderr
+
+
 def test_a_policy_can_not_be_taken_back() -> None:
     again = """
 import socket
@@ -99,7 +130,7 @@ def test_a_processor_that_is_not_known_is_no_silent_success(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-@pytest.mark.parametrize("policy", ["no-sockets", "no-connections", "ask"])
+@pytest.mark.parametrize("policy", ["no-sockets", "no-new-sockets", "no-connections", "ask"])
 def test_programs_are_ones_that_the_kernel_would_take(
     policy: seccomp.Policy, machine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

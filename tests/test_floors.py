@@ -26,6 +26,7 @@ ROOMS = (
     "ratings",
     "results",
     "pages",
+    "viewer",
     "checks",
     "api",
     "cli",

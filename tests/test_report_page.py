@@ -22,6 +22,7 @@ from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.verdict import Failure, Score, Verdict
 
 CODE = Path(__file__).parents[1] / "pathway_local" / "pages"
+VIEWER = CODE.parent / "viewer"
 
 
 @pytest.fixture
@@ -200,7 +201,10 @@ def test_languages_say_the_same(name: str) -> None:
     assert {key: blanks(text) for key, text in other.phrases.items()} == {
         key: blanks(text) for key, text in english.phrases.items()
     }
-    code = "".join(path.read_text(encoding="utf-8") for path in [*CODE.glob("*.py"), *TEMPLATES.glob("*.html")])
+    code = "".join(
+        path.read_text(encoding="utf-8")
+        for path in [*CODE.glob("*.py"), *VIEWER.rglob("*.py"), *TEMPLATES.glob("*.html"), *VIEWER.rglob("*.html")]
+    )
     used = {
         key for key in english.phrases if f'"{key}"' in code or f"'{key}'" in code or re.search("(kind|read_by)_", key)
     }

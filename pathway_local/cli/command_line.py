@@ -22,6 +22,7 @@ COMMANDS = {
     "export": "Write a run's verdicts to a file, or into a copy of the cases file.",
     "read": "Show the cases to read first, with texts and every rater's words.",
     "report": "Write a run's results as one page to send.",
+    "view": "Look through a run in the browser, on this machine alone.",
     "rubrics": "List, show, adopt and check rubrics.",
     "judges": "List, show, fit, check and fetch judges.",
     "import": "Import what people or a hosted judge said about a run's cases.",

@@ -20,13 +20,19 @@ LONGEST_CELL = 400
 
 FOLDER = Path(__file__).with_name("templates")
 
-_ENVIRONMENT = Environment(
-    loader=FileSystemLoader(FOLDER),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+
+def environment(*folders: Path) -> Environment:
+    """Return the templates of these folders and of pages, with every value escaped."""
+    made = Environment(
+        loader=FileSystemLoader([*folders, FOLDER]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["outside"] = outside
+    made.globals["MOST_ROWS"] = MOST_ROWS
+    return made
 
 
 def page(template: str, language: Language, title: str, own: str = "", **values: object) -> str:
@@ -40,7 +46,7 @@ def page(template: str, language: Language, title: str, own: str = "", **values:
     if script:
         policy += f"; script-src {_hashed(script)}"
     ours = {"style": style, "script": script, "policy": policy, "version": __version__}
-    return _ENVIRONMENT.get_template(template).render(say=language, title=title, **ours, **values)
+    return environment().get_template(template).render(say=language, title=title, **ours, **values)
 
 
 def _text(name: str) -> str:
@@ -54,20 +60,17 @@ def _hashed(text: str) -> str:
 
 def outside(text: object, longest: int = LONGEST_CELL) -> str:
     """A name, id or cell from outside in one line: control characters and marks of direction shown, long ones cut."""
-    return _cut(visible(str(text)), longest)
+    return _cut(str(text), longest, lines=False)
 
 
 def passage(text: str, longest: int) -> str:
     """A text of several lines from outside, cut if it is longer."""
-    return _cut(visible(text.replace("\r\n", "\n"), lines=True), longest)
+    return _cut(text.replace("\r\n", "\n"), longest, lines=True)
 
 
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[:longest]} … [+{len(text) - longest:,}]"
-
-
-_ENVIRONMENT.filters["outside"] = outside
-_ENVIRONMENT.globals["MOST_ROWS"] = MOST_ROWS
+def _cut(text: str, longest: int, *, lines: bool) -> str:
+    beginning = visible(text[:longest], lines=lines)
+    return beginning if len(text) <= longest else f"{beginning} … [+{len(text) - longest:,}]"
 
 
 def is_page(path: Path) -> bool:

@@ -172,8 +172,9 @@ def _judges(
 ) -> list[int]:
     """The raters to compare with the reference: neither people nor panels that include one of the reference."""
     taken = {matrix.raters[place].name for place in reference}
-    own = [place for place in compared if matrix.raters[place].kind != "human" and place not in reference]
-    humans = {rater.name for rater in matrix.raters if rater.kind == "human"}
+    people = ("human", "adjudicated")
+    own = [place for place in compared if matrix.raters[place].kind not in people and place not in reference]
+    humans = {rater.name for rater in matrix.raters if rater.kind in people}
     return [place for place in own if not members.get(matrix.raters[place].name, set()) & (taken | humans)]
 
 

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from pathway_local.rater import Kind
+from pathway_local.rater import ADJUDICATED, REPEATS, Kind
 from pathway_local.ratings.import_ratings import LEAST_ALIKE
 from pathway_local.results.against_people import AgainstPeople, AgreementPlan, against_people
 from pathway_local.results.figure_row import FigureRow
@@ -20,7 +20,7 @@ from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Estimate, IntArray, Undefined, undefined_estimate
 from pathway_local.verdict import Number, Value
 
-ORDER: tuple[Kind, ...] = ("judge", "hosted", "panel", "human")
+ORDER: tuple[Kind, ...] = ("judge", "hosted", "panel", "human", "adjudicated")
 """The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
 
 
@@ -185,6 +185,8 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
         yield "fewer than two raters have scored, so there is nothing to compare"
     if any(_holds(matrix, members, first, second) for first, second in combinations(compared, 2)):
         yield "a panel is not compared with its own members, because it is made of their scores"
+    if any(matrix.raters[place].kind == "adjudicated" for place in compared):
+        yield f"{ADJUDICATED} scores are agreed, not independent: --against {ADJUDICATED} compares judges with them"
     for place in compared:
         rater = matrix.raters[place]
         if rater.other_texts:
@@ -223,8 +225,8 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
 def _sets(
     matrix: RatingsMatrix, compared: Sequence[int], pairs: Sequence[Pair], clusters: IntArray | None
 ) -> Iterator[Set]:
-    """All raters except panels, which repeat their members; the people alone; and each pair."""
-    everyone = [place for place in compared if matrix.raters[place].kind != "panel"]
+    """All raters except panels and adjudicated scores, which repeat others; the people alone; and each pair."""
+    everyone = [place for place in compared if matrix.raters[place].kind not in REPEATS]
     people = [place for place in everyone if matrix.raters[place].kind == "human"]
     names = [rater.name for rater in matrix.raters]
     if len(everyone) > 2:

@@ -9,7 +9,7 @@ from typing import Literal
 from pathway_local import __version__
 from pathway_local.case import CaseRef
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.rater import Rater
+from pathway_local.rater import REPEATS, Rater
 from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
@@ -79,8 +79,8 @@ def _rubrics(run: RunFile, name: str, members: Sequence[str], rule: Rule) -> lis
             raise UnknownName("rater", member, known)
     if len(set(members)) != len(members) or len(members) < LEAST:
         raise UsageError("a panel needs two raters or more, each named once", "For example --of ann,bob,cara.")
-    if name in members or any(rater.kind == "panel" and rater.name in members for rater in raters):
-        raise UsageError("a panel can't have panels as members", "Name the raters in those panels.")
+    if name in members or any(rater.kind in REPEATS and rater.name in members for rater in raters):
+        raise UsageError("a panel can't have panels as members, nor adjudicated scores", "Name the raters behind them.")
     of = {member: {rater.rubric for rater in raters if rater.name == member} for member in members}
     shared = [rubric for rubric in rubrics_of(run).values() if all(rubric.name in rated for rated in of.values())]
     if not shared:

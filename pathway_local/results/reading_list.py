@@ -8,14 +8,14 @@ from typing import Literal
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UsageError
-from pathway_local.rater import Kind
+from pathway_local.rater import REPEATS, Kind
 from pathway_local.results.divergence import NOTES, ScoreDivergence, furthest_apart, reason_field, words_of
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.verdict import Failure, Number, Value, Verdict
+from pathway_local.verdict import Failure, Number, Outcome, Value, Verdict
 
 By = Literal["score", "confidence", "disagreement", "failure"]
 """Lowest mean score, lowest confidence, raters furthest apart, or no verdict."""
@@ -83,8 +83,8 @@ class ReadingList:
 def reading_lists(run: RunFile, rubrics: Iterable[Rubric], by: By, top: int, cases: CasesFile) -> list[ReadingList]:
     """A list of up to `top` cases for each score of these rubrics, with texts from the cases file.
 
-    A nominal score has no low end, so it gets no list by score. Panels don't count in a ranking: they repeat others.
-    Rubrics under which nobody has rated get no list; UsageError if none is left.
+    A nominal score has no low end, so it gets no list by score. Panels and adjudicated scores don't count in a
+    ranking: they repeat others. Rubrics under which nobody has rated get no list; UsageError if none is left.
     """
     found: list[ReadingList] = []
     rated = {rater.rubric for _, rater in run.raters()}
@@ -122,10 +122,10 @@ def _far_apart(run: RunFile, rubric: Rubric, top: int) -> dict[str, list[str]]:
 
 def _ranked(run: RunFile, rubric: Rubric, by: By, top: int) -> dict[str, list[str]]:
     """The ids of the first cases for each score, from one pass over the outcomes."""
-    panels = {rater.name for _, rater in run.raters() if rater.kind == "panel"}
+    repeating = {rater.name for _, rater in run.raters() if rater.kind in REPEATS}
     ranks: Ranks = {name: [] for name in _scores(rubric, by)}
     for case_id, together in groupby(run.records(rubric=rubric.name), key=lambda record: record.case_id):
-        records = [record for record in together if record.rater not in panels]
+        records = [record for record in together if record.rater not in repeating]
         for name, ranking in ranks.items():
             place = _place(records, rubric, name, by)
             if place is not None:
@@ -160,24 +160,27 @@ def _said(run: RunFile, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRea
     found: dict[str, CaseToRead] = {}
     for record in run.records(rubric=rubric.name, cases=wanted) if wanted else ():
         known = found.get(record.case_id, CaseToRead(record.case_id, record.row, ()))
-        said = _of_rater(record, rubric, kinds[record.rater])
+        said = said_by(record.rater, kinds[record.rater], record.outcome, rubric, record.case_hash)
         found[record.case_id] = replace(known, said=(*known.said, said))
     return found
 
 
-def _of_rater(record: Record, rubric: Rubric, kind: Kind) -> Said:
-    outcome = record.outcome
+def said_by(rater: str, kind: Kind, outcome: Outcome, rubric: Rubric, about: str) -> Said:
+    """Return what a rater said, by its outcome; `about` is the hash of the texts that it saw."""
     if isinstance(outcome, Failure):
-        return Said(record.rater, kind, (), "", f"{outcome.kind}: {outcome.message}", record.case_hash)
-    scores = []
-    for name, declared in rubric.format.scores.items():
-        score, mean = outcome.scores.get(name), mean_of(outcome, name)
-        if score is not None:
-            scores.append(Given(name, score.value, declared.levels.get(score.value, ""), score.confidence))
-        elif mean is not None:
-            scores.append(Given(name, round(mean, 2), "", None))
+        return Said(rater, kind, (), "", f"{outcome.kind}: {outcome.message}", about)
     fields = [*NOTES, *dict.fromkeys(reason_field(rubric.format, name) for name in rubric.format.scores)]
-    return Said(record.rater, kind, tuple(scores), words_of(outcome, fields), "", record.case_hash)
+    return Said(rater, kind, tuple(given_by(outcome, rubric)), words_of(outcome, fields), "", about)
+
+
+def given_by(verdict: Verdict, rubric: Rubric) -> Iterator[Given]:
+    """Yield a verdict's scores, or the means of a panel, in the rubric's order."""
+    for name, declared in rubric.format.scores.items():
+        score, mean = verdict.scores.get(name), mean_of(verdict, name)
+        if score is not None:
+            yield Given(name, score.value, declared.levels.get(score.value, ""), score.confidence)
+        elif mean is not None:
+            yield Given(name, round(mean, 2), "", None)
 
 
 def _about(case: CaseToRead, score: str) -> CaseToRead:

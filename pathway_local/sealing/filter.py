@@ -25,10 +25,12 @@ import struct
 from collections.abc import Sequence
 from typing import Literal
 
-Policy = Literal["no-sockets", "no-connections", "ask"]
+Policy = Literal["no-sockets", "no-new-sockets", "no-connections", "ask"]
 """How much a filter refuses. Every policy refuses io_uring, whose operations no filter sees.
 
 "no-sockets" refuses every socket but a local pair.
+"no-new-sockets" is like it, but a socket that the process has bound before may listen and accept. It holds for all
+threads, also those that libraries have started before.
 "no-connections" refuses to connect, to accept, to send to an address, and every socket but TCP streams, streams and
 sequenced packets of AF_UNIX, and the kernel's own AF_NETLINK. It allows bind and listen, which CUDA and an engine
 in a single process use without ever accepting.
@@ -51,7 +53,7 @@ _TCP, _FAST_OPEN = 6, 0x20000000
 _NETLINK_ADDRESS = 12
 """Bytes of a sockaddr_nl; no IP address is so short."""
 
-_NO_NEW_PRIVILEGES, _SET_FILTER, _NEW_LISTENER = 38, 1, 8
+_NO_NEW_PRIVILEGES, _SET_FILTER, _ALL_THREADS, _NEW_LISTENER = 38, 1, 1, 8
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """The machines that we know, and the numbers by which the kernel's audit names them."""
@@ -96,8 +98,10 @@ def install(policy: Policy, spared: int = -1) -> int:
     # Without this the kernel refuses a filter to ordinary users: a set-uid program under it could be tricked.
     if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    flags = _NEW_LISTENER if policy == "ask" else 0
+    flags = {"ask": _NEW_LISTENER, "no-new-sockets": _ALL_THREADS}.get(policy, 0)
     listener: int = libc.syscall(numbers()["seccomp"], _SET_FILTER, flags, ctypes.byref(program))
+    if listener > 0 and policy == "no-new-sockets":
+        raise OSError(errno.EACCES, "a thread is under another filter")  # the kernel returns the thread's number
     if listener < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return listener
@@ -137,6 +141,8 @@ def _rules(policy: Policy, spared: int) -> dict[str, Code]:
     rules |= {"io_uring_setup": _refuse(errno.ENOSYS), "connect": judged}
     # A pair of datagram sockets can send to any address; a pair of streams reaches only its other end.
     rules["socketpair"] = _unless(1, local if policy == "ask" else (_STREAM,), no, mask=_TYPE)
+    if policy == "no-new-sockets":
+        return rules | {"socket": no, "bind": no}
     if policy == "no-sockets":
         return rules | {"socket": no, "bind": no, "accept": no, "accept4": no}
     rules["socket"] = _socket(local, no)

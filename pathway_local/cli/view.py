@@ -1,0 +1,67 @@
+"""`pathway-local view`: a run in the browser, on this machine alone."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from pathway_local.cli.cases_sheet import sheet_of
+from pathway_local.cli.command_help import CASES, PRIVACY, App, option
+from pathway_local.cli.options import Encoding, IdColumn, KeyFile, Lang, Run
+from pathway_local.cli.private_reading import tell_exposed
+from pathway_local.cli.terminal import data, notice, talk, tell, tell_fault
+from pathway_local.errors import UsageError
+from pathway_local.pages.language import Language
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.system.installed import version_of
+
+app = App()
+
+
+@app.with_examples(
+    "pathway-local view my.run --cases examples/pathway-answer.csv",
+    "pathway-local view my.run --read-only",
+)
+def view(
+    run: Run,
+    cases: Annotated[Path | None, option("FILE", "The cases file; without it, texts are not shown.", CASES)] = None,
+    id_column: IdColumn = None,
+    encoding: Encoding = "",
+    pseudonyms: KeyFile = None,
+    read_only: Annotated[bool, option("", "Take no agreed scores.", PRIVACY, "--read-only")] = False,
+    lang: Lang = "en",
+) -> None:
+    """Look through a run in the browser: filter, sort and search verdicts, read cases, and store agreed scores.
+
+    Prints one address of this machine that lets one browser in, once. Ctrl-C ends the viewer. The run may be judged
+    meanwhile. An agreed score is stored for a rater called adjudicated/NAME; `runs undo` takes the last one back.
+    """
+    if not version_of("starlette") or not version_of("uvicorn"):
+        hint = "Install them: `pip install '.[view]'` in this project's folder."
+        raise UsageError("the viewer needs the packages starlette and uvicorn", hint)
+    # Imported here: the packages may be missing.
+    from pathway_local.viewer.app import Viewer
+    from pathway_local.viewer.case_texts import CaseTexts
+    from pathway_local.viewer.server import open_door, serve
+    from pathway_local.viewer.verdict_index import VerdictIndex
+
+    say = Language(lang)
+    tell_exposed(run, *([cases] if cases else []))
+    door, filtered = open_door()
+    if not filtered:
+        notice("this kernel filters no system calls: only our own code keeps this process from connecting")
+    with door, RunFile.read(run) as opened:
+        sheet = sheet_of(opened, cases, rubrics_of(opened).values(), id_column, pseudonyms, encoding) if cases else None
+        if sheet is None:
+            notice("without --cases FILE the viewer shows verdicts, and neither texts nor forms for agreed scores")
+        tell(f"reading {run}")
+        texts = CaseTexts(sheet) if sheet else None
+        index = VerdictIndex(opened, texts)
+        serve(door, Viewer(index, texts, say, sys.argv, read_only=read_only), tell_fault, _tell_address)
+    talk.say("ended")
+
+
+def _tell_address(address: str) -> None:
+    talk.say("Open this address in a browser on this machine. It works once. Ctrl-C ends the viewer.")
+    data.say(address)
+    sys.stdout.flush()

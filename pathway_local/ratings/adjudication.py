@@ -1,0 +1,57 @@
+"""Stores the scores of a case that people agreed on, as a rater of its own kind, with a job as imports have one."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pathway_local import __version__
+from pathway_local.case import CaseRef
+from pathway_local.errors import RatingsError
+from pathway_local.rater import ADJUDICATED, GROUP, Rater
+from pathway_local.ratings.rating_rows import NAME_LIMIT
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubric_of
+from pathway_local.verdict import Number, Score, Value, Verdict
+
+NOTE = "notes"
+"""The field with the words that explain an agreed score, as in rating sheets."""
+
+FILE = "pathway-local view"
+"""Stands where an import names its file, so that `runs undo` can name what it takes back."""
+
+
+def adjudicator(person: str) -> str:
+    """Return the name of the rater who holds a person's adjudicated scores. Raises RatingsError for no name."""
+    name = person.strip()
+    if not name or len(name) > NAME_LIMIT or not name.isprintable() or GROUP in name:
+        raise RatingsError("this is no name", f"Give up to {NAME_LIMIT} letters, without {GROUP}.")
+    return f"{ADJUDICATED}{GROUP}{name}"
+
+
+def adjudicate(
+    path: Path,
+    rubric: str,
+    case: CaseRef,
+    person: str,
+    given: Mapping[str, Number],
+    note: str,
+    command: Sequence[str],
+) -> None:
+    """Store a person's agreed scores of a case, by name; they replace that person's earlier ones of the case.
+
+    `runs undo` takes them back. Raises RatingsError for a score off the scale, and RunLocked if another process
+    writes to the run.
+    """
+    name = adjudicator(person)
+    with RunFile.open(path) as run:
+        found = rubric_of(run, rubric)
+        scale = found.format.scores
+        if not given or any(score not in scale or value not in scale[score].values for score, value in given.items()):
+            raise RatingsError("these are no scores of the rubric", "Choose a level of at least one score.")
+        fields: dict[str, Value] = {NOTE: note.strip()} if note.strip() else {}
+        verdict = Verdict({score: Score(value) for score, value in given.items()}, fields)
+        with run.together():
+            facts: dict[str, Value] = {"file": FILE, "kind": ADJUDICATED, "raters": [name]}
+            job = run.jobs.begin(command, {"pathway_local": __version__, "import": facts})
+            rater = run.add_rater(Rater(name, ADJUDICATED, rubric, {"rubric": found.sha256}))
+            run.put(rater, case, verdict, job=job)
+            run.jobs.end(job, "done", {"imported": 1})

@@ -1,0 +1,1 @@
+"""A viewer of a run in the browser, served to this machine alone."""

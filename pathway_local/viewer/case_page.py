@@ -1,0 +1,211 @@
+"""A case's page: its texts, every rater's verdict with probabilities and words, and the agreed score."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from pathway_local.case import Case, CaseRef, fingerprint
+from pathway_local.pages.charts import Bar, short
+from pathway_local.pages.language import Language
+from pathway_local.pages.page import outside, passage
+from pathway_local.pages.reading import LONGEST_TEXT, OPEN_TEXT, Passage
+from pathway_local.pages.scores import MOST_BARS
+from pathway_local.rater import Kind
+from pathway_local.ratings.adjudication import NOTE, adjudicator
+from pathway_local.results.reading_list import given_by
+from pathway_local.rubrics.fields import ScoreField
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.record import Record
+from pathway_local.verdict import Failure, Score, Value, Verdict
+from pathway_local.viewer.case_texts import CaseTexts
+from pathway_local.viewer.verdict_index import IndexedCase, VerdictIndex
+
+MOST_RADIOS = 12
+"""Levels that a form shows side by side; more come in a list to open."""
+
+SCORE = "score:"
+"""Begins the name of a form's field for a score."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenScore:
+    """A score with its meaning, how sure the rater is, and the probability of each value."""
+
+    value: str
+    meaning: str
+    sure: str
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """Everything that one rater said."""
+
+    rater: str
+    kind: str
+    scores: tuple[GivenScore, ...]
+    fields: tuple[Passage, ...]
+    marks: str
+    failure: str
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A level to choose."""
+
+    value: str
+    label: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AgreedScore:
+    """A score to give: the field's name, its title, and the levels, as a list to open if they are many."""
+
+    name: str
+    title: str
+    levels: tuple[Level, ...]
+    is_list: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The form for an agreed score, filled in with what the person gave before."""
+
+    rubric: str
+    scores: tuple[AgreedScore, ...]
+    person: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A case under one rubric. `ref` is the case with its texts' hash if it can get an agreed score, else `why` not."""
+
+    rubric: str
+    note: str
+    voices: tuple[Voice, ...]
+    ref: CaseRef | None
+    why: str
+    form: Form | None
+
+
+@dataclass(frozen=True, slots=True)
+class CasePage:
+    """A case as its page shows it."""
+
+    case: IndexedCase
+    metadata: tuple[tuple[str, str], ...]
+    texts: tuple[Passage, ...]
+    note: str
+    judged: tuple[Judged, ...]
+
+
+def case_page(
+    index: VerdictIndex,
+    texts: CaseTexts | None,
+    case: IndexedCase,
+    person: str,
+    filled: Mapping[str, str],
+    say: Language,
+) -> CasePage:
+    """Return the page of a case for a person; `filled` is what that person has just tried to give."""
+    inputs = texts.of(case.id) if texts else None
+    kinds = {(rater.name, rater.rubric): rater.kind for rater in index.raters.values()}
+    records = sorted(index.run.records(cases=[case.id]), key=lambda record: list(index.rubrics).index(record.rubric))
+    judged = []
+    for name, group in groupby(records, key=lambda record: record.rubric):
+        own = list(group)
+        ref, why = _ref(index, own, inputs, say)
+        voices = tuple(_voice(record, kinds[record.rater, name], index.rubrics[name], say) for record in own)
+        form = _form(index.rubrics[name], own, person, filled) if ref else None
+        changed = say("changed_texts") if inputs is not None and _is_changed(index, own, inputs) else ""
+        judged.append(Judged(outside(name, 120), changed, voices, ref, why, form))
+    note = say("view_no_texts") if texts is None else say("not_in_file") if inputs is None else ""
+    metadata = tuple((outside(name, 120), outside(value)) for name, value in case.metadata.items() if value)
+    return CasePage(case, metadata, tuple(_passages(inputs or {})), note, tuple(judged))
+
+
+def _hash(index: VerdictIndex, record: Record, inputs: Mapping[str, str]) -> str:
+    """Return the hash of the file's texts, as the record's rubric reads them."""
+    texts = index.rubrics[record.rubric].texts_of(Case(record.case_id, inputs))
+    return fingerprint(index.run.key, texts)
+
+
+def _is_changed(index: VerdictIndex, records: Sequence[Record], inputs: Mapping[str, str]) -> bool:
+    return any(record.case_hash not in ("", _hash(index, record, inputs)) for record in records)
+
+
+def _ref(
+    index: VerdictIndex, records: Sequence[Record], inputs: Mapping[str, str] | None, say: Language
+) -> tuple[CaseRef | None, str]:
+    """Return the case to give an agreed score for: only texts that a rater saw can be agreed on."""
+    if inputs is None:
+        return None, say("view_needs_texts")
+    first = records[0]
+    now = _hash(index, first, inputs)
+    if all(record.case_hash != now for record in records):
+        return None, say("view_other_texts")
+    return CaseRef(first.case_id, first.row, first.numbered, hash=now), ""
+
+
+def _passages(texts: Mapping[str, str]) -> Iterator[Passage]:
+    for name, text in texts.items():
+        if text:
+            yield Passage(outside(name, 120), passage(text, LONGEST_TEXT), len(text) > OPEN_TEXT)
+
+
+def _voice(record: Record, kind: Kind, rubric: Rubric, say: Language) -> Voice:
+    rater, worded, outcome = outside(record.rater, 120), say(f"kind_{kind}"), record.outcome
+    if isinstance(outcome, Failure):
+        return Voice(rater, worded, (), (), "", outside(f"{outcome.kind}: {outcome.message}", 600))
+    scores = tuple(_scores(outcome, rubric, say))
+    fields = tuple(_passages({name: _worded(value) for name, value in outcome.fields.items()}))
+    return Voice(rater, worded, scores, fields, outside(", ".join(outcome.marks), 600), "")
+
+
+def _worded(value: Value) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _scores(verdict: Verdict, rubric: Rubric, say: Language) -> Iterator[GivenScore]:
+    several = len(rubric.format.scores) > 1
+    for given in given_by(verdict, rubric):
+        meaning = f"{given.name} {given.label}".strip() if several else given.label
+        sure = say("confidence_of", share=say.share(given.confidence)) if given.confidence is not None else ""
+        score, declared = verdict.scores.get(given.name), rubric.format.scores[given.name]
+        bars = tuple(_bars(score, declared, say)) if score else ()
+        yield GivenScore(str(given.value), outside(meaning, 200), sure, bars)
+
+
+def _bars(score: Score, declared: ScoreField, say: Language) -> Iterator[Bar]:
+    """Yield a bar for each value; of a long scale only the most probable ones."""
+    likely = sorted(score.probabilities, key=lambda value: -score.probabilities[value])[:MOST_BARS]
+    for value in sorted(likely):
+        share = score.probabilities[value]
+        meaning = short(outside(declared.levels.get(value, ""), 120))
+        yield Bar(str(value), meaning, say.share(share), round(100 * share, 2), value in declared.special)
+
+
+def _form(rubric: Rubric, records: Sequence[Record], person: str, filled: Mapping[str, str]) -> Form:
+    earlier = _earlier(records, person)
+    own = filled if filled.get("rubric") == rubric.name else earlier
+    scores = tuple(_agreed(name, field, own.get(f"{SCORE}{name}", "")) for name, field in rubric.format.scores.items())
+    return Form(rubric.name, scores, filled.get("person", person), own.get(NOTE, ""))
+
+
+def _agreed(name: str, field: ScoreField, chosen: str) -> AgreedScore:
+    levels = (
+        Level(str(value), outside(field.levels.get(value, ""), 120), str(value) == chosen) for value in field.values
+    )
+    return AgreedScore(f"{SCORE}{name}", outside(name, 120), tuple(levels), len(field.values) > MOST_RADIOS)
+
+
+def _earlier(records: Sequence[Record], person: str) -> dict[str, str]:
+    """Return what the person agreed on before, as the form would send it."""
+    for record in records:
+        if person and record.rater == adjudicator(person) and isinstance(record.outcome, Verdict):
+            given = {f"{SCORE}{name}": str(score.value) for name, score in record.outcome.scores.items()}
+            return given | {NOTE: str(record.outcome.fields.get(NOTE, ""))}
+    return {}

@@ -1,0 +1,480 @@
+"""`pathway-local view`: what a person sees and can do, and what nobody else can."""
+
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pytest
+from driven_browser import Tab
+from html_page import needs_browser
+from rated_run import IDS, TINY, TWO, add, cases, said, scores_of, write_lines
+from test_hostile_pages import HOSTILE, make_run
+from viewed import HOST, ORIGIN, Desk, viewing
+
+from pathway_local.case import Case
+from pathway_local.ratings.adjudication import adjudicate
+from pathway_local.results.against_people import AgreementPlan
+from pathway_local.results.agreement import agreement
+from pathway_local.results.ratings_matrix import ratings_matrices
+from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.content import check_content
+from pathway_local.runs.removal import undo_import
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Failure, Score, Verdict
+from pathway_local.viewer import verdict_index
+from pathway_local.viewer.gate import Gate
+from pathway_local.viewer.selection import Order, Selection
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A judge, a panel and two people on four cases, under two rubrics."""
+    with RunFile.create(tmp_path / "may.run") as made:
+        rows = [Case(case.id, case.inputs, {"bot": f"v{case.row % 2}"}, case.row) for case in cases()]
+        sure = {
+            name: Verdict({"score": Score(value, {value: share, 3: 1 - share})}, {"reason": f"Überall {name}"}, marks)
+            for name, value, share, marks in zip(
+                IDS, (4, 1, 5, 2), (0.9, 0.6, 0.99, 0.7), ((), ("cut:reason",), (), ()), strict=True
+            )
+        }
+        add(made, "demo", sure, rows=rows)
+        add(made, "demo", said(1, 2, 3, 4, score="clear"), TWO)
+        add(made, "ann", said(5, 4, 0, 3), kind="human", rows=rows)
+        add(made, "bob", said(4, 4, 1, 1), kind="human", rows=rows)
+    return tmp_path / "may.run"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    texts = [{"id": case.id, **case.inputs, "fq_id": f"the fq_id of {case.id}"} for case in cases()]
+    return write_lines(tmp_path / "cases.jsonl", texts)
+
+
+@pytest.fixture
+def desk(run: Path, file: Path) -> Iterator[Desk]:
+    with viewing(run, file) as desk:
+        yield desk
+
+
+def ids(desk: Desk, **form: str) -> list[str]:
+    return [f"{row.split()[0]} {row.split()[2]}" for row in desk.chosen(**form).table]
+
+
+def test_the_table_shows_every_verdict_and_filters(desk: Desk) -> None:
+    assert len(desk.get("/table/0").table) == 16
+    assert desk.get("/table/0").table[0] == "s-1 tiny demo local judge 4 Good 90% Überall s-1"
+    assert ids(desk, rubric="two") == [f"{name} demo" for name in IDS]
+    assert ids(desk, rater="bob") == [f"{name} bob" for name in IDS]
+    assert ids(desk, level=json.dumps(["score", 4.0])) == ["s-1 demo", "s-1 bob", "s-2 ann", "s-2 bob"]
+    assert ids(desk, outcome="failures") == ids(desk, outcome="kind:bad-row") == ["s-3 ann"]
+    assert ids(desk, outcome="verdicts", rater="ann") == ["s-1 ann", "s-2 ann", "s-4 ann"]
+    assert ids(desk, mark="cut:reason") == ["s-2 demo"]
+    assert ids(desk, group=json.dumps(["bot", "v0"]), rater="bob") == ["s-2 bob", "s-4 bob"]
+    assert ids(desk, rater="bob", outcome="failures") == []
+
+
+def test_the_search_finds_words_ids_and_texts_in_any_case(desk: Desk) -> None:
+    assert ids(desk, text="ÜBERALL s-3") == ["s-3 demo"]
+    assert ids(desk, text="because 5") == ["s-1 ann"]
+    assert ids(desk, text="the ANSWER of s-2", rater="demo") == ["s-2 demo", "s-2 demo"]
+    assert ids(desk, text="S-4", rater="ann") == ["s-4 ann"]
+    assert ids(desk, text="100%_' OR 1") == []
+
+
+def test_the_table_sorts_and_turns_its_pages(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def order(query: str) -> list[str]:
+        return [row.split()[0] for row in desk.get(f"{path}?{query}").table]
+
+    path = desk.post("/select", {"rater": "demo", "rubric": "tiny"}).header("location").removeprefix(desk.gate.folder)
+    path = path.partition("?")[0]
+    assert order("by=score") == ["s-2", "s-4", "s-1", "s-3"]
+    assert order("by=score&down=1") == ["s-3", "s-1", "s-4", "s-2"]
+    assert order("by=confidence") == ["s-2", "s-4", "s-1", "s-3"]
+    assert order("by=nonsense&page=no") == list(IDS)
+    monkeypatch.setattr("pathway_local.viewer.verdict_index.PAGE", 3)
+    monkeypatch.setattr("pathway_local.viewer.table_page.PAGE", 3)
+    assert [order(f"page={page}") for page in (1, 2, 3)] == [list(IDS[:3]), ["s-4"], ["s-4"]]
+
+
+def test_a_case_has_texts_everybody_s_words_and_probabilities(desk: Desk) -> None:
+    told = desk.get("/case/0/2?by=case").said
+    assert "the answer of s-2" in told and "case 2 of 4" in told and "bot v0" in told
+    assert "demo local judge 1 Bad confidence 60%" in told and "Überall s-2" in told and "cut:reason" in told
+    assert "3 Not asked 40%" in told and "bob person 4 Good" in told and "because 4" in told
+    links = {each.get("rel"): each["href"] for each in desk.get("/case/0/2?by=score").page.of("a")}
+    assert {rel for rel in links if rel} == {"prev", "next", "up"}
+    assert "Agreed score" in told and "changed" not in told
+
+
+def test_cases_before_and_after_are_those_of_the_table(desk: Desk) -> None:
+    told = desk.post("/select", {"rater": "demo", "rubric": "tiny", "by": "score"}).header("location")
+    number = told.partition("/table/")[2].partition("?")[0]
+
+    def beside(key: int) -> list[str]:
+        found = desk.get(f"/case/{number}/{key}?by=score").page.of("a")
+        return [re.sub(".*/(\\d+)\\?.*", "\\1", each["href"]) for each in found if each.get("rel") in ("prev", "next")]
+
+    assert [beside(key) for key in (2, 4, 1, 3)] == [["4"], ["2", "1"], ["4", "3"], ["1"]]
+
+
+def agreed(desk: Desk, run: Path) -> dict[str, int | str]:
+    with RunFile.read(run) as opened:
+        return scores_of(opened, "adjudicated/Eve Ö")
+
+
+FORM = {"rubric": "tiny", "person": " Eve Ö ", "score:score": "4", "notes": "We settled."}
+
+
+def test_an_agreed_score_is_stored_once_for_each_person(desk: Desk, run: Path) -> None:
+    told = desk.sent("/case/0/2?by=case", FORM)
+    assert "The agreed score is stored." in told.said and "adjudicated/Eve Ö agreed score 4 Good" in told.said
+    assert {"name": "person", "required": "", "maxlength": "100", "value": "Eve Ö"} in told.page.of("input")
+    assert [each["value"] for each in told.page.of("input") if "checked" in each] == ["4"]
+    desk.sent("/case/0/2?by=case", FORM | {"score:score": "5"})
+    assert "/case/0/2" in desk.post("/case/0/1?by=case", FORM | {"then": "next"}).header("location")
+    assert agreed(desk, run) == {"s-1": 4, "s-2": 5}
+    with RunFile.read(run) as opened:
+        assert [job.facts["import"]["kind"] for job in opened.jobs.all()] == ["adjudicated"] * 3  # type: ignore[index, call-overload]
+        assert check_content(opened.database) == ""
+        assert AuditTrail(opened.database).check() == 0
+        trail = json.dumps([entry.facts for entry in AuditTrail(opened.database).entries()])
+    assert "s-2" not in trail and "settled" not in trail and "adjudicated/Eve" in trail
+
+
+def test_undo_takes_back_the_last_agreed_score(desk: Desk, run: Path) -> None:
+    desk.index.run.close()
+    case = cases()[1]
+    with RunFile.read(run) as opened:
+        [record] = opened.records("demo", "tiny", [case.id])
+    for value in (4, 5):
+        adjudicate(run, "tiny", case.ref(record.case_hash), "Eve Ö", {"score": value}, "", ["pathway-local", "view"])
+    assert undo_import(run, ["undo"]).restored == 1
+    assert agreed(desk, run) == {"s-2": 4}
+    undo_import(run, ["undo"])
+    with RunFile.read(run) as opened:
+        assert "adjudicated/Eve Ö" not in {rater.name for _, rater in opened.raters()}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"person": ""}, {"person": "a/b"}, {"person": "e\x1bve"}, {"person": "e" * 200}, {"score:score": ""},
+        {"score:score": "6"}, {"score:score": "nan"}, {"rubric": "none"}, {"rubric": ""},
+    ],
+)  # fmt: skip
+def test_what_is_no_agreed_score_is_refused_and_the_form_kept(desk: Desk, run: Path, wrong: dict[str, str]) -> None:
+    told = desk.post("/case/0/2", FORM | wrong)
+    assert told.status == 409 and 'role="alert"' in told.text
+    if "rubric" not in wrong:
+        assert "We settled." in told.said
+    with RunFile.read(run) as opened:
+        assert not opened.jobs.all()
+
+
+def test_an_agreed_score_waits_for_whoever_writes(desk: Desk, run: Path) -> None:
+    with RunFile.open(run):
+        told = desk.post("/case/0/2", FORM)
+    assert told.status == 409 and "another process writes to it" in told.said and "We settled." in told.said
+    assert desk.post("/case/0/2", FORM).status == 303
+
+
+def test_two_viewers_see_each_other_s_agreed_scores(desk: Desk, run: Path, file: Path) -> None:
+    with viewing(run, file) as other:
+        desk.sent("/case/0/2", FORM)
+        other.sent("/case/0/2", FORM | {"person": "Ben"})
+        assert ids(desk, rater="adjudicated/Ben") == ["s-2 adjudicated/Ben"]
+        assert ids(other, rater="adjudicated/Eve Ö") == ["s-2 adjudicated/Eve"]
+
+
+def test_a_run_can_be_judged_meanwhile(desk: Desk, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.get("/table/0")
+    decoded: list[object] = []
+    real = verdict_index.from_columns
+    monkeypatch.setattr(verdict_index, "from_columns", lambda columns: decoded.append(columns) or real(columns))
+    with RunFile.open(run) as writer:
+        add(writer, "ann", {"s-3": Verdict({"score": Score(2)}), "s-1": Verdict({"score": Score(1)})}, kind="human")
+        add(writer, "late", {"s-1": Failure("odd", "why")})
+        assert ids(desk, rater="ann", by="score") == ["s-1 ann", "s-3 ann", "s-4 ann", "s-2 ann"]
+        assert len(decoded) == 3 + 4  # the new outcomes, and those on the page
+        assert ids(desk, outcome="kind:odd") == ["s-1 late"]
+
+
+def test_a_page_reads_its_own_verdicts_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [f"c{number:05}" for number in range(2_000)]
+    rows = cases(ids=many)
+    with RunFile.create(tmp_path / "many.run") as made:
+        add(made, "demo", {name: Verdict({"score": Score(1 + at % 5)}) for at, name in enumerate(many)}, rows=rows)
+    with RunFile.read(tmp_path / "many.run") as opened:
+        index = verdict_index.VerdictIndex(opened, None)
+        decoded: list[object] = []
+        real = verdict_index.from_columns
+        monkeypatch.setattr(verdict_index, "from_columns", lambda columns: decoded.append(columns) or real(columns))
+        assert index.show(Selection(level=("score", 5.0)), Order("score", True)) == verdict_index.Shown(400, 400)
+        assert [row.case_id for row in index.page(8)] == many[1754::5]
+        assert len(decoded) == verdict_index.PAGE
+
+
+def test_without_a_cases_file_there_are_verdicts_alone(run: Path) -> None:
+    with viewing(run, None) as desk:
+        assert "started without --cases" in desk.get("/table/0").said
+        told = desk.get("/case/0/2")
+        assert "bob person 4 Good" in told.said and not told.page.of("form")
+        assert "Without its texts, the case can't get an agreed score." in told.said
+        assert desk.post("/case/0/2", FORM).status == 409
+
+
+def test_read_only_takes_nothing(run: Path, file: Path) -> None:
+    with viewing(run, file, read_only=True) as desk:
+        assert not desk.get("/case/0/2").page.of("form")
+        assert desk.post("/case/0/2", FORM).status == 403
+        assert len(desk.get("/table/0").table) == 16
+
+
+def test_a_changed_file_is_said_for_each_case(run: Path, file: Path) -> None:
+    rows = [{**json.loads(text), "question": "another"} for text in file.read_text().splitlines()[:2]]
+    write_lines(file, [rows[0], *map(json.loads, file.read_text().splitlines()[1:3])])
+    with viewing(run, file) as desk:
+        first, second, fourth = (desk.get(f"/case/0/{key}").said for key in (1, 2, 4))
+        assert first.count("now has other texts than those that a rater saw") == 1  # "two" does not read the question
+        assert "other texts" not in second and "has no such case" in fourth
+        assert desk.post("/case/0/1", FORM).status == 409
+        assert desk.post("/case/0/1", FORM | {"rubric": "two", "score:clear": "3"}).status == 303
+
+
+def test_agreed_scores_stay_apart_from_ratings(desk: Desk, run: Path) -> None:
+    for key, value in enumerate(("5", "4", "1", "2"), 1):
+        desk.sent(f"/case/0/{key}", FORM | {"score:score": value})
+    with RunFile.read(run) as opened:
+        [matrix] = ratings_matrices(opened, TINY)
+        [found] = agreement(opened, TINY, AgreementPlan(), [matrix])
+        [against] = agreement(opened, TINY, AgreementPlan(against="adjudicated"), [matrix])
+    sets = {each.name: each.members for each in found.sets}
+    assert sets["all 3 raters"] == ("demo", "ann", "bob")
+    assert found.people.reference == "people" and found.people.benchmark
+    assert found.people.benchmark.judges == ("demo",) and found.people.benchmark.people == ("ann", "bob")
+    assert any("agreed, not independent" in notice for notice in found.notices)
+    assert against.people.reference == "adjudicated"
+
+
+def refused(desk: Desk, method: str = "GET", path: str | None = None, **headers: str) -> int:
+    """The status of a request with these headers changed; an empty one is left out."""
+    usual = {"host": HOST, "cookie": desk.cookie, "origin": ORIGIN if method != "GET" else ""}
+    usual |= {"content-type": "application/x-www-form-urlencoded"} | {
+        name.replace("_", "-"): value for name, value in headers.items()
+    }
+    given = tuple((name, value) for name, value in usual.items() if value)
+    told = desk.ask(method, path or f"{desk.gate.folder}/table/0", b"rater=bob", given)
+    if told.status not in (200, 303):
+        assert "s-1" not in told.text
+    if told.status in (403, 421):
+        assert desk.gate.folder not in told.text
+    return told.status
+
+
+def test_only_the_browser_with_the_cookie_gets_in(desk: Desk) -> None:
+    folder = desk.gate.folder
+    assert refused(desk) == 200
+    for host in ("localhost:4711", "127.0.0.1", "127.0.0.1:4712", "evil.example", "127.0.0.1:4711.evil.example", ""):
+        assert refused(desk, host=host) == 421
+    for origin in ("http://evil.example", "null", "http://127.0.0.1:4712", "https://127.0.0.1:4711"):
+        assert refused(desk, origin=origin) == 403
+        assert refused(desk, "POST", f"{folder}/select", origin=origin) == 403
+    assert refused(desk, "POST", f"{folder}/select", origin="") == 403
+    assert refused(desk, "POST", f"{folder}/select") == 303
+    for cookie in ("", "viewer=", "viewer=x", f"{desk.cookie}x", f"x{desk.cookie}", desk.cookie.swapcase()):
+        assert refused(desk, cookie=cookie) == 403
+    two = (("host", HOST), ("host", "evil.example"), ("cookie", desk.cookie))
+    assert desk.ask("GET", f"{folder}/table/0", b"", two).status == 421
+
+
+def test_the_token_works_once(desk: Desk) -> None:
+    path = desk.gate.address.removeprefix(ORIGIN)
+    assert desk.ask("GET", path).status == 403
+    assert desk.ask("GET", path[:-1]).status == desk.ask("GET", "/open/").status == 403
+    assert desk.ask("HEAD", path).status == desk.ask("POST", path).status == 403
+
+
+def test_asking_for_its_head_does_not_use_up_the_address(run: Path) -> None:
+    with RunFile.read(run) as opened:
+        gate = Gate(None, 4711, str)  # type: ignore[arg-type]
+        desk = Desk(gate, verdict_index.VerdictIndex(opened, None), [])
+        assert desk.ask("HEAD", gate.address.removeprefix(ORIGIN)).status == 403
+        desk.sign_in()
+    assert desk.cookie.startswith("viewer=") and gate.folder.removeprefix("/") not in gate.address
+
+
+def test_paths_lead_nowhere_else(desk: Desk) -> None:
+    folder = desk.gate.folder
+    for path in ("/", "/table/0", folder, f"{folder}x/table/0", f"/x{folder}/table/0", "/favicon.ico", "//", "/../"):
+        assert refused(desk, path=path) == 403
+    inside = (
+        "/../../etc/passwd",
+        "/style.css/../app.py",
+        "/table/1",
+        "/table/-1",
+        "/table/٣",
+        "/case/0/99",
+        "/nothing",
+    )
+    inside += (f"/table/{'9' * 5000}", f"/case/0/{'9' * 30}", "/case/0/1e1", "/templates/case.html", "/table/0/")
+    for path in inside:
+        assert desk.get(path).status in (404, 307), path
+    assert desk.get(f"/table/0?page={'9' * 5000}&by=%00").status == 200
+    assert desk.ask("DELETE", f"{folder}/table/0").status == 403
+    assert refused(desk, "PUT", f"{folder}/table/0") == 405
+
+
+def test_forms_have_limits(desk: Desk) -> None:
+    folder = desk.gate.folder
+    form = (("host", HOST), ("cookie", desk.cookie), ("origin", ORIGIN))
+    typed = (*form, ("content-type", "application/x-www-form-urlencoded"))
+    assert desk.ask("POST", f"{folder}/select", b"text=" + b"x" * 100_000, typed).status == 413
+    assert desk.ask("POST", f"{folder}/select", b"a=b&" * 200, typed).status == 400
+    assert desk.ask("POST", f"{folder}/select", b"\xff", typed).status == 400
+    assert desk.ask("POST", f"{folder}/select", b"{}", (*form, ("content-type", "text/plain"))).status == 415
+    for level in ("[", "[" * 10_000, '["score", "4"]', '["score"]', "5", '["score", 1e999]', '["score", NaN]'):
+        assert desk.chosen(level=level, group=level).status == 200
+
+
+def test_every_answer_keeps_the_browser_from_keeping_loading_and_framing(desk: Desk) -> None:
+    paths = ("/table/0", "/case/0/1", "/style.css", "/keys.js", "/nothing")
+    answers = [*map(desk.get, paths), desk.ask("GET", "/"), desk.post("/select", {})]
+    for told in answers:
+        assert told.header("cache-control") == "no-store" and told.header("x-content-type-options") == "nosniff"
+        policy = told.header("content-security-policy")
+        assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy and "unsafe" not in policy
+    for told in answers[:2]:
+        names = {name for _, attributes in told.page.tags for name in attributes}
+        assert not {name for name in names if name.startswith("on") or name == "style"}
+        assert [each["src"] for each in told.page.of("script")] == [f"{desk.gate.folder}/keys.js"]
+        assert all(each["href"].startswith(("#", f"{desk.gate.folder}/")) for each in told.page.of("a"))
+
+
+def test_the_cookie_is_for_this_folder_alone(run: Path) -> None:
+    with viewing(run, None) as desk:
+        pass
+    with RunFile.read(run) as opened:
+        gate = Gate(None, 4711, str)  # type: ignore[arg-type]
+        other = Desk(gate, verdict_index.VerdictIndex(opened, None), [])
+        told = other.ask("GET", gate.address.removeprefix(ORIGIN)).header("set-cookie")
+    assert "HttpOnly" in told and "SameSite=strict" in told and f"Path={gate.folder}/" in told
+    assert desk.cookie not in told
+
+
+def test_no_address_holds_what_a_person_searches_for(desk: Desk) -> None:
+    told = desk.post("/select", {"text": "the answer of s-2", "rater": "demo"})
+    page = desk.ask("GET", told.header("location"))
+    addresses = [each["href"] for each in page.page.of("a")] + [told.header("location")]
+    assert page.table and not [each for each in addresses if "answer" in each or "s-2" in each or "demo" in each]
+    assert "<title>Viewer</title>" in page.text
+    assert all(each["autocomplete"] == "off" for each in desk.get("/case/0/1").page.of("form"))
+
+
+def test_a_fault_shows_no_text(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("the answer of s-1")
+
+    monkeypatch.setattr(desk.index, "current", broken)
+    told = desk.get("/table/0")
+    assert told.status == 500 and "the answer" not in told.text and "fault of the program" in told.said
+    assert len(desk.faults) == 1
+    desk.faults.clear()
+
+
+@pytest.mark.parametrize("kind", sorted(HOSTILE.keys() - {"megabyte"}))  # 90 of these take long: the browser gets one
+def test_hostile_data_change_no_tag(kind: str, tmp_path: Path) -> None:
+    made = []
+    for text in (HOSTILE[kind], "x" * len(HOSTILE[kind])):
+        folder = tmp_path / str(len(made))
+        folder.mkdir()
+        make_run(folder, text)
+        with viewing(folder / "may.run", folder / "cases.jsonl", lang="de") as desk:
+            pages = [desk.get("/table/0"), desk.get("/case/0/7")]
+            pages.append(desk.post("/case/0/7", {"person": text[:5000], "notes": text[:5000], "rubric": "hostile"}))
+            pages.append(desk.chosen(text=text[:5000]))
+            assert all(len(page.text) < 3_000_000 for page in pages)
+            made.append([page.page.skeleton for page in pages[:3]] + [pages[3].page.skeleton[:30]])
+    assert made[0] == made[1]
+
+
+@contextmanager
+def served(*arguments: object) -> Iterator[tuple["subprocess.Popen[str]", str, IO[str]]]:
+    """The command, its address, and what it says."""
+    command = [sys.executable, "-c", "from pathway_local.cli import main; main()", "view", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout and process.stderr
+            yield process, process.stdout.readline().strip(), process.stderr
+        finally:
+            process.kill()
+
+
+def test_the_command_serves_one_port_under_a_filter_and_ends_with_ctrl_c(run: Path, file: Path) -> None:
+    before = {path.name: path.read_bytes() for path in run.parent.iterdir()}
+    with served(run, "--cases", file, "--id", "id") as (process, address, said):
+        _, _, host, path = address.split("/", 3)
+        connection = http.client.HTTPConnection(host, timeout=60)
+        connection.request("GET", f"/{path}")
+        told = connection.getresponse()
+        assert told.status == 200 and told.read()
+        cookie = told.headers["set-cookie"]
+        folder = cookie.partition("Path=")[2].partition(";")[0]
+        connection.request("GET", f"{folder}case/0/1", headers={"Cookie": cookie.partition(";")[0]})
+        assert "the answer of s-1" in connection.getresponse().read().decode()
+        status = [path.read_text() for path in Path(f"/proc/{process.pid}/task").glob("*/status")]
+        assert status and all("Seccomp:\t2" in each for each in status)
+        sockets = [str(path.readlink()) for path in Path(f"/proc/{process.pid}/fd").iterdir()]
+        inodes = {each.removeprefix("socket:[")[:-1] for each in sockets if each.startswith("socket:")}
+        listed = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        listening = [row[1] for row in listed if row[3] == "0A" and row[9] in inodes]
+        assert [each.partition(":")[0] for each in listening] == ["0100007F"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        assert "Traceback" not in said.read()
+    assert {path.name: path.read_bytes() for path in run.parent.iterdir()} == before
+
+
+@needs_browser
+def test_in_a_browser_nothing_runs_keys_turn_pages_and_forms_store(tmp_path: Path) -> None:
+    with RunFile.create(tmp_path / "may.run") as made:
+        rows = [
+            Case(f"{row} {text}", {"question": text, "answer": text}, {"bot": text[:60]}, row)
+            for row, text in enumerate(HOSTILE.values(), 1)
+        ]
+        verdicts = {
+            case.id: Verdict({"score": Score(4, {4: 0.7, 5: 0.3})}, {"reason": case.inputs["answer"]}) for case in rows
+        }
+        add(made, "demo", verdicts, rows=rows)
+    file = write_lines(tmp_path / "cases.jsonl", [{"id": case.id, **case.inputs} for case in rows])
+    with (
+        served(tmp_path / "may.run", "--cases", file, "--id", "id") as (_, address, _said),
+        Tab.opened(tmp_path / "browser") as tab,
+    ):
+        tab.window(360)
+        tab.go(address, "document.readyState == 'complete' && !!document.querySelector('.verdicts')")
+        assert tab.laid_out <= 360 and tab.run("document.title") == "Viewer"
+        tab.run("document.querySelector('tbody a').click()")
+        for place in range(1, len(rows) + 1):
+            ready = f"document.querySelector('.where')?.textContent.trim() == 'case {place} of {len(rows)}'"
+            tab.wait(f"{ready} && document.readyState == 'complete'")
+            tab.run("for (const each of document.querySelectorAll('details')) each.open = true")
+            assert tab.laid_out <= 360 and tab.run("document.title") == "Viewer"
+            if place < len(rows):
+                tab.press("ArrowRight")
+        tab.run("document.querySelector('[name=person]').value = 'Eve'")
+        tab.run("document.querySelector('[type=radio][value=\"5\"]').click()")
+        tab.run("document.querySelector('.buttons button').click()")
+        tab.wait("!!document.querySelector('.done') && document.readyState == 'complete'")
+        tab.press("u")
+        tab.wait("!!document.querySelector('.verdicts') && document.readyState == 'complete'")
+        assert tab.run("document.querySelectorAll('tbody tr').length") == len(rows) + 1
+        assert tab.run("document.cookie") == "" and not tab.console
+    with RunFile.read(tmp_path / "may.run") as opened:
+        assert scores_of(opened, "adjudicated/Eve") == {rows[-1].id: 5}
