@@ -98,9 +98,11 @@ class Trial:
         padding, free = self.disk / "padding", shutil.disk_usage(self.disk).free
         padding.write_bytes(b"x" * max(0, free - self.rng.randrange(1, MOST_FREE)))
         shared = {"TMPDIR": str(self.disk)} if self.rng.random() < 0.5 else {}
-        with _changed(self.desk.environment, **shared):
-            self._strike("disk")
-        padding.unlink()
+        try:
+            with _changed(self.desk.environment, **shared):
+                self._strike("disk")
+        finally:
+            padding.unlink()
 
     def finish(self) -> None:
         """Run the command undisturbed, and compare what it has stored; then begin a new run."""
@@ -168,9 +170,9 @@ class Trial:
     ) -> tuple[int, str]:
         """Run the command; the signal comes so many seconds after its start, or after more outcomes than these."""
         with self.desk.begun(*self.command, before=before) as process:
-            while more_than is not None and process.poll() is None and self._stored() <= more_than:
-                time.sleep(0.05)
             try:
+                while more_than is not None and process.poll() is None and self._stored() <= more_than:
+                    time.sleep(0.05)
                 out, err = process.communicate(timeout=after)
             except subprocess.TimeoutExpired:
                 process.send_signal(number or signal.SIGABRT)
