@@ -6,7 +6,7 @@ from pathlib import Path
 from rated_run import add
 
 from pathway_local.case import Case
-from pathway_local.judging.orders import verdict_of_orders
+from pathway_local.rubrics.orders import verdict_of_orders
 from pathway_local.rubrics.pair import Order
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile

@@ -462,3 +462,15 @@ def test_any_text_is_adopted_or_refused_and_what_is_adopted_loads_or_names_its_o
     if not made.unsettled:
         rubric = parse_rubric(made.data.decode(), "mine.prompty")
         check_grammars(rubric.format, example_inputs(rubric), None)
+
+
+def test_a_list_beside_a_score_keeps_the_scales_of_its_members() -> None:
+    _, rubric = adopted(
+        'Check {answer}. Return JSON: {"claims": [{"claim": "<text>", "score": <1-5 or null>, "done": true, '
+        '"kind": "fact" | "opinion"}], "score": <1-5>}'
+    )
+    item = rubric.format.schema()["properties"]["claims"]["items"]  # type: ignore[index,call-overload]
+    assert item["properties"] == {  # type: ignore[index,call-overload]
+        "claim": {"type": "string", "maxLength": 400}, "score": {"enum": [1, 2, 3, 4, 5, None]},
+        "done": {"type": "boolean"}, "kind": {"enum": ["fact", "opinion"]},
+    }  # fmt: skip

@@ -228,6 +228,8 @@ def test_verdicts_of_a_hosted_judge_make_their_score() -> None:
     for text in (json.dumps({"claims": claims}), json.dumps({"claims": claims}, indent=1)):
         found = verdict(text, CLAIMS)
         assert (found.scores, found.fields) == ({"faithfulness": Score(0.5)}, {"claims": claims})
+    long = [{"claim": "a", "verdict": "yes"}] * 11
+    assert verdict(json.dumps({"claims": long}), CLAIMS).marks == ("format:list-length",)
     for wrong in ({"claim": "a", "verdict": "maybe"}, {"claim": "a"}, {"claim": "a", "verdict": []}, "a"):
         assert isinstance(read(json.dumps({"claims": [wrong]}), CLAIMS), Failure)
 

@@ -14,7 +14,6 @@ from pathway_local.case import Case
 from pathway_local.errors import UsageError
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.loop import JudgingLoop, LocalRater
-from pathway_local.judging.orders import verdict_of_orders
 from pathway_local.judging.plan import Plan, planned_raters
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import Pass, PassResult, Sampling
@@ -22,6 +21,7 @@ from pathway_local.rater import Rater
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.orders import verdict_of_orders
 from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric, load_rubric, parse_rubric
 from pathway_local.runs.record import Record

@@ -1,5 +1,6 @@
 """Turns what a prompt says of a value into a field of an `outputs:` block."""
 
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -81,7 +82,7 @@ def declare(place: Place, scales: Scales, inputs: Collection[str], *, in_json: b
     if re.search(r"^<?(?:boolean|bool)\b", place.said, re.IGNORECASE):
         return Declared({"type": "boolean"}, "true or false")
     if in_json and (place.kind == "objects" or _NULLABLE.search(place.said) or place.kind == "null"):
-        return _structured(place)
+        return _structured(place, scales)
     if place.kind == "list":
         return Declared({"type": "list", "items": 5, "tokens": 40}, "up to 5 texts")
     if place.kind in ("", "number") and _SHARE.search(place.said):
@@ -277,28 +278,42 @@ def _choices(place: Place) -> list[str]:
     return list(runs[0]) if runs else []
 
 
-def _structured(place: Place) -> Declared:
+def _structured(place: Place, scales: Scales) -> Declared:
     if place.kind == "objects":
-        return Declared({"type": "json", "schema": _schema(place), "tokens": 1200}, "up to 5 objects")
+        inner = {each.name: declare(each, scales, (), in_json=True) for each in place.inner}
+        properties = {name: _schema(declared.field) for name, declared in inner.items()}
+        item = {"type": "object", "properties": properties, "required": list(properties)}
+        doubt = next((declared.doubt for declared in inner.values() if declared.doubt), "")
+        listed = {"type": "array", "maxItems": 5, "items": item}
+        return Declared({"type": "json", "schema": listed, "tokens": 1200}, "up to 5 objects", doubt)
     schema = {"type": ["string", "null"], "maxLength": 400}
     doubt = "" if place.said else "the prompt shows only null; a text or null is a guess"
     return Declared({"type": "json", "schema": schema, "tokens": 500}, "a text or null", doubt)
 
 
-def _schema(place: Place) -> dict[str, object]:
-    if place.kind == "objects":
-        properties = {inner.name: _schema(inner) for inner in place.inner}
-        item = {"type": "object", "properties": properties, "required": list(properties)}
-        return {"type": "array", "maxItems": 5, "items": item}
-    told = re.search(r"'(\w+)' or '(\w+)'", place.said)
-    if words := _choices(place) or (list(told.groups()) if told else []):
-        return {"enum": words}
-    if place.kind == "boolean":
-        return {"type": "boolean"}
-    if place.kind == "list":
-        return {"type": "array", "maxItems": 5, "items": {"type": "string", "maxLength": 200}}
-    if _SHARE.search(place.said):
-        return {"type": "number", "minimum": 0, "maximum": 1}
-    if place.kind == "number" or _COUNT.search(place.said):
-        return {"type": "integer", "minimum": 0, "maximum": 1000}
+def _schema(field: Field) -> object:
+    """Return the JSON Schema of what a field writes, as a member of an object in a list."""
+    match field["type"]:
+        case "json":
+            return field["schema"]
+        case "choice":
+            return {"enum": field["choices"]}
+        case "score":
+            written = _mapping(field.get("written"))
+            scale = Scale(field["min"], field["max"], field.get("step", 1)).values if "min" in field else ()  # type: ignore[arg-type]
+            values = dict.fromkeys((*_mapping(field.get("levels")), *scale, *_sequence(field.get("special"))))
+            return {"enum": [_in_json(written.get(value, value)) for value in values]}
+        case "number":
+            kind = "number" if field.get("decimals") else "integer"
+            return {"type": kind, "minimum": field["min"], "maximum": field["max"]}
+        case "list":
+            return {"type": "array", "maxItems": field["items"], "items": {"type": "string", "maxLength": 200}}
+        case "boolean":
+            return {"type": "boolean"}
     return {"type": "string", "maxLength": 400}
+
+
+def _in_json(written: object) -> object:
+    """Return what a score writes as JSON reads it: a word such as null, or a number, has no quotes."""
+    bare = isinstance(written, str) and re.fullmatch(r"-?\d+(\.\d+)?|true|false|null", written)
+    return json.loads(str(written)) if bare else written

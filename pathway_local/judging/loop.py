@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from pathway_local.case import BadRow, Case, CaseRef, fingerprint
 from pathway_local.errors import CaseError, RunFileError, Stopped
-from pathway_local.judging.orders import orders_of, verdict_of_orders
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.judging.reply_reading import drawn_fields, drawn_scores, verdict_of
 from pathway_local.passes import GREEDY, Sampling
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rubrics.consistency import broken_rules
+from pathway_local.rubrics.orders import orders_of, verdict_of_orders
 from pathway_local.rubrics.pair import FIELDS, Order, Orders
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import CaseOutcome

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pathway_local.judging.orders import verdict_of_orders
 from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.rating_rows import Rating
+from pathway_local.rubrics.orders import verdict_of_orders
 from pathway_local.rubrics.pair import BOTH, Order
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.verdict import Failure, Outcome, Tokens, Verdict

@@ -155,7 +155,7 @@ def _value(field: AnyField, value: Any) -> tuple[Value, str]:
         case JsonField():
             return _kept(value), ""
         case VerdictListField():
-            return field.checked(value), ""
+            return field.checked(value), "list-length" if len(value) > field.items else ""
         case unknown:
             assert_never(unknown)
 

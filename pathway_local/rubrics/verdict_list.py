@@ -33,8 +33,8 @@ class VerdictListField(FieldKind):
     @model_validator(mode="after")
     def _has_a_verdict(self) -> "VerdictListField":
         scores = [member for member in self.members.values() if isinstance(member, ScoreField)]
-        if len(scores) != 1 or scores[0].scale != "ordinal":
-            raise ValueError("just one member must be a score, and in order: the verdict")
+        if len(scores) != 1 or scores[0].scale != "ordinal" or len(scores[0].values) < 2 + len(scores[0].special):
+            raise ValueError("just one member must be a score, with two levels or more in order: the verdict")
         return self
 
     @property
@@ -83,12 +83,14 @@ class VerdictListField(FieldKind):
 
     def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
         value, end = read_value(text, at, list, "a list of verdicts")
+        if isinstance(value, list) and len(value) > self.items:
+            raise ReplyError(f"expected a list of at most {self.items} verdicts")
         return self.checked(value), end
 
     def checked(self, value: Value) -> Value:
-        """Return the list if each object has all members with values of theirs. Raises ReplyError."""
-        if not isinstance(value, list) or len(value) > self.items:
-            raise ReplyError(f"expected a list of at most {self.items} verdicts")
+        """Return the list, of any length, if each object has all members with values of theirs. Raises ReplyError."""
+        if not isinstance(value, list):
+            raise ReplyError("expected a list of verdicts")
         for item in value:
             if not isinstance(item, dict) or list(item) != list(self.members):
                 raise ReplyError(f"expected objects with {', '.join(self.members)}")
