@@ -19,7 +19,7 @@ from pathway_local.rater import Kind, Rater
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
-WORDS = "the answer names a deadline that holds for another term so it would mislead a student in März".split()
+WORDS = ("the", "answer", "names", "a", "deadline", "that", "would", "mislead", "student", "in", "März")
 RATERS: dict[str, Kind] = {"demo": "judge", "second": "judge", "ann": "human", "bob": "human"}
 LIMIT = 1.0
 
@@ -41,7 +41,7 @@ def main(verdicts: int) -> int:
                 "last page": lambda: desk.get(f"/table/0?by=rater&page={end}"),
                 "rater and score": lambda: desk.chosen(rater="second", level=good),
                 "group": lambda: desk.chosen(group=json.dumps(["bot", "v1"])),
-                "words in a text": lambda: desk.chosen(text="MISLEAD a student in MÄRZ"),
+                "words in a text": lambda: desk.chosen(text="MISLEAD STUDENT MÄRZ"),
                 "words nowhere": lambda: desk.chosen(text="nowhere at all"),
                 "case": lambda: desk.get(f"/case/0/{count // 2}"),
                 "agreed score (not a page)": lambda: desk.post(f"/case/0/{count // 2}", agreed),

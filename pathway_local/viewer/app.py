@@ -1,6 +1,6 @@
 """The viewer's pages and forms, as an application for a web server."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from math import nan
 from pathlib import Path
@@ -84,11 +84,11 @@ class Viewer:
             say=self._say, base=self.folder, run=name, version=__version__, read_only=self._read_only, **values
         )
 
-    def _file(self, text: str, kind: str) -> Callable[[Request], Response]:
+    def _file(self, text: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
         async def serve(_request: Request) -> Response:
             return Response(text, media_type=kind)
 
-        return serve  # type: ignore[return-value]
+        return serve
 
     async def _refuse(self, _request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 400
