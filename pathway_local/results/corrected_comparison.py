@@ -18,7 +18,7 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class CorrectedComparison:
-    """What people would say of the questions whose answers the sample with this seed was drawn from.
+    """The difference that people would see, by their labels of the sample with this seed.
 
     `difference` has its interval at Holm's level among all corrected differences of a command, `family` of them.
     """
