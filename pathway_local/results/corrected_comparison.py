@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pathway_local.results.label_design import LabelDesign, label_designs
 from pathway_local.results.ratings_matrix import RatingsMatrix
@@ -12,8 +11,7 @@ from pathway_local.statistics.corrected_difference import CorrectedDifference, c
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
 from pathway_local.statistics.human_benchmark import mean_of_people
-
-BoolArray = NDArray[np.bool_]
+from pathway_local.statistics.prediction_powered import BoolArray
 
 
 @dataclass(frozen=True, slots=True)
