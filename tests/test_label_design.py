@@ -99,3 +99,19 @@ def test_the_noise_of_labels_is_what_is_left_of_persons_and_cases() -> None:
     scores[:, 2] = np.nan
     assert _noise(scores) == pytest.approx(0.36 / 2, rel=0.05)
     assert _noise(scores[:, :1]) == 0
+
+
+def test_a_comparison_says_why_labels_do_not_correct_it(run: Run, made: RunFile) -> None:
+    bots = [
+        Case(each.id, each.inputs, {"bot": "ab"[n % 2], "question": f"q{n // 2}"}, each.row)
+        for n, each in enumerate(ROWS)
+    ]
+    with RunFile.create(made.path.with_name("bots.run")) as other:
+        add(other, "demo", said(*([4, 5] * (SIZE // 2)), ids=[case.id for case in bots]), rows=bots)
+        add(other, "ann", said(*([4, 4] * 10), ids=[case.id for case in bots]), kind="human", rows=bots[:20])
+    compare = ("compare", other.path, "--between", "bot=a,b", "--pair-by", "question", "--rater", "demo")
+    found = json.loads(run(*compare, "--json").out)[0]["corrected"]
+    assert [each["reason"] for each in found] == [
+        "not defined, because people labelled no random sample of the answers"
+    ]
+    assert "People's labels can't correct this, because people labelled no random sample" in run(*compare).words

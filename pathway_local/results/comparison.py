@@ -66,7 +66,7 @@ class Side:
 class Comparison:
     """One rater's scores of both. `unpaired` questions have a score on one side only, `several` more than one.
 
-    `family` is how many differences were tested together with this one. `corrected` is what people would say, by their
+    `family` is how many differences were tested together with this one. `corrected` is the difference by people's
     labels; None if the rater is no judge or nobody labelled anything.
     """
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pathway_local.results.label_design import LabelDesign, label_designs
 from pathway_local.results.ratings_matrix import RatingsMatrix
@@ -12,13 +11,12 @@ from pathway_local.statistics.corrected_difference import CorrectedDifference, c
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
 from pathway_local.statistics.human_benchmark import mean_of_people
-
-BoolArray = NDArray[np.bool_]
+from pathway_local.statistics.prediction_powered import BoolArray
 
 
 @dataclass(frozen=True, slots=True)
 class CorrectedComparison:
-    """What people would say of the questions whose answers the sample with this seed was drawn from.
+    """The difference that people would see, by their labels of the sample with this seed.
 
     `difference` has its interval at Holm's level among all corrected differences of a command, `family` of them.
     """

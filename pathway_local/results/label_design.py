@@ -4,15 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.results.ratings_matrix import Design, RatingsMatrix
+from pathway_local.statistics.prediction_powered import BoolArray
 
 WORKED_ON = 0.5
 """The share of a sample that needs labels made after it was drawn; fewer may be of cases that were picked."""
-
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +81,14 @@ def own_design(matrix: RatingsMatrix, people: Sequence[int], who: str, seed: int
 
 
 def picked_labels(matrix: RatingsMatrix, person: int) -> BoolArray | None:
-    """A person's labelled cases outside the samples that the person worked on; None without such a sample."""
-    worked_on = [each for each in label_designs(matrix, [person]) if each.worked_on]
+    """A person's labelled cases outside the samples worked on by this person, or by all people together.
+
+    None without such a sample.
+    """
+    everyone = [each for each in label_designs(matrix, matrix.of_kind("human")) if each.worked_on]
+    shared = {each.design.sample.id for each in everyone}
+    own = [each for each in label_designs(matrix, [person]) if each.random.any()]
+    worked_on = [each for each in own if each.worked_on or each.design.sample.id in shared]
     if not worked_on:
         return None
     return np.asarray(worked_on[0].labelled & ~np.any([each.random for each in worked_on], axis=0))

@@ -124,7 +124,7 @@ def _sentence(each: Comparison) -> str:
 
 
 def _corrected_sentence(each: Comparison, corrected: CorrectedComparison) -> str:
-    """Say what people would say; this is the sentence to quote."""
+    """Say how people would compare the chatbots; this is the sentence to quote."""
     if isinstance(corrected.difference.value, Undefined):
         return f"People's labels can't correct {each.rater}, because {corrected.difference.value.reason}."
     labels = f"{sum(corrected.found.labels):,} labels (sample with seed {corrected.seed})"
