@@ -54,4 +54,13 @@ def test_a_name_wider_than_the_terminal_stays_whole(
     figures.draw(View((TableView("agreement", ("rater", "kappa"), rows),), Remarks()))
     shown = capsys.readouterr().out.splitlines()
     assert all(any(name in line for line in shown) for name in names)
-    assert shown.count("kappa: 0.5, 0.4 to 0.6") == 2
+    assert shown.count("  kappa: 0.5, 0.4 to 0.6") == 2
+
+
+def test_words_wrap_before_names_do(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(markup=False, emoji=False, highlight=False, width=40, force_terminal=True, no_color=True)
+    words = "many words that go on and on until they fill the line"
+    screen.show_table("", ["name", "words", "n"], [["contextual-relevance", words, "1,000"]], left=2)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert "contextual-relevance" in shown and "1,000" in shown
+    assert all(len(line) <= 40 for line in shown.splitlines()) and shown.count("\n") > 4

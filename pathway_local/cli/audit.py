@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import Run
-from pathway_local.cli.terminal import data, print_json, table, talk
+from pathway_local.cli.terminal import data, print_json, talk
 from pathway_local.errors import TrailChanged, UsageError
 from pathway_local.runs.audit import KEYED, SHORT, AuditTrail, TrailEntry
 from pathway_local.runs.content import HASHES, check_content
@@ -40,7 +40,7 @@ def audit(
             print_json({"head": trail.head(), "entries": [asdict(entry) for entry in entries], **merged})
         elif entries:
             rows = [_row(entry) for entry in entries]
-            data.print(table("", ["#", "UTC", "who", "event", "what", "hash"], rows, left=6))
+            data.show_table("", ["#", "UTC", "who", "event", "what", "hash"], rows, left=6)
         since = trail.check(head)
         if not entries:
             talk.say("the trail is empty: an earlier release made this run, and no command has written to it since")

@@ -7,7 +7,6 @@ from pathlib import Path
 from shlex import quote
 
 from rich.measure import Measurement
-from rich.table import Table
 
 from pathway_local.cli.terminal import data, notice, print_json, table, talk
 from pathway_local.results.export import record_export
@@ -17,7 +16,6 @@ from pathway_local.results.views.view import Remarks, TableView, View
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_rated_by
-from pathway_local.system.visible import visible
 
 ENDLESS = 10_000
 """Characters of a screen on which every table fits."""
@@ -54,13 +52,10 @@ def write_and_show(
             data.say(f"Warning: {line}")
 
 
-def _drawn(view: TableView) -> Table:
-    return table("", view.heads, view.rows, left=view.words, lines=True)
-
-
 def _width(view: TableView) -> int:
     """Return the columns of characters that a table takes if nothing of it is broken or cut."""
-    return Measurement.get(data, data.options.update(width=ENDLESS), _drawn(view)).maximum
+    drawn = table("", view.heads, view.rows, left=view.words, lines=True)
+    return Measurement.get(data, data.options.update(width=ENDLESS), drawn).maximum
 
 
 def _parts(view: TableView) -> Iterator[TableView]:
@@ -84,20 +79,6 @@ def _parts(view: TableView) -> Iterator[TableView]:
         numbers, title = numbers[count:], f"{view.title or 'table'}, continued"
 
 
-def _show(view: TableView) -> None:
-    """Print a table, or its rows as lines where names alone are wider than the terminal."""
-    if view.title:
-        data.say(view.title, "bold")
-    if not data.is_terminal or _width(view) <= data.width:
-        data.print(_drawn(view))
-        return
-    for row in view.rows:
-        data.print()
-        for head, cell in zip(view.heads, row, strict=True):
-            data.say(", ".join(cell.splitlines()), label=f"{visible(head)}: ")
-    data.print()
-
-
 def draw(*views: View) -> None:
     """Print the tables and remarks of each view; how to read the figures comes once, at the end."""
     readings: dict[str, str] = {}
@@ -112,7 +93,7 @@ def draw(*views: View) -> None:
             data.print()
         for each in view.tables:
             for part in _parts(each) if data.is_terminal else (each,):
-                _show(part)
+                data.show_table(part.title, part.heads, part.rows, left=part.words, lines=True)
         for line in (*view.footnotes, *view.remarks.lines()):
             data.say(line)
         readings |= view.remarks.readings

@@ -10,7 +10,7 @@ import typer
 from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.options import Encoding, IdColumn, KeyFile, Map, RubricIfSeveral, Run
 from pathway_local.cli.private_reading import read_privately
-from pathway_local.cli.terminal import columns_by_input, data, notice, table, talk
+from pathway_local.cli.terminal import columns_by_input, data, notice, talk
 from pathway_local.errors import RatingsError, UsageError
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.import_ratings import Imported, ImportedRater, import_ratings, import_with_cases
@@ -84,7 +84,7 @@ def show(found: Imported) -> None:
         [each.name, str(each.verdicts), str(each.failures.total() or ""), str(each.unchanged or "")]
         for each in found.raters
     ]
-    data.print(table(f"imported under {found.rubric}", ["rater", "verdicts", "failed", "already imported"], rows))
+    data.show_table(f"imported under {found.rubric}", ["rater", "verdicts", "failed", "already imported"], rows)
     for line in _remarks(found):
         data.say(line)
     for said in found.notices:

@@ -9,7 +9,7 @@ import typer
 
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import AsJson, Models
-from pathway_local.cli.terminal import data, notice, print_json, table, talk
+from pathway_local.cli.terminal import data, notice, print_json, talk
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_card import JudgeCard, facts, judge_card, judge_cards
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, Variant
@@ -32,7 +32,7 @@ def list_judges(models: Models = None, as_json: AsJson = False) -> None:
         print_json([card.as_json() for card in cards])
         return
     columns = ["judge", "licence", "thinking", "here", "fits this machine", "billions", "context", "GB"]
-    data.print(table("", columns, [_row(card) for card in cards], left=5))
+    data.show_table("", columns, [_row(card) for card in cards], left=5)
     talk.say(f"This machine: {machine.described()}. GB: memory that the weights take.")
 
 
@@ -75,13 +75,13 @@ def show(name: Name, models: Models = None, as_json: AsJson = False) -> None:
 
 def _show(card: JudgeCard) -> None:
     spec = card.spec
-    data.print(table(spec.name, ["key", "value"], [[key, text] for key, text in facts(spec).items()], left=2))
+    data.show_table(spec.name, ["key", "value"], [[key, text] for key, text in facts(spec).items()], left=2)
     rows = [
         [f"{spec.name}:{name}", each.source, each.precision, _gigabytes(each), each.notes]
         for name, each in spec.variants.items()
     ]
     if rows:
-        data.print(table("Variants", ["judge", "source", "precision", "GB", "notes"], rows, left=5))
+        data.show_table("Variants", ["judge", "source", "precision", "GB", "notes"], rows, left=5)
     for line in _remarks(card):
         data.say(line)
 
@@ -120,7 +120,7 @@ def fit(
         return
     columns = ["judge", "precision", "weights GB", "KB a token", "GB a case", "GB for cases", "cases in flight"]
     title = f"On a GPU of {found[0].gpu.gb:g} GB, cases of {prompt + reply:,} tokens"
-    data.print(table(title, columns, [_fit_row(one) for one in found], left=2))
+    data.show_table(title, columns, [_fit_row(one) for one in found], left=2)
     if spec.architecture:
         formula = case_formula(spec.architecture, prompt + reply)
         data.say(f"What a case keeps: {formula}.")
@@ -188,7 +188,7 @@ def check(
         print_json({"judge": spec.name, "folder": str(folder), "checks": checks, "prompt": report.prompt})
     else:
         rows = [[c.name, c.status, c.found] for c in report.checks]
-        data.print(table(spec.name, ["check", "", "found"], rows, left=3))
+        data.show_table(spec.name, ["check", "", "found"], rows, left=3)
         # Below the table, not in it: a command broken over lines can't be pasted.
         for c in report.checks:
             if c.fix:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import Run
-from pathway_local.cli.terminal import data, table
+from pathway_local.cli.terminal import data
 from pathway_local.results.panel import Rule, make_panel
 from pathway_local.runs.run_file import RunFile
 
@@ -32,7 +32,7 @@ def panel(
     rows = [
         [each.rubric, str(each.verdicts), str(each.partial or ""), str(each.failures.total() or "")] for each in found
     ]
-    data.print(table(f"{name}: the {rule} of {', '.join(members)}", ["rubric", "verdicts", "partial", "failed"], rows))
+    data.show_table(f"{name}: the {rule} of {', '.join(members)}", ["rubric", "verdicts", "partial", "failed"], rows)
     for each in found:
         for kind, count in sorted(each.failures.items()):
             data.say(f"{each.rubric}: {count} failed ({kind})")

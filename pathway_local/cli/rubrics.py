@@ -10,7 +10,7 @@ import typer
 from pathway_local.adopt.adoption import adopt as adopt_prompt
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import Force, Models
-from pathway_local.cli.terminal import check_new, data, notice, print_json, table
+from pathway_local.cli.terminal import check_new, data, notice, print_json
 from pathway_local.errors import RubricError, UsageError, WeightsMissing
 from pathway_local.judges.placement import sure_context
 from pathway_local.judges.registry import load_registry
@@ -41,7 +41,7 @@ def list_rubrics() -> None:
     """List the built-in rubrics."""
     rubrics = [load_rubric(name) for name in builtin_names()]
     rows = [[r.name, ", ".join(r.inputs), ", ".join(r.format.scores), r.description] for r in rubrics]
-    data.print(table("", ["rubric", "inputs", "scores", "what it judges"], rows, left=4))
+    data.show_table("", ["rubric", "inputs", "scores", "what it judges"], rows, left=4)
 
 
 @app.with_examples("pathway-local rubrics show pathway-answer", "pathway-local rubrics show groundedness --full")
@@ -98,10 +98,10 @@ def adopt(
     asks = sys.stdin.isatty() and sys.stderr.isatty()
     adoption = adopt_prompt(prompt, str(file), layout=layout, ask=_ask if asks else None)
     rows = [[found.what, found.value, str(found.line or ""), found.doubt] for found in adoption.findings]
-    data.print(table(f"Found in {file}", ["what", "found", "line", "not certain"], rows, left=4))
+    data.show_table(f"Found in {file}", ["what", "found", "line", "not certain"], rows, left=4)
     if adoption.reconciliation:
         heads = ["the prompt demands", "line", "the format writes", "difference"]
-        data.print(table("Demanded and written", heads, [list(row) for row in adoption.reconciliation], left=4))
+        data.show_table("Demanded and written", heads, [list(row) for row in adoption.reconciliation], left=4)
     if out is None:
         notice("nothing was written: give -o NEW.prompty")
         return
@@ -166,7 +166,7 @@ def _ask(question: str, proposed: str) -> str:
 
 def _show_inputs(rubric: Rubric) -> None:
     inputs = [[i.name, "judged" if i.empty == "judge" else "fails", i.description] for i in rubric.inputs.values()]
-    data.print(table("Inputs", ["input", "when empty", "what it is"], inputs, left=3))
+    data.show_table("Inputs", ["input", "when empty", "what it is"], inputs, left=3)
     for first, second in rubric.pair.swap.items() if rubric.pair else ():
         data.say(f"compares {visible(first)} (A) with {visible(second)} (B); each case is judged in both orders")
 
@@ -175,12 +175,12 @@ def _show_reconciliation(rubric: Rubric) -> None:
     said = {"met": "", "settled": "settled: the rubric does without it", "open": "the format does not write it"}
     rows = [[row.demand, str(row.line), said[row.state]] for row in rubric.reconciliation]
     if rows:
-        data.print(table("Demanded and written", ["the prompt demands", "line", "difference"], rows, left=3))
+        data.show_table("Demanded and written", ["the prompt demands", "line", "difference"], rows, left=3)
 
 
 def _show_lengths(found: Inspection, judge: str) -> None:
     rows = [[name, kind, budget, f"{tokens:,}"] for name, kind, budget, tokens in budgets(found.rubric.format)]
-    data.print(table("Output", ["field", "type", "budget", "tokens kept free"], rows, left=2))
+    data.show_table("Output", ["field", "type", "budget", "tokens kept free"], rows, left=2)
     lengths = found.lengths
     if lengths is None:
         data.say(f"reply: up to {found.plan:,} tokens. Give --judge NAME to count the prompt's.")
@@ -192,7 +192,7 @@ def _show_lengths(found: Inspection, judge: str) -> None:
         ["left for the case", f"{lengths.room:,}"],
         ["context", f"{lengths.context:,}"],
     ]
-    data.print(table(f"Tokens, as {judge} counts", ["what", "tokens"], rows))
+    data.show_table(f"Tokens, as {judge} counts", ["what", "tokens"], rows)
 
 
 def _show_scores(rubric: Rubric) -> None:
@@ -201,7 +201,7 @@ def _show_scores(rubric: Rubric) -> None:
             [str(value), score.levels.get(value, ""), "off the scale" if value in score.special else ""]
             for value in reversed(score.values)
         ]
-        data.print(table(f"{name} ({score.scale})", ["value", "level", ""], rows, left=3))
+        data.show_table(f"{name} ({score.scale})", ["value", "level", ""], rows, left=3)
 
 
 def print_text(title: str, text: str) -> None:
