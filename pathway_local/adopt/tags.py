@@ -18,6 +18,8 @@ _NUMBERED = re.compile(r"[A-Za-z]?\d+")
 _SCORE = re.compile(r"scor|rating|grade|\blevel\b", re.IGNORECASE)
 _STARTS = re.compile(r"\b(?:start|begin)s?\b[^.\n]{0,60}?\bwith:?\s+[\"“'`]([^\"”\n`]{2,80})[\"”'`]", re.IGNORECASE)
 _NAMED = re.compile(r"<([A-Za-z][\w-]{0,40})>(?:\s*(?:and|,|…|\.\.\.)?\s*</\1>)?\s*(?:XML\s+)?tags?\b", re.IGNORECASE)
+_VALUE = re.compile(r"\s*[\w+-]+(?: [\w+-]+){0,2}\s*")
+_JOINT = re.compile(r"\s*(?:,|/|\||,?\s*\bor\b)\s*")
 _FILLER = re.compile(r"^(?:your|the|a|an|brief|very|short|final|overall|detailed)\s+", re.IGNORECASE)
 
 
@@ -94,6 +96,9 @@ def _pairs(text: str) -> list[_Pair]:
 
 def _said(source: Source, pairs: Sequence[_Pair], name: str) -> list[str]:
     """Return the prompt's descriptions of a tag's content, shortest first."""
+    alternatives = _alternatives(source.text, [pair for pair in pairs if pair.name == name])
+    if alternatives:
+        return [alternatives]
     found = []
     for pair in pairs:
         if pair.name != name:
@@ -102,6 +107,15 @@ def _said(source: Source, pairs: Sequence[_Pair], name: str) -> list[str]:
         behind = rest[pair.end - source.start(source.row(pair.end - 1)) :]
         found += [pair.said.strip()] if pair.said.strip() else [behind.lstrip(" :-–—=").strip()]
     return sorted({text for text in found if text and not _TAG.search(text)}, key=len)
+
+
+def _alternatives(text: str, pairs: Sequence[_Pair]) -> str:
+    """Return "Yes or No" for <v>Yes</v> or <v>No</v>; empty unless the tags are joined in one row, as a choice is."""
+    joined = len(pairs) > 1 and all(_JOINT.fullmatch(text[one.end : two.start]) for one, two in pairwise(pairs))
+    if not joined or not all(_VALUE.fullmatch(pair.said) for pair in pairs):
+        return ""
+    *before, last = (pair.said.strip() for pair in pairs)
+    return f"{', '.join(before)} or {last}"
 
 
 def _run(source: Source, pairs: Sequence[_Pair], names: Sequence[str]) -> list[_Pair]:
