@@ -22,7 +22,16 @@ from pathway_local.rubrics.output_format import OutputFormat, Reading
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.verdict import Verdict
 
-THINKERS = [family for family in FAMILIES if family.thinking]
+ALWAYS = Family(
+    "always",
+    "<|end|>",
+    ("<|end|>", "<|user|>", "<|assistant|>", "<|system|>"),
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|><think>\n{% endif %}",
+    added=("<think>", "</think>"),
+    thinking=ThinkingSpec(skip="\n</think>\n\n", end="</think>"),
+)
+THINKERS = [*(family for family in FAMILIES if family.thinking), ALWAYS]
 REPLY = " the user wants facts.</S0>\n<S1>Short.</S1>\n<S2>4</S2>"
 
 
