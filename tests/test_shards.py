@@ -141,7 +141,7 @@ def test_a_run_keeps_its_shard(shop: Shop, run: Run, here: Callable[..., Path]) 
     said = run(*going_on, PARTS[1], "--shard", "1/3")
     assert said.code == 2 and "part-2.run holds shard 2/3, not shard 1/3" in said.words
     said = run(*going_on, "whole.run", "--shard", "1/3")
-    assert said.code == 2 and "was judged without --shard" in said.words
+    assert said.code == 2 and "whole.run holds cases of other shards, not shard 1/3" in said.words
     assert "'17/16' is not K/N" in run(*going_on, PARTS[1], "--shard", "17/16").words
     assert here(PARTS[1]).read_bytes() == before
     assert "judged: shard 2 of 3 of cases.jsonl (--shard)" in run("summary", PARTS[1]).out

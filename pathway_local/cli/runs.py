@@ -93,7 +93,8 @@ def merge(
         Path | None, option("FILE", "The cases file that was judged; only copies of one run need none.", CASES)
     ] = None,
     prefer: Annotated[
-        Path | None, option("RUN", "Where runs hold different verdicts of a case, take those of this run.", OUTPUT)
+        Path | None,
+        option("RUN", "Where runs hold different verdicts on the same texts, take those of this run.", OUTPUT),
     ] = None,
     pseudonyms: KeyFile = None,
 ) -> None:

@@ -22,7 +22,7 @@ _SAMPLES = """
         WHERE handouts.rubric_id = samples.rubric_id AND json_extract(facts, '$.sample.seed') = seed
             AND json_extract(facts, '$.sample.strata') = strata
     )
-    FROM samples JOIN rubrics ON rubrics.id = rubric_id WHERE rubrics.name = ? ORDER BY samples.id
+    FROM samples JOIN rubrics ON rubrics.id = rubric_id WHERE rubrics.name = ? ORDER BY samples.job_id, samples.id
 """
 
 
@@ -119,7 +119,7 @@ def store_sample(run: RunFile, job_id: int, sample: Sample, inclusions: Sequence
 
 
 def samples(run: RunFile, rubric: str) -> list[Sample]:
-    """The samples under a rubric, oldest first."""
+    """The samples under a rubric, oldest draw first."""
     return [Sample(*row) for row in run.database.rows(_SAMPLES, rubric)]
 
 

@@ -46,7 +46,7 @@ def shard_for(asked: Shard | None, run: RunFile | None) -> Shard | None:
     if run is None or asked in (None, own):
         return own or asked
     if own or any(job.facts.get("raters") for job in run.jobs.all()):
-        holds = f"holds shard {own}" if own else "was judged without --shard"
+        holds = f"holds shard {own}" if own else "holds cases of other shards"
         raise UsageError(f"{run.path.name} {holds}, not shard {asked}", "Name another run file for another shard.")
     return asked
 

@@ -14,9 +14,6 @@ from pathway_local.sheets.paired_rows import PairedRows
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import Row, flaw, shown
 
-"""Begins the reason of a row whose id an earlier row has."""
-
-
 SHORT = 40
 """Characters of the longest id that a message names."""
 
