@@ -51,6 +51,18 @@ def test_without_special_levels_2_and_4_are_no_neighbours() -> None:
     assert pattern_of([2, 4], (), (1, 2, 3, 4, 5)) == ("apart", "mix of 2s and 4s")
 
 
+@pytest.mark.parametrize(
+    ("values", "kind", "text"),
+    [
+        ([1 / 3, 0.5], "neighbours", "mix of 0.33s and 0.5s"),
+        ([0, 0.8], "apart", "mix of 0s and 0.8s"),
+        ([-1, 0.5], "special", "mix of -1s and 0.5s"),
+    ],
+)
+def test_shares_are_far_apart_from_half_the_scale_on(values: list[float], kind: str, text: str) -> None:
+    assert pattern_of(values, (-1,), (0, 1)) == (kind, text)
+
+
 def test_the_cases_to_look_at_first(run: RunFile) -> None:
     found = found_in(run)
     assert (found.cases, found.raters) == (4, ("demo", "ann", "bob"))

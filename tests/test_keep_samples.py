@@ -3,6 +3,7 @@
 import csv
 from collections import Counter
 
+import pytest
 from msgspec.structs import replace
 from typed import Desk
 
@@ -53,6 +54,22 @@ def test_each_draw_keeps_its_own_values() -> None:
     assert isinstance(average, Verdict)
     assert (average.scores["score"].value, average.fields["reason"]) == (5, "good")
     assert drawn_scores(replace(average, fields=fields)) == {"draw1.score": 2, "draw2.score": 5, "draw3.score": 5}
+
+
+@pytest.mark.parametrize(
+    ("shares", "chosen"), [([0.9, 0.8, 0.85, 0.7, 0.95], 0.85), ([-1, 0.9, 0.8], 0.8), ([-1, -1, 0.9], -1), ([1, 0], 0)]
+)
+def test_the_share_of_several_samples_is_the_middle_one(shares: list[float], chosen: float) -> None:
+    level = {"type": "score", "levels": {0: "no", 1: "yes"}}
+    claims = {"type": "verdicts", "score": "share", "members": {"claim": {"type": "text", "tokens": 8}, "right": level}}
+    output_format = OutputFormat.load({"layout": "json", "fields": {"claims": claims}})
+    completions = [
+        Completion(str(share), Reading({"claims": [{"claim": str(share), "right": 1}], "share": share}, {}))
+        for share in shares
+    ]
+    found = verdict_of(completions, output_format, ())
+    assert isinstance(found, Verdict)
+    assert (found.scores["share"].value, found.fields["claims"]) == (chosen, [{"claim": str(chosen), "right": 1}])
 
 
 def test_a_later_command_keeps_draws_as_well_and_without_text_their_scores_alone(desk: Desk) -> None:

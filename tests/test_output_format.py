@@ -93,7 +93,9 @@ def _value(slot: Slot, reply: Reply) -> st.SearchStrategy[Value]:
         return st.lists(free, max_size=field.items)
     if field.type == "verdicts":
         one = {"claim": free, "verdict": st.sampled_from(list(CLAIMED.values())), "certain": st.booleans()}
-        return st.lists(st.fixed_dictionaries(one), max_size=field.items)
+        # A reply has the members in their order, and the library mixes them.
+        item = st.fixed_dictionaries(one).map(lambda drawn: {name: drawn[name] for name in one})
+        return st.lists(item, max_size=field.items)
     if field.type == "number":
         number = st.integers(field.min * 10**field.decimals, field.max * 10**field.decimals)
         return number.map(lambda scaled: scaled / 10**field.decimals if field.decimals else scaled)

@@ -98,6 +98,20 @@ def test_at_equal_scores_it_is_the_coefficient_of_the_group_in_a_regression() ->
     assert 1.9 * fit.bse[0] < reach < 2.6 * fit.bse[0]  # 95% or Holm's wider level, and C/(C - 1)
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.01], ids=["0 to 100", "0 to 1"])
+def test_scores_between_0_and_1_are_levels_of_their_own(scale: float) -> None:
+    """Rounded to whole numbers, all good cases would be one level and all bad ones another."""
+    rng, flagged = np.random.default_rng(19), 0
+    for _ in range(40):
+        groups = rng.integers(0, 2, 300)
+        people = np.clip(np.where(groups, 70.0, 40.0) + rng.normal(0, 20, 300), 0, 100).round(1)
+        middling = 50 + 0.6 * (people - 50) + rng.normal(0, 8, 300)
+        interval = group_errors(middling * scale, people * scale, groups)[1].unequal.interval
+        assert isinstance(interval, Interval)
+        flagged += not interval.low < 0 < interval.high
+    assert flagged <= 6
+
+
 def test_a_judge_that_draws_scores_to_the_middle_is_not_unfair() -> None:
     rng = np.random.default_rng(9)
     groups = rng.integers(0, 2, 300)

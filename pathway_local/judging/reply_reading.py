@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from statistics import median_low
 
 from pathway_local.errors import ReplyError
 from pathway_local.judging.pool import Completion
 from pathway_local.rubrics.output_format import OutputFormat, Slot
 from pathway_local.rubrics.pair import SWAPPED
+from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.verdict import DRAW, Failure, Number, Outcome, Score, Value, Verdict, storable
 
 _DRAW = re.compile(rf"(?:{re.escape(SWAPPED)})?{DRAW}\d+\.(.*)", re.DOTALL)
@@ -20,8 +22,9 @@ def is_draw(name: str) -> bool:
 def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, marks: Sequence[str]) -> Outcome:
     """Return the verdict of one case from its completions.
 
-    With several samples, each score's distribution is the mean of the samples', and its value the likeliest one. The
-    other fields come from the first sample with these values. A failed sample fails the case.
+    With several samples, each score's distribution is the mean of the samples', and its value the likeliest one; a
+    share of verdicts is the middle one of the samples'. The other fields come from the first sample with these values.
+    A failed sample fails the case.
     """
     for completion in completions:
         if completion.reading is None:
@@ -65,12 +68,16 @@ def _score(slot: Slot, completions: Sequence[Completion]) -> Score:
     name, said = slot.score, [_value(completion, slot.score) for completion in completions]
     if len(completions) == 1:
         return Score(said[0], completions[0].probabilities.get(name, {}))
+    if isinstance(slot.field, VerdictListField):
+        # Shares rarely repeat, so the likeliest of them would be chance: the middle one counts, or none at all.
+        none = slot.field.NONE
+        shares = [value for value in said if value != none]
+        return Score(median_low(shares) if 2 * len(shares) >= len(said) else none)
     parts = [c.probabilities.get(name) or {value: 1.0} for c, value in zip(completions, said, strict=True)]
     values = sorted(set().union(*parts))
     mean = {value: sum(part.get(value, 0.0) for part in parts) / len(parts) for value in values}
     likeliest = max(mean, key=lambda value: (mean[value], -value))
-    # How often samples gave a share tells nothing of other shares.
-    return Score(likeliest, mean if slot.score == slot.name else {})
+    return Score(likeliest, mean)
 
 
 def _value(completion: Completion, name: str) -> Number:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from pathway_local.errors import UsageError
 from pathway_local.pages.language import Language
 from pathway_local.pages.page import page, passage
 from pathway_local.pages.reading import OPEN_TEXT
@@ -13,6 +14,7 @@ from pathway_local.ratings.rating_sheet import RatingRow
 from pathway_local.ratings.sampling import SamplePlan
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.system.visible import visible
 
 MOST_BUTTONS = 12
@@ -72,6 +74,10 @@ class RatingPages:
 
     def write(self, file: BinaryIO, rubric: Rubric, rater: str, rows: Sequence[RatingRow]) -> int:
         """Write one person's page, without scores, case ids or metadata; no text is cut, so it returns 0."""
+        shares = [field.score for field in rubric.format.fields.values() if isinstance(field, VerdictListField)]
+        if shares:
+            said = f"{shares[0]!r} is a share of verdicts, which a page can't ask for"
+            raise UsageError(said, "Write a workbook: --out rate.xlsx. People type the share there.")
         texts = tuple(_case(rubric, row) for row in rows)
         made = page(
             "rate.html",

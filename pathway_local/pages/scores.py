@@ -128,6 +128,8 @@ def _rows(score: ScoreSummary, say: Language) -> Iterator[tuple[str, ...]]:
         if value in score.special:
             label = say("off_scale", label=label or str(value))
         yield str(value), label, say.count(count), say.share(count / max(1, score.n))
+    if between := score.between.total():
+        yield "–", say("between_levels"), say.count(between), say.share(between / max(1, score.n))
 
 
 def _bars(score: ScoreSummary, say: Language) -> Iterator[Bar]:
@@ -138,6 +140,11 @@ def _bars(score: ScoreSummary, say: Language) -> Iterator[Bar]:
         share = count / max(1, score.n)
         said = f"{say.count(count)} · {say.share(share)}"
         yield Bar(name, short(label), said, round(100 * share, 2), values[0] in score.special)
+    if between := score.between.total():
+        share = between / max(1, score.n)
+        yield Bar(
+            "–", say("between_levels"), f"{say.count(between)} · {say.share(share)}", round(100 * share, 2), False
+        )
 
 
 def _steps(values: Sequence[Number]) -> list[Sequence[Number]]:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from pathway_local.case import Case, fingerprint, rank
 from pathway_local.errors import UsageError
+from pathway_local.ratings import page_row
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import hand_out, handed_to, store_handouts
 from pathway_local.ratings.rating_rows import is_name
-from pathway_local.ratings.rating_sheet import RatingRow, SheetWriter, write_rating_sheet
+from pathway_local.ratings.rating_sheet import NOTES, RATING_ID, RatingRow, SheetWriter, write_rating_sheet
 from pathway_local.ratings.samples import LEAST, Inclusion, Sample, draw, inclusions, samples, store_sample
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.row import shown
@@ -20,6 +21,8 @@ from pathway_local.verdict import Value
 
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 """Characters that a rater's name may have but a file's name should not."""
+SHEET_COLUMNS = {RATING_ID, "rater", NOTES, *page_row.COLUMNS}
+"""Columns that a rating sheet, or the file that a page saves, has beside the scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,10 @@ def sample(
     if len(set(plan.raters)) != len(plan.raters) or len(set(sheets.values())) != len(sheets):
         raise UsageError("two evaluators have the same name", "Give each --rater a different name.")
     with CasesGiven.open(plan.given) as given:
+        taken = [name for name in given.rubric.format.scores if name in SHEET_COLUMNS]
+        if taken:
+            said = f"a rating sheet has a column {shown(taken[0])}, and so is a score of {given.rubric.name!r} called"
+            raise UsageError(said, "Rename the score in a copy of the rubric, and judge under that.")
         plan = replace(plan, strata=_strata(given, plan.strata)) if plan.strata else plan
         stratum_by_id = {case.id: case.metadata.get(plan.strata, "") for case in given}
         ids, strata = list(stratum_by_id), list(stratum_by_id.values())

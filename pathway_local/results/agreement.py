@@ -155,7 +155,8 @@ def _score(whole: RatingsMatrix, members: Mapping[str, set[str]], plan: Agreemen
 def _without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[str]]:
     """The matrix without labels from outside the samples that people worked on, and notes about them."""
     given, raters, said = matrix.given.copy(), list(matrix.raters), list[str]()
-    for place in matrix.of_kind("human") if matrix.designs else ():
+    labelling = [*matrix.of_kind("human"), *matrix.of_kind(ADJUDICATED)] if matrix.designs else []
+    for place in labelling:
         rater, picked = raters[place], picked_labels(matrix, place)
         if picked is None:
             said.append(f"{rater.name} worked on no sample: the figures hold for the labelled cases, not for all")

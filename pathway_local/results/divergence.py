@@ -77,12 +77,15 @@ def furthest_apart(run: RunFile, rubric: Rubric, top: int) -> list[ScoreDivergen
 def pattern_of(values: Sequence[Number], special: Sequence[Number], levels: Sequence[Number]) -> tuple[Kind, str]:
     """The kind of a case's scores, and the pattern in words: "all 2s", "mix of 2s and 4s"."""
     found = sorted(set(values))
-    named = [f"{value}s" for value in found]
+    named = list(dict.fromkeys(f"{round(float(value), 2):g}s" for value in found))
     text = f"all {named[0]}" if len(named) == 1 else f"mix of {', '.join(named[:-1])} and {named[-1]}"
     if len(found) == 1:
         return "agree", text
     if any(value in special for value in found):
         return "special", text
+    if len(levels) == 2 and any(value not in levels for value in found):
+        # A share of verdicts: its levels are the ends of the scale, so half of it is far.
+        return ("neighbours" if found[-1] - found[0] <= (levels[1] - levels[0]) / 2 else "apart"), text
     # A half point lies half a level from its neighbours.
     first, last = np.interp([found[0], found[-1]], levels, range(len(levels)))
     return ("neighbours" if last - first <= 1 else "apart"), text

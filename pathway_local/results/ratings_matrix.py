@@ -226,7 +226,7 @@ class _Gathered:
     def _read_raters(self, run: RunFile, places: Mapping[int, int]) -> None:
         means = {place for place in places.values() if _is_mean(self.raters[place][1])}
         query = _OUTCOMES.format(placeholders(places))
-        people = {place for place in places.values() if self.raters[place][1].kind == "human"}
+        labelled = {place for place in places.values() if self.raters[place][1].kind != "judge"}
         for case_id, row, metadata, rater_id, case_hash, scores, fields, job in run.database.stream(query, *places):
             case, column = self._case(case_id, row), places[rater_id]
             if not case.known:
@@ -241,7 +241,7 @@ class _Gathered:
                 at, size = case.place * len(self._blank) + column, len(self.raters)
                 for number, value in enumerate(self._decoded(scores, fields if column in means else "{}")):
                     self.numbers[at + number * size] = value
-                if column in people:
+                if column in labelled:
                     self.jobs[case.place, column] = job or 0
 
     def _decode(self, scores: str, fields: str) -> list[float]:

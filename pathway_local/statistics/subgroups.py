@@ -21,6 +21,9 @@ from pathway_local.statistics.intervals import (
     tailed_freedom,
 )
 
+MOST_LEVELS = 12
+"""Different scores that are levels of their own; of more, each tenth of the cases makes one."""
+
 
 @dataclass(frozen=True, slots=True)
 class GroupError:
@@ -73,13 +76,25 @@ def group_errors(
     sizes_of_error = np.abs(errors)
     signed = at_holm_levels(effects(lambda inside: _mean_effect(errors, inside, codes)))
     excess = at_holm_levels(effects(lambda inside: _excess_effect(sizes_of_error, inside, codes)))
-    levels = cluster_codes(np.round(reference[both]).astype(np.int64), len(errors))
+    levels = _levels(reference[both])
     unequal = at_holm_levels(effects(lambda inside: _unequal_effect(errors, levels, inside, codes)))
     absolute = _at_first_level(effects(lambda inside: _mean_effect(sizes_of_error, inside, codes)))
     return tuple(
         GroupError(int(name), size, *figures)
         for name, size, *figures in zip(names, sizes, signed, absolute, excess, unequal, strict=True)
     )
+
+
+def _levels(reference: FloatArray) -> IntArray:
+    """Return a code for each case (cases,): cases with the same score share one, or with about the same if many differ.
+
+    Then tenths of the cases, by score, are the levels.
+    """
+    values, levels = np.unique(np.round(reference, 9), return_inverse=True)
+    if len(values) > MOST_LEVELS:
+        bounds = np.unique(np.quantile(reference, np.arange(0.1, 1, 0.1)))
+        _, levels = np.unique(np.searchsorted(bounds, reference), return_inverse=True)
+    return levels.astype(np.int64)
 
 
 def _at_first_level(effects: Sequence[Effect]) -> list[Estimate]:
