@@ -7,6 +7,7 @@ import pytest
 from rated_run import TINY, TWO
 
 from pathway_local.errors import UsageError
+from pathway_local.ratings.page_row import COLUMNS
 from pathway_local.ratings.rating_layout import RatingLayout, find_layout
 
 
@@ -73,3 +74,12 @@ def test_several_scores_belong_to_whom_the_headers_say() -> None:
 def test_a_header_of_a_megabyte_takes_no_longer_than_others() -> None:
     [ann] = layout(["id", "Ann score", "." * 1_000_000, ". note" * 200_000], scores=["Ann score"]).evaluators
     assert (ann.name, ann.notes) == ("Ann", {})
+
+
+@pytest.mark.parametrize("kept", COLUMNS)
+def test_a_file_of_a_page_is_known_by_any_column_of_its_own(kept: str) -> None:
+    assert layout(["rating_id", "rater", kept, "score"]).from_page
+    assert layout(["rating_id", kept, "score"]).from_page
+    assert not layout(["id", "rater", kept, "score"]).from_page
+    assert not layout(["rating_id", kept, "reply"], hosted=True).from_page
+    assert not layout(["rating_id", "rater", "score"]).from_page

@@ -10,7 +10,7 @@ from html_page import PageParser
 from rated_run import TINY, TWO, scores_of, write_lines
 from rating_page_files import parsed, rows_of, write_rows, write_sheet
 from test_report_page import WIDE
-from typed_here import Run, typing_in
+from typed_here import Run, Said, typing_in
 
 from pathway_local.pages.rating_page import _keys
 from pathway_local.rubrics.rubric import load_rubric
@@ -90,6 +90,20 @@ def test_what_is_no_page_for_one_person_is_refused(run: Run) -> None:
     assert not Path("a.run").exists()
 
 
+@pytest.mark.parametrize("name", ["notes", "rater", "saved_at"])
+def test_a_score_with_the_name_of_a_column_is_refused_before_anything_is_drawn(run: Run, name: str) -> None:
+    text = (
+        TINY.text.replace("name: tiny", "name: own")
+        .replace("{score}", f"{{{name}}}")
+        .replace("score: {", f"{name}: {{")
+    )
+    Path("own.prompty").write_text(text)
+    given = ("sample", "b.run", "--rubric", "own.prompty", "--cases", "cases.csv", "--n", 2, "--seed", 1)
+    told = run(*given, "--out", "rate.xlsx")
+    assert told.code == 2 and f"has a column {name}" in told.err
+    assert not Path("b.run").exists() and not Path("rate.xlsx").exists()
+
+
 def test_a_page_in_german(run: Run) -> None:
     draw(run, "--rater", "Ann", "--lang", "de")
     page = parsed(Path("rate.html"))
@@ -130,9 +144,84 @@ def test_an_older_file_replaces_nothing(run: Run) -> None:
         assert list(scores_of(opened, "Ann").values()) == [2]
 
 
+def of_page(run: Run, page: str, score: str, saved: str, target: str = "a.run") -> Said:
+    """Import what a page saves with this score for its first case."""
+    write_rows(Path("rate.json"), rows_of(Path(page), {1: {"score": score}}, saved))
+    return run("import", target, "rate.json", "--kind", "human")
+
+
+def test_an_older_file_of_another_page_replaces_nothing(run: Run) -> None:
+    for page in ("one.html", "two.html"):
+        draw(run, "--rater", "Ann", out=page)
+    assert of_page(run, "two.html", "5", "2026-05-04T12:00:00.000Z").code == 0
+    told = of_page(run, "one.html", "2", "2026-05-04T10:00:00.000Z")
+    assert told.code == 3 and "in a file no older than this one" in told.err
+    assert [verdict.scores["score"].value for verdict in outcomes().values()] == [5]
+    assert "replaced" in of_page(run, "one.html", "1", "2026-05-04T13:00:00.000Z").words
+
+
+def test_pages_with_other_cases_do_not_wait_for_each_other(run: Run) -> None:
+    draw(run, "--rater", "Ann", out="one.html", n=1)
+    (first,) = texts(parsed(Path("one.html")))
+    seed = next(seed for seed in range(1, 99) if drawn_first(run, seed) != first)
+    for score, page, saved in (("5", "one", "10"), ("4", f"seed-{seed}", "12"), ("3", "one", "11")):
+        assert of_page(run, f"{page}.html", score, f"2026-05-04T{saved}:00:00.000Z").code == 0
+    assert sorted(verdict.scores["score"].value for verdict in outcomes().values()) == [3, 4]
+
+
+def drawn_first(run: Run, seed: int) -> str:
+    asked = ["--rubric", "tiny.prompty", "--cases", "cases.csv", "--n", 1, "--rater", "Ann"]
+    assert run("sample", "a.run", *asked, "--seed", seed, "--out", f"seed-{seed}.html").code == 0
+    (text,) = texts(parsed(Path(f"seed-{seed}.html")))
+    return text
+
+
+def test_a_page_replaces_no_rating_from_a_table(run: Run) -> None:
+    draw(run, "--rater", "Ann", n=2)
+    first = parsed(Path("rate.html")).of("article")[0]["data-id"]
+    Path("ann.csv").write_text(f"rating_id,score\n{first},3\n")
+    assert run("import", "a.run", "ann.csv", "--kind", "human").code == 0
+    write_rows(Path("rate.json"), rows_of(Path("rate.html"), {2: {"score": "5"}}, LATER))
+    assert run("import", "a.run", "rate.json", "--kind", "human").code == 0
+    told = of_page(run, "rate.html", "1", "2026-05-04T12:00:00.000Z")
+    assert told.code == 3 and "item 1: Ann gave this case another rating in the run" in told.err
+    assert "no older" not in told.err
+    assert sorted(verdict.scores["score"].value for verdict in outcomes().values()) == [3, 5]
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("parts", [("a.run", "b.run"), ("b.run", "a.run")])
+def test_pages_are_imported_after_a_merge(parts: tuple[str, str], again: bool, run: Run) -> None:
+    asked = ["--rubric", "tiny.prompty", "--cases", "cases.csv", "--n", 6, "--seed"]
+    assert run("sample", "b.run", *asked, 8, "--rater", "Bob", "--out", "bob.html").code == 0
+    draw(run, "--rater", "Ann")
+    assert of_page(run, "rate.html", "5", "2026-05-04T12:00:00.000Z").code == 0
+    merge = ["--cases", "cases.csv", "--out"]
+    assert run("runs", "merge", *parts, *merge, "all.run").code == 0
+    if again:
+        assert run("sample", "c.run", *asked, 9, "--rater", "Cas", "--out", "cas.html").code == 0
+        assert run("runs", "merge", "c.run", "all.run", *merge, "more.run").code == 0
+        Path("all.run").unlink()
+        Path("more.run").rename("all.run")
+    told = of_page(run, "rate.html", "2", "2026-05-04T10:00:00.000Z", "all.run")
+    assert told.code == 3 and "in a file no older than this one" in told.err
+    told = of_page(run, "rate.html", "1", "2026-05-04T13:00:00.000Z", "all.run")
+    assert told.code == 0 and "replaced by those that the page saved later: 1" in told.words
+    assert of_page(run, "bob.html", "4", LATER, "all.run").code == 0
+    rows = rows_of(Path("bob.html"), {2: {"score": "5"}}, "2026-05-04T12:30:00.000Z")
+    write_rows(Path("bad.json"), [{**row, "text_version": "0" * 32} for row in rows])
+    told = run("import", "all.run", "bad.json", "--kind", "human")
+    assert told.code == 3 and "its text_version is not that of the texts on the page" in told.err
+    assert run("audit", "all.run").code == 0
+
+
 def changed(**cells: object) -> Callable[[list[Row]], list[Row]]:
     """Change the cells of the first row."""
     return lambda rows: [{**rows[0], **cells}, *rows[1:]]
+
+
+def without(column: str, rows: list[Row]) -> list[Row]:
+    return [{name: cell for name, cell in row.items() if name != column} for row in rows]
 
 
 HOSTILE: dict[str, tuple[Callable[[list[Row]], list[Row]], str]] = {
@@ -142,8 +231,21 @@ HOSTILE: dict[str, tuple[Callable[[list[Row]], list[Row]], str]] = {
     "another text": (changed(text_version="0" * 32), "its text_version is not that of the texts on the page"),
     "no text": (changed(text_version=None), "its text_version is not that of the texts on the page"),
     "no time": (changed(saved_at="9999"), "its saved_at is not a time such as"),
-    "an unknown case": (changed(rating_id="ab" * 12), "its rating_id belongs to no page that this run made"),
-    "a case's own id": (changed(rating_id="secret-1"), "its rating_id belongs to no page that this run made"),
+    "no such time": (changed(saved_at="9999-99-99T99:99:99.999Z"), "its saved_at is not a time such as"),
+    "digits of another script": (changed(saved_at="٢٠٢٦-05-04T10:30:00.000Z"), "its saved_at is not a time such as"),
+    "a time to come": (changed(saved_at="9999-01-01T00:00:00.000Z"), "its saved_at is in the future"),
+    "an unknown case": (changed(rating_id="ab" * 12), "this run made no page with its rating_id"),
+    "a case's own id": (changed(rating_id="secret-1"), "this run made no page with its rating_id"),
+    "no column of times": (
+        lambda rows: without(
+            "saved_at", [{**row, "rater": "Bob", "sample_seed": 8, "text_version": ""} for row in rows]
+        ),
+        "its rater is not the one whose page holds this case",
+    ),
+    "no column of raters": (
+        lambda rows: without("rater", rows),
+        "its rater is not the one whose page holds this case",
+    ),
     "no case": (changed(rating_id=""), "it has no id"),
     "off the scale": (changed(score="9"), "9 is off the scale 1 to 5"),
     "words": (changed(score="<img src=x onerror=alert(1)>"), "this is not a score"),
@@ -153,7 +255,7 @@ HOSTILE: dict[str, tuple[Callable[[list[Row]], list[Row]], str]] = {
     "half a character": (changed(notes="\ud800"), "half of a surrogate pair"),
     "a case twice": (lambda rows: [rows[0], *rows], "Ann rated the same case in item 1"),
     "rows of two times": (
-        lambda rows: [*rows[:1], {**rows[1], "saved_at": "2027-01-01T00:00:00.000Z"}],
+        lambda rows: [*rows[:1], {**rows[1], "saved_at": "2026-05-04T12:00:00.000Z"}],
         "another page saved it, or at another time",
     ),
 }

@@ -38,6 +38,7 @@ class Handout:
 
     `echoes` holds a keyed fingerprint of each text that a reply must repeat, by field. A comparison of two responses is
     handed out twice, and the end of each id tells the order. `job` handed it out; it is 0 until the handout is stored.
+    If a merge gave the run another key, `echoes` holds the hash that the page has of the case's texts under "".
     """
 
     custom_id: str
@@ -50,6 +51,11 @@ class Handout:
     recipient: str
     echoes: Mapping[str, str] = field(default_factory=dict)
     job: int = 0
+
+    @property
+    def page_hash(self) -> str:
+        """The hash of the case's texts that the page holds: under the key of the run that made it."""
+        return self.echoes.get("", self.case_hash)
 
     @property
     def order(self) -> Order | None:

@@ -30,6 +30,16 @@ LEAST_ALIKE = 8
 """Cases on which two people's scores must all be the same before we suspect that a sheet was imported twice."""
 
 
+_PAGES = """
+    SELECT cases.case_id, outcomes.job_id, handouts.job_id
+    FROM outcomes JOIN cases ON cases.key = case_key JOIN raters ON raters.id = rater_id
+    JOIN rubrics ON rubrics.id = raters.rubric_id
+    JOIN handouts ON handouts.case_id = cases.case_id AND handouts.rubric_id = rubrics.id
+    WHERE superseded = 0 AND raters.name = ? AND rubrics.name = ?
+"""
+"""The jobs that imported a rater's ratings, and those that handed their cases out."""
+
+
 @dataclass(slots=True)
 class ImportedRater:
     """Counts of one rater's ratings.
@@ -113,8 +123,8 @@ def import_ratings(
     matched, left = _match(ratings, known, reading.handouts, reading.problems)
     raters = _raters(ratings, file, reading.rubric)
     stored, page = _stored(run, raters), reading.page
-    is_later = page is not None and page.saved > _saved_before(run, page, raters[0].name)
-    new, changed = _new_ones(matched, stored, replaces=is_later)
+    saved = _saved_before(run, raters[0]) if page else {}
+    new, changed = _new_ones(matched, stored, saved)
     if file.kind == "hosted" and len(matched) > len(changed):
         # A service's bad line costs its own case; a person's sheet with one has probably moved rows.
         left += [*reading.problems, *changed]
@@ -207,7 +217,9 @@ def _raters(ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> lis
     found = []
     for name, models in judges.items():
         if name.partition(GROUP)[0] == ADJUDICATED:
-            raise UsageError(f"the name {ADJUDICATED} is kept for scores agreed on in `view`", "Give another --rater.")
+            raise UsageError(
+                f"the name {ADJUDICATED} is reserved for scores agreed on in `view`", "Give another --rater."
+            )
         if len(models) > 1:
             several = ", ".join(sorted(f"{model} ({service})" for service, model in models))
             raise UsageError(f"{file.path.name} holds replies of several models: {several}", "Split the file by model.")
@@ -228,19 +240,31 @@ def _stored(run: RunFile, raters: Sequence[Rater]) -> dict[tuple[str, str], tupl
     return found
 
 
-def _saved_before(run: RunFile, page: SavedPage, rater: str) -> str:
-    """When this page saved the latest file that was imported for the rater; "" if none was."""
-    files = [facts for job in standing_jobs(run) if job.status and isinstance(facts := job.facts.get("import"), dict)]
-    same = [facts for facts in files if (facts.get("page"), facts.get("raters")) == (page.job, [rater])]
-    return max((str(facts.get("saved", "")) for facts in same), default="")
+def _saved_before(run: RunFile, rater: Rater) -> dict[str, str]:
+    """By case, when a page that holds it saved the latest file that was imported for the rater.
+
+    Cases whose present rating no page saved are left out.
+    """
+    latest: dict[object, str] = {}
+    imports: set[int] = set()
+    for job in standing_jobs(run):
+        facts = job.facts.get("import")
+        if job.status and isinstance(facts, dict) and "saved" in facts and facts.get("raters") == [rater.name]:
+            latest[facts.get("page")] = max(latest.get(facts.get("page"), ""), str(facts["saved"]))
+            imports.add(job.id)
+    found: dict[str, str] = {}
+    for case_id, job, page in run.database.rows(_PAGES, rater.name, rater.rubric):
+        if job in imports and page in latest:
+            found[case_id] = max(found.get(case_id, ""), latest[page])
+    return found
 
 
 def _new_ones(
-    matched: Iterable[_Matched], stored: Mapping[tuple[str, str], tuple[str, Outcome]], *, replaces: bool
+    matched: Iterable[_Matched], stored: Mapping[tuple[str, str], tuple[str, Outcome]], saved: Mapping[str, str]
 ) -> tuple[list[_Matched], list[Problem]]:
     """Return the ratings to store, and a problem for each that contradicts the rater's verdict in the run.
 
-    With `replaces`, those that contradict one are to be stored, too.
+    `saved` tells when a page saved the ratings of a case that the run holds; a page's later ones replace them.
     """
     new: list[_Matched] = []
     changed: list[Problem] = []
@@ -249,10 +273,11 @@ def _new_ones(
         case_hash, before = stored.get(item.key, ("", None))
         # Failures are retried, and changed texts make it another question: both take the new rating.
         settled = before is not None and case_hash == item.place.hash and not isinstance(before, Failure)
-        if not settled or (replaces and rating.outcome != before):
+        is_later = rating.page is not None and rating.page.saved > saved.get(item.place.id, rating.page.saved)
+        if not settled or (is_later and rating.outcome != before):
             new.append(item)
         elif isinstance(rating.outcome, Verdict) and rating.outcome != before:
-            source = ", in a file no older than this one" if rating.page else ""
+            source = ", in a file no older than this one" if rating.page and item.place.id in saved else ""
             reason = f"{rating.rater} gave this case another rating in the run{source}"
             changed.append(Problem(rating.where, reason))
     return new, changed

@@ -3,13 +3,17 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from pathway_local.ratings.handouts import Handout
 from pathway_local.verdict import Value
 
 COLUMNS = ("sample_seed", "text_version", "saved_at")
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+_AHEAD = timedelta(days=1)
+"""How far the clock of a rater's computer may be ahead of ours: a file of next year would block all later ones."""
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +44,22 @@ class PageRow:
         So ratings that were moved to other rows, or to another rater's page, are found.
         """
         if handout is None:
-            return "its rating_id belongs to no page that this run made"
+            return "this run made no page with its rating_id"
         if rater != handout.recipient:
             return "its rater is not the one whose page holds this case"
         if self.seed != str(seed):
             return "its sample_seed is not that of the page's sample"
-        if self.text_hash != handout.case_hash:
+        if self.text_hash != handout.page_hash:
             return "its text_version is not that of the texts on the page"
-        return "" if _TIME.fullmatch(self.saved) else "its saved_at is not a time such as 2026-05-04T10:30:00.000Z"
+        saved = _time(self.saved)
+        if saved is None:
+            return "its saved_at is not a time such as 2026-05-04T10:30:00.000Z"
+        return "its saved_at is in the future" if saved > datetime.now(UTC) + _AHEAD else ""
+
+
+def _time(saved: str) -> datetime | None:
+    """Return the time that a page wrote, in UTC; None if it is not one."""
+    try:
+        return datetime.fromisoformat(saved) if _TIME.fullmatch(saved) else None
+    except ValueError:
+        return None

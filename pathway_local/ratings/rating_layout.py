@@ -108,7 +108,8 @@ def find_layout(
     inputs = {} if handed_out else _inputs(rubric, [name for name in columns if name not in used])
     asked = set(inputs.values()) | ({*rubric.inputs, *page_row.COLUMNS} if handed_out else set())
     unread = tuple(name for name in columns if name not in used and name not in asked)
-    from_page = handed_out and rater_column is not None and set(page_row.COLUMNS) <= set(columns)
+    # One column is enough, or a file without the others would pass unchecked. No page saves raw replies.
+    from_page = handed_out and reply_column is None and not set(page_row.COLUMNS).isdisjoint(columns)
     return RatingLayout(id_column, rater_column, reply_column, evaluators, inputs, unread, from_page)
 
 

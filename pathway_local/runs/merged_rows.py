@@ -11,6 +11,7 @@ from pathway_local.runs.database import decoding, placeholders
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_outcome import COLUMNS, to_json
+from pathway_local.verdict import Value
 
 _BATCH = 1_000
 
@@ -21,6 +22,7 @@ _READ = f"SELECT {_OUTCOME} FROM outcomes ORDER BY id"
 _ADD = f"INSERT INTO outcomes ({_OUTCOME}) VALUES ({placeholders(range(16))})"
 _KNOWN = f"SELECT id, {_OUTCOME} FROM outcomes WHERE case_key = ? AND rater_id = ?"
 _ADD_JOB = "INSERT INTO jobs (command, facts, started, ended, status, counts) VALUES (?, ?, ?, ?, ?, ?)"
+_SET_FACTS = "UPDATE jobs SET facts = ? WHERE id = ?"
 _HANDOUT = "custom_id, job_id, rubric_id, rubric_sha256, case_id, row, numbered, case_hash, recipient, echoes"
 _SAMPLE = "job_id, rubric_id, seed, strata, cases, drawn"
 _INCLUSION = "sample_id, case_id, case_hash, row, numbered, stratum, probability, drawn"
@@ -57,6 +59,9 @@ class MergedRows:
                 if row not in known:
                     known[row] = self.run.database.execute(_ADD_JOB, row)
                 numbers[place][job.id] = known[row]
+            for place, job in every:
+                if facts := _renumbered(job.facts, numbers[place]):
+                    self.run.database.execute(_SET_FACTS, (to_json(facts), numbers[place][job.id]))
         return numbers
 
     def add(
@@ -149,11 +154,11 @@ class MergedRows:
         names = {name: id for id, name in db.rows("SELECT id, name FROM rubrics")}
         rubrics = {id: names[name] for id, name in part.database.rows("SELECT id, name FROM rubrics")}
         handouts = [
-            (custom, jobs[job], rubrics[rubric], *place, hashes.get(text, text), *rest)
+            (custom, jobs[job], rubrics[rubric], *place, hashes.get(text, text), recipient, to_json(rekeyed))
             for custom, job, rubric, *place, text, recipient, echoes in part.database.rows(
                 f"SELECT {_HANDOUT} FROM handouts"
             )
-            for rest in [(recipient, echoes)]
+            for rekeyed in [_rekeyed(json.loads(echoes), text, hashes, same_key=part.key == self.run.key)]
         ]
         db.execute_all(f"INSERT OR IGNORE INTO handouts ({_HANDOUT}) VALUES ({placeholders(range(10))})", handouts)
         known = set(db.rows(f"SELECT {_SAMPLE} FROM samples"))
@@ -169,6 +174,25 @@ class MergedRows:
                 )
             ]
             db.execute_all(f"INSERT INTO inclusions ({_INCLUSION}) VALUES ({placeholders(range(8))})", included)
+
+
+def _renumbered(facts: Mapping[str, Value], numbers: Mapping[int, int]) -> dict[str, Value]:
+    """Return an import's facts with the new number of the job that made its page; empty if no page saved the file."""
+    told = facts.get("import")
+    page = told.get("page") if isinstance(told, dict) else None
+    if not isinstance(told, dict) or not isinstance(page, int) or page not in numbers:
+        return {}
+    return {**facts, "import": {**told, "page": numbers[page]}}
+
+
+def _rekeyed(echoes: Mapping[str, str], text: str, hashes: Mapping[str, str], *, same_key: bool) -> dict[str, str]:
+    """Return a handout's echoes under the merged run's key, and under "" the hash of its texts that its page holds.
+
+    An echo whose text the cases file no longer has is left out: under another key, every reply would seem to differ.
+    """
+    own = echoes.get("", text)
+    found = {name: hashes.get(echo, echo) for name, echo in echoes.items() if name and (same_key or echo in hashes)}
+    return found if own == hashes.get(text, text) else {"": own, **found}
 
 
 def _same(one: Outcome, other: Outcome) -> bool:

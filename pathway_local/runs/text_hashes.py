@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pathway_local.case import Case, fingerprint
-from pathway_local.errors import CasesError, UsageError
+from pathway_local.errors import CaseError, CasesError, UsageError
+from pathway_local.rubrics.pair import BOTH
 from pathway_local.rubrics.rubric import Rubric, parse_rubric
 from pathway_local.runs.merge_part import MergePart, Notify, opened
 from pathway_local.runs.run_cases import cases_of
@@ -24,6 +25,7 @@ _STALE = """
 class TextHashes:
     """For each part, the merged run's hash of a text by the part's own; `present` are those of shared cases' texts now.
 
+    Of a case, all texts that a rubric reads have one hash, and each text that a reply must repeat has one.
     A hash that is missing belongs to a text that the cases file no longer has.
     """
 
@@ -75,8 +77,21 @@ def _add(found: TextHashes, parts: Sequence[MergePart], sheet: CasesFile, rubric
             here = fingerprint(parts[0].key, texts)
             for place in places:
                 found.of[place][fingerprint(parts[place].key, texts)] = here
+            for echo in _echoed(rubric, case):
+                said = fingerprint(parts[0].key, {"": echo})
+                for place in places:
+                    found.of[place][fingerprint(parts[place].key, {"": echo})] = said
             if len(places) > 1:
                 found.present.add(here)
+
+
+def _echoed(rubric: Rubric, case: Case) -> set[str]:
+    """Return the case's texts that a reply must repeat, in either order of a comparison."""
+    try:
+        read = [rubric.inputs_of(case, order) for order in (BOTH if rubric.pair else BOTH[:1])]
+    except CaseError:
+        return set()  # nobody was given this case
+    return {inputs[name] for inputs in read for name in rubric.format.echoes.values() if name in inputs}
 
 
 def _parts_by_case(parts: Sequence[MergePart]) -> Mapping[str, tuple[int, ...]]:
