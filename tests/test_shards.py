@@ -231,7 +231,8 @@ def test_people_come_along_and_imports_can_be_undone(run: Run, here: Callable[..
         make_panel(opened, "both", ["scripted", "anna"], "mean", [])
     rating(run, here, PARTS[0], first, 5)
     run("runs", "undo", PARTS[0])
-    assert "the panel both lacks cases of runs in which it was not made" in run(*MERGE).err
+    again = "pathway-local panel all.run --name both --of scripted,anna --rule mean"
+    assert f"the panel both was made before the merge; make it again: {again}" in run(*MERGE).words
     with RunFile.read(here("all.run")) as read:
         assert [record.case_id for record in read.records(rater="anna")] == [second]
     assert "1 rating of anna" in run("runs", "undo", "all.run").err
@@ -256,7 +257,7 @@ def test_different_verdicts_are_refused_or_one_run_is_preferred(run: Run, here: 
         opened.jobs.end(job, "done", {})
     both = ("runs", "merge", "whole.run", PARTS[0], *MERGE[-4:])
     refused = run(*both)
-    assert refused.code == 4 and "1 cases have another verdict in part-1.run" in refused.words
+    assert refused.code == 4 and "one case has another verdict in part-1.run" in refused.words
     assert record.case_id in refused.words and not here("all.run").exists()
     assert isinstance(record.outcome, Verdict)
     for preferred, marks in (("whole.run", record.outcome.marks), (PARTS[0], ("odd",))):

@@ -1,22 +1,24 @@
 """Joins runs of the same rubrics and raters into a new one; the runs themselves stay as they are."""
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pathway_local.errors import RunFileError, UsageError
-from pathway_local.rater import LABEL
+from pathway_local.rater import LABEL, Rater
 from pathway_local.runs.audit import MERGED, PARTS, AuditTrail, file_facts
 from pathway_local.runs.content import left_facts
 from pathway_local.runs.jobs import recorded
-from pathway_local.runs.merge_part import MergePart, Notify, look, opened, raters_of, versions_that_differ
+from pathway_local.runs.merge_part import MergePart, Notify, RaterKey, look, opened, raters_of, versions_that_differ
 from pathway_local.runs.merged_rows import MergedRows
 from pathway_local.runs.purge import PURGED
 from pathway_local.runs.removal import UNDONE
-from pathway_local.runs.run_cases import ENCODING, PSEUDONYMS, SETTING
+from pathway_local.runs.run_cases import ALL, ENCODING, KEEP, PSEUDONYMS, SETTING
 from pathway_local.runs.run_file import DRAWS, TEXTS, RunFile
 from pathway_local.runs.shard import SETTING as SHARD
+from pathway_local.runs.taken_back import Holding, refuse_removed
 from pathway_local.runs.text_hashes import text_hashes
 from pathway_local.system.output_file import check_output, part_of
 from pathway_local.verdict import Value
@@ -53,35 +55,48 @@ def merge_runs(plan: MergePlan, command: Sequence[str], notify: Notify) -> Merge
     raters = raters_of(parts)
     if versions := versions_that_differ(parts):
         notify(f"judged in different versions, so equal cases may differ by rounding: {versions}")
-    for key, rater in raters.items():
-        if rater.kind == "panel" and any(key not in part.names for part in parts):
-            notify(f"the panel {rater.name} lacks cases of runs in which it was not made: make it again")
+    for panel in {rater.name: rater for rater in raters.values() if rater.kind == "panel"}.values():
+        how = ["--name", panel.name, "--of", ",".join(panel.members), "--rule", str(panel.spec.get("rule"))]
+        again = shlex.join(["pathway-local", "panel", str(plan.target), *how])
+        notify(f"the panel {panel.name} was made before the merge; make it again: {again}")
     hashes = text_hashes(parts, plan.cases, plan.pseudonyms, notify)
     with part_of(plan.target) as name, _called(name, plan.target), RunFile.create(name, parts[0].key) as run:
-        rows = MergedRows(run, hashes.present)
+        ids = _add_raters(run, parts, raters)
+        rows = MergedRows(run, hashes.present, [ids[key] for key, rater in raters.items() if rater.kind == "panel"])
         jobs = rows.add_jobs([part.jobs for part in parts])
-        for rubric, text in {rubric: text for part in parts for rubric, text in part.rubrics.items()}.items():
-            run.add_rubric(rubric, text)
-        ids = {key: run.add_rater(rater) for key, rater in raters.items()}
+        refuse_removed(
+            [
+                Holding(part.path, part.removals, own, part.undone, bool(part.purged))
+                for part, own in zip(parts, jobs, strict=True)
+            ]
+        )
         for part, numbers, own in zip(parts, jobs, hashes.of, strict=True):
             with opened(part.path) as source:
                 if AuditTrail(source.database).head() != part.head:
                     raise RunFileError(f"{part.path} was changed while it was merged", "Run the same command again.")
                 of_rater = {number: ids[rater.name, rater.rubric] for number, rater in part.raters}
                 rows.add(source, of_rater, numbers, own, preferred=bool(plan.prefer) and part is parts[0])
+        rows.forget_empty_panels()
         for setting, value in _settings(parts).items():
             run.set_setting(setting, value)
         undone: list[Value] = [
             own[id] for part, own in zip(parts, jobs, strict=True) for id in own if id in part.undone
         ]
+        purged = max(part.purged for part in parts)
         facts: dict[str, Value] = {
             "command": recorded(command),
             PARTS: [{"file": part.path.name, "head": part.head, "entries": part.entries} for part in parts],
             **({"cases": file_facts(plan.cases, run.key)} if plan.cases else {}),
-            **({PURGED: max(part.purged for part in parts)} if any(part.purged for part in parts) else {}),
+            **({PURGED: purged} if purged and not any(part.removals.has_texts for part in parts) else {}),
             **({UNDONE: undone} if undone else {}),
         }
         return _recorded(run, facts)
+
+
+def _add_raters(run: RunFile, parts: Sequence[MergePart], raters: Mapping[RaterKey, Rater]) -> dict[RaterKey, int]:
+    for rubric, text in {rubric: text for part in parts for rubric, text in part.rubrics.items()}.items():
+        run.add_rubric(rubric, text)
+    return {key: run.add_rater(rater) for key, rater in raters.items()}
 
 
 def _recorded(run: RunFile, facts: dict[str, Value]) -> Merged:
@@ -118,6 +133,10 @@ def _settings(parts: Sequence[MergePart]) -> dict[str, Value]:
     if remembered:
         mappings = [mapping for kept in remembered if isinstance(mapping := kept.get("mapping"), dict)]
         found[SETTING] = remembered[0] | {"mapping": {name: each[name] for each in mappings for name in each}}
+    kept_columns = [settings[KEEP] for settings in every if KEEP in settings]
+    if kept_columns:
+        lists = [names for names in kept_columns if isinstance(names, list)]
+        found[KEEP] = ALL if ALL in kept_columns else list(dict.fromkeys(name for names in lists for name in names))
     if any(settings.get(TEXTS) is False for settings in every):
         found[TEXTS] = False
     if all(settings.get(DRAWS) is True for settings in every):

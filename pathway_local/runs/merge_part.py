@@ -16,6 +16,7 @@ from pathway_local.runs.purge import purged
 from pathway_local.runs.removal import undone_imports
 from pathway_local.runs.run_cases import PSEUDONYMS, SETTING, remembered_columns, remembered_pairing
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.taken_back import Removals, removals_of
 from pathway_local.system.private_file import WriterLock
 from pathway_local.verdict import Value
 
@@ -40,6 +41,7 @@ class MergePart:
     jobs: Sequence[Job]
     undone: frozenset[Value]
     purged: str
+    removals: Removals
 
     @property
     def judges(self) -> set[RaterKey]:
@@ -95,6 +97,7 @@ def look(path: Path, notify: Notify) -> MergePart:
             jobs,
             frozenset(undone_imports(run)),
             removed[0] if removed else "",
+            removals_of(run, jobs),
         )
 
 

@@ -1,7 +1,9 @@
 """Copies the rows of runs into a merged run: each with new numbers, and a case that several runs hold only once."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -21,6 +23,7 @@ _OUTCOME = (
 _READ = f"SELECT {_OUTCOME} FROM outcomes ORDER BY id"
 _ADD = f"INSERT INTO outcomes ({_OUTCOME}) VALUES ({placeholders(range(16))})"
 _KNOWN = f"SELECT id, {_OUTCOME} FROM outcomes WHERE case_key = ? AND rater_id = ?"
+_REPLACED = f"SELECT {_OUTCOME} FROM outcomes WHERE case_key = ? AND rater_id = ? AND superseded = 1"
 _ADD_JOB = "INSERT INTO jobs (command, facts, started, ended, status, counts) VALUES (?, ?, ?, ?, ?, ?)"
 _SET_FACTS = "UPDATE jobs SET facts = ? WHERE id = ?"
 _HANDOUT = "custom_id, job_id, rubric_id, rubric_sha256, case_id, row, numbered, case_hash, recipient, echoes"
@@ -41,27 +44,35 @@ class MergedRows:
     part, which must come first.
     """
 
-    def __init__(self, run: RunFile, present: set[str]) -> None:
-        self.run, self._present = run, present
+    def __init__(self, run: RunFile, present: set[str], panels: Collection[int] = ()) -> None:
+        self.run, self._present, self._panels = run, present, panels
         self._keys: dict[str, int] = {}
         self._last_preferred = 0
         self._different: list[str] = []
+        self._jobs: list[frozenset[int]] = []
 
     def add_jobs(self, jobs_of: Sequence[Sequence[Job]]) -> list[dict[int, int]]:
-        """Add the jobs of all parts by time, those of copies once; return the new numbers for each part."""
+        """Add the jobs of all parts by time, those of copies once; return the new numbers for each part.
+
+        Equal jobs of one part stay apart: two ratings within a second differ in nothing else.
+        """
         numbers: list[dict[int, int]] = [{} for _ in jobs_of]
         every = [(place, job) for place, jobs in enumerate(jobs_of) for job in jobs]
         known: dict[tuple[object, ...], int] = {}
+        times: Counter[tuple[object, ...]] = Counter()
         with self.run.database.writing():
             for place, job in sorted(every, key=lambda each: each[1].started):
                 counts = None if job.counts is None else to_json(dict(job.counts))
                 row = (to_json(job.command), to_json(dict(job.facts)), job.started, job.ended, job.status, counts)
-                if row not in known:
-                    known[row] = self.run.database.execute(_ADD_JOB, row)
-                numbers[place][job.id] = known[row]
+                times[place, *row] += 1
+                which = (times[place, *row], *row)
+                if which not in known:
+                    known[which] = self.run.database.execute(_ADD_JOB, row)
+                numbers[place][job.id] = known[which]
             for place, job in every:
                 if facts := _renumbered(job.facts, numbers[place]):
                     self.run.database.execute(_SET_FACTS, (to_json(facts), numbers[place][job.id]))
+        self._jobs = [frozenset(own.values()) for own in numbers]
         return numbers
 
     def add(
@@ -77,15 +88,18 @@ class MergedRows:
         db = self.run.database
         with decoding(part.path):
             keys, shared = self._add_cases(part)
+            self._forget_panels({keys[key] for key in shared})
+            [(last,)] = db.rows("SELECT COALESCE(MAX(id), 0) FROM outcomes")
             rows = part.database.stream(_READ)
             while batch := list(islice(rows, _BATCH)):
                 new = []
                 with db.writing():
                     for key, rater, text, *rest, job in batch:
                         row = (keys[key], raters[rater], hashes.get(text, text), *rest, job and jobs[job])
-                        if key in shared:
-                            self._settle(row)
-                        else:
+                        if key in shared and raters[rater] not in self._panels:
+                            replaced = partial(_replaced, part, key, rater, hashes)
+                            self._settle(row, last, replaced)
+                        elif key not in shared:
                             new.append(row)
                     db.execute_all(_ADD, new)
             with db.writing():
@@ -95,7 +109,8 @@ class MergedRows:
             [(self._last_preferred,)] = db.rows("SELECT COALESCE(MAX(id), 0) FROM outcomes")
         if self._different:
             count, first = len(self._different), self._different[0]
-            said = f"{count:,} cases have another verdict in {part.path.name} than in an earlier run, such as {first}"
+            some, such = ("one case has", ":") if count == 1 else (f"{count:,} cases have", ", such as")
+            said = f"{some} another verdict in {part.path.name} than in an earlier run{such} {first}"
             raise RunFileError(said, "Say whose verdicts count, such as --prefer A.run, or leave a run out.")
 
     def _add_cases(self, part: RunFile) -> tuple[dict[int, int], set[int]]:
@@ -123,8 +138,26 @@ class MergedRows:
         if whole != known:
             self.run.database.execute("UPDATE cases SET metadata = ? WHERE key = ?", (whole, key))
 
-    def _settle(self, new: Outcome) -> None:
-        """Add an outcome of a case that an earlier part holds, too."""
+    def _forget_panels(self, keys: Collection[int]) -> None:
+        """Remove panels' outcomes of these cases: other parts may have verdicts that the panel did not see."""
+        panels = list(self._panels)
+        query = f"DELETE FROM outcomes WHERE case_key = ? AND rater_id IN ({placeholders(panels)})"
+        if panels:
+            with self.run.database.writing():
+                self.run.database.execute_all(query, [(key, *panels) for key in keys])
+
+    def forget_empty_panels(self) -> None:
+        """Remove panels without outcomes, so that they are made anew."""
+        with self.run.database.writing():
+            query = "DELETE FROM raters WHERE id = ? AND id NOT IN (SELECT rater_id FROM outcomes)"
+            self.run.database.execute_all(query, [(panel,) for panel in self._panels])
+
+    def _settle(self, new: Outcome, last: int, replaced: Callable[[], list[Outcome]]) -> None:
+        """Add an outcome of a case that an earlier part holds, too.
+
+        `last` is the number of the last outcome of the earlier parts; `replaced` returns what `new` replaced in its
+        part. Of a verdict and one that replaced it in a copy, the later one counts.
+        """
         db = self.run.database
         known = {row[0]: row[1:] for row in db.rows(_KNOWN, new[0], new[1])}
         current = next((id for id, row in known.items() if not row[SUPERSEDED]), None)
@@ -140,7 +173,16 @@ class MergedRows:
             db.execute("DELETE FROM outcomes WHERE id = ?", (current,))
             db.execute(_ADD, new)
         elif new[SCORES] is not None:
-            if (old[HASH] in self._present) == (new[HASH] in self._present) and current > self._last_preferred:
+            earlier = any(_same(row, new) for id, row in known.items() if row[SUPERSEDED] and id <= last)
+            later = any(_same(row, old) for row in replaced())
+            alike = (old[HASH] in self._present) == (new[HASH] in self._present)
+            if later and not earlier and alike and current > self._last_preferred:
+                db.execute("DELETE FROM outcomes WHERE id = ?", (current,))  # it is among those replaced
+                db.execute(_ADD, new)
+                return
+            if earlier and not later and alike:
+                return
+            if alike and current > self._last_preferred:
                 [(case_id,)] = db.rows("SELECT case_id FROM cases WHERE key = ?", new[0])
                 self._different.append(str(case_id))
             wins = new[HASH] in self._present and old[HASH] not in self._present
@@ -164,7 +206,7 @@ class MergedRows:
         known = set(db.rows(f"SELECT {_SAMPLE} FROM samples"))
         for id, job, rubric, *rest in part.database.rows(f"SELECT id, {_SAMPLE} FROM samples ORDER BY id"):
             row = (jobs[job], rubrics[rubric], *rest)
-            if row in known:
+            if row in known or self._outgrown(part, row):
                 continue
             new = db.execute(f"INSERT INTO samples ({_SAMPLE}) VALUES (?, ?, ?, ?, ?, ?)", row)
             included = [
@@ -174,6 +216,23 @@ class MergedRows:
                 )
             ]
             db.execute_all(f"INSERT INTO inclusions ({_INCLUSION}) VALUES ({placeholders(range(8))})", included)
+
+    def _outgrown(self, part: RunFile, new: tuple[Any, ...]) -> bool:
+        """Whether an earlier part holds a larger draw that grew from this one; remove one that grew into it.
+
+        Raises RunFileError if two runs drew with one seed and neither draw grew from the other.
+        """
+        db, job, seed = self.run.database, new[0], new[2]
+        same = db.rows("SELECT id, job_id FROM samples WHERE rubric_id = ? AND seed = ? AND strata = ?", *new[1:4])
+        for id, known in same:
+            if not any({job, known} <= jobs for jobs in self._jobs):
+                said = f"{part.path.name} and an earlier run each drew a sample with seed {seed}"
+                raise RunFileError(said, "Leave one out; next time merge before you draw, or use another seed.")
+            if known >= job:
+                return True
+            db.execute("DELETE FROM inclusions WHERE sample_id = ?", (id,))
+            db.execute("DELETE FROM samples WHERE id = ?", (id,))
+        return False
 
 
 def _renumbered(facts: Mapping[str, Value], numbers: Mapping[int, int]) -> dict[str, Value]:
@@ -193,6 +252,14 @@ def _rekeyed(echoes: Mapping[str, str], text: str, hashes: Mapping[str, str], *,
     own = echoes.get("", text)
     found = {name: hashes.get(echo, echo) for name, echo in echoes.items() if name and (same_key or echo in hashes)}
     return found if own == hashes.get(text, text) else {"": own, **found}
+
+
+def _replaced(part: RunFile, key: int, rater: int, hashes: Mapping[str, str]) -> list[Outcome]:
+    """Return the outcomes of a case that the rater's current one replaced in a part."""
+    return [
+        (*row[:HASH], hashes.get(row[HASH], row[HASH]), *row[HASH + 1 :])
+        for row in part.database.rows(_REPLACED, key, rater)
+    ]
 
 
 def _same(one: Outcome, other: Outcome) -> bool:

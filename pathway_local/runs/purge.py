@@ -14,6 +14,7 @@ from pathway_local.runs.run_file import KEY_BYTES, RunFile
 from pathway_local.verdict import DRAW, MEAN, SPREAD, Value
 
 What = Literal["text", "all"]
+TEXT: What = "text"
 
 PURGED = "purged"
 """The fact of a merge: when texts of a part's raters were purged, in UTC."""
@@ -67,6 +68,12 @@ def purged(run: RunFile) -> tuple[str, What] | None:
         if entry.event == MERGED and (at := entry.facts.get(PURGED)):
             return str(at), "text"
     return None
+
+
+def holds_texts(run: RunFile) -> bool:
+    """Whether the run holds texts of raters, which a purge would remove."""
+    query = f"SELECT EXISTS (SELECT 1 FROM outcomes, json_each(outcomes.fields) WHERE {_IS_TEXT})"
+    return bool(run.database.rows(query)[0][0])
 
 
 def exported(run: RunFile) -> list[str]:
