@@ -182,11 +182,23 @@ def test_a_browser_that_keeps_nothing_is_said_and_a_saved_file_goes_on(
         inside.write_text(strange)
         web.run("document.getElementById('status').textContent = ''")
         load(inside)
-        assert "no file that was saved for Ann" in text(web, "#status")
+        assert "This file was not saved for Ann" in text(web, "#status")
     web.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
     web.reload()
     assert web.dialogs == ["beforeunload"] and text(web, "#progress") == "0 of 2 rated"
     assert "as you go" in text(web, "#kept")
+
+
+def test_a_saved_file_adds_the_score_to_a_case_with_a_comment_alone(web: Browser, drawn: Drawn, tmp_path: Path) -> None:
+    page = drawn("a 1", "a 2")
+    web.open(page)
+    web.run("notes.value = 'mine'; notes.dispatchEvent(new Event('input'))")
+    saved = write_rows(tmp_path / "saved.json", rows_of(page, {1: {"score": "5", "notes": "old"}, 2: {"score": "4"}}))
+    document = web.call("DOM.getDocument")["root"]["nodeId"]
+    node = web.call("DOM.querySelector", nodeId=document, selector="#load")["nodeId"]
+    web.call("DOM.setFileInputFiles", files=[str(saved)], nodeId=node)
+    web.wait_for("document.getElementById('progress').textContent === '2 of 2 rated'")
+    assert chosen(web) == ["5"] and web.run("notes.value") == "mine"
 
 
 @pytest.mark.parametrize(

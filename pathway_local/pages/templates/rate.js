@@ -131,7 +131,7 @@ async function load(input) {
     const rows = JSON.parse(await input.files[0].text()).filter((row) => row.rater === main.dataset.rater);
     const found = checked(Object.fromEntries(rows.map((row) => [row.rating_id, row])));
     if (!Object.keys(found).length) throw new Error("nothing of this page");
-    ratings = { ...found, ...ratings };
+    for (const id in found) ratings[id] = { ...found[id], ...ratings[id] }; // what is given here stays
     show();
     keep();
     say("status", filled(input.dataset.done, { found: Object.keys(found).length }));
