@@ -123,8 +123,9 @@ def test_nothing_is_removed_while_somebody_reads(path: Path) -> None:
     )
     assert reader.stdout
     assert reader.stdout.readline() == "reads\n"
-    with pytest.raises(RunLocked):
+    with pytest.raises(RunLocked, match="such as a viewer, has it open") as refused:
         purge(path, "text", ["purge"])
+    assert refused.value.hint == "End it first."
     reader.communicate("", timeout=60)
     with RunFile.read(path) as run:
         assert all(isinstance(each.outcome, Verdict) and each.outcome.fields for each in run.records())

@@ -255,19 +255,23 @@ class Database:
         Raises RunLocked if another process has the file open: pages that it still reads can't be removed.
         """
         self.commit()
-        with self._mutex, self._errors:
-            # A log beside the file would keep removed pages for readers. Leaving log mode fails while anybody reads.
-            self._connection.execute("PRAGMA journal_mode = DELETE")
-            self._connection.execute("PRAGMA secure_delete = ON")
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("VACUUM")
+        try:
+            with self._mutex, self._errors:
+                # A log beside the file would keep removed pages for readers. Leaving it fails while anybody reads.
+                self._connection.execute("PRAGMA journal_mode = DELETE")
+                self._connection.execute("PRAGMA secure_delete = ON")
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield
+                    self._connection.execute("COMMIT")
+                except BaseException:
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+                    raise
+                self._connection.execute("VACUUM")
+        except RunLocked:  # we are the writer, so a reader is in the way
+            what = "another process, such as a viewer, has it open"
+            raise RunLocked(f"{self.path}: {what}", "End it first.") from None
 
     def _commit_on_time(self) -> None:
         while not self._closed.wait(COMMIT_SECONDS):
