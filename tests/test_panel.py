@@ -106,6 +106,10 @@ def test_what_is_no_panel(run: RunFile) -> None:
         made(run, "mean", "panel,ann", "second")
     with pytest.raises(RaterChanged):
         made(run, "mean", name="demo")
+    for name in ("adjudicated", "adjudicated/Zoe"):
+        with pytest.raises(UsageError, match="reserved for scores agreed on in `view`") as refused:
+            made(run, "mean", name=name)
+        assert "--name" in refused.value.hint
     add(run, "eve", {"s-1": Verdict({"clear": Score(1)})}, TWO, rows=cases(TWO))
     with pytest.raises(UsageError, match="no rubric in common"):
         made(run, "mean", "ann,eve")

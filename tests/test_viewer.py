@@ -1,5 +1,6 @@
 """`pathway-local view`: what a person sees and can do, and what nobody else can."""
 
+import errno
 import http.client
 import json
 import re
@@ -19,16 +20,18 @@ from test_hostile_pages import HOSTILE, make_run
 from viewed import HOST, ORIGIN, Desk, viewing
 
 from pathway_local.case import Case
+from pathway_local.errors import RunLocked
 from pathway_local.ratings.adjudication import adjudicate
 from pathway_local.results.against_people import AgreementPlan
 from pathway_local.results.agreement import agreement
 from pathway_local.results.ratings_matrix import ratings_matrices
+from pathway_local.results.views.stand_in import stand_in
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
 from pathway_local.runs.removal import undo_import
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Score, Verdict
-from pathway_local.viewer import verdict_index
+from pathway_local.viewer import server, verdict_index
 from pathway_local.viewer.gate import Gate
 from pathway_local.viewer.selection import Order, Selection
 
@@ -261,6 +264,52 @@ def test_agreed_scores_stay_apart_from_ratings(desk: Desk, run: Path) -> None:
     assert found.people.benchmark.judges == ("demo",) and found.people.benchmark.people == ("ann", "bob")
     assert any("agreed, not independent" in notice for notice in found.notices)
     assert against.people.reference == "adjudicated"
+
+
+def test_adjudicators_are_no_human_benchmark(desk: Desk, run: Path) -> None:
+    for person in ("Eve", "Bob"):
+        for key, value in enumerate(("5", "4", "1", "2"), 1):
+            desk.sent(f"/case/0/{key}", FORM | {"score:score": value, "person": person})
+    with RunFile.read(run) as opened:
+        [matrix] = ratings_matrices(opened, TINY)
+        [found] = agreement(opened, TINY, AgreementPlan(against="adjudicated", by="bot", smallest=1), [matrix])
+    assert found.people.benchmark is None and not found.people.severity
+    assert {each.rater for each in found.people.groups} == {"demo"}
+    both = "adjudicated/Eve, adjudicated/Bob"
+    assert f"no human benchmark, because the scores of {both} rest on other raters'" in found.people.missing
+    told = "\n".join(stand_in(found))
+    assert "people's own agreement is unknown" in told and "compare with two people or more" in told
+    assert "stand in for one of these" not in told and "Among themselves" not in told
+    assert "adjudicated/Eve – adjudicated/Bob" not in told and "demo – adjudicated/Bob" in told
+
+
+def test_an_open_viewer_is_named_where_it_blocks_an_undo(desk: Desk, run: Path) -> None:
+    desk.sent("/case/0/2", FORM)
+    with pytest.raises(RunLocked, match="another process, such as a viewer, has it open"):
+        undo_import(run, ["undo"])
+    assert agreed(desk, run) == {"s-2": 4}
+
+
+def test_why_the_process_is_not_filtered_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_policy: str) -> None:
+        raise OSError(errno.EACCES, "a thread is under another filter")
+
+    monkeypatch.setattr(server, "install", refuse)
+    door, unfiltered = server.open_door()
+    door.close()
+    assert unfiltered == "a thread is under another filter"
+
+
+def test_people_may_agree_on_a_score_between_levels(desk: Desk, run: Path) -> None:
+    with RunFile.open(run) as opened:
+        rows = cases(TWO)
+        add(opened, "cat", {"s-2": Verdict({"clear": Score(2.5)})}, TWO, kind="human", rows=rows)
+    form = {"rubric": "two", "person": "Eve Ö"}
+    told = desk.sent("/case/0/2", form | {"score:clear": "2.5"})
+    assert "adjudicated/Eve Ö agreed score 2.5" in told.said
+    assert [each["value"] for each in told.page.of("input") if "checked" in each] == ["2.5"]
+    for off in ("5.5", "0.5", "inf", "word"):
+        assert desk.post("/case/0/2", form | {"score:clear": off}).status == 409
 
 
 def refused(desk: Desk, method: str = "GET", path: str | None = None, **headers: str) -> int:

@@ -28,13 +28,14 @@ def view(
     id_column: IdColumn = None,
     encoding: Encoding = "",
     pseudonyms: KeyFile = None,
-    read_only: Annotated[bool, option("", "Take no agreed scores.", PRIVACY, "--read-only")] = False,
+    read_only: Annotated[bool, option("", "Do not accept agreed scores.", PRIVACY, "--read-only")] = False,
     lang: Lang = "en",
 ) -> None:
     """Look through a run in the browser: filter, sort and search verdicts, read cases, and store agreed scores.
 
     Prints one address of this machine that lets one browser in, once. Ctrl-C ends the viewer. The run may be judged
-    meanwhile. An agreed score is stored for a rater called adjudicated/NAME; `runs undo` takes the last one back.
+    meanwhile. An agreed score is stored for a rater called adjudicated/NAME; `runs undo` takes the last one back
+    after you end the viewer. `runs remove-rater` and `purge` need the viewer to have ended, too.
     """
     if not version_of("starlette") or not version_of("uvicorn"):
         hint = "Install them: `pip install '.[view]'` in this project's folder."
@@ -47,9 +48,9 @@ def view(
 
     say = Language(lang)
     tell_exposed(run, *([cases] if cases else []))
-    door, filtered = open_door()
-    if not filtered:
-        notice("this kernel filters no system calls: only our own code keeps this process from connecting")
+    door, unfiltered = open_door()
+    if unfiltered:
+        notice(f"this process could not be filtered: {unfiltered}; only our own code keeps it from connecting")
     with door, RunFile.read(run) as opened:
         sheet = sheet_of(opened, cases, rubrics_of(opened).values(), id_column, pseudonyms, encoding) if cases else None
         if sheet is None:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from pathway_local import __version__
 from pathway_local.case import CaseRef
-from pathway_local.errors import RatingsError
+from pathway_local.errors import RatingsError, UsageError
 from pathway_local.rater import ADJUDICATED, GROUP, Rater
-from pathway_local.ratings.rating_rows import NAME_LIMIT
+from pathway_local.ratings.rating_rows import NAME_LIMIT, is_name
+from pathway_local.rubrics.fields import ScoreField
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of
 from pathway_local.verdict import Number, Score, Value, Verdict
@@ -20,11 +21,19 @@ FILE = "pathway-local view"
 
 
 def adjudicator(person: str) -> str:
-    """Return the name of the rater who holds a person's adjudicated scores. Raises RatingsError for no name."""
+    """Return the name of the rater who holds a person's adjudicated scores. Raises RatingsError if it can't."""
     name = person.strip()
-    if not name or len(name) > NAME_LIMIT or not name.isprintable() or GROUP in name:
-        raise RatingsError("this is no name", f"Give up to {NAME_LIMIT} letters, without {GROUP}.")
+    if not is_name(name) or GROUP in name:
+        raise RatingsError("this name can't be used", f"Give up to {NAME_LIMIT} letters, without {GROUP}.")
     return f"{ADJUDICATED}{GROUP}{name}"
+
+
+def refuse_adjudicators_name(name: str, option: str) -> None:
+    """Raise UsageError if `name`, which `option` gave to a rater of another kind, is that of adjudicators."""
+    if name.partition(GROUP)[0] == ADJUDICATED:
+        raise UsageError(
+            f"the name {ADJUDICATED} is reserved for scores agreed on in `view`", f"Give another {option}."
+        )
 
 
 def adjudicate(
@@ -45,8 +54,8 @@ def adjudicate(
     with RunFile.open(path) as run:
         found = rubric_of(run, rubric)
         scale = found.format.scores
-        if not given or any(score not in scale or value not in scale[score].values for score, value in given.items()):
-            raise RatingsError("these are no scores of the rubric", "Choose a level of at least one score.")
+        if not given or not all(score in scale and _is_given(scale[score], value) for score, value in given.items()):
+            raise RatingsError("the rubric has no such score or level", "Choose a level of at least one score.")
         fields: dict[str, Value] = {NOTE: note.strip()} if note.strip() else {}
         verdict = Verdict({score: Score(value) for score, value in given.items()}, fields)
         with run.together():
@@ -55,3 +64,8 @@ def adjudicate(
             rater = run.add_rater(Rater(name, ADJUDICATED, rubric, {"rubric": found.sha256}))
             run.put(rater, case, verdict, job=job)
             run.jobs.end(job, "done", {"imported": 1})
+
+
+def _is_given(scale: ScoreField, value: Number) -> bool:
+    """Whether people may agree on a value: a level, or a number between two levels, as in an import."""
+    return value in scale.values or scale.between(value)

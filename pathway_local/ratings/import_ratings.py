@@ -10,7 +10,8 @@ from typing import assert_never
 from pathway_local import __version__
 from pathway_local.case import CaseRef
 from pathway_local.errors import RatingsError, UsageError
-from pathway_local.rater import ADJUDICATED, GROUP, Rater
+from pathway_local.rater import Rater
+from pathway_local.ratings.adjudication import refuse_adjudicators_name
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.hosted_reply import BREAK
@@ -216,10 +217,7 @@ def _raters(ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> lis
         own |= {rating.judge} if rating.judge[1] else set()
     found = []
     for name, models in judges.items():
-        if name.partition(GROUP)[0] == ADJUDICATED:
-            raise UsageError(
-                f"the name {ADJUDICATED} is reserved for scores agreed on in `view`", "Give another --rater."
-            )
+        refuse_adjudicators_name(name, "--rater")
         if len(models) > 1:
             several = ", ".join(sorted(f"{model} ({service})" for service, model in models))
             raise UsageError(f"{file.path.name} holds replies of several models: {several}", "Split the file by model.")

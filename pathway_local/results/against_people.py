@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
+from pathway_local.rater import REPEATS
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.coefficients import COEFFICIENTS
@@ -152,7 +153,7 @@ def against_people(
     benchmark, two = None, []
     if reference and judges:
         test = _Test(matrix, reference, clusters, figure, plan.margin)
-        if len(reference) > 1 and not matrix.nominal:
+        if len(reference) > 1 and not matrix.nominal and not _repeating(matrix, reference):
             benchmark = test.benchmark(judges)
         two = [test.two_judges(first, second) for first, second in combinations(judges, 2)]
     severity = tuple(_severity(matrix, reference, clusters))
@@ -185,8 +186,15 @@ def _missing(matrix: RatingsMatrix, reference: Sequence[int], judges: Sequence[i
         yield "no judge has scored, so there is no judge to compare with people"
     elif matrix.nominal:
         yield "the scale is nominal, so there are no means of people: no human benchmark and no errors in groups"
+    elif repeating := _repeating(matrix, reference):
+        yield f"no human benchmark, because the scores of {', '.join(repeating)} rest on other raters'"
     elif len(reference) < 2:
         yield "no human benchmark, because it needs two people or more on the same cases"
+
+
+def _repeating(matrix: RatingsMatrix, reference: Sequence[int]) -> list[str]:
+    """The raters of the reference who did not rate on their own, so that they can't show how people agree."""
+    return [matrix.raters[place].name for place in reference if matrix.raters[place].kind in REPEATS]
 
 
 def _name(matrix: RatingsMatrix, reference: Sequence[int], against: str) -> str:
@@ -227,7 +235,7 @@ class _Test:
 
 def _severity(matrix: RatingsMatrix, reference: Sequence[int], clusters: IntArray | None) -> Iterator[Severity]:
     """Each person of the reference against the others, with intervals at Holm's levels."""
-    if len(reference) < 2 or matrix.nominal:
+    if len(reference) < 2 or matrix.nominal or _repeating(matrix, reference):
         return
     scores = matrix.on_scale
     apart = [scores[:, place] - mean_of_people(scores[:, [o for o in reference if o != place]]) for place in reference]
@@ -255,7 +263,8 @@ def _groups(
     scores = matrix.on_scale
     known = codes >= 0
     own = None if clusters is None else clusters[known]
-    for rater in (*judges, *(reference if len(reference) > 1 else ())):
+    independent = len(reference) > 1 and not _repeating(matrix, reference)
+    for rater in (*judges, *(reference if independent else ())):
         others = [place for place in reference if place != rater]
         target: FloatArray = mean_of_people(scores[:, others])
         found = group_errors(scores[known, rater], target[known], codes[known], clusters=own, smallest=plan.smallest)

@@ -10,6 +10,7 @@ from pathway_local import __version__
 from pathway_local.case import CaseRef
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import REPEATS, Rater
+from pathway_local.ratings.adjudication import refuse_adjudicators_name
 from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
@@ -72,6 +73,7 @@ def make_panel(
 
 def _rubrics(run: RunFile, name: str, members: Sequence[str], rule: Rule) -> list[Rubric]:
     """The rubrics under which all members are raters. Raises UsageError."""
+    refuse_adjudicators_name(name, "--name")
     raters = [rater for _, rater in run.raters()]
     known = dict.fromkeys(rater.name for rater in raters)
     for member in members:

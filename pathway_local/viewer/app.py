@@ -18,6 +18,7 @@ from pathway_local.pages.language import Language
 from pathway_local.pages.page import FOLDER as PAGES
 from pathway_local.pages.page import environment, outside
 from pathway_local.ratings.adjudication import NOTE, adjudicate, adjudicator
+from pathway_local.rubrics.fields import ScoreField
 from pathway_local.verdict import Number
 from pathway_local.viewer.case_page import SCORE, case_page
 from pathway_local.viewer.case_texts import CaseTexts
@@ -174,8 +175,7 @@ class Viewer:
         rubric, run = form["rubric"], self._index.run.path
         scale = self._index.rubrics[rubric].format.scores
         chosen = {name: form[f"{SCORE}{name}"] for name in scale if form.get(f"{SCORE}{name}")}
-        levels = {name: {str(value): value for value in scale[name].values} for name in chosen}
-        given: dict[str, Number] = {name: levels[name].get(text, nan) for name, text in chosen.items()}
+        given = {name: _value(scale[name], text) for name, text in chosen.items()}
         return partial(adjudicate, run, rubric, judged.ref, person, given, form.get(NOTE, ""), self._command)
 
     def _show_case(
@@ -225,6 +225,17 @@ class Viewer:
 def _number(text: str) -> int:
     """Return a number from an address; -1 if it is none."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else -1
+
+
+def _value(scale: ScoreField, text: str) -> Number:
+    """Return a level, or another number, as the form writes it; NaN for other texts."""
+    for level in scale.values:
+        if str(level) == text:
+            return level
+    try:
+        return float(text)
+    except ValueError:
+        return nan
 
 
 async def _form(request: Request) -> dict[str, str]:

@@ -17,7 +17,7 @@ from pathway_local.results.reading_list import given_by
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
-from pathway_local.verdict import Failure, Score, Value, Verdict
+from pathway_local.verdict import Failure, Number, Score, Value, Verdict
 from pathway_local.viewer.case_texts import CaseTexts
 from pathway_local.viewer.verdict_index import IndexedCase, VerdictIndex
 
@@ -191,15 +191,24 @@ def _bars(score: Score, declared: ScoreField, say: Language) -> Iterator[Bar]:
 def _form(rubric: Rubric, records: Sequence[Record], person: str, filled: Mapping[str, str]) -> Form:
     earlier = _earlier(records, person)
     own = filled if filled.get("rubric") == rubric.name else earlier
-    scores = tuple(_agreed(name, field, own.get(f"{SCORE}{name}", "")) for name, field in rubric.format.scores.items())
+    scores = tuple(
+        _agreed(name, field, own.get(f"{SCORE}{name}", ""), _between(name, field, records))
+        for name, field in rubric.format.scores.items()
+    )
     return Form(rubric.name, scores, filled.get("person", person), own.get(NOTE, ""))
 
 
-def _agreed(name: str, field: ScoreField, chosen: str) -> AgreedScore:
-    levels = (
-        Level(str(value), outside(field.levels.get(value, ""), 120), str(value) == chosen) for value in field.values
-    )
-    return AgreedScore(f"{SCORE}{name}", outside(name, 120), tuple(levels), len(field.values) > MOST_RADIOS)
+def _agreed(name: str, field: ScoreField, chosen: str, between: set[Number]) -> AgreedScore:
+    """Return a score to give: one of the levels, or one of the values between them that a rater gave."""
+    values = sorted({*field.values, *between})
+    levels = (Level(str(value), outside(field.levels.get(value, ""), 120), str(value) == chosen) for value in values)
+    return AgreedScore(f"{SCORE}{name}", outside(name, 120), tuple(levels), len(values) > MOST_RADIOS)
+
+
+def _between(name: str, field: ScoreField, records: Sequence[Record]) -> set[Number]:
+    """Return the values between levels that raters gave the case: half points, and shares of lists of verdicts."""
+    scored = (record.outcome.scores for record in records if isinstance(record.outcome, Verdict))
+    return {scores[name].value for scores in scored if name in scores and field.between(scores[name].value)}
 
 
 def _earlier(records: Sequence[Record], person: str) -> dict[str, str]:

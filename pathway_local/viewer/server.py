@@ -17,17 +17,18 @@ SECONDS_TO_END = 2
 MOST_CONNECTIONS = 64
 
 
-def open_door() -> tuple[socket.socket, bool]:
-    """Take a free port on this machine, then give up all other sockets; return whether the kernel filters them.
+def open_door() -> tuple[socket.socket, str]:
+    """Take a free port on this machine, then give up all other sockets; return why that failed, or "".
 
     Afterwards the process can accept on that port, which leads to loopback alone, and neither connect nor open another
     socket. The port already accepts connections, which wait until `serve`.
     """
     door = socket.create_server((HOST, 0))
-    with suppress(OSError):
+    try:
         install("no-new-sockets")
-        return door, True
-    return door, False
+    except OSError as error:
+        return door, error.strerror or "the kernel refused"
+    return door, ""
 
 
 def serve(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from pathway_local.rater import raters_named
+from pathway_local.rater import REPEATS, raters_named
 from pathway_local.results.against_people import JudgesAndPeople
 from pathway_local.results.agreement import Pair, ScoreAgreement
 from pathway_local.results.figure_row import with_names
@@ -45,10 +45,12 @@ class _Answer:
         humans = [rater.name for rater in scored if rater.kind == "human"]
         against = found.plan.against
         self.people = raters_named(against, [rater.name for rater in scored]) if against else humans
+        self.repeating = [rater.name for rater in scored if rater.name in self.people and rater.kind in REPEATS]
         own = [rater.name for rater in scored if rater.kind in ("judge", "hosted") and rater.name not in self.people]
         self.judges = list(found.people.benchmark.judges) if found.people.benchmark else own
         together = (each for each in found.sets if set(each.members) == set(self.people) and len(self.people) > 1)
-        self.alpha = next((each.found.figures[self.alpha_name] for each in together), None)
+        alphas = (each.found.figures[self.alpha_name] for each in together)
+        self.alpha = None if self.repeating else next(alphas, None)
 
     def sentences(self) -> Iterator[str]:
         if not self.people:
@@ -96,6 +98,11 @@ class _Answer:
     def _why_untested(self) -> str:
         if not self.judges:
             return "No judge has scored: these figures are about people alone."
+        if self.repeating:
+            return (
+                f"Nothing shows yet whether {_names(self.judges)} can stand in for people: the scores of "
+                f"{_names(self.repeating)} rest on other raters', so people's own agreement is unknown."
+            )
         if len(self.people) == 1:
             return (
                 f"Nothing shows yet whether {_names(self.judges)} can stand in for people: only {self.people[0]} is "
@@ -137,7 +144,8 @@ class _Answer:
 
     def _quoted_pairs(self) -> Iterator[str]:
         name = "kappa" if self.found.nominal else "kappa_quadratic"
-        pairs = [*self._pairs(self.judges, self.people), *self._pairs(self.people, self.people)]
+        among = [] if self.repeating else self._pairs(self.people, self.people)
+        pairs = [*self._pairs(self.judges, self.people), *among]
         if pairs and self.judges:
             figures = ((f"{pair.first.name} – {pair.second.name}", pair.agreement.figures[name]) for pair in pairs)
             yield f"Quote {COEFFICIENTS[name].label}, with exact agreement beside it: {_figures(figures)}."
@@ -150,6 +158,8 @@ class _Answer:
     def _help(self) -> str:
         if not self.people:
             return f"To find out, draw cases with `sample` and let two people or more rate the same {LABELS} or more."
+        if self.repeating and self.judges:
+            return "To find out, compare with two people or more who each rated the same cases alone."
         if len(self.people) == 1:
             return "To find out, compare with a second person who rated the same cases."
         if self.people_disagree:
