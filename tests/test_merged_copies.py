@@ -201,3 +201,17 @@ def test_a_merged_run_goes_on_keeping_the_columns(
     merged(run, tmp_path, "a.run", "b.run")
     with RunFile.read(tmp_path / "all.run") as read:
         assert read.get_setting("keep") == kept
+
+
+@pytest.mark.parametrize(
+    ("file", "hint"),
+    [
+        ("my cases.csv", "Add --cases 'my cases.csv': the merged run"),
+        ("cases", "Write the rows to a file and give it with --cases."),
+    ],
+)
+def test_the_hint_names_the_file_that_was_judged(file: str, hint: str, tmp_path: Path, run: Run) -> None:
+    with judged_run(tmp_path / "b.run") as other:
+        other.jobs.end(other.jobs.begin(["judge"], {"cases": {"file": file}}), "done", {})
+    said = run("runs", "merge", "a.run", "b.run", "--out", "all.run")
+    assert said.code == 2 and hint in said.words

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import CaseError, CasesError, UsageError
@@ -12,6 +13,7 @@ from pathway_local.rubrics.rubric import Rubric, parse_rubric
 from pathway_local.runs.merge_part import MergePart, Notify, opened
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.in_memory import NAME as IN_MEMORY
 from pathway_local.sheets.pseudonyms import Pseudonyms
 
 _IDS = "SELECT case_id FROM cases UNION SELECT case_id FROM inclusions UNION SELECT case_id FROM handouts"
@@ -43,7 +45,9 @@ def text_hashes(parts: Sequence[MergePart], cases: Path | None, pseudonyms: Path
     if cases is None:
         if any(part.key != parts[0].key for part in parts):
             name = next((each for part in parts for each in _files(part)), "FILE")
-            hint = f"Add --cases {name}: the merged run then knows which texts were judged."
+            hint = f"Add --cases {quote(name)}: the merged run then knows which texts were judged."
+            if name == str(IN_MEMORY):  # they came from a Python program
+                hint = "Write the rows to a file and give it with --cases."
             raise UsageError("each of these runs recognises texts by its own key", hint)
         return found
     rubrics = {name: text for part in parts for name, text in part.rubrics.items()}
