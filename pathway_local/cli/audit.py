@@ -49,10 +49,13 @@ def audit(
         if file:
             _find(trail, file, read.key)
         for part in trail.parts():
-            said = f"merged: {part.file}, {len(part.entries)} entries, each as it was recorded"
-            talk.say(f"{said}; audit hash {part.head}")
-        talk.say(f"{len(entries)} entries, each as it was recorded; audit hash {trail.head()}")
+            talk.say(f"merged: {part.file}, {_recorded(len(part.entries))}; audit hash {part.head}")
+        talk.say(f"{_recorded(len(entries))}; audit hash {trail.head()}")
         talk.say(check_content(read.database) or "the outcomes match the trail")
+
+
+def _recorded(entries: int) -> str:
+    return f"{entries} {'entry' if entries == 1 else 'entries'}, each as it was recorded"
 
 
 def _find(trail: AuditTrail, file: Path, key: bytes) -> None:
