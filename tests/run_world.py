@@ -51,6 +51,9 @@ class World:
     kept: set[str] = field(default_factory=set)
     """The cases of which the run keeps the column."""
 
+    goes_on_keeping: bool | None = False
+    """Whether later jobs keep the column of further cases; None if the command that asked for it was killed."""
+
     words: set[str] = field(default_factory=set)
     """What raters wrote since the last purge."""
 

@@ -146,9 +146,10 @@ class History:
         if ended.code != KILLED:
             assert ended.code == any(world.versions.get(row, EMPTY) == EMPTY for row in drawn)
         kept = world.keeping()
-        if world.keep and ended.code != KILLED:
+        if (world.keep or world.goes_on_keeping) and ended.code != KILLED:
             assert kept >= world.versions.keys() & set(drawn), "a column was not kept"
-        assert kept - world.kept <= (set(drawn) if world.keep else set()), "a column was kept that nobody named"
+        may_keep = world.keep or world.goes_on_keeping is not False
+        assert kept - world.kept <= (set(drawn) if may_keep else set()), "a column was kept that nobody named"
         assert kept >= world.kept
         world.kept = kept
         if not world.texts:
@@ -296,6 +297,7 @@ class History:
             assert not found
             secrets = {*CASES, BOT, *world.words, *(each for batch in world.batches for each in batch)}
             world.outcomes, world.seen, world.batches, world.kept = {}, {}, [], set()
+            world.goes_on_keeping = None
             for each in world.imports:
                 each.before.clear()
         else:
@@ -363,6 +365,9 @@ class History:
         assert world.kept <= kept <= world.kept | world.versions.keys()
         if ended.code == 0:
             assert kept >= same, "the column of a judged case was not kept"
+            world.goes_on_keeping = True
+        elif ended.code == KILLED:
+            world.goes_on_keeping = world.goes_on_keeping or None
         world.kept = kept
 
     def export(self, kill: int, *, onto: bool) -> None:
