@@ -97,7 +97,7 @@ def _template(spec: JudgeSpec, folder: Path) -> dict[str, tuple[Any, str]]:
     told: dict[str, tuple[Any, str]] = {}
     if {"system", "thinking", "end_of_turn"} <= spec.model_fields_set:
         return told
-    found = read_template(folder)
+    found = read_template(folder, thinking="thinking" not in spec.model_fields_set)
     if "system" not in spec.model_fields_set and found.system == "fold":
         told["system"] = "fold", "the chat template has no system turn: its text goes into the user's turn"
     if "thinking" not in spec.model_fields_set and found.known:

@@ -18,7 +18,7 @@ from pathway_local.judges.weights import (
     INDEX,
     WHOLE,
     describing_files,
-    read_json,
+    json_if_there,
     tensor_names,
     weight_files,
     weights_hash,
@@ -59,7 +59,7 @@ def pinned_folder(folder: Path, weights: str = "") -> Path:
 
 def _refuse_redirects(folder: Path) -> None:
     for name, keys in _REDIRECTS.items():
-        found = read_json(folder / name) if (folder / name).is_file() else {}
+        found = json_if_there(folder / name)
         for key in keys:
             if found.get(key):
                 said = f"{folder / name} names files that the judge's hash does not cover: {key}"

@@ -42,8 +42,9 @@ def rendered(template: str, asked: list[tuple[list[dict[str, str]], dict[str, ob
     environment.filters["tojson"] = _as_json
     now = datetime.now()  # the same for all conversations, which are compared
     environment.globals |= {"raise_exception": _refuse, "strftime_now": now.strftime}
-    names = {node.name for node in environment.parse(template).find_all(nodes.Name)}
-    compiled = environment.from_string(template)
+    tree = environment.parse(template)
+    names = {node.name for node in tree.find_all(nodes.Name)}
+    compiled = environment.from_string(tree)
     # A template that takes none for a list, or asks for a date, fails with what transformers gives it by default.
     empty: dict[str, object] = {"tools": [], "documents": [], "functions": [], "date_string": now.strftime("%d %b %Y")}
     texts: list[str | None] = []

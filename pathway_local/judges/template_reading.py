@@ -17,7 +17,7 @@ import msgspec
 from pathway_local.errors import EngineError
 from pathway_local.judges.chat_frame import render
 from pathway_local.judges.judge_spec import ThinkingSpec
-from pathway_local.judges.weights import chat_template, read_json
+from pathway_local.judges.weights import chat_template, declared_ends, json_if_there
 
 SYSTEM, USER, ANSWER, NEXT = "systemwords", "userwords", "answerwords", "nextwords"
 """Words that occur in no template, so that their places in a prompt can be found."""
@@ -29,47 +29,25 @@ _MOST_SWITCHES = 6
 _TOKEN = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|◁[^◁▷]*▷")
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """The texts that begin and end a thought. `skip` begins an answer without one; `close` leads on to the answer."""
-
-    start: str
-    end: str
-    skip: str = ""
-    close: str = ""
-
-    @property
-    def closing(self) -> str:
-        """What leads from a thought to the answer."""
-        return self.close or f"{self.end}\n\n"
-
-    def are_known(self, template: str, tokens: Collection[str]) -> bool:
-        """Return whether the template mentions one of these marks, and the judge has a token for the end."""
-        first = _TOKEN.match(self.start)
-        begins = first.group() if first else self.start
-        mentions = begins in template or self.end in template
-        return mentions and self.end in tokens and (begins in template or begins in tokens)
-
-
 MARKS = (
-    Marks(
-        "<|channel|>analysis<|message|>",
-        "<|end|>",
+    ThinkingSpec(
+        start="<|channel|>analysis<|message|>",
+        end="<|end|>",
         skip="<|channel|>final<|message|>",
         close="<|end|><|start|>assistant<|channel|>final<|message|>",
     ),
-    Marks("<|channel>thought\n", "<channel|>", close="<channel|>"),
-    Marks("[THINK]", "[/THINK]", close="[/THINK]"),
-    Marks("<|START_THINKING|>", "<|END_THINKING|>", close="<|END_THINKING|>"),
-    Marks("<|begin_of_thought|>", "<|end_of_thought|>"),
-    Marks("<|inner_prefix|>", "<|inner_suffix|>", close="<|inner_suffix|>"),
-    Marks("◁think▷", "◁/think▷", close="◁/think▷"),
+    ThinkingSpec(start="<|channel>thought\n", end="<channel|>", close="<channel|>"),
+    ThinkingSpec(start="[THINK]", end="[/THINK]", close="[/THINK]"),
+    ThinkingSpec(start="<|START_THINKING|>", end="<|END_THINKING|>", close="<|END_THINKING|>"),
+    ThinkingSpec(start="<|begin_of_thought|>", end="<|end_of_thought|>"),
+    ThinkingSpec(start="<|inner_prefix|>", end="<|inner_suffix|>", close="<|inner_suffix|>"),
+    ThinkingSpec(start="◁think▷", end="◁/think▷", close="◁/think▷"),
     *(
-        Marks(f"<{name}>", f"</{name}>")
+        ThinkingSpec(start=f"<{name}>", end=f"</{name}>")
         for name in ("think", "seed:think", "longcat_think", "thinking", "thought", "reasoning")
     ),
 )
-"""The marks in use; the first that a template knows count."""
+"""The marks in use, without switches. Those of the first way of thinking that a template knows count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +86,7 @@ class _Try:
     def tail(self) -> str:
         return self.text.rpartition(USER)[2]
 
-    def state(self, marks: Marks) -> Literal["open", "closed", "silent"]:
+    def state(self, marks: ThinkingSpec) -> Literal["open", "closed", "silent"]:
         """Return whether the prompt ends within a thought, behind one, or without any."""
         start, end = self.tail.rfind(marks.start.strip()), self.tail.rfind(marks.end)
         if start > end:
@@ -117,26 +95,33 @@ class _Try:
         return "closed" if end >= 0 and (start >= 0 or not marks.skip) else "silent"
 
 
-def read_template(folder: Path) -> TemplateReading:
+def read_template(folder: Path, *, thinking: bool = True) -> TemplateReading:
     """Return what the chat template in a judge's folder shows; nothing if it is missing or can't be rendered.
 
-    Raises EngineError if another file of the folder is broken.
+    Without `thinking`, how the judge thinks is not looked for: that needs another rendering. Raises EngineError if
+    another file of the folder is broken.
     """
     template = chat_template(folder)
     if not template:
         return TemplateReading()
     special = _special_tokens(folder)
     added = _added_tokens(folder)
-    declared = {special.get("eos_token", ""), *(added.get(each, "") for each in _declared_ids(folder))}
+    declared = {special.get("eos_token", ""), *(added.get(each, "") for each in declared_ends(folder))}
+    tokens = frozenset(added.values())
     try:
-        return _reading(template, frozenset(special.items()), frozenset(added.values()), frozenset(declared))
+        return _reading(template, frozenset(special.items()), tokens, frozenset(declared), thinking=thinking)
     except EngineError:
         return TemplateReading()  # `judges check` renders it again and says what is wrong
 
 
 @lru_cache(maxsize=64)
 def _reading(
-    template: str, special: frozenset[tuple[str, str]], tokens: frozenset[str], declared: frozenset[str]
+    template: str,
+    special: frozenset[tuple[str, str]],
+    tokens: frozenset[str],
+    declared: frozenset[str],
+    *,
+    thinking: bool,
 ) -> TemplateReading:
     opening, closed = ({**dict(special), "add_generation_prompt": asks} for asks in (True, False))
     native = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": USER}]
@@ -152,10 +137,10 @@ def _reading(
     ends = tuple(dict.fromkeys(filter(None, (_first_token(text, tokens) for text in after))))
     system: Literal["native", "fold"] = "fold" if folds else "native"
     reading = TemplateReading(system, ends=() if declared & set(ends) else ends)
-    if not _SPEAKS.search(template) and not any(marks.are_known(template, tokens) for marks in MARKS):
-        return replace(reading, known=True)
-    marks = next((each for each in MARKS if each.are_known(template, tokens)), None)
+    marks = next((each for each in MARKS if _knows(template, tokens, each)), None)
     if marks is None:
+        return replace(reading, known=not _SPEAKS.search(template))
+    if not thinking:
         return reading
     plain = _Try({}, put if folds else kept)
     names = [name for name in found.names if _SWITCH.search(name)][:_MOST_SWITCHES]
@@ -163,6 +148,14 @@ def _reading(
     tried = render(template, [(folded if folds else native, {**opening, **switches}) for switches in settings])
     tries = [_Try(each, what.found) for each, what in zip(settings, tried.rendered, strict=True) if what.found]
     return _with_thinking(reading, marks, plain, tries)
+
+
+def _knows(template: str, tokens: Collection[str], marks: ThinkingSpec) -> bool:
+    """Return whether the template mentions one of these marks, and the judge has a token for the end."""
+    first = _TOKEN.match(marks.start)
+    begins = first.group() if first else marks.start
+    mentions = begins in template or marks.end in template
+    return mentions and marks.end in tokens and (begins in template or begins in tokens)
 
 
 def _first_token(text: str, tokens: Collection[str]) -> str:
@@ -184,7 +177,9 @@ def _settings(name: str, template: str) -> Iterator[Mapping[str, Switch]]:
         yield {name: True}
 
 
-def _with_thinking(reading: TemplateReading, marks: Marks, plain: _Try, tries: Sequence[_Try]) -> TemplateReading:
+def _with_thinking(
+    reading: TemplateReading, marks: ThinkingSpec, plain: _Try, tries: Sequence[_Try]
+) -> TemplateReading:
     """Add how the judge thinks: by the switch that opens or closes a thought, else by what the template always does."""
     for name in dict.fromkeys(name for each in tries for name in each.switches):
         own = [each for each in tries if name in each.switches]
@@ -193,22 +188,19 @@ def _with_thinking(reading: TemplateReading, marks: Marks, plain: _Try, tries: S
     state = plain.state(marks)
     if state == "open":
         # The prompt ends within a thought, so the reply begins by ending it.
-        spec = ThinkingSpec(skip=f"\n{marks.closing}", end=marks.end, close=marks.close)
+        spec = marks.model_copy(update={"skip": f"\n{marks.closing}", "start": ""})
         return replace(reading, thinking=spec, known=True, thinks="it always opens a thought, which is closed at once")
     if marks.skip:
-        spec = ThinkingSpec(skip=marks.skip, start=marks.start, end=marks.end, close=marks.close)
-        return replace(reading, thinking=spec, known=True, thinks="it can think, in a channel before the reply")
+        return replace(reading, thinking=marks, known=True, thinks="it can think, in a channel before the reply")
     return replace(reading, known=state == "closed")
 
 
-def _switched(marks: Marks, own: Sequence[_Try], plain: _Try) -> ThinkingSpec | None:
+def _switched(marks: ThinkingSpec, own: Sequence[_Try], plain: _Try) -> ThinkingSpec | None:
     """Return how one switch turns thinking off and on; None if its settings make no difference that we understand."""
     every = [*own, plain]
     states = {state: [each for each in every if each.state(marks) == state] for state in ("closed", "silent", "open")}
-    if states["closed"] and states["open"]:
-        off, on, start = states["closed"][0], states["open"][0], ""
-    elif states["silent"] and states["open"]:
-        off, on, start = states["silent"][0], states["open"][0], ""
+    if states["open"] and (without := states["closed"] or states["silent"]):
+        off, on, start = without[0], states["open"][0], ""
     elif states["closed"] and states["silent"]:
         off, on = states["closed"][0], states["silent"][0]
         start = marks.start + "\n" * off.tail.partition(marks.start)[2].startswith("\n")
@@ -216,12 +208,11 @@ def _switched(marks: Marks, own: Sequence[_Try], plain: _Try) -> ThinkingSpec | 
         off, on, start = own[0], own[1], marks.start
     else:
         return None
-    return ThinkingSpec(
-        off_by=off.switches, on_by=on.switches, skip=marks.skip, start=start, end=marks.end, close=_close(marks, off)
-    )
+    switched = {"off_by": off.switches, "on_by": on.switches}
+    return marks.model_copy(update={**switched, "start": start, "close": _close(marks, off)})
 
 
-def _close(marks: Marks, off: _Try) -> str:
+def _close(marks: ThinkingSpec, off: _Try) -> str:
     """Return what leads from a thought to the answer, as the template writes it behind an empty one if it does so."""
     behind = off.tail.rpartition(marks.end)[2]
     shown = off.state(marks) == "closed" and not behind.strip()
@@ -233,7 +224,7 @@ def _special_tokens(folder: Path) -> dict[str, str]:
     """Return the special tokens that a folder's tokenizer names, such as `eos_token`, by their names."""
     found: dict[str, str] = {}
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
-        for key, value in (read_json(folder / name) if (folder / name).is_file() else {}).items():
+        for key, value in json_if_there(folder / name).items():
             text = value.get("content") if isinstance(value, Mapping) else value
             if key.endswith("_token") and isinstance(text, str):
                 found[key] = text
@@ -246,9 +237,3 @@ def _added_tokens(folder: Path) -> dict[int, str]:
         described = msgspec.json.decode((folder / "tokenizer.json").read_bytes(), type=_TokenizerFile)
         return {each.id: each.content for each in described.added_tokens}
     return {}
-
-
-def _declared_ids(folder: Path) -> list[int]:
-    path = folder / "generation_config.json"
-    ends = read_json(path).get("eos_token_id") if path.is_file() else None
-    return [each for each in (ends if isinstance(ends, list) else [ends]) if isinstance(each, int)]

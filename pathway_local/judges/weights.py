@@ -223,14 +223,24 @@ def read_json(path: Path) -> dict[str, object]:
     return found
 
 
+def json_if_there(path: Path) -> dict[str, object]:
+    """Return a JSON object as `read_json` does, or an empty one if there is no such file."""
+    return read_json(path) if path.is_file() else {}
+
+
+def declared_ends(folder: Path) -> list[int]:
+    """Return the ids that end a reply by a model's `generation_config.json`."""
+    declared = json_if_there(folder / "generation_config.json").get("eos_token_id")
+    return [each for each in (declared if isinstance(declared, list) else [declared]) if isinstance(each, int)]
+
+
 def chat_template(folder: Path) -> str:
     """Return the model's chat template; empty if its folder has none."""
     separate = folder / "chat_template.jinja"
     if separate.is_file() and separate.stat().st_size < _LARGEST_JSON:
         return separate.read_text("utf-8", "replace")
     for name in ("chat_template.json", "tokenizer_config.json"):
-        if (folder / name).is_file():
-            found = read_json(folder / name).get("chat_template")
-            if isinstance(found, str):
-                return found
+        found = json_if_there(folder / name).get("chat_template")
+        if isinstance(found, str):
+            return found
     return ""

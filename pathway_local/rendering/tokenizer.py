@@ -15,7 +15,7 @@ from pathway_local.errors import EngineError
 from pathway_local.judges.chat_frame import ChatFrame, Turn, chat_frame, ends
 from pathway_local.judges.default_template import default_template
 from pathway_local.judges.pinned_folder import pinned_folder
-from pathway_local.judges.weights import read_json
+from pathway_local.judges.weights import declared_ends, json_if_there
 
 ENCODED_AT_ONCE = 50_000
 """Characters in each piece of a long text, when its tokens are counted piece by piece."""
@@ -37,7 +37,7 @@ class JudgeTokenizer:
         from transformers import PreTrainedTokenizerFast  # slow to import, and not needed by help or summary
 
         pinned = pinned_folder(folder)
-        fix = _declared(folder / "config.json").get("model_type") in MISTRAL
+        fix = json_if_there(folder / "config.json").get("model_type") in MISTRAL
         try:
             # Without this flag, transformers warns about every large tokenizer without a version in its config.
             self.tokenizer = PreTrainedTokenizerFast.from_pretrained(pinned, fix_mistral_regex=fix)
@@ -151,14 +151,7 @@ class JudgeTokenizer:
         if None in ids or self.tokenizer.unk_token_id in ids:
             said = f"the tokenizer in {folder} lacks one of the end-of-turn tokens {', '.join(end_of_turn)}"
             raise EngineError(said, "Correct end_of_turn in its entry.")
-        declared = _declared(folder / "generation_config.json").get("eos_token_id")
-        ids |= {i for i in (declared if isinstance(declared, list) else [declared]) if isinstance(i, int)}
-        return tuple(sorted(ids - {self.eos_id}))
-
-
-def _declared(path: Path) -> Mapping[str, object]:
-    """Return the content of a JSON file of the judge; empty if the file is missing."""
-    return read_json(path) if path.is_file() else {}
+        return tuple(sorted({*ids, *declared_ends(folder)} - {self.eos_id}))
 
 
 def _without_added_tokens(tokenizer: Tokenizer) -> Tokenizer:
