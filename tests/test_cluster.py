@@ -413,7 +413,7 @@ def test_users_are_told_that_prompts_travel() -> None:
 @pytest.fixture
 def looked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster of three nodes, without a look at it."""
-    found = Found((), Machine((Device("card", 24 * GB, 24 * GB, "GPU-1"),), 12 * GB), 3, "127.0.0.1:7")
+    found = Found((), Machine((Device("card", 24 * GB, 24 * GB, "GPU-1"),), 12 * GB), (4, 4, 1), "127.0.0.1:7")
     monkeypatch.setattr("pathway_local.engines.cluster.look", lambda address: found)
 
 
@@ -437,8 +437,18 @@ def test_without_a_gpu_each_worker_takes_a_node(monkeypatch: pytest.MonkeyPatch)
     engines = Engines(cluster=Cluster("auto", 3))
     assert engines.parts(SPEC, engines.machine, {}) == [Machine((), 12 * GB)] * 3
     more = Engines(cluster=Cluster("auto", 4))
-    with pytest.raises(UsageError, match="--workers 4: the cluster has 3 nodes"):
+    with pytest.raises(UsageError, match=r"--workers 4: the cluster has 3 nodes$"):
         more.parts(SPEC, more.machine, {})
+
+
+@pytest.mark.usefixtures("looked")
+@pytest.mark.parametrize(("gpus", "room"), [(1, 9), (2, 4), (4, 2), (8, 0)])
+def test_more_workers_than_the_gpus_of_the_nodes_hold_are_refused_at_once(gpus: int, room: int) -> None:
+    if room:
+        Cluster("auto", room).check_room(gpus)
+    with pytest.raises(UsageError, match="the cluster has 3 nodes with 9 GPUs in all") as raised:
+        Cluster("auto", room + 1).check_room(gpus)
+    assert (f"give --workers {room}" if room else "`ray status`") in raised.value.hint
 
 
 def test_a_worker_without_a_gpu_asks_for_a_whole_node() -> None:

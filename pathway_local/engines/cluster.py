@@ -84,16 +84,25 @@ class Cluster:
         return self.found.address or self.address
 
     @property
-    def on_one_node(self) -> int:
-        """The most workers that share a node, if they are spread evenly."""
-        return math.ceil(self.workers / max(1, self.found.nodes))
-
-    @property
     def machine(self) -> Machine:
         """The machine of one worker, with its part of the node's memory. Raises EngineError, see `found`."""
         machine = self.found.machine
         assert machine is not None
-        return replace(machine, free_memory=machine.free_memory // self.on_one_node)
+        on_one_node = math.ceil(self.workers / max(1, len(self.found.nodes)))  # Ray spreads workers evenly
+        return replace(machine, free_memory=machine.free_memory // on_one_node)
+
+    def check_room(self, gpus: int) -> None:
+        """Raise UsageError if the cluster is too small for its workers, each with so many GPUs; with 0, each on a node.
+
+        Without this, Ray would wait for further nodes.
+        """
+        nodes = self.found.nodes
+        room = sum(there // gpus for there in nodes) if gpus else len(nodes)
+        if self.workers > room:
+            has = f"{len(nodes)} node{'s' * (len(nodes) != 1)}" + (f" with {sum(nodes)} GPUs in all" if gpus else "")
+            takes = f"Each takes {gpus} GPU{'s' * (gpus > 1)} of a node" if gpus else "Each takes a whole node"
+            fits = f"so give --workers {room}" if room else "and `ray status` shows what the nodes have"
+            raise UsageError(f"--workers {self.workers}: the cluster has {has}", f"{takes}, {fits}.")
 
     def place(self, folder: Path, weights: str, gpus: int) -> Place:
         """Return the place of an engine that needs so many GPUs, for the judge in `folder` with this hash."""

@@ -77,11 +77,8 @@ class Engines:
         """Return the part of the machine for each engine. Raises UsageError if it can't be divided so."""
         on_gpu = bool(machine.gpus) and uses_gpu()
         if self.cluster:
-            nodes, workers = self.cluster.found.nodes, self.cluster.workers
-            if not on_gpu and workers > nodes:
-                said = f"--workers {workers}: the cluster has {'1 node' if nodes == 1 else f'{nodes} nodes'}"
-                raise UsageError(said, f"Give --workers {nodes}; an engine without a GPU uses a whole node.")
             gpus = machine.gpus[: gpus_of_one(judge, machine, options)] if on_gpu else ()
+            self.cluster.check_room(len(gpus))
             return [replace(machine, gpus=gpus)] * self.cluster.workers
         if self.number > 1 and on_gpu:
             raise UsageError("--engines is for processors, and the engine uses the GPU here", "Give --gpus N or all.")

@@ -42,12 +42,12 @@ class Place(Struct, frozen=True, tag=True):
 class Found(Struct, frozen=True, tag=True):
     """From a relay that only looks: a worker's machine, unless a check found a problem.
 
-    `nodes` is the number of nodes that take workers, `address` the cluster's as HOST:PORT.
+    `nodes` has the number of GPUs of each node that takes workers; `address` is the cluster's as HOST:PORT.
     """
 
     checks: tuple[Check, ...]
     machine: Machine | None = None
-    nodes: int = 0
+    nodes: tuple[int, ...] = ()
     address: str = ""
 
 

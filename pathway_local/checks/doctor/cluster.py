@@ -19,5 +19,5 @@ def cluster_checks(address: str) -> Iterator[Check]:
     found = look(address)
     yield from found.checks
     if found.machine:
-        nodes = "1 node" if found.nodes == 1 else f"{found.nodes} nodes"
+        nodes = "1 node" if len(found.nodes) == 1 else f"{len(found.nodes)} nodes"
         yield Check("cluster", "ok", f"{nodes}; a worker there has {found.machine.described()}")
