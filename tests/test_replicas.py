@@ -14,11 +14,13 @@ from threading import Timer
 import pytest
 from engine_scripts import ONCE, POISON
 from pydantic import JsonValue
+from scripted_kind import SCRIPTED
 
 from pathway_local.engines.engine import LoadPlan
 from pathway_local.engines.host import Host
 from pathway_local.engines.replicas import Engines, Replicas
 from pathway_local.errors import EngineDied, EngineError, Stopped, UsageError
+from pathway_local.judges.engine_settings import CACHE_BYTES
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.passes import EngineConfig, Pass, PassResult
 from pathway_local.system.machine import GB, Device, Machine
@@ -280,6 +282,14 @@ def test_without_a_gpu_there_are_engines_on_the_processor() -> None:
     assert Engines("", 3).parts(JUDGE, machine, {}) == [Machine((), 4 * GB)] * 3
     with pytest.raises(UsageError, match="finds no GPU"):
         Engines("all").parts(JUDGE, machine, {})
+
+
+@pytest.mark.parametrize(("options", "settings"), [({}, {CACHE_BYTES: GB}), ({CACHE_BYTES: 5}, {})])
+def test_engines_on_a_processor_share_its_memory_unless_the_entry_sets_their_caches(
+    options: dict[str, JsonValue], settings: dict[str, JsonValue]
+) -> None:
+    planned = Engines("", 3).load_plan(SCRIPTED, JUDGE, Machine((), 12 * GB), options, "auto", lambda engines: None)
+    assert planned.settings == settings
 
 
 class _Plans:

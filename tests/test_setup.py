@@ -63,6 +63,15 @@ def test_where_none_suits_uv_brings_one(checkout: Path) -> None:
     assert (checkout / "asked").read_text().split() == ["venv", "--quiet", "--seed", "--python", "3.12", ".venv"]
 
 
+def test_an_environment_that_was_left_without_pip_is_made_again(checkout: Path) -> None:
+    (checkout / ".venv" / "bin").mkdir(parents=True)
+    _program(checkout, "python", "exit 1")
+    (checkout / ".venv" / "bin" / "python").symlink_to(checkout / "bin" / "python")
+    _program(checkout, "python3.11", 'echo "$@" >> asked; [ "$1" = -c ] || exit 3')
+    assert _setup(checkout).returncode == 3
+    assert (checkout / "asked").read_text().splitlines()[-1] == "-m venv .venv"
+
+
 def test_a_gpu_is_noticed(checkout: Path) -> None:
     _program(checkout, "nvidia-smi", "exit 0")
     assert "./scripts/setup --gpu" in _setup(checkout).stderr

@@ -18,7 +18,7 @@ from pathway_local.engines.host import Host
 from pathway_local.engines.process import LOOK
 from pathway_local.engines.wire import Place
 from pathway_local.errors import EngineError, PathwayError, Stopped, UsageError
-from pathway_local.judges.engine_settings import MEMORY_SHARE
+from pathway_local.judges.engine_settings import CACHE_BYTES, MEMORY_SHARE
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.memory import CPU_PART
 from pathway_local.judges.placement import gpus_of_one
@@ -127,9 +127,9 @@ class Engines:
         settings: dict[str, Any] = {}
         for plan in plans:
             settings |= {name: min(value, settings.get(name, value)) for name, value in plan.settings.items()}  # type: ignore[type-var]
-        if self.number > 1:
-            # Each engine would take its cache by all memory that is free when it loads.
-            settings.setdefault("kv_cache_memory_bytes", parts[0].free_memory // CPU_PART)
+        if self.number > 1 and CACHE_BYTES not in options:
+            # Otherwise each engine would take its cache by all memory that is free when it loads.
+            settings[CACHE_BYTES] = parts[0].free_memory // CPU_PART
         gpus = tuple(",".join(gpu.id for gpu in part.gpus) if self.gpus else "" for part in parts)
         where = f" on the cluster at {self.where}" if self.where else ""
         side = f"{len(parts)} engines side by side" if len(parts) > 1 else "one engine" if where else ""

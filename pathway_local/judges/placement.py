@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from pathway_local.errors import EngineMissing, OutOfMemory
 from pathway_local.judges.architecture import Architecture
-from pathway_local.judges.engine_settings import MEMORY_SHARE, PARALLEL, computed_in, most_parallel
+from pathway_local.judges.engine_settings import CACHE_BYTES, MEMORY_SHARE, PARALLEL, computed_in, most_parallel
 from pathway_local.judges.judge_folder import SMALL_ENOUGH_FOR_CPU
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.judges.memory import (
@@ -166,7 +166,7 @@ def _gpu_room(
     """Return the memory that the engine takes of these GPUs, by the smallest; None if it can't be known beforehand."""
     totals = [device.total for device in devices if device.total]
     share = settings.get(MEMORY_SHARE, _open_share(devices))
-    if "kv_cache_memory_bytes" in settings or len(totals) < len(devices) or not isinstance(share, int | float):
+    if CACHE_BYTES in settings or len(totals) < len(devices) or not isinstance(share, int | float):
         return None
     gb = min(totals) / GB
     for device in devices:
