@@ -19,6 +19,7 @@ from gpu_check.work import Work
 from pathway_local.rater import Rater
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.system.machine import Device, Machine
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 EVEN = dict.fromkeys(range(1, 6), 0.2)
@@ -137,7 +138,8 @@ def test_the_large_shape_is_left_out_where_it_does_not_fit(
     work: Work, monkeypatch: pytest.MonkeyPatch, on_gpu: bool, memory: int, why: str
 ) -> None:
     assert memory < LARGE_GPU
-    monkeypatch.setattr("gpu_check.gpu.largest", lambda: memory)
+    machine = Machine((Device("card", memory),) if memory else (), 0)
+    monkeypatch.setattr("gpu_check.parts.benchmarks.this_machine", lambda: machine)
     run_large(replace(work, on_gpu=on_gpu))
     assert work.found.not_run.startswith(why)
     assert work.found.status == "not run"

@@ -18,6 +18,7 @@ from benchmark.variants import BASE, ENGINES, Measured
 from pathway_local.cli.terminal import table
 from pathway_local.system.installed import vllm_version
 from pathway_local.system.machine import this_machine
+from pathway_local.system.output_file import whole_file
 
 COLUMNS = [
     "variant",
@@ -80,16 +81,20 @@ def told(wanted: Wanted, found: Found, hardware: Mapping[str, Any]) -> dict[str,
 
 def write(path: Path, figures: Mapping[str, Any]) -> None:
     """Replace the file as a whole, so that a killed benchmark leaves the last round's figures."""
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(json.dumps(figures, indent=2))
-    part.replace(path)
+    with whole_file(path, replace=True) as file:
+        file.write(json.dumps(figures, indent=2).encode())
+
+
+def processor() -> str:
+    """Return the processor's name, or its kind if the kernel does not know the name."""
+    named = Path("/proc/cpuinfo").read_text("utf-8", "replace").partition("model name")[2].partition("\n")[0]
+    return named.strip("\t :") or platform.machine()
 
 
 def hardware() -> dict[str, Any]:
     """Return processors, GPUs, load and versions."""
-    named = Path("/proc/cpuinfo").read_text().partition("model name")[2].partition("\n")[0]
     return {
-        "processor": named.strip("\t :"),
+        "processor": processor(),
         "processors": os.cpu_count(),
         "gpus": [gpu.name for gpu in this_machine().gpus],
         "load": os.getloadavg()[0],

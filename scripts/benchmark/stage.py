@@ -1,7 +1,7 @@
 """Loads engines with a judge of dummy weights, and measures variants with them."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -17,8 +17,6 @@ from benchmark.shape import make_judge
 from benchmark.variants import BASE, ENGINES, FREE, JUDGES, Load, Measured
 from benchmark.work import CONTEXT, WorkWriter
 from pathway_local.engines.host import Host
-from pathway_local.engines.replicas import Replicas
-from pathway_local.engines.wire import Place
 from pathway_local.errors import EngineError
 from pathway_local.judges.engine_settings import DETERMINISTIC, computed_in
 from pathway_local.judges.registry import load_registry
@@ -30,7 +28,6 @@ from pathway_local.judging.probe import Probe
 from pathway_local.passes import EngineConfig
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import load_rubric
-from pathway_local.sealing.levels import Wanted
 from pathway_local.system.machine import this_machine
 
 GIB = 1 << 30
@@ -60,7 +57,7 @@ class Stage:
         chosen = computed_in(load_registry(self._registry).get("bench"), this_machine())
         self.dtype = "bfloat16" if chosen == "auto" else chosen  # what vLLM takes when it may
         self.loads: dict[str, Load] = {}
-        self._loaded = _TimedEngineCache(self.loads)
+        self._loaded = EngineCache()
         self._raw: dict[str, RawProcess] = {}
         self._constrained: dict[tuple[str, int, int], dict[str, Any]] = {}
         self._runs = 0
@@ -115,7 +112,11 @@ class Stage:
             seal="auto",
             deterministic=self._deterministic,
         )
-        [tally] = run_job(plan, Watcher(), ["bench"], self._loaded)
+        before, watch = self._loaded.engine_now, _Loading()
+        [tally] = run_job(plan, watch, ["bench"], self._loaded)
+        engine = self._loaded.engine_now
+        if engine and engine is not before:
+            self.loads["judge"] = Load(watch.seconds, watch.gib, asdict(engine.facts))
         return tally
 
     def _measure_raw(self, variant: str, detail: Detail, count: int, seed: int) -> Measured:
@@ -150,36 +151,22 @@ class Stage:
         return time.process_time() + (processor_seconds(pid) if pid else 0.0)
 
 
-class _TimedEngineCache(EngineCache):
-    """Also notes how the judge's engine was loaded."""
+class _Loading(Watcher):
+    """Notes how long the engine took to load, and the GPUs' memory in use then."""
 
-    def __init__(self, loads: dict[str, Load]) -> None:
-        super().__init__()
-        self._loads = loads
+    def loading(self, judge: str, seconds: float | None) -> None:
+        """Start the clock."""
+        self._began = time.perf_counter()
 
-    def engine(
-        self,
-        kind: str,
-        config: EngineConfig,
-        seal: Wanted,
-        notify: Callable[[str], None],
-        stopped: Callable[[], bool],
-        log: Path | None = None,
-        gpus: tuple[str, ...] = ("",),
-        place: Place | None = None,
-    ) -> Host | Replicas:
-        """Return the engine."""
-        before, began = self.engine_now, time.perf_counter()
-        engine = super().engine(kind, config, seal, notify, stopped, log, gpus, place)
-        if engine is not before:
-            self._loads["judge"] = Load(time.perf_counter() - began, gpu_gib(), asdict(engine.facts))
-        return engine
+    def ready(self) -> None:
+        """Stop it."""
+        self.seconds, self.gib = time.perf_counter() - self._began, gpu_gib()
 
 
 def gpu_gib() -> float | None:
     """Return the GiB in use on all GPUs, or None if unknown."""
-    used = [gpu.total - gpu.free for gpu in this_machine().gpus if gpu.total is not None and gpu.free is not None]
-    return round(sum(used) / GIB, 1) if used else None
+    used = this_machine().gpu_memory_used
+    return None if used is None else round(used / GIB, 1)
 
 
 def _no_passes(*_: object) -> Any:

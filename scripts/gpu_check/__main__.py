@@ -11,7 +11,7 @@ import typer
 from gpu_check.findings import Findings
 from gpu_check.machine import described, has_gpu
 from gpu_check.part import Outcome, Part, not_run, own_command, run_part
-from gpu_check.parts import TITLES, limits
+from gpu_check.parts import PARTS
 from gpu_check.processes import end_below_on_signals
 from gpu_check.report import failed, write_report
 from gpu_check.samples import store_verdicts
@@ -34,7 +34,7 @@ scripts/gpu-check --only demo --only kills"""
 @app.command(cls=Command, epilog=EXAMPLES)
 def check(
     out: Annotated[Path, option("DIR", "The folder for gpu-check.md and gpu-check.json.")] = Path("runs/gpu-check"),
-    only: Annotated[list[str], option("PART", f"Run only this part; repeat for more: {', '.join(TITLES)}.")] = [],  # noqa: B006
+    only: Annotated[list[str], option("PART", f"Run only this part; repeat for more: {', '.join(PARTS)}.")] = [],  # noqa: B006
     store: Annotated[
         bool, option("", "Store the demo judge's verdicts on this processor, to compare GPUs with.", "", "--store")
     ] = False,
@@ -43,15 +43,15 @@ def check(
 
     Exit code 1 if a part failed or took too long.
     """
-    if unknown := [name for name in only if name not in TITLES]:
-        raise typer.BadParameter(f"no part is called {unknown[0]}; there are: {', '.join(TITLES)}")
+    if unknown := [name for name in only if name not in PARTS]:
+        raise typer.BadParameter(f"no part is called {unknown[0]}; there are: {', '.join(PARTS)}")
     if store:
         print(f"written: {store_verdicts()}")
         return
     end_below_on_signals()
-    allowed = limits(on_gpu=has_gpu())
-    chosen = [name for name in TITLES if name in only or not only]
-    parts = [Part(name, TITLES[name], own_command(name), allowed[name]) for name in chosen]
+    on_gpu = has_gpu()
+    chosen = {name: kind for name, kind in PARTS.items() if name in only or not only}
+    parts = [Part(name, kind.title, own_command(name), kind.allowed(on_gpu=on_gpu)) for name, kind in chosen.items()]
     sys.exit(run_all(parts, out, described()))
 
 

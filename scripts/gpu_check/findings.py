@@ -5,6 +5,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
+from pathway_local.system.output_file import whole_file
+
 Status = Literal["ok", "failed", "not run", "timed out"]
 Figure = str | int | float | bool | None
 
@@ -43,15 +47,10 @@ class Findings:
 
 def load_findings(path: Path) -> Findings:
     """Return the findings that a part has saved; empty if it saved none."""
-    if not path.exists():
-        return Findings()
-    kept = json.loads(path.read_text("utf-8"))
-    tables = [Table(**table) for table in kept.pop("tables")]
-    return Findings(**kept, tables=tables)
+    return msgspec.json.decode(path.read_bytes(), type=Findings) if path.exists() else Findings()
 
 
 def replace_text(path: Path, text: str) -> None:
     """Replace a file as a whole: a reader finds the old text or the new one."""
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, "utf-8")
-    part.replace(path)
+    with whole_file(path, replace=True) as file:
+        file.write(text.encode())

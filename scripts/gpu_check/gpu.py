@@ -4,7 +4,6 @@ import shutil
 import subprocess
 
 _SECONDS = 20.0
-MIB = 1 << 20
 
 
 def queried(*arguments: str) -> list[list[str]]:
@@ -18,19 +17,6 @@ def queried(*arguments: str) -> list[list[str]]:
     except (OSError, subprocess.SubprocessError):
         return []
     return [[cell.strip() for cell in line.split(",")] for line in said.splitlines() if line.strip()]
-
-
-def memory_used() -> int | None:
-    """Return the bytes in use on all GPUs together, or None if unknown."""
-    rows = queried("--query-gpu=memory.used")
-    numbers = [int(row[0]) for row in rows if row[0].isdecimal()]
-    return sum(numbers) * MIB if rows and len(numbers) == len(rows) else None
-
-
-def largest() -> int:
-    """Return the bytes of the largest GPU; 0 without one."""
-    rows = queried("--query-gpu=memory.total")
-    return max((int(row[0]) * MIB for row in rows if row[0].isdecimal()), default=0)
 
 
 def users() -> list[str]:

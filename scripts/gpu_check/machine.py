@@ -2,8 +2,8 @@
 
 import os
 import platform
-from pathlib import Path
 
+from benchmark.report import processor
 from gpu_check import gpu
 from pathway_local import __version__
 from pathway_local.system.installed import uses_gpu, version_of
@@ -21,12 +21,10 @@ def described() -> dict[str, str]:
     gpus = [f"{each.name} of {each.total / GB:.1f} GB" if each.total else each.name for each in found.gpus]
     if gpus and not uses_gpu():
         gpus.append("unused: the installed engine is for processors")
-    told = Path("/proc/cpuinfo").read_text("utf-8", "replace").partition("model name")[2].partition("\n")[0]
-    model = told.strip("\t :") or platform.machine()
     return {
         "GPU": ", ".join(gpus) or "none",
         "driver": gpu.driver() or "none",
-        "processor": f"{os.cpu_count()} x {model}",
+        "processor": f"{os.cpu_count()} x {processor()}",
         "free memory": f"{found.free_memory / GB:.1f} GB",
         "kernel": platform.release(),
         "Python": platform.python_version(),

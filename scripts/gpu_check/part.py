@@ -1,6 +1,5 @@
 """A part of the check: a command with its own session and its own time limit."""
 
-import json
 import os
 import signal
 import subprocess
@@ -11,6 +10,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from gpu_check.findings import Findings, Status, load_findings
 from gpu_check.processes import Process, below, end_all, end_with_parent
@@ -55,7 +56,7 @@ def run_part(part: Part, logs: Path, limit: float | None = None) -> Outcome:
         code = _run(part.command, folder, found, log, limit)
         try:
             findings = load_findings(found)
-        except (json.JSONDecodeError, TypeError, KeyError) as error:
+        except msgspec.DecodeError as error:
             findings = Findings([f"its findings can't be read: {error}"])
     status = _status(findings, code, limit)
     lines = [] if status in ("ok", "not run") else log.read_text("utf-8", "replace").splitlines()[-LAST_LINES:]

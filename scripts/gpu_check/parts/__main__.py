@@ -10,25 +10,16 @@ from pathlib import Path
 from gpu_check.findings import Findings
 from gpu_check.machine import has_gpu
 from gpu_check.part import FOUND
+from gpu_check.parts import PARTS
 from gpu_check.processes import end_below_on_signals
 from gpu_check.work import Work
 from pathway_local.errors import PathwayError
-
-RUN = {
-    "doctor": "examined:run",
-    "demo": "demo_judge:run",
-    "random": "random_judge:run",
-    "kills": "kills:run",
-    "bench-0.6b": "benchmarks:run_small",
-    "bench-8b": "benchmarks:run_large",
-}
-"""The module and function of each part; only the part's own process imports the module."""
 
 
 def main(name: str) -> int:
     """Run the part of that name and return the exit code."""
     end_below_on_signals()
-    module, _, function = RUN[name].partition(":")
+    module, _, function = PARTS[name].function.partition(":")
     run: Callable[[Work], None] = getattr(import_module(f"gpu_check.parts.{module}"), function)
     with tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:
         work = Work(Findings(), Path(os.environ[FOUND]), Path(folder), has_gpu())

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpu_check import gpu
+from benchmark.report import spread
 from gpu_check.findings import Figure, Table
 from gpu_check.work import ROOT, Work, environment
+from pathway_local.system.machine import this_machine
 
 LARGE_GPU = 40 * 10**9
 """Bytes of a GPU that holds the weights of the 8b shape and a cache for many cases."""
@@ -32,7 +33,7 @@ def run_small(work: Work) -> None:
 
 def run_large(work: Work) -> None:
     """Run the 8b shape if the GPU has enough memory."""
-    memory = gpu.largest()
+    memory = max((each.total or 0 for each in this_machine().gpus), default=0)
     if not work.on_gpu:
         work.found.not_run = "no GPU"
     elif memory < LARGE_GPU:
@@ -67,7 +68,7 @@ def tell_figures(work: Work, told: Mapping[str, Any]) -> None:
             if values:
                 work.found.figures[f"judge at {detail}, ratio to vLLM alone ({kind})"] = statistics.median(values)
         if values := ratios[detail].get("judge", {}).get("cases"):
-            work.found.words.append(f"judge at {detail}: {_spread(values)} of vLLM alone, by cases a second")
+            work.found.words.append(f"judge at {detail}: {spread(values)} of vLLM alone, by cases a second")
         for name, shares in told["roofline_shares"].get(detail, {}).items():
             if shares:
                 work.found.figures[f"{name} at {detail}, share of the roofline"] = statistics.median(shares)
@@ -79,10 +80,4 @@ def tell_figures(work: Work, told: Mapping[str, Any]) -> None:
 def _row(name: str, runs: Sequence[Mapping[str, Any]], ratios: Mapping[str, Sequence[float]]) -> list[Figure]:
     pace = [run["cases"] / run["seconds"] for run in runs]
     written = statistics.median(run["generated"] / run["cases"] for run in runs)
-    return [name, _spread(pace), round(written, 1), *(_spread(ratios.get(kind, [])) for kind in RATIOS)]
-
-
-def _spread(values: Sequence[float]) -> str:
-    if not values:
-        return ""
-    return f"{statistics.median(values):.3g} ({min(values):.3g}–{max(values):.3g})"
+    return [name, spread(pace), round(written, 1), *(spread(ratios.get(kind, [])) for kind in RATIOS)]

@@ -15,6 +15,7 @@ from gpu_check.verdicts import SAME, Difference, compare, scored
 from gpu_check.watched import Watched
 from gpu_check.work import QUICK, Work
 from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.system.machine import this_machine
 
 RUBRIC = "pathway-answer"
 CASES, FEW = 1200, 150
@@ -28,7 +29,8 @@ CORE_APART = {"VLLM_ENABLE_V1_MULTIPROCESSING": "1"}
 PATIENCE = 10.0
 """Seconds after a kill until all processes must have ended and all GPU memory must be free."""
 
-SLACK = 200 * gpu.MIB
+MIB = 1 << 20
+SLACK = 200 * MIB
 """Extra bytes of GPU memory that may be in use: other programs take and free some, too."""
 
 
@@ -38,7 +40,7 @@ def run(work: Work) -> None:
     cases = write_cases(work.folder / "cases.csv", load_rubric(RUBRIC), count, 5)
     cases.chmod(0o600)
     registry = work.registry("demo", {"engine": (QUICK if work.on_gpu else {}) | {"max_num_seqs": AT_ONCE}})
-    killed = _Killed(work, count, gpu.memory_used(), work.folder / "killed.run")
+    killed = _Killed(work, count, this_machine().gpu_memory_used, work.folder / "killed.run")
     given = ["judge", cases, "-r", RUBRIC, "-j", "demo", "--models", registry, "--run"]
     killed.judge(work.command(*given, killed.run))
     work.save()
@@ -108,12 +110,12 @@ class _Killed:
         while True:
             seconds = time.monotonic() - began
             left = alive(left)
-            memory = gpu.memory_used() if freed else None
+            memory = this_machine().gpu_memory_used if freed else None
             if (not left and self._is_free(memory)) or seconds >= PATIENCE:
                 break
             command.read_for(0.3) if command.process.poll() is None else time.sleep(0.3)
         stored, at = _stored(self.run), f"{began - self.began:.0f} s"
-        used = "" if memory is None or self.memory is None else f"{(memory - self.memory) // gpu.MIB:+,} MiB"
+        used = "" if memory is None or self.memory is None else f"{(memory - self.memory) // MIB:+,} MiB"
         self.rows.append([name, at, command.shown, stored, len(found), f"{seconds:.1f} s", used])
         if left:
             self.complain(f"{len(left)} processes are left {PATIENCE:.0f} s after {name} was killed", command)
