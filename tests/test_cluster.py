@@ -20,6 +20,7 @@ from typed import HERE, Desk
 
 from benchmark.local_cluster import local_cluster, token_in
 from pathway_local.engines import relay
+from pathway_local.engines.allocation import Engines
 from pathway_local.engines.cluster import (
     Cluster,
     cluster_of,
@@ -29,7 +30,6 @@ from pathway_local.engines.cluster import (
     own_versions,
     without_ray,
 )
-from pathway_local.engines.replicas import Engines
 from pathway_local.engines.wire import FROM_ENGINE, Failed, Found, Frames, Load, Place
 from pathway_local.engines.worker import Worker
 from pathway_local.errors import EngineError, UsageError
@@ -425,7 +425,7 @@ SPEC = JudgeSpec(name="j", source="a/b")
 def test_workers_that_share_a_node_share_its_memory(
     workers: int, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pathway_local.engines.replicas.uses_gpu", lambda: True)
+    monkeypatch.setattr("pathway_local.engines.allocation.uses_gpu", lambda: True)
     engines = Engines(cluster=Cluster("auto", workers))
     parts = engines.parts(SPEC, engines.machine, {})
     assert [part.free_memory for part in parts] == [int(share * GB)] * workers
@@ -433,7 +433,7 @@ def test_workers_that_share_a_node_share_its_memory(
 
 @pytest.mark.usefixtures("looked")
 def test_without_a_gpu_each_worker_takes_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pathway_local.engines.replicas.uses_gpu", lambda: False)
+    monkeypatch.setattr("pathway_local.engines.allocation.uses_gpu", lambda: False)
     engines = Engines(cluster=Cluster("auto", 3))
     assert engines.parts(SPEC, engines.machine, {}) == [Machine((), 12 * GB)] * 3
     more = Engines(cluster=Cluster("auto", 4))

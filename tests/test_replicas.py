@@ -16,9 +16,10 @@ from engine_scripts import ONCE, POISON
 from pydantic import JsonValue
 from scripted_kind import SCRIPTED
 
+from pathway_local.engines.allocation import Engines
 from pathway_local.engines.engine import LoadPlan
 from pathway_local.engines.host import Host
-from pathway_local.engines.replicas import Engines, Replicas
+from pathway_local.engines.replicas import Replicas
 from pathway_local.errors import EngineDied, EngineError, Stopped, UsageError
 from pathway_local.judges.engine_settings import CACHE_BYTES
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -243,7 +244,7 @@ JUDGE = JudgeSpec(name="j", source="a/b", weights_gb=3, layers=28, kv_heads=8, h
 
 @pytest.fixture
 def _gpu_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("engines.replicas", "judges.placement"):
+    for module in ("engines.allocation", "judges.placement"):
         monkeypatch.setattr(f"pathway_local.{module}.uses_gpu", lambda: True)
 
 

@@ -10,7 +10,7 @@ from typing import Literal, Self, get_args
 from pathway_local.api.progress import LineProgress
 from pathway_local.api.rubric import Rubric
 from pathway_local.api.run import Run
-from pathway_local.engines.replicas import Engines
+from pathway_local.engines.allocation import Engines
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import run_job

@@ -19,10 +19,10 @@ from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import columns_by_input, notice, print_json, talk, tell
+from pathway_local.engines.allocation import Engines
 from pathway_local.engines.cluster import cluster_of
 from pathway_local.engines.engine_list import engine_names
 from pathway_local.engines.engine_log import make_log
-from pathway_local.engines.replicas import Engines
 from pathway_local.errors import ColumnsError, UsageError
 from pathway_local.judging.dry_run import dry_run
 from pathway_local.judging.job import run_job

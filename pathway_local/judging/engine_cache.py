@@ -6,10 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
+from pathway_local.engines.allocation import Engines
 from pathway_local.engines.engine import LoadPlan
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.host import Host
-from pathway_local.engines.replicas import Engines, Replicas
+from pathway_local.engines.replicas import Replicas
 from pathway_local.engines.wire import Place
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import weights_folder

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from pathway_local.engines.allocation import ONE_ENGINE, Engines
 from pathway_local.engines.engine_list import engine_kind
-from pathway_local.engines.replicas import ONE_ENGINE, Engines
 from pathway_local.errors import UsageError
 from pathway_local.judges.engine_settings import computed_in
 from pathway_local.judges.judge_spec import JudgeSpec

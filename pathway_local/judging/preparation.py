@@ -9,9 +9,9 @@ from shlex import quote
 from pydantic import JsonValue
 
 from pathway_local.case import BadRow, Case, rank
+from pathway_local.engines.allocation import ONE_ENGINE
 from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.engine_list import engine_kind
-from pathway_local.engines.replicas import ONE_ENGINE
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import load_registry

@@ -19,8 +19,8 @@ from benchmark.local_cluster import local_cluster
 from benchmark.made_cases import write_cases
 from benchmark.shape import make_judge
 from pathway_local.engines import process
+from pathway_local.engines.allocation import Engines
 from pathway_local.engines.cluster import Cluster
-from pathway_local.engines.replicas import Engines
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.loop import Tally
