@@ -19,6 +19,7 @@ from reply_script import JUDGE
 from typed import HERE, Desk
 
 from benchmark.local_cluster import local_cluster, token_in
+from gpu_check.processes import process
 from pathway_local.engines import relay
 from pathway_local.engines.allocation import Engines
 from pathway_local.engines.cluster import (
@@ -136,7 +137,8 @@ def _ended(watched: Watched) -> None:
 
 
 def _parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    found = process(pid)
+    return found.parent if found else 0
 
 
 def _wait_until(true: Callable[[], bool], seconds: float = GONE) -> None:

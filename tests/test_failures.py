@@ -264,3 +264,5 @@ def test_a_process_that_was_killed_ran_out_of_memory_as_a_rule() -> None:
     assert str(error) == "the judge can't be loaded: what was said last"
     error = start_error(VLLM, Failed(), "", "exit status 3")
     assert str(error) == "the judge can't be loaded: its process ended with exit status 3"
+    error = start_error(VLLM, Failed(error="WeightsMissing", message="m", hint="h"), "")
+    assert (type(error), str(error), error.hint) == (WeightsMissing, "m", "h"), "our own errors cross as they are"

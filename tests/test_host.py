@@ -18,17 +18,16 @@ import engine_scripts
 import pytest
 from engine_scripts import FOREVER, HEAVY, LOADS, ONCE, POISON
 
+from gpu_check.processes import process
 from pathway_local.engines import engine
 from pathway_local.engines.engine_list import engine_kind
-from pathway_local.engines.failures import start_error
 from pathway_local.engines.host import CULPRITS, Host
 from pathway_local.engines.process import Gone
 from pathway_local.engines.vllm import VLLM, Vllm
-from pathway_local.engines.wire import Died, Failed, Place
+from pathway_local.engines.wire import Died, Place
 from pathway_local.errors import (
     EngineDied,
     EngineError,
-    EngineMissing,
     EngineUnexplained,
     OutOfMemory,
     UnknownName,
@@ -84,14 +83,9 @@ def _python(code: str) -> Iterator[subprocess.Popen[str]]:
 
 def _gone(pid: int, seconds: float = 5.0) -> bool:
     until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except OSError:
-            return True
+    while (there := process(pid)) and time.monotonic() < until:
         time.sleep(0.02)
-    return False
+    return there is None
 
 
 def test_results_come_back_to_their_passes_in_any_order(begin: Begin) -> None:
@@ -549,24 +543,3 @@ def test_a_configuration_that_can_not_be_passed_on_is_a_start_error(config: Engi
 def test_a_script_that_does_not_exist_is_a_start_error(begin: Begin) -> None:
     with pytest.raises(EngineError, match="can't be loaded: AttributeError"):
         begin("nothing")
-
-
-@pytest.mark.parametrize(
-    ("failed", "printed", "expected"),
-    [
-        (Failed(kind="ModuleNotFoundError", message="No module named 'vllm'"), "", EngineMissing),
-        (Failed(kind="RuntimeError", message="Failed to infer device type"), "", EngineMissing),
-        (Failed(kind="OutOfMemoryError", message="CUDA out of memory", memory=True), "", OutOfMemory),
-        (
-            Failed(kind="RuntimeError", message="Engine core initialization failed. See root cause above."),
-            "ValueError: No available memory for the cache blocks. Try increasing gpu_memory_utilization",
-            OutOfMemory,
-        ),
-        (Failed(), "Traceback\nKilled", EngineUnexplained),
-        (Failed(error="OutOfMemory", message="m", hint="h"), "", OutOfMemory),
-    ],
-)
-def test_start_errors_have_a_class_by_their_cause(failed: Failed, printed: str, expected: type[EngineError]) -> None:
-    error = start_error(VLLM, failed, printed)
-    assert type(error) is expected
-    assert len(str(error).splitlines()) == 1

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,8 +18,10 @@ from pathway_local.engines.vllm import GRAPH_STEPS, VLLM
 from pathway_local.errors import EngineMissing
 from pathway_local.judges import placement
 from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.registry import load_registry
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
+from pathway_local.judging.preparation import engine_options
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.machine import GB, Device, Machine
@@ -93,7 +96,32 @@ def test_a_job_says_and_records_how_it_loads_the_judge(
     assert watcher.heard.count("a short start") == 2
     with RunFile.open(run) as stored:
         assert all(job.facts["engine"]["enforce_eager"] is True for job in stored.jobs.all())  # type: ignore[index,call-overload]
+        [first, _] = stored.jobs.all()
+        assert "earlier_engines" not in first.facts
     full, score = asked
     assert full is not None and score is not None
     assert 100 < full < 472, "five cases decode together, for as long as one"
     assert score < 5
+
+
+def test_each_judge_of_a_command_goes_on_as_it_was_loaded(
+    tmp_path: Path, tiny_judge: Path, instant_reply: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eager = {4096: True, 8192: False}  # by the judges' contexts
+    monkeypatch.setattr(
+        INSTANT,
+        "load_plan",
+        lambda judge, *_: LoadPlan(judge.context, {"enforce_eager": eager[judge.context]}),
+    )
+    rubric, run, models = load_rubric("pathway-answer"), tmp_path / "a.run", tmp_path / "models.yaml"
+    entry = {"source": str(tiny_judge), "cpu": True}
+    models.write_text(json.dumps({"one": {**entry, "context": 4096}, "other": {**entry, "context": 8192}}))
+    cases = write_cases(tmp_path / "cases.csv", rubric, 3, 1)
+    run_job(
+        Plan(cases, run, [rubric.name], ["one", "other"], registry=models, engine=INSTANT.name), Watcher(), ["test"]
+    )
+    with RunFile.read(run) as stored:
+        for judge in load_registry(models).get("one"), load_registry(models).get("other"):
+            settings: Any = SimpleNamespace(options={})
+            assert judge.context
+            assert engine_options(stored, judge, settings) == {"enforce_eager": eager[judge.context]}

@@ -34,6 +34,7 @@ from pathway_local.engines.wire import (
     ToEngine,
     Work,
     frame,
+    write_whole,
 )
 from pathway_local.errors import EngineError
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
@@ -84,9 +85,7 @@ class Channel:
 
     def send(self, message: FromEngine) -> None:
         """Write one message, whole."""
-        rest = memoryview(frame(message))
-        while rest:
-            rest = rest[os.write(self._replies, rest) :]
+        write_whole(self._replies, frame(message))
 
     def beat(self) -> None:
         """Tell the parent that this process is alive."""

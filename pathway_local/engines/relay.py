@@ -29,7 +29,19 @@ from pathway_local.engines.cluster import (
     on_loopback,
     refuse_problems,
 )
-from pathway_local.engines.wire import LENGTH, TO_ENGINE, Died, Failed, Found, FromEngine, Load, Place, Said, frame
+from pathway_local.engines.wire import (
+    LENGTH,
+    TO_ENGINE,
+    Died,
+    Failed,
+    Found,
+    FromEngine,
+    Load,
+    Place,
+    Said,
+    frame,
+    write_whole,
+)
 from pathway_local.engines.worker import PIECE, Worker, own_node
 from pathway_local.errors import EngineDied, EngineError, PathwayError
 from pathway_local.sealing.environment import settle
@@ -198,9 +210,7 @@ class Relay:
 
     def write(self, piece: bytes) -> None:
         """Write a piece of messages, whole."""
-        rest = memoryview(piece)
-        while rest:
-            rest = rest[os.write(self._replies, rest) :]
+        write_whole(self._replies, piece)
 
 
 def taking_workers(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:

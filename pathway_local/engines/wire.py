@@ -4,6 +4,7 @@ length. Nothing is pickled.
 Each end decodes the messages that the other may send, and refuses all others.
 """
 
+import os
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -126,6 +127,13 @@ def frame(message: ToEngine | FromEngine) -> bytes:
     """Return a message as bytes, after its length."""
     body = _ENCODE(message)
     return len(body).to_bytes(LENGTH) + body
+
+
+def write_whole(descriptor: int, piece: bytes) -> None:
+    """Write all bytes to a pipe, as the reader takes them."""
+    rest = memoryview(piece)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
 
 
 class Frames(Generic[Message]):

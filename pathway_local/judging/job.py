@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from pathway_local.judging.engine_plan import Unfit, engine_plan, prepare_fittin
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
 from pathway_local.judging.plan import Plan, PlannedRater, Settings
 from pathway_local.judging.pool import Pool
-from pathway_local.judging.preparation import Prepared, add_raters, local_rater
+from pathway_local.judging.preparation import EARLIER, Prepared, add_raters, local_rater
 from pathway_local.judging.timings import Timings
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rater import LABEL
@@ -90,7 +90,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
 
 @dataclass(frozen=True, slots=True)
 class _ScoringJob:
-    """One command's work on a run: the job's id there, and the hash of the cases file when it began."""
+    """One command's work on a run: the job's id there, the hash of the cases file when it began, and engines so far."""
 
     run: RunFile
     id: int
@@ -99,6 +99,7 @@ class _ScoringJob:
     sha256: str
     watcher: Watcher
     loaded: EngineCache
+    engines: list[Value] = field(default_factory=list)
 
     def judge(self, raters: Sequence[tuple[int, PlannedRater]]) -> list[Tally]:
         """Judge under these raters, each with its id in the run; return a tally for each engine."""
@@ -161,8 +162,9 @@ class _ScoringJob:
             settings.engine, config, plan.seal, watcher.notice, watcher.stopped, plan.engine_log, planned.gpus, place
         )
         timings.loaded(fresh=engine is not before)
-        facts: dict[str, Value] = dict(asdict(engine.facts))
-        self.run.jobs.learn(self.id, {"engine": {"judge": judge.name, **facts, **planned.settings}})
+        facts: dict[str, Value] = {"judge": judge.name, **asdict(engine.facts), **planned.settings}
+        self.run.jobs.learn(self.id, {"engine": facts, **({EARLIER: [*self.engines]} if self.engines else {})})
+        self.engines.append(facts)
         watcher.notice(f"{facts['engine']} {facts['version']} on {facts['device']}, sealed: {facts['seal']}")
         if caution := caution_about(engine.facts.seal, engine.facts.seal_limit):
             watcher.notice(caution)

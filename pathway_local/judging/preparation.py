@@ -31,6 +31,10 @@ from pathway_local.sheets.columns import folded, names_of
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
 
+EARLIER = "earlier_engines"
+"""The fact of a job that judged with several engines in turn: what it recorded of all but the last, as `engine` has it.
+"""
+
 COUNTED = 20_000
 """Rows of a file, below which those of a shard are counted; in a larger one, the shards differ by a few percent."""
 
@@ -157,10 +161,13 @@ def engine_options(run: RunFile | None, judge: JudgeSpec, settings: Settings) ->
 
     The way is no part of the rater, but it may round differently.
     """
-    engines = (job.facts.get("engine") for job in run.jobs.all()) if run else ()
-    ways = [facts.get("enforce_eager") for facts in engines if isinstance(facts, dict) and facts["judge"] == judge.name]
-    known = [way for way in ways if isinstance(way, bool)]
-    return {**({"enforce_eager": known[-1]} if known else {}), **settings.options}
+    known: dict[str, JsonValue] = {}
+    for job in run.jobs.all() if run else ():
+        earlier = job.facts.get(EARLIER)
+        for facts in (*(earlier if isinstance(earlier, list) else ()), job.facts.get("engine")):
+            if isinstance(facts, dict) and facts.get("judge") == judge.name and "enforce_eager" in facts:
+                known["enforce_eager"] = bool(facts["enforce_eager"])
+    return {**known, **settings.options}
 
 
 def prompt_writer(planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, plan: Plan) -> PromptWriter:

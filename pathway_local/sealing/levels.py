@@ -29,11 +29,6 @@ FILTERS_NOTHING = "the kernel filters no system calls here"
 LEAVE_OUT = "Leave --seal required out: the engine then runs under the strongest seal that lets it start."
 
 
-def on_cluster(level: str) -> str:
-    """Return the level of an engine that a cluster runs, by its level there."""
-    return f"{CLUSTER}{level}"
-
-
 def is_closed(level: str) -> bool:
     """Whether this level has no network at all."""
     return level.partition("+")[0] in (NAMESPACE, ISOLATED)
