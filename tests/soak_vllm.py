@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from disturbed import Watched, engine_of, outcomes
+from disturbed import Watched, outcomes
 from tiny_judge import make_tiny_judge
 from typed import Desk
+
+from gpu_check.processes import engine_of
 
 EVERY = 5.0
 """Seconds between two looks."""
@@ -86,7 +88,7 @@ def _looks(watched: Watched, until: float) -> Iterator[Look]:
         try:
             if engine is None or not watched.shown:
                 continue
-            look = Look(time.monotonic() - began, watched.shown, *_seen(watched.process.pid), *_seen(engine))
+            look = Look(time.monotonic() - began, watched.shown, *_seen(watched.process.pid), *_seen(engine.pid))
         except OSError:  # it ended meanwhile
             continue
         print(json.dumps(asdict(look)), flush=True)

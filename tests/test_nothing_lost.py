@@ -14,10 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from disturbed import Watched, engine_of, kill_commands, kill_engines, outcomes, superseded
+from disturbed import Watched, kill_commands, kill_engines, outcomes, superseded
 from reply_script import HANGING, LOADING, MARK, POISON
 from typed import HERE, Desk
 
+from gpu_check.processes import engine_of
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.process_group import members
@@ -95,7 +96,7 @@ def _terminate(process: "subprocess.Popen[str]", seconds: float) -> None:
     """As systemd ends a service: every process of it gets the signal; the command itself so many seconds later."""
     while (engine := engine_of(process.pid)) is None:
         time.sleep(0.001)
-    for each in members(engine):
+    for each in members(engine.pid):
         with suppress(FileNotFoundError, ProcessLookupError):  # the seal is tried by processes that end at once
             assert not _hears(each)
             os.kill(int(each.name), signal.SIGTERM)

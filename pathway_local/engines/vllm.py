@@ -139,21 +139,8 @@ class VllmEngine:
     """
 
     def __init__(self, config: EngineConfig, _beat: Callable[[], None] = lambda: None) -> None:
-        on_cpu = is_cpu_build()
         deterministic = bool(config.settings.get(DETERMINISTIC))
-        if deterministic and on_cpu:
-            raise EngineError("the processor's arithmetic is not the same in any batch", GPU_HINT)
-        own = {name: value for name, value in config.settings.items() if name != DETERMINISTIC}
-        options = engine_options(replace(config, settings=own), on_cpu)
-        if deterministic:
-            os.environ["VLLM_BATCH_INVARIANT"] = "1"
-        os.environ.setdefault(CORE_APART, "0")
-        # FlashInfer's sampler compiles kernels with nvcc once a request has top-k or top-p: few machines have nvcc.
-        os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")
-        if on_cpu:
-            use_cpu(eager=bool(options["enforce_eager"]))
-        if VLLM.has_workers(config):
-            _shield_workers()
+        options = _prepared(config, deterministic=deterministic)
         gc.disable()  # garbage collection during these imports takes a seventh of the start-up time
         try:
             import vllm
@@ -170,7 +157,7 @@ class VllmEngine:
         if deterministic and not current_platform.has_device_capability(CAPABILITY):
             raise EngineError("this GPU's arithmetic is not the same in any batch", GPU_HINT)
         caching.disable_cache()
-        if on_cpu:
+        if is_cpu_build():
             _register_class(config.model)
         arguments = EngineArgs(**options)
         # Sized like vLLM's offline class: for throughput, not for the first token.
@@ -243,6 +230,25 @@ class VllmEngine:
         given = completion.logprobs if item.logprob_ids else ()
         logprobs = tuple({token: float(each[token].logprob) for token in item.logprob_ids} for each in given)
         return PassResult(item.id, tuple(ids), finish, logprobs, output.num_cached_tokens or 0)
+
+
+def _prepared(config: EngineConfig, *, deterministic: bool) -> dict[str, Any]:
+    """Prepare this process for vLLM's import, and return vLLM's arguments. Raises EngineError."""
+    on_cpu = is_cpu_build()
+    if deterministic and on_cpu:
+        raise EngineError("the processor's arithmetic is not the same in any batch", GPU_HINT)
+    own = {name: value for name, value in config.settings.items() if name != DETERMINISTIC}
+    options = engine_options(replace(config, settings=own), on_cpu)
+    if deterministic:
+        os.environ["VLLM_BATCH_INVARIANT"] = "1"
+    os.environ.setdefault(CORE_APART, "0")
+    # FlashInfer's sampler compiles kernels with nvcc once a request has top-k or top-p: few machines have nvcc.
+    os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")
+    if on_cpu:
+        use_cpu(eager=bool(options["enforce_eager"]))
+    if VLLM.has_workers(config):
+        _shield_workers()
+    return options
 
 
 def use_cpu(*, eager: bool) -> None:

@@ -96,13 +96,7 @@ def measure_own(
     """
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # all tokenising on the main thread, whose time can be taken off
     os.environ.update({PACE: str(pace)} if pace else {})
-    judge, rubric = make_judge(shape, folder / shape), load_rubric(RUBRIC)
-    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), detail).form.write(SAID)
-    (folder / "reply.json").write_text(json.dumps(JudgeTokenizer(judge).encode(reply)))
-    os.environ[REPLY] = str(folder / "reply.json")
-    registry = folder / "models.yaml"
-    registry.write_text(yaml.safe_dump({"bench": {"source": str(judge), "context": 8192, "cpu": True}}))
-    register()
+    registry, rubric = _instant_judge(folder, shape, detail), load_rubric(RUBRIC)
     few = write_cases(folder / "few.csv", rubric, 8, 2, words=words)
     cases = write_cases(folder / "cases.csv", rubric, count, 1, words=words)
     found: list[Own] = []
@@ -131,6 +125,18 @@ def measure_own(
                 os.environ[counted_relay.COUNTS] = tempfile.mkdtemp(dir=folder)
                 measure(Engines(cluster=Cluster(raylets.address, number)))
     return found
+
+
+def _instant_judge(folder: Path, shape: str, detail: Detail) -> Path:
+    """Return a models.yaml with a judge of that shape; the engine answers each of its cases with SAID."""
+    judge, rubric = make_judge(shape, folder / shape), load_rubric(RUBRIC)
+    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), detail).form.write(SAID)
+    (folder / "reply.json").write_text(json.dumps(JudgeTokenizer(judge).encode(reply)))
+    os.environ[REPLY] = str(folder / "reply.json")
+    registry = folder / "models.yaml"
+    registry.write_text(yaml.safe_dump({"bench": {"source": str(judge), "context": 8192, "cpu": True}}))
+    register()
+    return registry
 
 
 def _measured(plans: Sequence[Plan], count: int, engines: Engines, base: float | None) -> Own:

@@ -64,6 +64,16 @@ def below(pid: int) -> list[Process]:
     return found
 
 
+def engine_of(command: int) -> Process | None:
+    """Return the engine that a command has started, if it lives: a child that leads a session of its own."""
+    for each in below(command):
+        if each.parent == command and each.session == each.pid:
+            with suppress(OSError):
+                if b"engines.child" in (PROC / str(each.pid) / "cmdline").read_bytes():
+                    return each
+    return None
+
+
 def alive(processes: Iterable[Process]) -> list[Process]:
     """Return those of the processes that still run."""
     return [each for each in processes if (now := process(each.pid)) and now.key == each.key]

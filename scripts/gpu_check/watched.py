@@ -6,11 +6,11 @@ import re
 import select
 import subprocess
 import time
-from collections.abc import Sequence
-from types import TracebackType
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Self
 
-from gpu_check.processes import Process, below, end_all, kill
+from gpu_check.processes import Process, below, end_all, engine_of, kill
 from gpu_check.work import ROOT, environment
 
 SHOWN = re.compile(r"(\d+)/\d+")
@@ -18,21 +18,20 @@ LEAST_MEMORY = 100 << 20
 """A process of at least this many bytes holds an engine or a part of one; other processes are far smaller."""
 
 
-class Watched:
-    """A context that runs the command in its own session; leaving it ends everything that the command started."""
+class OnTerminal:
+    """A context that runs a command in its own session; `said` is the end of what it shows, `shown` the cases done."""
 
-    def __init__(self, command: Sequence[str], **variables: str) -> None:
-        self._command, self._variables = command, variables
+    def __init__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+        self._command, self._folder = command, folder
+        self._environment = {**environment, "TERM": "xterm", "COLUMNS": "160"}
         self.shown, self.said = 0, ""
-        self.began = time.monotonic()
-        self.seen: dict[tuple[int, int], Process] = {}
 
     def __enter__(self) -> Self:
         self._screen, terminal = pty.openpty()
         self.process = subprocess.Popen(
             self._command,
-            cwd=ROOT,
-            env=environment() | {"TERM": "xterm", "COLUMNS": "160"} | self._variables,
+            cwd=self._folder,
+            env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=terminal,
@@ -41,31 +40,61 @@ class Watched:
         os.close(terminal)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        end_all(self.process.pid, self.seen.values())
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
         self.process.wait()
+        if self._screen >= 0:
+            self.read_for(0.0)
+            self.hang_up()
+
+    def hang_up(self) -> None:
+        """Take the terminal away."""
         os.close(self._screen)
+        self._screen = -1
 
     def read_until(self, shown: int) -> bool:
         """Read until `shown` cases are shown as done; return False if the command ends before."""
         while self.shown < shown and self.process.poll() is None:
-            self._read(0.2)
+            self.read_for(0.2)
         return self.process.poll() is None
 
     def read_to_end(self) -> int:
         """Read until the command has ended; return its exit code."""
         while self.process.poll() is None:
-            self._read(0.2)
-        self._read(0.2)
+            self.read_for(0.2)
+        self.read_for(0.0)
         return self.process.returncode
 
     def read_for(self, seconds: float) -> None:
-        """Read for `seconds` seconds."""
+        """Read for `seconds` seconds, or until nobody writes to the terminal any more."""
         until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            self._read(min(left, 0.2))
+        while select.select([self._screen], [], [], max(0.0, until - time.monotonic()))[0]:
+            try:
+                self.said = self.said[-4000:] + os.read(self._screen, 65536).decode("utf-8", "replace")
+            except OSError:
+                return
+            self.shown = max([self.shown, *map(int, SHOWN.findall(self.said[-400:]))])
+
+
+class Watched(OnTerminal):
+    """A command of this checkout, whose processes it remembers; leaving it ends everything that the command started."""
+
+    def __init__(self, command: Sequence[str], **variables: str) -> None:
+        super().__init__(command, ROOT, environment() | variables)
+        self.seen: dict[tuple[int, int], Process] = {}
+
+    def __exit__(self, *_: object) -> None:
+        end_all(self.process.pid, self.seen.values())
+        super().__exit__()
+
+    def read_for(self, seconds: float) -> None:
+        """Read for `seconds` seconds, and look at the processes about five times a second."""
+        until = time.monotonic() + seconds
+        while True:
+            self._look()
+            super().read_for(min(0.2, max(0.0, until - time.monotonic())))
+            if time.monotonic() >= until or self.process.poll() is not None:
+                return
 
     def kill_command(self) -> list[Process]:
         """Kill the command by signal 9; return all processes that it had started."""
@@ -76,22 +105,14 @@ class Watched:
 
     def kill_engine(self) -> list[Process]:
         """Kill the engine by signal 9; return it and all processes that it had started; empty without an engine."""
-        engine = self.engine()
+        engine = engine_of(self.process.pid)
         return self._killed(engine) if engine else []
 
     def kill_worker(self) -> list[Process]:
         """Kill the largest process below the engine; return the engine and all below it, empty without an engine."""
-        engine = self.engine()
+        engine = engine_of(self.process.pid)
         large = [each for each in below(engine.pid) if each.memory >= LEAST_MEMORY] if engine else []
         return self._killed(max(large, key=lambda each: each.memory), engine) if large and engine else []
-
-    def engine(self) -> Process | None:
-        """Return the engine: the largest child that leads its own session."""
-        leaders = [
-            each for each in below(self.process.pid) if each.parent == self.process.pid and each.session == each.pid
-        ]
-        large = [each for each in leaders if each.memory >= LEAST_MEMORY]
-        return max(large, key=lambda each: each.memory, default=None)
 
     def _killed(self, victim: Process, engine: Process | None = None) -> list[Process]:
         whole = [engine or victim, *below((engine or victim).pid)]
@@ -100,15 +121,3 @@ class Watched:
 
     def _look(self) -> None:
         self.seen |= {each.key: each for each in below(self.process.pid)}
-
-    def _read(self, seconds: float) -> None:
-        self._look()
-        ready, _, _ = select.select([self._screen], [], [], seconds)
-        if not ready:
-            return
-        try:
-            self.said = self.said[-4000:] + os.read(self._screen, 65536).decode("utf-8", "replace")
-        except OSError:  # nobody writes to the terminal any more
-            time.sleep(seconds)
-            return
-        self.shown = max([self.shown, *map(int, SHOWN.findall(self.said[-400:]))])
