@@ -61,7 +61,7 @@ def test_a_reply_is_broken_where_it_lacks_something_or_has_what_its_rubric_does_
     assert list(complaints(load_rubric(RUBRIC), verdict)) == said
 
 
-def test_a_run_that_went_on_is_held_against_an_undisturbed_one(work: Work, tmp_path: Path) -> None:
+def test_a_resumed_run_is_compared_with_an_undisturbed_one(work: Work, tmp_path: Path) -> None:
     whole = run_of(tmp_path / "whole.run", {"a": GOOD, "b": GOOD})
     compare_runs(work, run_of(tmp_path / "killed.run", {"a": GOOD, "b": GOOD}), whole, 2)
     assert work.found.problems == []

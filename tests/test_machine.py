@@ -156,7 +156,7 @@ def test_what_is_stored_in_few_bits_is_not_made_float32() -> None:
     assert check_fits_here(awq, slow) == check_fits_here(awq, Machine((), 8 * GB))
 
 
-def test_a_run_that_goes_on_is_reckoned_with_its_own_type() -> None:
+def test_a_run_that_continues_is_estimated_with_its_own_type() -> None:
     spec, slow = _spec(weights_gb=1.4, cpu=True), Machine((), 5 * GB, bf16=False)
     assert check_fits_here(spec, slow, dtype="bfloat16").cases
     with pytest.raises(OutOfMemory):
@@ -218,7 +218,7 @@ def test_small_judges_and_those_that_say_so_run_without_a_gpu() -> None:
         check_fits_here(_spec(weights_gb=2.9, cpu=False), _machine())
 
 
-def test_too_little_main_memory_is_reckoned() -> None:
+def test_too_little_main_memory_is_refused_with_the_arithmetic() -> None:
     with pytest.raises(OutOfMemory, match=r"2.0 GB of free memory - 1.5 GB reserve - 1.4 GB weights = -0.9 GB"):
         check_fits_here(_spec(weights_gb=1.4, cpu=True), _machine(memory=2))
 

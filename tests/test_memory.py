@@ -30,7 +30,7 @@ def test_a_token_keeps_a_key_and_a_value_in_each_layer() -> None:
 def test_a_window_bounds_what_sliding_layers_keep() -> None:
     sliding = Attention(50, 16, 256, window=1024)
     mixed = Architecture(Attention(10, 4, 512), sliding)
-    # Per GPU of four, 32,768 tokens were reckoned at 0.8203 GiB.
+    # Per GPU of four, 32,768 tokens were estimated at 0.8203 GiB.
     assert case_bytes(mixed, 32_768) / 4 / 2**30 == pytest.approx(0.8203, abs=1e-4)
     only_full = case_bytes(Architecture(Attention(10, 4, 512)), 32_768)
     assert case_bytes(mixed, 32_768) - only_full == 50 * 2 * 16 * 256 * 2 * 1024
@@ -97,7 +97,7 @@ def test_advice_names_the_variant_that_would_fit() -> None:
     assert advice(spec, fits(spec, Gpu(24), 3000, 800)).startswith("j fits, with 6 cases in flight")
 
 
-def test_advice_admits_that_a_precision_is_only_reckoned_or_that_nothing_helps() -> None:
+def test_advice_admits_that_a_precision_is_only_estimated_or_that_nothing_helps() -> None:
     spec = _spec(parameters=8.0, weights_gb=16.4)
     assert "In w4a16 it would, but no such weights are listed" in advice(spec, fits(spec, Gpu(10), 3000, 800))
     assert "No variant of it fits" in advice(spec, fits(spec, Gpu(4), 3000, 800))
@@ -131,7 +131,7 @@ def test_the_shipped_figures_are_those_of_this_arithmetic() -> None:
     assert checked >= 23
 
 
-def test_how_a_case_comes_about_is_told() -> None:
+def test_the_memory_of_a_case_is_explained() -> None:
     registry = load_registry()
     for name, said in (
         ("qwen3-8b", "36 layers x 2 x 8 heads x 128 x 2 bytes x 5,008 tokens = 0.738 GB"),

@@ -170,7 +170,7 @@ def test_a_mistake_is_looked_for_in_the_file_that_made_it(tmp_path: Path) -> Non
         _load(tmp_path, "qwen3-8b: {notes: fine}")
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_paths_that_are_no_registry(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes("a: {source: a/b, notes: \xe9}".encode("latin-1"))
     for path, said in [("gone.yaml", "no file"), (".", "no file"), ("latin.yaml", "not UTF-8"), ("x" * 5000, "x")]:
         with pytest.raises(RegistryError, match=said):
@@ -250,7 +250,7 @@ def test_a_folder_beside_the_fetched_judges_is_found_by_its_name(
             load_registry().get(name)
 
 
-def test_folders_that_are_none(tmp_path: Path) -> None:
+def test_paths_that_are_no_judge(tmp_path: Path) -> None:
     registry = load_registry()
     for name in (str(tmp_path / "gone"), "no/such", "~nobody/x", "a/" + "b" * 5000):
         with pytest.raises(UsageError, match="no folder"):
