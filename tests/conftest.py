@@ -32,13 +32,17 @@ LONGEST = ("test_viewer", "test_nothing_lost", "test_thinking_in_vllm", "test_se
 The first two load no vLLM: beside them, the tests that compare times in a vLLM have a processor.
 """
 
+IMPORT_VLLM = ("test_failures", "test_engine_settings")
+"""Files that import vLLM into the tests' own process, which takes some 15 s: one worker gets them all."""
+
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each file to one worker, and all that share `vllm_host` to the same; those and the longest come first."""
     sharing = {item.path for item in items if "vllm_host" in getattr(item, "fixturenames", ())}
     for item in items:
-        item.add_marker(pytest.mark.xdist_group("vllm" if item.path in sharing else item.path.stem))
+        group = "vllm" if item.path in sharing else IMPORT_VLLM[0] if item.path.stem in IMPORT_VLLM else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: (item.path not in sharing, places.get(item.path.stem, len(LONGEST))))
 

@@ -358,7 +358,7 @@ def test_an_interrupted_fetch_goes_on_with_what_is_missing(
     failed = _run(url, tmp_path, "fetch", "small")
     assert failed.returncode == 5, failed.stderr
     assert "Traceback" not in failed.stderr
-    assert f"RANGE model.safetensors {10 << 20}" in state.asked, "the client resumes after a broken connection by itself"
+    assert f"RANGE model.safetensors {10 << 20}" in state.asked, "the client resumes a broken transfer by itself"
     assert "the hub answered with status 503" in failed.stderr and "complete files are kept" in failed.stderr
     state.break_at, state.asked = "", []
     assert _run(url, tmp_path, "fetch", "small").returncode == 0

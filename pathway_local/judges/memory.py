@@ -180,7 +180,7 @@ def _round_up(number: int, step: int) -> int:
 def checkpoints(spec: JudgeSpec) -> list[Checkpoint]:
     """Return the judge's own weights, its variants, and an estimate for each common precision that none of them has."""
     listed = [(f"{spec.name}:{name}", one.precision, one.weights_gb) for name, one in spec.variants.items()]
-    found = [_own(spec), *(_checkpoint(spec, *each) for each in listed)]
+    found = [own_checkpoint(spec), *(_checkpoint(spec, *each) for each in listed)]
     there = {one.precision for one in found if one}
     for name, same in COMMON.items():
         if spec.parameters and there.isdisjoint(same):
@@ -189,7 +189,7 @@ def checkpoints(spec: JudgeSpec) -> list[Checkpoint]:
     return [one for one in found if one]
 
 
-def _own(spec: JudgeSpec) -> Checkpoint | None:
+def own_checkpoint(spec: JudgeSpec) -> Checkpoint | None:
     """Return the judge's own weights as they are in memory, in the precision that its engine settings ask for."""
     stored = _checkpoint(spec, spec.name, spec.precision, spec.weights_gb)
     made = ON_LOADING.get(str(spec.engine.get("quantization")))

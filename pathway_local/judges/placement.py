@@ -20,6 +20,7 @@ from pathway_local.judges.memory import (
     checkpoints,
     cpu_context,
     fit,
+    own_checkpoint,
 )
 from pathway_local.system.installed import GPU_BUILD, uses_gpu
 from pathway_local.system.machine import GB, Device, Machine
@@ -114,7 +115,7 @@ def check_fits_here(
 
 
 def _runs_without_gpu(spec: JudgeSpec) -> bool:
-    own = _own(spec)
+    own = own_checkpoint(spec)
     small = own is not None and own.weights <= SMALL_ENOUGH_FOR_CPU
     return spec.cpu or (small and "cpu" not in spec.model_fields_set)
 
@@ -124,12 +125,8 @@ def _copies(shape: Architecture, parts: int) -> float:
     return max(1.0, parts / (1 if shape.full.latent else shape.full.kv_heads))
 
 
-def _own(spec: JudgeSpec) -> Checkpoint | None:
-    return next((one for one in checkpoints(spec) if one.judge == spec.name), None)
-
-
 def _no_gpu(spec: JudgeSpec, machine: Machine) -> EngineMissing:
-    entry, own = _entry(spec, "cpu: true"), _own(spec)
+    entry, own = _entry(spec, "cpu: true"), own_checkpoint(spec)
     room = own is None or own.weights < machine.free_memory
     slowly = f" To let it run on the processor, slowly, put `{entry}` into your models.yaml." if room else ""
     if machine.gpus:
@@ -206,7 +203,7 @@ def _used_by_others(devices: tuple[Device, ...]) -> float:
 
 
 def _placed(spec: JudgeSpec, machine: Machine, gpus: int, room: _Room) -> Placement:
-    own = _own(spec)
+    own = own_checkpoint(spec)
     usual = usual_tokens(spec)
     found = room.fit(own, spec, usual) if own else None
     if found is None or spec.architecture is None:
@@ -231,7 +228,7 @@ def _short(spec: JudgeSpec, found: Fit, room: _Room) -> str:
 
 def _what_would(spec: JudgeSpec, machine: Machine, room: _Room, tokens: int) -> str:
     """Suggest a variant that fits, more of this machine's GPUs, or where to look."""
-    own = _own(spec)
+    own = own_checkpoint(spec)
     for one in checkpoints(spec):
         found = None if one.estimated else room.fit(one, spec, tokens)
         if found and found.fits:
