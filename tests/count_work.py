@@ -103,7 +103,7 @@ def counted(
 
     look = backend_guidance.validate_guidance_grammar
     backend_guidance.validate_guidance_grammar = looks = Mock(side_effect=look)
-    cases = cases_of(write_cases(folder / f"{detail}.csv", rubric, count, seed), [rubric], None)
+    cases = cases_of(write_cases(folder / f"{detail}.csv", rubric.inputs, count, seed), [rubric], None)
     with RunFile.create(folder / f"{detail}.run") as run:
         run.add_rubric(name, rubric.text)
         rater = LocalRater(run.add_rater(Rater("x", "judge", name, {})), writer)

@@ -38,7 +38,7 @@ def registry(tmp_path: Path, tiny_judge: Path, instant_reply: None) -> Path:
 
 def _judge(folder: Path, registry: Path, judge: str, seed: int, loaded: EngineCache) -> int:
     rubric = load_rubric("pathway-answer")
-    cases = write_cases(folder / f"{seed}.csv", rubric, 5, seed)
+    cases = write_cases(folder / f"{seed}.csv", rubric.inputs, 5, seed)
     plan = Plan(cases, folder / f"{seed}.run", [rubric.name], [judge], registry=registry, engine=INSTANT.name)
     [tally] = run_job(plan, Watcher(), ["test"], loaded)
     return tally.judged
@@ -59,7 +59,7 @@ def test_a_second_job_finds_the_engine_and_another_judge_ends_it(tmp_path: Path,
 
 def test_two_engines_give_the_verdicts_of_one(tmp_path: Path, registry: Path) -> None:
     rubric = load_rubric("pathway-answer")
-    cases = write_cases(tmp_path / "many.csv", rubric, 700, 1)
+    cases = write_cases(tmp_path / "many.csv", rubric.inputs, 700, 1)
     found = []
     for engines in (1, 2):
         run = tmp_path / f"{engines}.run"

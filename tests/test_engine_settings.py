@@ -11,7 +11,6 @@ from pathway_local.judges.engine_settings import SETTINGS, most_parallel, resolv
 from pathway_local.judges.installed_engine import architectures, check_architecture, settings_names
 from pathway_local.judges.registry import load_registry
 from pathway_local.passes import EngineConfig
-from pathway_local.system.installed import vllm_version
 from pathway_local.system.machine import Device, Machine
 
 NO_GPU = Machine((), 64 * 10**9)
@@ -143,9 +142,7 @@ def test_an_architecture_is_known_to_vllm_or_refused() -> None:
 
 
 def test_our_judges_architectures_are_known() -> None:
-    known = architectures()
-    assert len(known) > 150
-    assert known >= {
+    assert architectures() >= {
         "GptOssForCausalLM",
         "GraniteForCausalLM",
         "LlamaForCausalLM",
@@ -161,10 +158,6 @@ def test_a_vllm_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(installed_engine, "find_spec", lambda name: None)
     with pytest.raises(EngineMissing, match="vLLM is not installed"):
         resolve({"max_num_seqs": 8}, NO_GPU, CONFIG, "j")
-
-
-def test_the_version_is_told() -> None:
-    assert vllm_version().startswith("0.")
 
 
 def test_deterministic_is_refused_where_the_engine_can_not(monkeypatch: pytest.MonkeyPatch) -> None:

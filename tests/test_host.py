@@ -272,29 +272,21 @@ def test_a_child_that_dies_with_nothing_in_flight_is_not_loaded_only_to_count_as
     assert host.pid is None
 
 
-def test_poison_is_set_aside_and_the_rest_goes_on(begin: Begin, notices: list[str]) -> None:
-    host = begin()
-    for number in range(30):
-        host.submit(_pass(number, POISON if number in (4, 21) else 7))
-    found = _drain(host)
-    failed = {name: result.error for name, result in found.items() if result.finish == "error"}
-    assert failed == dict.fromkeys(("4", "21"), "the engine died twice while it held this case")
-    assert len(found) == 30
-    assert _right(found)
-    assert len(notices) <= 6
-    host.submit(_pass(99))
-    assert host.results()[0].finish == "stop"
-
-
-@pytest.mark.parametrize("poison", [{0, 1}, {0, 1, 2}, set(range(12)), set(range(3, 60, 6))])
-def test_however_many_cases_kill_it_each_is_set_aside_and_none_is_lost(begin: Begin, poison: set[int]) -> None:
+@pytest.mark.parametrize("poison", [{4, 21}, {0, 1, 2}, set(range(12)), set(range(3, 60, 6))])
+def test_however_many_cases_kill_it_each_is_set_aside_and_none_is_lost(
+    begin: Begin, poison: set[int], notices: list[str]
+) -> None:
     host = begin()
     for number in range(60):
         host.submit(_pass(number, POISON if number in poison else 7))
     found = _drain(host)
     assert len(found) == 60
     assert _right(found)
-    assert {int(name) for name, result in found.items() if result.finish == "error"} == poison
+    failed = {int(name): result.error for name, result in found.items() if result.finish == "error"}
+    assert failed == dict.fromkeys(poison, "the engine died twice while it held this case")
+    assert len(notices) <= 3 * len(poison)
+    host.submit(_pass(99))
+    assert host.results()[0].finish == "stop"
 
 
 def test_poison_alone_is_tried_twice(begin: Begin, notices: list[str]) -> None:

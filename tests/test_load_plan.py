@@ -88,7 +88,7 @@ def test_a_job_says_and_records_how_it_loads_the_judge(
     rubric = load_rubric("pathway-answer")
     run, models = tmp_path / "a.run", tmp_path / "models.yaml"
     models.write_text(json.dumps({"one": {"source": str(tiny_judge), "cpu": True}}))
-    cases = write_cases(tmp_path / "cases.csv", rubric, 5, 1)
+    cases = write_cases(tmp_path / "cases.csv", rubric.inputs, 5, 1)
     watcher = _Listening()
     for detail in ("full", "score"):
         plan = Plan(cases, run, [rubric.name], ["one"], f"one-{detail}", registry=models, engine=INSTANT.name)
@@ -116,7 +116,7 @@ def test_each_judge_of_a_command_goes_on_as_it_was_loaded(
     rubric, run, models = load_rubric("pathway-answer"), tmp_path / "a.run", tmp_path / "models.yaml"
     entry = {"source": str(tiny_judge), "cpu": True}
     models.write_text(json.dumps({"one": {**entry, "context": 4096}, "other": {**entry, "context": 8192}}))
-    cases = write_cases(tmp_path / "cases.csv", rubric, 3, 1)
+    cases = write_cases(tmp_path / "cases.csv", rubric.inputs, 3, 1)
     run_job(
         Plan(cases, run, [rubric.name], ["one", "other"], registry=models, engine=INSTANT.name), Watcher(), ["test"]
     )

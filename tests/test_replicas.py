@@ -225,13 +225,6 @@ def test_a_stop_ends_loading_and_waiting(begin: Begin) -> None:
     assert _children() == before
 
 
-@pytest.mark.usefixtures("soon_given_up")
-def test_an_engine_that_is_given_up_ends_the_job(begin: Begin) -> None:
-    engines = begin({"script": "engine_scripts:die"}, {"script": "engine_scripts:die"}, window=1)
-    with pytest.raises(EngineDied, match=r"3 .*in a row"):
-        _all(engines, [_pass(number) for number in range(100)])
-
-
 def test_each_engine_sees_its_own_gpus(begin: Begin) -> None:
     engines = begin(*[{"script": "engine_scripts:gpus", "delay": 0.02}] * 2, gpus="GPU-")
     found = _all(engines, [_pass(number) for number in range(60)])

@@ -60,7 +60,7 @@ def test_calls_and_statements_of_a_thousand_verdicts(tmp_path: Path, monkeypatch
     monkeypatch.setattr(JudgeTokenizer, "encode_cases", counted_cases)
     rubric = load_rubric("pathway-answer")
     writer = PromptWriter(rubric, tokenizer, Chat(), context=8000)
-    cases = cases_of(write_cases(tmp_path / "c.csv", rubric, CASES, 1, words=4), [rubric], None)
+    cases = cases_of(write_cases(tmp_path / "c.csv", rubric.inputs, CASES, 1, words=4), [rubric], None)
     with RunFile.create(tmp_path / "c.run") as run:
         run.add_rubric(rubric.name, rubric.text)
         rater = LocalRater(run.add_rater(Rater("x", "judge", rubric.name, {})), writer)

@@ -3,9 +3,10 @@
 import csv
 import random
 import re
+from collections.abc import Collection
 from pathlib import Path
 
-from pathway_local.rubrics.rubric import Rubric, load_rubric, rubric_path
+from pathway_local.rubrics.rubric import load_rubric, rubric_path
 
 SHARED = ("question", "ideal_answer", "retrieved_content", "query", "context", "gold_answer", "user_question")
 """Inputs that two cases with the same question share."""
@@ -18,8 +19,8 @@ LONG = ("retrieved_content", "context")
 LONG_WORDS, WORDS = 120, 30
 
 
-def write_cases(path: Path, rubric: Rubric, count: int, seed: int, *, words: int = WORDS) -> Path:
-    """Write a CSV file of `count` cases with the inputs of a rubric; `words` is the length of the shorter texts."""
+def write_cases(path: Path, inputs: Collection[str], count: int, seed: int, *, words: int = WORDS) -> Path:
+    """Write a CSV file of `count` cases with these inputs; `words` is the length of the shorter texts."""
     pool = [word for name in LENDING for word in load_rubric(name).notes.split()]
     rng = random.Random(seed)
 
@@ -29,12 +30,12 @@ def write_cases(path: Path, rubric: Rubric, count: int, seed: int, *, words: int
 
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["id", *rubric.inputs])
+        writer.writerow(["id", *inputs])
         shared: dict[str, str] = {}
         for number in range(count):
             if number % 2 == 0:
-                shared = {name: text(name) for name in rubric.inputs if name in SHARED}
-            cells = {name: shared.get(name) or text(name) for name in rubric.inputs}
+                shared = {name: text(name) for name in inputs if name in SHARED}
+            cells = {name: shared.get(name) or text(name) for name in inputs}
             writer.writerow([f"{seed}-{number}", *cells.values()])
     return path
 

@@ -97,8 +97,8 @@ def measure_own(
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # all tokenising on the main thread, whose time can be taken off
     os.environ.update({PACE: str(pace)} if pace else {})
     registry, rubric = _instant_judge(folder, shape, detail), load_rubric(RUBRIC)
-    few = write_cases(folder / "few.csv", rubric, 8, 2, words=words)
-    cases = write_cases(folder / "cases.csv", rubric, count, 1, words=words)
+    few = write_cases(folder / "few.csv", rubric.inputs, 8, 2, words=words)
+    cases = write_cases(folder / "cases.csv", rubric.inputs, count, 1, words=words)
     found: list[Own] = []
 
     def measure(chosen: Engines) -> None:

@@ -37,7 +37,7 @@ class WorkWriter:
 
     def cases(self, rubric: Rubric, count: int, seed: int) -> Path:
         """Write a cases file for a rubric."""
-        return write_cases(self._folder / f"{rubric.name}-{count}-{seed}.csv", rubric, count, seed)
+        return write_cases(self._folder / f"{rubric.name}-{count}-{seed}.csv", rubric.inputs, count, seed)
 
     def asked(self, variant: str, detail: Detail, count: int, seed: int, lengths: Sequence[int]) -> Asked:
         """Return the work of a variant; `lengths` are the tokens of the constrained replies to the same cases."""

@@ -37,7 +37,7 @@ SLACK = 200 * MIB
 def run(work: Work) -> None:
     """Judge made cases with kills, judge them again undisturbed, and compare."""
     count = CASES if work.on_gpu else FEW
-    cases = write_cases(work.folder / "cases.csv", load_rubric(RUBRIC), count, 5)
+    cases = write_cases(work.folder / "cases.csv", load_rubric(RUBRIC).inputs, count, 5)
     cases.chmod(0o600)
     registry = work.registry("demo", {"engine": (QUICK if work.on_gpu else {}) | {"max_num_seqs": AT_ONCE}})
     killed = _Killed(work, count, this_machine().gpu_memory_used, work.folder / "killed.run")

@@ -1,9 +1,8 @@
 """Part `random`: checks that no reply of a judge of dummy weights at temperature 1 breaks its rubric's format."""
 
-import csv
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchmark.made_cases import write_cases
@@ -28,7 +27,9 @@ def run(work: Work) -> None:
     engine = {"load_format": "dummy"} | (QUICK if work.on_gpu else {})
     source = str(make_judge(shape, work.folder / "judge"))
     registry = work.registry("random", {"source": source, "context": 8192, "cpu": True, "engine": engine})
-    cases = _write_cases(work.folder, list(rubrics.values()), count, 11)
+    inputs = dict.fromkeys(name for rubric in rubrics.values() for name in rubric.inputs)
+    cases = write_cases(work.folder / "cases.csv", inputs, count, 11)
+    cases.chmod(0o600)
     path = work.folder / "random.run"
     named = [part for name in rubrics for part in ("-r", name)]
     given = ["judge", cases, *named, "-j", "random", "--models", registry]
@@ -42,23 +43,6 @@ def run(work: Work) -> None:
     if replies != len(rubrics) * count or broken or done.returncode:
         said = f"{replies} replies, {broken} of them broken (exit code {done.returncode})"
         work.found.problems.insert(0, said)
-
-
-def _write_cases(folder: Path, rubrics: Sequence[Rubric], count: int, seed: int) -> Path:
-    """Write a CSV file of `count` cases, each with the inputs of all rubrics."""
-    rows: list[dict[str, str]] = [{} for _ in range(count)]
-    for rubric in rubrics:
-        path = write_cases(folder / f"{rubric.name}.csv", rubric, count, seed)
-        with path.open(newline="", encoding="utf-8") as file:
-            for row, cells in zip(rows, csv.DictReader(file), strict=True):
-                row |= {name: value for name, value in cells.items() if name not in row}
-    whole = folder / "cases.csv"
-    with whole.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    whole.chmod(0o600)
-    return whole
 
 
 def _look(work: Work, path: Path, rubrics: dict[str, Rubric], count: int) -> tuple[int, int]:
