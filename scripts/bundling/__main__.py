@@ -45,7 +45,9 @@ def bundle(
         sys.exit(error.exit_code)
     except OSError as error:
         complain(
-            UsageError(f"{error.filename or out}: {error.strerror}", "Check the room on the disk and permissions.")
+            UsageError(
+                f"{error.filename or out}: {error.strerror}", "Check permissions and the free space on the disk."
+            )
         )
         sys.exit(UsageError.exit_code)
     except KeyboardInterrupt:

@@ -50,7 +50,7 @@ def _folder(spec: JudgeSpec) -> Path:
             raise
     command = [str(Path(sys.executable).with_name("pathway-local")), "judges", "fetch", spec.name]
     if code := subprocess.run(command, stdout=sys.stderr, check=False).returncode:
-        raise EngineError(f"judge {spec.name!r} could not be fetched (exit code {code})", "The reason stands above.")
+        raise EngineError(f"judge {spec.name!r} could not be fetched (exit code {code})", "The message above says why.")
     return weights_folder(spec)
 
 
