@@ -80,13 +80,16 @@ def test_a_gpu_is_noticed(checkout: Path) -> None:
 
 def test_ray_is_added_once_where_it_is_asked_for(checkout: Path) -> None:
     (checkout / ".venv" / "bin").mkdir(parents=True)
-    _program(checkout, "python", 'echo "$@" >> asked')
+    _program(checkout, "python", '[ "$1" = -c ] && exit 1; echo "$@" >> asked')
     (checkout / ".venv" / "bin" / "python").symlink_to(checkout / "bin" / "python")
     read = ("requirements/cpu.txt", "pyproject.toml", "scripts/setup")
     made = hashlib.sha256(b"".join((checkout / name).read_bytes() for name in read)).hexdigest()
     (checkout / ".venv" / ".complete").write_text(made)
     assert _setup(checkout).returncode == 0
+    refused = _setup(checkout, "--cluster")
+    assert refused.returncode == 1 and "PYTHON=python3.12 scripts/setup --cluster" in refused.stderr, "Python 3.13"
     assert not (checkout / "asked").exists(), "the usual installation has none of it"
+    _program(checkout, "python", '[ "$1" = -c ] || echo "$@" >> asked')
     for _ in range(2):
         assert _setup(checkout, "--cluster").returncode == 0
     [asked] = (checkout / "asked").read_text().splitlines()
