@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.corrected_difference import corrected_difference
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
-from pathway_local.statistics.intervals import Effect, mean, mean_difference, mean_effect, scale_mean, t_interval
+from pathway_local.statistics.intervals import Effect, difference_effect, mean, mean_effect, scale_mean, t_interval
 from pathway_local.statistics.prediction_powered import Correction, Survey, Target, corrected_mean, unseen_errors
 from pathway_local.statistics.resampling import Statistic, counted_rows
 from pathway_local.statistics.sequential import look_alpha, planned_counts
@@ -97,18 +97,17 @@ BETWEEN = (0.0, 0.1, 0.3, 1.0)
 
 def clustered_coverage(sizes: Sequence[int], between: float, replications: int) -> tuple[float, float]:
     """Return the shares of replications whose interval covers the mean: ours, and that for clusters of one size."""
-    rng = stream("clusters", sizes, between)
     students = np.repeat(np.arange(len(sizes)), sizes)
-    counts = np.zeros(2)
-    for _ in range(replications):
+
+    def once(rng: np.random.Generator) -> tuple[bool, bool]:
         apart, own = rng.normal(size=len(sizes)), rng.normal(size=len(students))
         scores = np.sqrt(between) * apart[students] + np.sqrt(1 - between) * own
         totals = np.bincount(students, (scores - scores.mean()) / len(scores))
         error = float(np.sqrt(len(totals) / (len(totals) - 1) * np.sum(totals**2)))
         usual = t_interval(float(scores.mean()), error, len(totals) - 1, len(totals))
-        counts += (holds(mean(scores, students), 0.0), usual.low <= 0 <= usual.high)
-    ours, plain = counts / replications
-    return float(ours), float(plain)
+        return holds(mean(scores, students), 0.0), usual.low <= 0 <= usual.high
+
+    return how_often(stream("clusters", sizes, between), replications, once)
 
 
 def how_often(rng: np.random.Generator, replications: int, once: Once) -> tuple[float, float]:
@@ -199,8 +198,7 @@ def groups_coverage(cases: int, labels: int, taste: float, replications: int) ->
         people = people + rng.normal(0, 0.8, cases)
         judge = np.round(people + np.where(first, 0.0, taste) + rng.normal(0, 0.7, cases))
         given = np.where(drawn_of(rng, cases, labels), people, np.nan)
-        value, error, freedom = mean_difference(judge, first, students)
-        alone = Effect(value, error, freedom, cases // 5)
+        alone = difference_effect(judge, first, students)
         return holds(alone.estimate(), 0.2), holds(by_labels(judge, given, first, students).estimate(), 0.2)
 
     return how_often(stream("groups", cases, labels, taste), replications, once)

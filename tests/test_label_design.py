@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.sampled_labels import _noise
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.agreement import pair_agreement, reliability
-from pathway_local.statistics.figure import FloatArray, Interval
+from pathway_local.statistics.figure import Interval
 from pathway_local.verdict import Score, Verdict
 
 SIZE, DRAWN = 100, range(0, 40)
@@ -143,13 +142,14 @@ def test_labels_of_uneven_strata_weigh_by_their_share(tmp_path: Path) -> None:
             run.put(rater, ROWS[place].ref(hash_of(run, ROWS[place])), verdict, keep=None, job=job)
         run.commit()
         [matrix] = ratings_matrices(run, TINY)
-        weights = design_weights(matrix, [0, 1])
-        assert weights is not None and set(weights(2)[drawn[:5]]) == {10.0} and set(weights(2)[50:]) == {1.0}
-        assert set(weights(1)) == {1.0}, "the judge scored every case"
+        weights, given = design_weights(matrix, [0, 1]), np.isfinite(matrix.given)
+        assert weights is not None
+        assert set(weights(given.all(axis=1))[drawn[:5]]) == {10.0} and set(weights(given.all(axis=1))[50:]) == {1.0}
+        assert set(weights(given.any(axis=1))) == {1.0}, "the judge scored every case"
         assert design_weights(matrix, [0]) is None
         [found] = agreement(run, TINY, AgreementPlan(), [matrix])
     assert found.pairs[0].agreement.figures["exact"].value == pytest.approx(0.75)
-    assert found.sets[0].found.shared == 55
+    assert found.sets[0].found.shared == 55 and found.people.unweighted
     assert any("figures of pairs and sets weigh by the share" in notice for notice in found.notices)
 
 
@@ -196,15 +196,9 @@ def test_a_weight_counts_as_so_many_cases() -> None:
     weights = rng.integers(1, 4, 60)
     copied = (np.repeat(each, weights) for each in (first, second))
     levels = (1.0, 2.0, 3.0, 4.0, 5.0)
-    heavy = pair_agreement(
-        first, second, levels, weights=partial(_by_stratum, weights.astype(float)), resamples=20
-    ).figures
+    heavy = pair_agreement(first, second, levels, weights=weights.astype(float), resamples=20).figures
     for name, plain in pair_agreement(*copied, levels, resamples=20).figures.items():
         assert heavy[name].value == pytest.approx(plain.value), name
-
-
-def _by_stratum(weights: FloatArray, least: int) -> FloatArray:
-    return weights
 
 
 def test_weighted_agreement_is_covered_as_often_as_it_says() -> None:
@@ -216,8 +210,8 @@ def test_weighted_agreement_is_covered_as_often_as_it_says() -> None:
         same = rng.random(120) < np.array([0.9, 0.5])[stratum]
         first = rng.integers(1, 3, 120).astype(float)
         second = np.where(same, first, 3 - first)
-        weighting = partial(_by_stratum, np.array([10.0, 2.0])[stratum])
-        found = pair_agreement(first, second, (1.0, 2.0), nominal=True, weights=weighting, resamples=300)
+        weights = np.array([10.0, 2.0])[stratum]
+        found = pair_agreement(first, second, (1.0, 2.0), nominal=True, weights=weights, resamples=300)
         interval = found.figures["exact"].interval
         assert isinstance(interval, Interval)
         covered += interval.low <= (10 * 0.9 + 2 * 0.5) / 12 <= interval.high

@@ -138,7 +138,7 @@ def _calibrations(
 
 def _only_group(people: Sequence[str]) -> str:
     """The one person, or the name under which all people were imported; empty if there are several."""
-    names = {name.partition(GROUP)[0] if GROUP in name else name for name in people}
+    names = {name.partition(GROUP)[0] for name in people}
     return names.pop() if len(names) == 1 else ""
 
 
