@@ -10,8 +10,8 @@ from rated_run import add, said
 from pathway_local.case import Case
 from pathway_local.cli.agreement import _first_and_second, _level
 from pathway_local.errors import UsageError
-from pathway_local.results.against_people import IMPORT, AgreementPlan
 from pathway_local.results.agreement import ScoreAgreement, agreement
+from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.views.agreement import agreement_view
 from pathway_local.runs.run_file import RunFile

@@ -8,7 +8,7 @@ from rated_run import add, cases, judged_run, said
 from typed_here import Run, typing_in
 
 from pathway_local.case import Case, CaseRef
-from pathway_local.results.ratings_matrix import kept_column
+from pathway_local.results.kept_column import kept_column
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure
 

@@ -13,8 +13,8 @@ from typed_here import Run, typing_in
 from pathway_local.case import Case, fingerprint
 from pathway_local.rater import Rater
 from pathway_local.ratings.samples import Inclusion, Sample, store_sample
-from pathway_local.results.against_people import AgreementPlan
 from pathway_local.results.agreement import agreement
+from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.label_design import design_weights, own_design, picked_labels
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.sampled_labels import _noise

@@ -7,8 +7,8 @@ from pathway_local.cli.figures import kept_columns, rubrics_with, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, RubricOfRun, Run
 from pathway_local.cli.terminal import check_finite, check_new, data
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.results.against_people import IMPORT, AgreementPlan
 from pathway_local.results.agreement import agreement as find
+from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.summary import labels_of
 from pathway_local.results.views.agreement import agreement_in_short, agreement_view

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
 
 import numpy as np
 
 from pathway_local.rater import REPEATS
+from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
 from pathway_local.results.figure_row import FigureRow, figure_rows
 from pathway_local.results.label_design import PEOPLE, design_weights, uneven_strata
 from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
@@ -22,41 +22,12 @@ from pathway_local.statistics.human_benchmark import (
     mean_of_people,
 )
 from pathway_local.statistics.intervals import mean_effect
-from pathway_local.statistics.levels import GroupLevel
 from pathway_local.statistics.subgroups import GroupError, drift, group_errors
 from pathway_local.verdict import Value
 
 MEAN_OF_OTHERS = "mean of the other people"
 BENCHMARK_FIGURE = "spearman"
 """The benchmark's figure unless the plan names another one that allows means of people."""
-
-IMPORT = "import"
-"""In the place of a column: drift over the imports of a person's ratings."""
-
-
-@dataclass(frozen=True, slots=True)
-class AgreementPlan:
-    """`raters` are named (none: all); cases with the same value of the column `cluster` depend on each other.
-
-    Judges are compared with the raters called `against` (empty: all people) by `figure` (empty: quadratic kappa, for
-    nominal scores plain kappa); `margin` is the largest shortfall that still counts as "not worse". `by` is a column
-    of subgroups; those under `smallest` cases get no figures, and are left out if it `hides` them. `level_column` names
-    the systems or the documents if correlations are asked for at that `level`, too. `drift` is a column with dates,
-    batches or versions, or `IMPORT`; the raters of each pair in `twice` are one person, who rated cases a second time.
-    """
-
-    raters: Sequence[str] = ()
-    cluster: str = ""
-    against: str = ""
-    figure: str = ""
-    margin: float = 0.05
-    by: str = ""
-    smallest: int = 10
-    hides: bool = True
-    level: GroupLevel | Literal["case"] = "case"
-    level_column: str = ""
-    drift: str = ""
-    twice: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
