@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from agreement_run import HELPFUL
-from rated_run import TINY, add, cases, said
-from typed_here import Run, typing_in
+from rated_run import TINY, add, cases, said, store_draw
+from typed_here import Run
 
-from pathway_local.case import Case, fingerprint
-from pathway_local.rater import Rater
-from pathway_local.ratings.samples import Inclusion, Sample, store_sample
+from pathway_local.case import Case
 from pathway_local.results.agreement import agreement
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.label_design import design_weights, own_design, picked_labels
@@ -35,33 +33,17 @@ def truth(place: int) -> int:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return typing_in(tmp_path, monkeypatch, capsys)
-
-
-@pytest.fixture
 def made(tmp_path: Path) -> Iterator[RunFile]:
     with RunFile.create(tmp_path / "picked.run") as run:
         add(run, "demo", said(*([4, 5] * (SIZE // 2)), ids=[case.id for case in ROWS]), rows=ROWS)
         label(run, PICKED)
-        every = [
-            Inclusion(case.id, hash_of(run, case), case.row, False, 0, len(DRAWN) / SIZE, place in DRAWN)
-            for place, case in enumerate(ROWS)
-        ]
-        store_sample(run, run.jobs.begin(["sample"], {}), Sample(0, "tiny", 7, "", SIZE, len(DRAWN)), every)
+        store_draw(run, ROWS, DRAWN)
         yield run
 
 
-def hash_of(run: RunFile, case: Case) -> str:
-    return fingerprint(run.key, TINY.texts_of(case))
-
-
 def label(run: RunFile, places: Iterable[int]) -> None:
-    rater, job = run.add_rater(Rater("ann", "human", "tiny", {})), run.jobs.begin(["import"], {})
-    for place in places:
-        case = ROWS[place]
-        run.put(rater, case.ref(hash_of(run, case)), Verdict({"score": Score(truth(place))}), keep=None, job=job)
-    run.commit()
+    given = {ROWS[place].id: Verdict({"score": Score(truth(place))}) for place in places}
+    add(run, "ann", given, kind="human", rows=ROWS, imported=True)
 
 
 def test_labels_that_are_older_than_the_sample_are_not_its_labels(run: Run, made: RunFile) -> None:
@@ -129,23 +111,14 @@ def test_labels_of_uneven_strata_weigh_by_their_share(tmp_path: Path) -> None:
     drawn = [place for place in range(SIZE) if place % 10 == 0 or place >= 50]
     with RunFile.create(tmp_path / "strata.run") as run:
         add(run, "demo", said(*([4] * SIZE), ids=ids), rows=ROWS)
-        every = [
-            Inclusion(
-                case.id, hash_of(run, case), case.row, False, place // 50, (0.1, 1.0)[place // 50], place in drawn
-            )
-            for place, case in enumerate(ROWS)
-        ]
-        store_sample(run, run.jobs.begin(["sample"], {}), Sample(0, "tiny", 7, "half", SIZE, len(drawn)), every)
-        rater, job = run.add_rater(Rater("ann", "human", "tiny", {})), run.jobs.begin(["import"], {})
-        for place in drawn:
-            verdict = Verdict({"score": Score(people[place])})
-            run.put(rater, ROWS[place].ref(hash_of(run, ROWS[place])), verdict, keep=None, job=job)
-        run.commit()
+        store_draw(run, ROWS, drawn, strata=[place // 50 for place in range(SIZE)])
+        given = {ids[place]: Verdict({"score": Score(people[place])}) for place in drawn}
+        add(run, "ann", given, kind="human", rows=ROWS, imported=True)
         [matrix] = ratings_matrices(run, TINY)
-        weights, given = design_weights(matrix, [0, 1]), np.isfinite(matrix.given)
+        weights, scored = design_weights(matrix, [0, 1]), np.isfinite(matrix.given)
         assert weights is not None
-        assert set(weights(given.all(axis=1))[drawn[:5]]) == {10.0} and set(weights(given.all(axis=1))[50:]) == {1.0}
-        assert set(weights(given.any(axis=1))) == {1.0}, "the judge scored every case"
+        assert set(weights(scored.all(axis=1))[drawn[:5]]) == {10.0} and set(weights(scored.all(axis=1))[50:]) == {1.0}
+        assert set(weights(scored.any(axis=1))) == {1.0}, "the judge scored every case"
         assert design_weights(matrix, [0]) is None
         [found] = agreement(run, TINY, AgreementPlan(), [matrix])
     assert found.pairs[0].agreement.figures["exact"].value == pytest.approx(0.75)
@@ -165,17 +138,9 @@ def test_weights_are_those_of_the_cases_of_a_figure(tmp_path: Path) -> None:
     with RunFile.create(tmp_path / "sets.run") as run:
         for name, scores in zip(("demo", "gpt"), given, strict=False):
             add(run, name, said(*map(int, scores), ids=ids), HELPFUL, rows=rows)
-        hashes = [fingerprint(run.key, HELPFUL.texts_of(case)) for case in rows]
-        every = [
-            Inclusion(case.id, hashes[at], case.row, False, int(half[at]), (0.1, 0.5)[int(half[at])], at in drawn)
-            for at, case in enumerate(rows)
-        ]
-        store_sample(run, run.jobs.begin(["sample"], {}), Sample(0, "helpful", 7, "half", 400, len(drawn)), every)
-        rater, job = run.add_rater(Rater("ann", "human", "helpful", {})), run.jobs.begin(["import"], {})
-        for at in drawn:
-            verdict = Verdict({"score": Score(int(given[2][at]))})
-            run.put(rater, rows[at].ref(hashes[at]), verdict, keep=None, job=job)
-        run.commit()
+        store_draw(run, rows, drawn, HELPFUL, strata=[int(each) for each in half])
+        labels = {ids[at]: Verdict({"score": Score(int(given[2][at]))}) for at in drawn}
+        add(run, "ann", labels, HELPFUL, "human", rows, imported=True)
         [matrix] = ratings_matrices(run, HELPFUL)
         [found] = agreement(run, HELPFUL, AgreementPlan(), [matrix])
         plain = reliability(matrix.on_scale, (1.0, 2.0, 3.0, 4.0, 5.0), resamples=20).figures

@@ -9,7 +9,7 @@ import pytest
 from compared_run import PAIR, compared_cases, compared_run
 from rated_run import add, cases, said
 from statsmodels.stats.proportion import proportion_confint
-from typed_here import Run, typing_in
+from typed_here import Run
 
 from pathway_local.case import Case
 from pathway_local.ratings.score_text import read_score
@@ -19,11 +19,6 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 def test_the_win_rate_counts_ties_and_flips_as_half(run: Run, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from agreement_run import answers_run, write_cases
 from html_page import PageParser, check_harmless
 from rated_run import TWO, add, cases, judged_run, said
-from typed_here import Run, typing_in
+from typed_here import Run
 
 from pathway_local.case import Case
 from pathway_local.pages.language import Language, languages
@@ -25,11 +25,6 @@ CODE = Path(__file__).parents[1] / "pathway_local" / "pages"
 VIEWER = CODE.parent / "viewer"
 
 pytestmark = pytest.mark.usefixtures("few_resamples")
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 def reported(run: Run, *options: object) -> PageParser:

@@ -107,10 +107,10 @@ class AgainstPeople:
             yield FigureRow("judges", two.figure, contrast.difference, two.first, two.second, facts=facts)
         for one in self.severity:
             names = (one.person, MEAN_OF_OTHERS)
-            yield FigureRow("severity", "mean_difference", one.difference, *names, facts=self._facts(one.cases))
+            yield FigureRow("severity", "mean_difference", one.difference, *names, facts={"cases": one.cases})
         for moved in self.drift:
             names = (moved.rater, moved.reference)
-            yield FigureRow("drift", "mean_difference", moved.change, *names, facts=self._facts(moved.cases))
+            yield FigureRow("drift", "mean_difference", moved.change, *names, facts={"cases": moved.cases})
         for rater in self.groups:
             for name, found in rater.groups:
                 figures = {
@@ -119,22 +119,18 @@ class AgainstPeople:
                     "excess_absolute_error": found.excess,
                     "excess_mean_at_equal_scores": found.unequal,
                 }
-                facts = self._facts(found.cases)
-                yield from figure_rows("groups", figures, rater.rater, rater.reference, name, facts=facts)
-
-    def _facts(self, cases: int) -> dict[str, Value]:
-        return {"cases": cases, **({"unweighted": True} if self.unweighted else {})}
+                own = (rater.rater, rater.reference, name)
+                yield from figure_rows("groups", figures, *own, facts={"cases": found.cases})
 
 
 def _benchmark_rows(found: JudgesAndPeople) -> Iterator[FigureRow]:
     figure = found.benchmark.figure
     for left in found.benchmark.left_out:
         person = found.people[left.person]
-        facts: dict[str, Value] = {"cases": left.cases}
+        target, facts = f"{MEAN_OF_OTHERS} than {person}", dict[str, Value](cases=left.cases)
         for judge, contrast in zip(found.judges, left.judges, strict=True):
-            target = f"{MEAN_OF_OTHERS} than {person}"
             yield FigureRow("benchmark", figure, contrast.first, judge, target, facts=facts)
-            yield FigureRow("benchmark", figure, contrast.second, person, target, facts=facts)
+        yield FigureRow("benchmark", figure, left.judges[0].second, person, target, facts=facts)
     for judge, contrast in zip(found.judges, found.benchmark.averages, strict=True):
         yield FigureRow("benchmark", figure, contrast.first, judge, MEAN_OF_OTHERS)
         yield FigureRow("benchmark", figure, contrast.second, "a person", MEAN_OF_OTHERS)
@@ -210,6 +206,7 @@ class _Test:
         return len(self.reference) > 1 and not self.repeating
 
     def missing(self) -> Iterator[str]:
+        """Say why a part is absent."""
         if not self.reference:
             none = "no people are among the raters named" if self.plan.raters else "no people have scored"
             yield f"{none}, so judges can't be compared with people"
@@ -235,6 +232,7 @@ class _Test:
         return weights and weights(given[:, list(judges)].all(axis=1) & (people >= least))
 
     def benchmark(self) -> JudgesAndPeople:
+        """Each judge and each person against the mean of the other people."""
         people, judges = self._names(self.reference), self._names(self.judges)
         asked = self.plan.figure
         figure = asked if asked and not COEFFICIENTS[asked].needs_levels else BENCHMARK_FIGURE
@@ -250,6 +248,7 @@ class _Test:
         return JudgesAndPeople(people, judges, found)
 
     def two_judges(self, first: int, second: int) -> TwoJudges:
+        """Two judges by their columns against the reference."""
         figure = self.plan.figure or ("kappa" if self.matrix.nominal else "kappa_quadratic")
         if self.matrix.nominal and COEFFICIENTS[figure].scale != "nominal":
             figure = "kappa"
