@@ -64,6 +64,10 @@ def test_drift_repeats_and_levels_are_shown(run: RunFile) -> None:
     for title in ("the same person twice", "document level: correlation by topic"):
         assert title in titles
     assert any(title.startswith("drift: errors at the last version") for title in titles)
+    uneven = agreement_view(replace(score, people=replace(score.people, unweighted=True)))
+    told = [table.title for table in uneven.tables if table.title not in titles]
+    assert [title.partition(":")[0] for title in told] == ["severity", "drift"]
+    assert all(title.endswith("each case counts once") for title in told)
     named = {row.table for row in score.rows()}
     assert {"twice", "drift", "document level"} <= named
 

@@ -25,6 +25,7 @@ SIZE, DRAWN = 100, range(0, 40)
 PICKED = (*range(30, 40), *range(60, 90))
 """Labelled before the draw: ten of these are drawn later."""
 
+SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)
 ROWS = cases(ids=[f"s-{number:03}" for number in range(SIZE)])
 
 
@@ -131,7 +132,7 @@ def test_weights_are_those_of_the_cases_of_a_figure(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     half = np.arange(400) < 100
     true = rng.integers(1, 6, 400)
-    given = [np.clip(true + half * rng.integers(-2, 3, 400), 1, 5) for _ in range(3)]
+    given = [np.clip(true + half * rng.integers(-2, 3, 400), 1, 5).astype(float) for _ in range(3)]
     drawn = np.flatnonzero(np.where(half, np.arange(400) % 2 == 0, np.arange(400) % 10 == 0))
     rows = cases(ids=[f"s-{number:03}" for number in range(400)])
     ids = [case.id for case in rows]
@@ -143,15 +144,24 @@ def test_weights_are_those_of_the_cases_of_a_figure(tmp_path: Path) -> None:
         add(run, "ann", labels, HELPFUL, "human", rows, imported=True)
         [matrix] = ratings_matrices(run, HELPFUL)
         [found] = agreement(run, HELPFUL, AgreementPlan(), [matrix])
-        plain = reliability(matrix.on_scale, (1.0, 2.0, 3.0, 4.0, 5.0), resamples=20).figures
+        plain = reliability(matrix.on_scale, SCALE, resamples=20).figures
     together = found.sets[0].found.figures
-    whole = reliability(np.stack(given, axis=1).astype(float), (1.0, 2.0, 3.0, 4.0, 5.0), resamples=20).figures
+    whole = reliability(np.stack(given, axis=1), SCALE, resamples=20).figures
     # Alpha and AC rest on all cases, ICC on Ann's, of which those with disagreement are too many.
     for name in ("alpha_ordinal", "ac2_quadratic"):
         assert together[name].value == plain[name].value
     for name in ("alpha_ordinal", "ac2_quadratic", "icc_2_1"):
         assert together[name].value == pytest.approx(whole[name].value, abs=0.04), name
     assert abs(float(str(plain["icc_2_1"].value)) - float(str(whole["icc_2_1"].value))) > 0.15
+    # So does the comparison of both judges with Ann: unweighted, they would seem to agree less with her than they do.
+    [two] = found.people.judges
+    for judge, side in zip(given, (two.contrast.first, two.contrast.second), strict=False):
+        whole_kappa, picked = (
+            pair_agreement(judge[places], given[2][places], SCALE, resamples=20).figures["kappa_quadratic"].value
+            for places in (slice(None), drawn)
+        )
+        assert side.value == pytest.approx(whole_kappa, abs=0.04)
+        assert isinstance(picked, float) and isinstance(side.value, float) and picked < side.value - 0.1
 
 
 def test_a_weight_counts_as_so_many_cases() -> None:
@@ -160,9 +170,8 @@ def test_a_weight_counts_as_so_many_cases() -> None:
     second = np.clip(first + rng.integers(-1, 2, 60), 1, 5)
     weights = rng.integers(1, 4, 60)
     copied = (np.repeat(each, weights) for each in (first, second))
-    levels = (1.0, 2.0, 3.0, 4.0, 5.0)
-    heavy = pair_agreement(first, second, levels, weights=weights.astype(float), resamples=20).figures
-    for name, plain in pair_agreement(*copied, levels, resamples=20).figures.items():
+    heavy = pair_agreement(first, second, SCALE, weights=weights.astype(float), resamples=20).figures
+    for name, plain in pair_agreement(*copied, SCALE, resamples=20).figures.items():
         assert heavy[name].value == pytest.approx(plain.value), name
 
 
