@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.corrected_difference import corrected_difference
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
-from pathway_local.statistics.intervals import Effect, mean, mean_difference, mean_effect, scale_mean, t_interval
+from pathway_local.statistics.intervals import Effect, difference_effect, mean, mean_effect, scale_mean, t_interval
 from pathway_local.statistics.prediction_powered import Correction, Survey, Target, corrected_mean, unseen_errors
 from pathway_local.statistics.resampling import Statistic, counted_rows
 from pathway_local.statistics.sequential import look_alpha, planned_counts
@@ -43,7 +43,8 @@ SHARES: Mapping[str, tuple[float, ...]] = {
 SIZES = (50, 100, 200)
 TARGETS: tuple[Target, ...] = ("file", "population")
 Scores = NDArray[np.float64]
-Once = Callable[[np.random.Generator], tuple[bool, bool]]
+Shares = tuple[float, ...]
+Once = Callable[[np.random.Generator], tuple[bool, ...]]
 
 
 def a_file(rng: np.random.Generator, shares: tuple[float, ...], labels: int) -> tuple[Scores, Scores, Scores]:
@@ -73,18 +74,18 @@ def holds(estimate: Estimate, mean: float) -> bool:
     return isinstance(interval, Interval) and interval.low <= mean <= interval.high
 
 
-def coverage(shares: tuple[float, ...], labels: int, target: Target, replications: int) -> tuple[float, float, float]:
+def coverage(shares: tuple[float, ...], labels: int, target: Target, replications: int) -> Shares:
     """Return the shares of replications whose corrected and plain interval cover the mean, and that warn."""
-    rng = stream("calibrate", shares, labels, target)
-    counts = np.zeros(3)
-    for _ in range(replications):
+
+    def once(rng: np.random.Generator) -> tuple[bool, ...]:
         truth, judge, people = a_file(rng, shares, labels)
         mean = float(truth.mean()) if target == "file" else float(LEVELS @ np.array(shares))
         found = corrected_mean(judge, people, (1, 5), Survey(target))
-        if isinstance(found, Correction):
-            counts += (holds(found.corrected, mean), holds(found.labels_only, mean), bool(found.warnings))
-    corrected, plain, warned = counts / replications
-    return float(corrected), float(plain), float(warned)
+        if isinstance(found, Undefined):
+            return False, False, False
+        return holds(found.corrected, mean), holds(found.labels_only, mean), bool(found.warnings)
+
+    return how_often(stream("calibrate", shares, labels, target), replications, once)
 
 
 STUDENTS: Mapping[str, Sequence[int]] = {
@@ -95,29 +96,24 @@ STUDENTS: Mapping[str, Sequence[int]] = {
 BETWEEN = (0.0, 0.1, 0.3, 1.0)
 
 
-def clustered_coverage(sizes: Sequence[int], between: float, replications: int) -> tuple[float, float]:
+def clustered_coverage(sizes: Sequence[int], between: float, replications: int) -> Shares:
     """Return the shares of replications whose interval covers the mean: ours, and that for clusters of one size."""
-    rng = stream("clusters", sizes, between)
     students = np.repeat(np.arange(len(sizes)), sizes)
-    counts = np.zeros(2)
-    for _ in range(replications):
+
+    def once(rng: np.random.Generator) -> tuple[bool, bool]:
         apart, own = rng.normal(size=len(sizes)), rng.normal(size=len(students))
         scores = np.sqrt(between) * apart[students] + np.sqrt(1 - between) * own
         totals = np.bincount(students, (scores - scores.mean()) / len(scores))
         error = float(np.sqrt(len(totals) / (len(totals) - 1) * np.sum(totals**2)))
         usual = t_interval(float(scores.mean()), error, len(totals) - 1, len(totals))
-        counts += (holds(mean(scores, students), 0.0), usual.low <= 0 <= usual.high)
-    ours, plain = counts / replications
-    return float(ours), float(plain)
+        return holds(mean(scores, students), 0.0), usual.low <= 0 <= usual.high
+
+    return how_often(stream("clusters", sizes, between), replications, once)
 
 
-def how_often(rng: np.random.Generator, replications: int, once: Once) -> tuple[float, float]:
-    """Return how often each of the two things that `once` looks at is true."""
-    counts = np.zeros(2)
-    for _ in range(replications):
-        counts += once(rng)
-    first, second = counts / replications
-    return float(first), float(second)
+def how_often(rng: np.random.Generator, replications: int, once: Once) -> Shares:
+    """Return how often each of the things that `once` looks at is true."""
+    return tuple(np.mean([once(rng) for _ in range(replications)], axis=0).tolist())
 
 
 def judged(rng: np.random.Generator, truth: Scores) -> Scores:
@@ -130,7 +126,7 @@ def drawn_of(rng: np.random.Generator, cases: int, labels: int) -> NDArray[np.bo
     return np.isin(np.arange(cases), rng.permutation(cases)[:labels])
 
 
-def picked_coverage(picked: int, labels: int, replications: int) -> tuple[float, float]:
+def picked_coverage(picked: int, labels: int, replications: int) -> Shares:
     """Labels of the cases that the judge overrates most, as complaints find them, and then of a sample that was drawn.
 
     Return how often the mean of a file of 1,000 typical cases is covered with all labels as one sample, and as
@@ -172,7 +168,7 @@ def by_labels(judge: Scores, people: Scores, first: NDArray[np.bool_], clusters:
     return corrected_difference(judge, people, first, even, once, clusters).corrected
 
 
-def difference_coverage(questions: int, labels: int, taste: float, replications: int) -> tuple[float, float]:
+def difference_coverage(questions: int, labels: int, taste: float, replications: int) -> Shares:
     """Two chatbots that differ by 0.2, and a judge with a taste.
 
     Return how often the difference people would see is covered by the judge's own interval, and by the corrected one.
@@ -187,7 +183,7 @@ def difference_coverage(questions: int, labels: int, taste: float, replications:
     return how_often(stream("difference", questions, labels, taste), replications, once)
 
 
-def groups_coverage(cases: int, labels: int, taste: float, replications: int) -> tuple[float, float]:
+def groups_coverage(cases: int, labels: int, taste: float, replications: int) -> Shares:
     """Two groups of students with 5 cases each, who share no questions; they differ by 0.2, and the judge has a taste.
 
     Return how often the difference people would see is covered by the judge's own interval, and by the corrected one.
@@ -199,14 +195,13 @@ def groups_coverage(cases: int, labels: int, taste: float, replications: int) ->
         people = people + rng.normal(0, 0.8, cases)
         judge = np.round(people + np.where(first, 0.0, taste) + rng.normal(0, 0.7, cases))
         given = np.where(drawn_of(rng, cases, labels), people, np.nan)
-        value, error, freedom = mean_difference(judge, first, students)
-        alone = Effect(value, error, freedom, cases // 5)
+        alone = difference_effect(judge, first, students)
         return holds(alone.estimate(), 0.2), holds(by_labels(judge, given, first, students).estimate(), 0.2)
 
     return how_often(stream("groups", cases, labels, taste), replications, once)
 
 
-def looked_at(counted: str, difference: float, replications: int) -> tuple[float, float]:
+def looked_at(counted: str, difference: float, replications: int) -> Shares:
     """Two chatbots, and a look after each eighth of 320 questions or of 240 labels of 640 answers.
 
     Return how often any look says that they differ, with intervals at 95% and as `compare` makes them under a plan.
@@ -238,7 +233,7 @@ def rated(rng: np.random.Generator, shares: Sequence[float], cases: int) -> Scor
     return np.clip(np.round(truth[:, None] + errors), 1, 5)
 
 
-def few_cases_coverage(figure: str, name: str, cases: int, replications: int) -> tuple[float, float]:
+def few_cases_coverage(figure: str, name: str, cases: int, replications: int) -> Shares:
     """Return how often a mean or a coefficient of few cases is covered by the usual interval, and by ours.
 
     The usual one is Student's t for a mean, and percentiles of a bootstrap for a coefficient.
@@ -271,7 +266,7 @@ def _figure(figure: str, scores: Scores) -> float:
     return float(statistic.measure(rows.counts[None, :])[0])
 
 
-def icc_coverage(raters: int, severity: float, replications: int) -> tuple[float, float]:
+def icc_coverage(raters: int, severity: float, replications: int) -> Shares:
     """Return how often ICC(2,1) over all raters is covered by an interval for these raters, and by ours; 60 cases.
 
     Cases vary by an SD of 0.8, raters by `severity`, and scores otherwise by 0.6.
@@ -289,7 +284,7 @@ def icc_coverage(raters: int, severity: float, replications: int) -> tuple[float
     return how_often(stream("icc", raters, severity), replications, once)
 
 
-def unfair_flags(cases: int, unfair: float, replications: int) -> tuple[float, float]:
+def unfair_flags(cases: int, unfair: float, replications: int) -> Shares:
     """A judge who draws scores to the middle, and scores one of two groups lower by `unfair`; groups differ by 1.4.
 
     Return how often the mean error in a group, and the mean error at equal scores, excludes zero.
@@ -306,7 +301,7 @@ def unfair_flags(cases: int, unfair: float, replications: int) -> tuple[float, f
     return how_often(stream("unfair", cases, unfair), replications, once)
 
 
-def missed_coverage(labels: int, replications: int) -> tuple[float, float]:
+def missed_coverage(labels: int, replications: int) -> Shares:
     """A good judge who gives a 4 or 5 to one failure in 25 cases. Return the coverage with and without a warning."""
     rng, held, warned = stream("missed", labels), np.zeros(2), np.zeros(2)
     for _ in range(replications):
@@ -357,7 +352,7 @@ def further_tables(replications: int) -> Iterator[str]:
         yield _line(f"{labels} labels", missed_coverage(labels, replications), 15, 17)
 
 
-def _line(name: str, shares: tuple[float, float], *widths: int) -> str:
+def _line(name: str, shares: Shares, *widths: int) -> str:
     first, second = (*widths, 8)[:2]
     return f"{name:<34}{shares[0]:>{first}.3f}{shares[1]:>{second}.3f}"
 

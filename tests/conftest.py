@@ -12,6 +12,7 @@ import pytest
 from scripted_kind import register
 from tiny_judge import make_tiny_judge
 from typed import Desk
+from typed_here import Run, typing_in
 from walks import Walker
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is imported: see engines/vllm.py
@@ -45,6 +46,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group(group))
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: (item.path not in sharing, places.get(item.path.stem, len(LONGEST))))
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line in the test's own folder and process."""
+    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture(autouse=True)

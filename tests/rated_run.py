@@ -1,11 +1,13 @@
 """A small run for tests of people's and hosted judges' ratings: four cases, with one score or with two."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.rater import Rater
+from pathway_local.ratings.samples import Inclusion, Sample, store_sample
 from pathway_local.rubrics.rubric import Rubric, parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
@@ -70,15 +72,42 @@ def add(
     rubric: Rubric = TINY,
     kind: str = "judge",
     rows: Iterable[Case] | None = None,
+    *,
+    imported: bool = False,
 ) -> None:
-    """Store a rater's outcomes by case id."""
+    """Store a rater's outcomes by case id; if they are `imported`, by a job of their own."""
     run.add_rubric(rubric.name, rubric.text)
     rater = run.add_rater(Rater(name, kind, rubric.name, {}))  # type: ignore[arg-type]
+    job = run.jobs.begin(["import"], {}) if imported else None
     for case in cases(rubric) if rows is None else rows:
         if case.id in outcomes:
             ref = case.ref(fingerprint(run.key, rubric.texts_of(case)))
-            run.put(rater, ref, outcomes[case.id], keep=None)
+            run.put(rater, ref, outcomes[case.id], keep=None, job=job)
     run.commit()
+
+
+def store_draw(
+    run: RunFile,
+    rows: Sequence[Case],
+    drawn: Collection[int],
+    rubric: Rubric = TINY,
+    *,
+    seed: int = 7,
+    strata: Sequence[int] = (),
+) -> None:
+    """Store the sample of the rows at these places, of each stratum (a code for each row) by its share."""
+    codes = strata or [0] * len(rows)
+    chances = {
+        code: fmean(place in drawn for place, own in enumerate(codes) if own == code) for code in dict.fromkeys(codes)
+    }
+    every = [
+        Inclusion(
+            case.id, fingerprint(run.key, rubric.texts_of(case)), case.row, False, code, chances[code], place in drawn
+        )
+        for place, (case, code) in enumerate(zip(rows, codes, strict=True))
+    ]
+    sample = Sample(0, rubric.name, seed, "half" if strata else "", len(rows), len(drawn))
+    store_sample(run, run.jobs.begin(["sample"], {}), sample, every)
 
 
 def said(*values: int, score: str = "score", ids: Iterable[str] = IDS) -> dict[str, Outcome]:

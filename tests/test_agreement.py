@@ -164,4 +164,4 @@ def test_agreement_on_special_levels_without_any_says_so() -> None:
 
 def test_levels_that_do_not_ascend_are_refused() -> None:
     with pytest.raises(ValueError, match="ascend"):
-        confusion(np.array([1.0]), np.array([2.0]), (2, 1))
+        pair_agreement(np.array([1.0]), np.array([2.0]), (2, 1))

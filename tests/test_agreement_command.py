@@ -4,20 +4,20 @@ import csv
 import json
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from agreement_run import COMMITTEE, answered, answers_run, fill_in, scores_of, write_cases
-from rated_run import TINY, add, cases, judged_run, said
+from rated_run import TINY, add, cases, judged_run, said, store_draw
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
-from typed_here import Run, typing_in
+from typed_here import Run
 
-from pathway_local.case import Case, fingerprint
-from pathway_local.ratings.samples import Inclusion, Sample, draw, store_sample
+from pathway_local.case import Case
+from pathway_local.ratings.samples import draw
 from pathway_local.results.against_people import MEAN_OF_OTHERS
 from pathway_local.results.panel import make_panel
 from pathway_local.rubrics.rubric import parse_rubric
@@ -28,11 +28,6 @@ from pathway_local.verdict import Score, Verdict
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "agreement.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture
@@ -356,11 +351,7 @@ def test_labels_that_are_no_sample_are_refused_or_told(run: Run, tmp_path: Path)
         assert "the run does not record how the cases that ann labelled were chosen" in refused.err
         assumed = run("calibrate", path, "--against", "ann", "--assume-random")
         assert "you state that the labels are a random sample of all cases" in assumed.words
-        drawn = [
-            Inclusion(case.id, fingerprint(made.key, TINY.texts_of(case)), case.row, False, 0, 0.5, place < 20)
-            for place, case in enumerate(rows[:36])
-        ]
-        store_sample(made, made.jobs.begin(["sample"], {}), Sample(0, "tiny", 1, "", 36, 20), drawn)
+        store_draw(made, rows[:36], range(20), seed=1)
     shown = run("calibrate", path, "--against", "ann", "--judge", "demo")
     assert "10 labels are left out: their cases are not in the sample" in shown.words
     assert "4 cases are left out: the sample was not drawn from them" in shown.words
@@ -368,8 +359,7 @@ def test_labels_that_are_no_sample_are_refused_or_told(run: Run, tmp_path: Path)
     assert figures(found, "calibration")["corrected"]["labelled"] == 20
     assert run("calibrate", path, "--against", "nobody").code == 2
     with RunFile.open(path) as again:
-        later = [Inclusion(each.case_id, each.case_hash, each.row, False, 0, 0.5, not each.drawn) for each in drawn]
-        store_sample(again, again.jobs.begin(["sample"], {}), Sample(0, "tiny", 2, "", 36, 16), later)
+        store_draw(again, rows[:36], range(20, 36), seed=2)
     (found,) = json.loads(run("calibrate", path, "--against", "ann", "--json").out)
     assert found["sample"]["seed"] == 1
 
@@ -380,19 +370,10 @@ def test_labels_belong_to_the_sample_with_most_of_them(run: Run, tmp_path: Path)
     rows = cases(ids=ids)
     judged = [5, 4, 4, 5, 3, 4] * 5 + [1, 2, 2, 1, 2, 1] * 5
 
-    def draw_of(made: RunFile, seed: int, drawn: Collection[int]) -> None:
-        every = [
-            Inclusion(
-                case.id, fingerprint(made.key, TINY.texts_of(case)), case.row, False, 0, len(drawn) / 60, n in drawn
-            )
-            for n, case in enumerate(rows)
-        ]
-        store_sample(made, made.jobs.begin(["sample"], {}), Sample(0, "tiny", seed, "", 60, len(drawn)), every)
-
     with RunFile.create(path) as made:
         add(made, "demo", said(*judged, ids=ids), rows=rows)
         add(made, "ann", said(*[4, 5, 3, 4, 5] * 6, ids=ids[:30]), kind="human", rows=rows[:30])
-        draw_of(made, 1, range(18, 58))
+        store_draw(made, rows, range(18, 58), seed=1)
     picked = run("calibrate", path, "--against", "ann")
     assert picked.code == 2
     assert "ann labelled only 12 of the 40 cases of the sample with seed 1" in picked.words
@@ -403,8 +384,8 @@ def test_labels_belong_to_the_sample_with_most_of_them(run: Run, tmp_path: Path)
     assert "no sample's seed is called '7'" in run("calibrate", path, "--against", "ann", "--sample", 7).words
 
     with RunFile.open(path) as made:
-        draw_of(made, 2, range(0, 34))
-        draw_of(made, 3, range(5, 15))  # all of these have labels, but it was drawn later
+        store_draw(made, rows, range(0, 34), seed=2)
+        store_draw(made, rows, range(5, 15), seed=3)  # all of these have labels, but it was drawn later
     (found,) = json.loads(run("calibrate", path, "--against", "ann", "--json").out)
     assert (found["sample"]["seed"], figures(found, "calibration")["corrected"]["labelled"]) == (2, 30)
     assert found["notices"][-1].startswith("4 of 34 drawn cases have no label") and not any(

@@ -103,6 +103,7 @@ def test_nominal_scores_have_no_mean(tmp_path: Path) -> None:
         add(run, "ann", said(5, 4, 4, 4), nominal)
         (found,) = divergence(run, [nominal], 5)
         assert [(each.case, each.mean, each.spread) for each in found.first] == [("s-1", None, None)]
+        assert found.kinds == {"agree": 3, "apart": 1}, "on a nominal scale, 4 and 5 are no neighbours"
 
 
 def test_as_json_is_plain(run: RunFile) -> None:

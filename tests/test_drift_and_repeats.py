@@ -10,8 +10,8 @@ from rated_run import add, said
 from pathway_local.case import Case
 from pathway_local.cli.agreement import _first_and_second, _level
 from pathway_local.errors import UsageError
-from pathway_local.results.against_people import AgreementPlan
 from pathway_local.results.agreement import ScoreAgreement, agreement
+from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.views.agreement import agreement_view
 from pathway_local.runs.run_file import RunFile
@@ -64,8 +64,30 @@ def test_drift_repeats_and_levels_are_shown(run: RunFile) -> None:
     for title in ("the same person twice", "document level: correlation by topic"):
         assert title in titles
     assert any(title.startswith("drift: errors at the last version") for title in titles)
+    uneven = agreement_view(replace(score, people=replace(score.people, unweighted=True)))
+    told = [table.title for table in uneven.tables if table.title not in titles]
+    assert [title.partition(":")[0] for title in told] == ["severity", "drift"]
+    assert all(title.endswith("each case counts once") for title in told)
     named = {row.table for row in score.rows()}
     assert {"twice", "drift", "document level"} <= named
+
+
+def test_drift_over_the_imports_of_each_person(run: RunFile) -> None:
+    [matrix] = ratings_matrices(run, HELPFUL)
+    jobs = np.zeros_like(matrix.jobs)
+    judge, ann, bob = (matrix.columns(name)[0] for name in ("judge", "ann", "bob"))
+    jobs[:, ann], jobs[:, bob] = 3 + 2 * (np.arange(COUNT) // 30), 4
+    imported = replace(matrix, jobs=jobs)
+    assert imported.import_order(ann).tolist() == matrix.order("version").tolist()
+    assert np.isnan(imported.import_order(judge)).all()
+    plan = AgreementPlan(drift=IMPORT, twice=(("ann", "ann-again"),))
+    [score] = agreement(run, HELPFUL, plan, [imported])
+    moved = {each.rater: each.change for each in score.people.drift}
+    assert set(moved) == {"ann", "bob"}, "a judge's scores come with no import"
+    interval = moved["ann"].interval
+    assert isinstance(interval, Interval) and interval.high < 0
+    [alone] = agreement(run, HELPFUL, replace(plan, against="ann"), [imported])
+    assert any("no drift over imports" in line for line in alone.people.missing)
 
 
 def test_a_person_s_second_ratings_are_no_further_person_of_a_named_group(run: RunFile) -> None:

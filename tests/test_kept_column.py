@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from rated_run import add, cases, judged_run, said
-from typed_here import Run, typing_in
+from typed_here import Run
 
 from pathway_local.case import Case, CaseRef
-from pathway_local.results.ratings_matrix import kept_column
+from pathway_local.results.kept_column import kept_column
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure
 
@@ -20,11 +20,6 @@ COMMANDS = (
     ("calibrate", "--against", "ann", "--assume-random", "--by", "bot"),
     ("compare", "--between", "bot=a,b", "--pair-by", "asked"),
 )
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture

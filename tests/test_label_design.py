@@ -2,32 +2,30 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from agreement_run import HELPFUL
-from rated_run import TINY, add, cases, said
-from typed_here import Run, typing_in
+from rated_run import TINY, add, cases, said, store_draw
+from typed_here import Run
 
-from pathway_local.case import Case, fingerprint
-from pathway_local.rater import Rater
-from pathway_local.ratings.samples import Inclusion, Sample, store_sample
-from pathway_local.results.against_people import AgreementPlan
+from pathway_local.case import Case
 from pathway_local.results.agreement import agreement
+from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.label_design import design_weights, own_design, picked_labels
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.sampled_labels import _noise
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.agreement import pair_agreement, reliability
-from pathway_local.statistics.figure import FloatArray, Interval
+from pathway_local.statistics.figure import Interval
 from pathway_local.verdict import Score, Verdict
 
 SIZE, DRAWN = 100, range(0, 40)
 PICKED = (*range(30, 40), *range(60, 90))
 """Labelled before the draw: ten of these are drawn later."""
 
+SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)
 ROWS = cases(ids=[f"s-{number:03}" for number in range(SIZE)])
 
 
@@ -36,33 +34,17 @@ def truth(place: int) -> int:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return typing_in(tmp_path, monkeypatch, capsys)
-
-
-@pytest.fixture
 def made(tmp_path: Path) -> Iterator[RunFile]:
     with RunFile.create(tmp_path / "picked.run") as run:
         add(run, "demo", said(*([4, 5] * (SIZE // 2)), ids=[case.id for case in ROWS]), rows=ROWS)
         label(run, PICKED)
-        every = [
-            Inclusion(case.id, hash_of(run, case), case.row, False, 0, len(DRAWN) / SIZE, place in DRAWN)
-            for place, case in enumerate(ROWS)
-        ]
-        store_sample(run, run.jobs.begin(["sample"], {}), Sample(0, "tiny", 7, "", SIZE, len(DRAWN)), every)
+        store_draw(run, ROWS, DRAWN)
         yield run
 
 
-def hash_of(run: RunFile, case: Case) -> str:
-    return fingerprint(run.key, TINY.texts_of(case))
-
-
 def label(run: RunFile, places: Iterable[int]) -> None:
-    rater, job = run.add_rater(Rater("ann", "human", "tiny", {})), run.jobs.begin(["import"], {})
-    for place in places:
-        case = ROWS[place]
-        run.put(rater, case.ref(hash_of(run, case)), Verdict({"score": Score(truth(place))}), keep=None, job=job)
-    run.commit()
+    given = {ROWS[place].id: Verdict({"score": Score(truth(place))}) for place in places}
+    add(run, "ann", given, kind="human", rows=ROWS, imported=True)
 
 
 def test_labels_that_are_older_than_the_sample_are_not_its_labels(run: Run, made: RunFile) -> None:
@@ -130,26 +112,18 @@ def test_labels_of_uneven_strata_weigh_by_their_share(tmp_path: Path) -> None:
     drawn = [place for place in range(SIZE) if place % 10 == 0 or place >= 50]
     with RunFile.create(tmp_path / "strata.run") as run:
         add(run, "demo", said(*([4] * SIZE), ids=ids), rows=ROWS)
-        every = [
-            Inclusion(
-                case.id, hash_of(run, case), case.row, False, place // 50, (0.1, 1.0)[place // 50], place in drawn
-            )
-            for place, case in enumerate(ROWS)
-        ]
-        store_sample(run, run.jobs.begin(["sample"], {}), Sample(0, "tiny", 7, "half", SIZE, len(drawn)), every)
-        rater, job = run.add_rater(Rater("ann", "human", "tiny", {})), run.jobs.begin(["import"], {})
-        for place in drawn:
-            verdict = Verdict({"score": Score(people[place])})
-            run.put(rater, ROWS[place].ref(hash_of(run, ROWS[place])), verdict, keep=None, job=job)
-        run.commit()
+        store_draw(run, ROWS, drawn, strata=[place // 50 for place in range(SIZE)])
+        given = {ids[place]: Verdict({"score": Score(people[place])}) for place in drawn}
+        add(run, "ann", given, kind="human", rows=ROWS, imported=True)
         [matrix] = ratings_matrices(run, TINY)
-        weights = design_weights(matrix, [0, 1])
-        assert weights is not None and set(weights(2)[drawn[:5]]) == {10.0} and set(weights(2)[50:]) == {1.0}
-        assert set(weights(1)) == {1.0}, "the judge scored every case"
+        weights, scored = design_weights(matrix, [0, 1]), np.isfinite(matrix.given)
+        assert weights is not None
+        assert set(weights(scored.all(axis=1))[drawn[:5]]) == {10.0} and set(weights(scored.all(axis=1))[50:]) == {1.0}
+        assert set(weights(scored.any(axis=1))) == {1.0}, "the judge scored every case"
         assert design_weights(matrix, [0]) is None
         [found] = agreement(run, TINY, AgreementPlan(), [matrix])
     assert found.pairs[0].agreement.figures["exact"].value == pytest.approx(0.75)
-    assert found.sets[0].found.shared == 55
+    assert found.sets[0].found.shared == 55 and found.people.unweighted
     assert any("figures of pairs and sets weigh by the share" in notice for notice in found.notices)
 
 
@@ -158,35 +132,36 @@ def test_weights_are_those_of_the_cases_of_a_figure(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     half = np.arange(400) < 100
     true = rng.integers(1, 6, 400)
-    given = [np.clip(true + half * rng.integers(-2, 3, 400), 1, 5) for _ in range(3)]
+    given = [np.clip(true + half * rng.integers(-2, 3, 400), 1, 5).astype(float) for _ in range(3)]
     drawn = np.flatnonzero(np.where(half, np.arange(400) % 2 == 0, np.arange(400) % 10 == 0))
     rows = cases(ids=[f"s-{number:03}" for number in range(400)])
     ids = [case.id for case in rows]
     with RunFile.create(tmp_path / "sets.run") as run:
         for name, scores in zip(("demo", "gpt"), given, strict=False):
             add(run, name, said(*map(int, scores), ids=ids), HELPFUL, rows=rows)
-        hashes = [fingerprint(run.key, HELPFUL.texts_of(case)) for case in rows]
-        every = [
-            Inclusion(case.id, hashes[at], case.row, False, int(half[at]), (0.1, 0.5)[int(half[at])], at in drawn)
-            for at, case in enumerate(rows)
-        ]
-        store_sample(run, run.jobs.begin(["sample"], {}), Sample(0, "helpful", 7, "half", 400, len(drawn)), every)
-        rater, job = run.add_rater(Rater("ann", "human", "helpful", {})), run.jobs.begin(["import"], {})
-        for at in drawn:
-            verdict = Verdict({"score": Score(int(given[2][at]))})
-            run.put(rater, rows[at].ref(hashes[at]), verdict, keep=None, job=job)
-        run.commit()
+        store_draw(run, rows, drawn, HELPFUL, strata=[int(each) for each in half])
+        labels = {ids[at]: Verdict({"score": Score(int(given[2][at]))}) for at in drawn}
+        add(run, "ann", labels, HELPFUL, "human", rows, imported=True)
         [matrix] = ratings_matrices(run, HELPFUL)
         [found] = agreement(run, HELPFUL, AgreementPlan(), [matrix])
-        plain = reliability(matrix.on_scale, (1.0, 2.0, 3.0, 4.0, 5.0), resamples=20).figures
+        plain = reliability(matrix.on_scale, SCALE, resamples=20).figures
     together = found.sets[0].found.figures
-    whole = reliability(np.stack(given, axis=1).astype(float), (1.0, 2.0, 3.0, 4.0, 5.0), resamples=20).figures
+    whole = reliability(np.stack(given, axis=1), SCALE, resamples=20).figures
     # Alpha and AC rest on all cases, ICC on Ann's, of which those with disagreement are too many.
     for name in ("alpha_ordinal", "ac2_quadratic"):
         assert together[name].value == plain[name].value
     for name in ("alpha_ordinal", "ac2_quadratic", "icc_2_1"):
         assert together[name].value == pytest.approx(whole[name].value, abs=0.04), name
     assert abs(float(str(plain["icc_2_1"].value)) - float(str(whole["icc_2_1"].value))) > 0.15
+    # So does the comparison of both judges with Ann: unweighted, they would seem to agree less with her than they do.
+    [two] = found.people.judges
+    for judge, side in zip(given, (two.contrast.first, two.contrast.second), strict=False):
+        whole_kappa, picked = (
+            pair_agreement(judge[places], given[2][places], SCALE, resamples=20).figures["kappa_quadratic"].value
+            for places in (slice(None), drawn)
+        )
+        assert side.value == pytest.approx(whole_kappa, abs=0.04)
+        assert isinstance(picked, float) and isinstance(side.value, float) and picked < side.value - 0.1
 
 
 def test_a_weight_counts_as_so_many_cases() -> None:
@@ -195,16 +170,9 @@ def test_a_weight_counts_as_so_many_cases() -> None:
     second = np.clip(first + rng.integers(-1, 2, 60), 1, 5)
     weights = rng.integers(1, 4, 60)
     copied = (np.repeat(each, weights) for each in (first, second))
-    levels = (1.0, 2.0, 3.0, 4.0, 5.0)
-    heavy = pair_agreement(
-        first, second, levels, weights=partial(_by_stratum, weights.astype(float)), resamples=20
-    ).figures
-    for name, plain in pair_agreement(*copied, levels, resamples=20).figures.items():
+    heavy = pair_agreement(first, second, SCALE, weights=weights.astype(float), resamples=20).figures
+    for name, plain in pair_agreement(*copied, SCALE, resamples=20).figures.items():
         assert heavy[name].value == pytest.approx(plain.value), name
-
-
-def _by_stratum(weights: FloatArray, least: int) -> FloatArray:
-    return weights
 
 
 def test_weighted_agreement_is_covered_as_often_as_it_says() -> None:
@@ -216,8 +184,8 @@ def test_weighted_agreement_is_covered_as_often_as_it_says() -> None:
         same = rng.random(120) < np.array([0.9, 0.5])[stratum]
         first = rng.integers(1, 3, 120).astype(float)
         second = np.where(same, first, 3 - first)
-        weighting = partial(_by_stratum, np.array([10.0, 2.0])[stratum])
-        found = pair_agreement(first, second, (1.0, 2.0), nominal=True, weights=weighting, resamples=300)
+        weights = np.array([10.0, 2.0])[stratum]
+        found = pair_agreement(first, second, (1.0, 2.0), nominal=True, weights=weights, resamples=300)
         interval = found.figures["exact"].interval
         assert isinstance(interval, Interval)
         covered += interval.low <= (10 * 0.9 + 2 * 0.5) / 12 <= interval.high

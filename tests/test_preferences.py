@@ -6,24 +6,19 @@ from pathlib import Path
 
 import openpyxl
 import pytest
-from compared_run import compared_cases, compared_run
+from compared_run import PAIR, compared_cases, compared_run
 from rated_run import add, cases, said
 from statsmodels.stats.proportion import proportion_confint
-from typed_here import Run, typing_in
+from typed_here import Run
 
 from pathway_local.case import Case
 from pathway_local.ratings.score_text import read_score
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
-from pathway_local.verdict import Verdict
+from pathway_local.verdict import Score, Verdict
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 def test_the_win_rate_counts_ties_and_flips_as_half(run: Run, tmp_path: Path) -> None:
@@ -126,6 +121,15 @@ def test_chatbots_are_ranked_by_choices_between_two(run: Run, tmp_path: Path) ->
     assert sum(row["strength"] for row in group["ranking"]) == pytest.approx(0)
     assert run("compare", "p.run", "--pairs", "bot_a,bot_b", "--out", "r.csv", "--cluster", "bot_a").code == 0
     assert len((tmp_path / "r.csv").read_text().splitlines()) == 1 + 3 + 2
+
+
+def test_a_ranking_by_raters_who_were_imported_together(run: Run, tmp_path: Path) -> None:
+    with compared_run(tmp_path / "p.run") as made:
+        rows = compared_cases()[:4]
+        chosen = {case.id: Verdict({"preference": Score(1)}) for case in rows}
+        add(made, "committee/ann", chosen, PAIR, "human", rows)
+    [group] = json.loads(run("compare", "p.run", "--pairs", "bot_a,bot_b", "--rater", "committee", "--json").out)
+    assert (group["rater"], group["cases"]) == ("committee/ann", 4)
 
 
 @pytest.mark.parametrize(

@@ -104,13 +104,12 @@ def test_gwets_coefficients_match_their_definition(scores: NDArray[np.float64], 
 
 def test_the_interval_of_icc_is_the_published_one_for_random_raters() -> None:
     # The example of Shrout and Fleiss (1979); R's psych::ICC prints these intervals for ICC2 and ICC2k.
-    six = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], dtype=float)
-    found = reliability(six, tuple(range(1, 11))).figures
+    found = reliability(SIX, tuple(range(1, 11))).figures
     one, mean = found["icc_2_1"].interval, found["icc_2_k"].interval
     assert (round(one.low, 3), round(one.high, 2)) == (0.019, 0.76)
     assert (round(mean.low, 2), round(mean.high, 2)) == (0.07, 0.93)
     assert one.method == "F for other raters as well"
-    repeated = reliability(np.repeat(six, 2, axis=0), tuple(range(1, 11)), clusters=np.repeat(np.arange(6), 2))
+    repeated = reliability(np.repeat(SIX, 2, axis=0), tuple(range(1, 11)), clusters=np.repeat(np.arange(6), 2))
     assert repeated.figures["icc_2_1"].interval.method == "jackknife with t"
 
 

@@ -9,7 +9,7 @@ import pytest
 from agreement_run import answers_run, write_cases
 from html_page import PageParser, check_harmless
 from rated_run import TWO, add, cases, judged_run, said
-from typed_here import Run, typing_in
+from typed_here import Run
 
 from pathway_local.case import Case
 from pathway_local.pages.language import Language, languages
@@ -25,11 +25,6 @@ CODE = Path(__file__).parents[1] / "pathway_local" / "pages"
 VIEWER = CODE.parent / "viewer"
 
 pytestmark = pytest.mark.usefixtures("few_resamples")
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 def reported(run: Run, *options: object) -> PageParser:
@@ -57,6 +52,8 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
         assert words in page.said
     assert len(page.of("svg")) == 5 + 5 + 1 + 1 + 1  # bars and groups of five raters, comparison, correction, diagram
     assert {attributes["class"] for attributes in page.of("table") if attributes} == {"matrix"}
+    apart = reported(run, "--between", "audience=enrolled,staff")
+    assert "enrolled against staff, not paired" in apart.said and "on 156 and 158 cases enrolled scores" in apart.said
 
 
 def test_every_chart_has_its_table_behind_it(run: Run, tmp_path: Path) -> None:
@@ -136,7 +133,7 @@ def test_an_empty_run_and_wrong_names_are_refused_or_told(run: Run, tmp_path: Pa
     for options in (
         ["--out", "may.txt"],
         ["--out", "x.html", "--lang", "xx"],
-        ["--out", "x.html", "--between", "a=b,c"],
+        ["--out", "x.html", "--pair-by", "a"],
     ):
         assert run("report", "may.run", *options).code == 2
     assert run("report", "may.run", "--out", "may.html").err.startswith("error: may.html exists already")

@@ -1,4 +1,3 @@
-import time
 import tracemalloc
 
 import numpy as np
@@ -166,14 +165,11 @@ def test_one_cluster_makes_no_interval() -> None:
     assert found.interval == Undefined("there is only one case, or only one cluster of cases")
 
 
-def test_many_resamples_of_many_cases_take_little_time_and_memory() -> None:
+def test_many_resamples_of_many_cases_take_little_memory() -> None:
     first, second, codes = clustered_pair(8, 100_000, 2000)
     tracemalloc.start()
-    started = time.perf_counter()
     pair = pair_agreement(first, second, SCALE, clusters=codes, resamples=10_000)
-    elapsed = time.perf_counter() - started
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert pair.figures["pearson"].interval.clusters == 2000
-    assert elapsed < 5
     assert peak < 1e9

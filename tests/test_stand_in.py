@@ -11,8 +11,8 @@ from rated_run import add, cases, said
 from pathway_local.errors import UsageError
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.plan import Plan, planned_raters
-from pathway_local.results.against_people import AgreementPlan
 from pathway_local.results.agreement import agreement
+from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.views.stand_in import stand_in
 from pathway_local.runs.run_file import RunFile

@@ -78,9 +78,9 @@ def test_what_can_not_be_compared_says_so() -> None:
     errors = np.array([1.0] * 12)
     alone = group_errors(errors, np.zeros(12), np.zeros(12, dtype=int))[0]
     assert alone.signed.interval == Undefined("every error is 1")
-    assert alone.excess.value == Undefined("there are no other cases")
+    assert alone.excess.value == Undefined("one side of the comparison has no case")
     one = group_errors(np.arange(24.0), np.zeros(24), np.repeat([0, 1], 12), clusters=np.repeat([0, 1], 12))
-    assert one[0].signed.interval == Undefined("the group has only one cluster")
+    assert one[0].signed.interval == Undefined("there is only one cluster")
     assert one[0].excess.interval == Undefined("one side of the comparison has only one cluster")
 
 

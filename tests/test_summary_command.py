@@ -3,17 +3,11 @@
 import json
 from pathlib import Path
 
-import pytest
 from rated_run import add, cases, judged_run, said
-from typed_here import Run, typing_in
+from typed_here import Run
 
 from pathway_local.case import Case
 from pathway_local.verdict import Failure
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 def test_a_value_with_few_cases_of_one_rater_is_told_though_another_has_many(run: Run, tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ from viewed import HOST, ORIGIN, Desk, viewing
 from pathway_local.case import Case
 from pathway_local.errors import RunLocked
 from pathway_local.ratings.adjudication import adjudicate
-from pathway_local.results.against_people import AgreementPlan
 from pathway_local.results.agreement import agreement
+from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.views.stand_in import stand_in
 from pathway_local.runs.audit import AuditTrail

@@ -7,8 +7,8 @@ from pathway_local.cli.figures import kept_columns, rubrics_with, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, RubricOfRun, Run
 from pathway_local.cli.terminal import check_finite, check_new, data
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.results.against_people import AgreementPlan
 from pathway_local.results.agreement import agreement as find
+from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.summary import labels_of
 from pathway_local.results.views.agreement import agreement_in_short, agreement_view
@@ -41,7 +41,12 @@ def agreement(
     by: Annotated[str, option("COLUMN", "Show judges' errors for each value of this column.", CASES)] = "",
     min_group: MinGroup = None,
     drift: Annotated[
-        str, option("COLUMN", "Show how raters' errors move over this column: dates, batches or versions.", CASES)
+        str,
+        option(
+            "COLUMN",
+            "Show how raters' errors move over dates, batches or versions; `import`: over each one's imports.",
+            CASES,
+        ),
     ] = "",
     twice: Annotated[
         list[str],
@@ -73,7 +78,9 @@ def agreement(
     again = tuple(_first_and_second(named) for named in twice)
     with RunFile.read(run) as read:
         rubrics = rubrics_with(read, rubric, [*rater, *([against] if against else [])])
-        cluster, by, level_column, drift = kept_columns(read, cluster, by, level_column, drift)
+        over = "" if drift == IMPORT else drift
+        cluster, by, level_column, over = kept_columns(read, cluster, by, level_column, over)
+        drift = over or drift
         groups = (min_group or MIN_GROUP, min_group is not None)
         plan = AgreementPlan(rater, cluster, against, figure, margin, by, *groups, at, level_column, drift, again)
         found = [score for each in rubrics for score in find(read, each, plan, ratings_matrices(read, each))]

@@ -13,7 +13,7 @@ from pathway_local.cli.terminal import data, notice, print_json, table, talk
 from pathway_local.errors import RunLocked
 from pathway_local.results.export import record_export
 from pathway_local.results.figure_row import Figured, write_figures
-from pathway_local.results.ratings_matrix import kept_column
+from pathway_local.results.kept_column import kept_column
 from pathway_local.results.study import Looked
 from pathway_local.results.views.view import Remarks, TableView, View
 from pathway_local.rubrics.rubric import Rubric

@@ -40,7 +40,9 @@ def report(
     out: Page,
     by: Annotated[str, option("COLUMN", "Also show the scores for each value of this column.", CASES)] = "",
     between: Annotated[str, option("COLUMN=A,B", "Compare two values, e.g. chatbot=v1,v2.", CASES)] = "",
-    pair_by: Annotated[str, option("COLUMN", "With --between: column that names the shared question.", CASES)] = "",
+    pair_by: Annotated[
+        str, option("COLUMN", "With --between: column that names the question both answered, if there is one.", CASES)
+    ] = "",
     cluster: Cluster = "",
     min_group: Annotated[
         int, option("N", "Leave out groups and comparisons of fewer cases.", CASES, min=1)
@@ -64,9 +66,8 @@ def report(
     """
     check_page(out, force=force)
     say = Language(lang)
-    if bool(between) != bool(pair_by):
-        hint = "Such as --between chatbot=v1,v2 --pair-by question_id."
-        raise UsageError("--between and --pair-by need each other", hint)
+    if pair_by and not between:
+        raise UsageError("--pair-by needs --between", "Such as --between chatbot=v1,v2 --pair-by question_id.")
     if with_text != (cases is not None):
         raise UsageError("--with-text and --cases need each other", "Such as --with-text --cases answers.csv.")
     column, first, second = sides(between) if between else ("", "", "")

@@ -9,17 +9,17 @@ import numpy as np
 from pathway_local.errors import UsageError
 from pathway_local.rater import ADJUDICATED, REPEATS, Kind
 from pathway_local.ratings.import_ratings import LEAST_ALIKE
-from pathway_local.results.against_people import AgainstPeople, AgreementPlan, against_people
-from pathway_local.results.figure_row import FigureRow
+from pathway_local.results.against_people import AgainstPeople, against_people
+from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.figure_row import FigureRow, figure_rows
 from pathway_local.results.label_design import design_weights, picked_labels, uneven_strata
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.agreement import PairAgreement, Reliability, SpecialAgreement, pair_agreement, reliability
 from pathway_local.statistics.agreement import special_agreement as special_pair
-from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.figure import Estimate, IntArray, Undefined, undefined_estimate
-from pathway_local.statistics.levels import GroupedCorrelation, correlation_at
+from pathway_local.statistics.figure import IntArray, Undefined
+from pathway_local.statistics.levels import GroupedCorrelation, GroupLevel, correlation_at
 from pathway_local.verdict import Number, Value
 
 ORDER: tuple[Kind, ...] = ("judge", "hosted", "panel", "human", "adjudicated")
@@ -28,21 +28,22 @@ ORDER: tuple[Kind, ...] = ("judge", "hosted", "panel", "human", "adjudicated")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two raters: on the scale, and on special levels where the score has some."""
+    """Two raters and their columns: on the scale, and on special levels where the score has some.
+
+    `at_level` has their correlations over systems or within documents, if those were asked for.
+    """
 
     first: MatrixRater
     second: MatrixRater
+    places: tuple[int, int]
     agreement: PairAgreement
     special: SpecialAgreement | None
+    at_level: GroupedCorrelation | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class LevelPair:
-    """Two raters' correlations over systems or within documents."""
-
-    first: MatrixRater
-    second: MatrixRater
-    found: GroupedCorrelation
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of both raters."""
+        return self.first.name, self.second.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,6 @@ class ScoreAgreement:
     plan: AgreementPlan
     raters: tuple[MatrixRater, ...]
     pairs: tuple[Pair, ...]
-    at_level: tuple[LevelPair, ...]
     twice: tuple[Pair, ...]
     sets: tuple[Set, ...]
     people: AgainstPeople
@@ -81,27 +81,21 @@ class ScoreAgreement:
     def rows(self) -> Iterator[FigureRow]:
         """Every figure as a row."""
         for pair in self.pairs:
-            names = (pair.first.name, pair.second.name)
             facts: dict[str, Value] = {"cases": pair.agreement.cases}
             facts |= {"first_coverage": self.coverage(pair.first), "second_coverage": self.coverage(pair.second)}
-            for name, estimate in pair.agreement.figures.items():
-                yield FigureRow("pairs", name, estimate, *names, facts=facts)
+            yield from figure_rows("pairs", pair.agreement.figures, *pair.names, facts=facts)
             if pair.special:
-                for name, estimate in pair.special.figures.items():
-                    yield FigureRow("special", name, estimate, *names, facts=facts)
+                yield from figure_rows("special", pair.special.figures, *pair.names, facts=facts)
         for pair in self.twice:
             facts = {"cases": pair.agreement.cases}
-            for name, estimate in pair.agreement.figures.items():
-                yield FigureRow("twice", name, estimate, pair.first.name, pair.second.name, facts=facts)
-        for one in self.at_level:
-            facts = {"groups": one.found.groups, "used": one.found.used}
-            for name, estimate in one.found.figures.items():
-                names = (one.first.name, one.second.name)
-                yield FigureRow(f"{self.plan.level} level", name, estimate, *names, facts=facts)
+            yield from figure_rows("twice", pair.agreement.figures, *pair.names, facts=facts)
+        for pair in self.pairs:
+            if found := pair.at_level:
+                facts = {"groups": found.groups, "used": found.used}
+                yield from figure_rows(f"{self.plan.level} level", found.figures, *pair.names, facts=facts)
         for each in self.sets:
             facts = {"cases": each.found.shared, "raters": each.found.raters, "complete": each.found.complete}
-            for name, estimate in each.found.figures.items():
-                yield FigureRow("together", name, estimate, each.name, facts=facts, raters=each.members)
+            yield from figure_rows("together", each.found.figures, each.name, facts=facts, raters=each.members)
         yield from self.people.rows()
 
     def as_json(self) -> dict[str, Value]:
@@ -160,6 +154,9 @@ def _score(whole: RatingsMatrix, members: Mapping[str, set[str]], plan: Agreemen
         for first, second in combinations(compared, 2)
         if not _holds(matrix, members, first, second)
     ]
+    if plan.level != "case" and not matrix.nominal:
+        codes, _ = matrix.codes(plan.level_column, empty=False)
+        pairs = [_at_level(matrix, pair, plan.level, codes, clusters) for pair in pairs]
     return ScoreAgreement(
         rubric=matrix.rubric,
         score=matrix.score,
@@ -171,7 +168,6 @@ def _score(whole: RatingsMatrix, members: Mapping[str, set[str]], plan: Agreemen
         raters=tuple(matrix.raters[place] for place in chosen),
         pairs=tuple(pairs),
         twice=tuple(_pair(matrix, first, second, clusters) for first, second in again),
-        at_level=tuple(_at_level(matrix, pairs, clusters, plan)),
         sets=tuple(_sets(matrix, compared, pairs, clusters)),
         people=against_people(matrix, compared, members, clusters, plan),
         notices=(*left_out, *_notices(matrix, compared, members)),
@@ -182,8 +178,7 @@ def _score(whole: RatingsMatrix, members: Mapping[str, set[str]], plan: Agreemen
 def _without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[str]]:
     """The matrix without labels from outside the samples that people worked on, and notes about them."""
     given, raters, said = matrix.given.copy(), list(matrix.raters), list[str]()
-    labelling = [*matrix.of_kind("human"), *matrix.of_kind(ADJUDICATED)] if matrix.designs else []
-    for place in labelling:
+    for place in [*matrix.of_kind("human"), *matrix.of_kind(ADJUDICATED)] if matrix.designs else ():
         rater, picked = raters[place], picked_labels(matrix, place)
         if picked is None:
             said.append(f"{rater.name} worked on no sample: the figures hold for the labelled cases, not for all")
@@ -195,14 +190,15 @@ def _without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[str]]:
     for column in dict.fromkeys(uneven_strata(matrix)):
         said.append(
             f"the sample has more cases of some values of {column} than by their share: figures of pairs and sets "
-            "weigh by the share; matrices, the human benchmark, severity and groups count each case once"
+            "weigh by the share, and so do the human benchmark and comparisons of judges; matrices, correlations by "
+            "system or document, severity, drift and groups count each case once"
         )
     return replace(matrix, given=given, raters=tuple(raters)), said
 
 
 def _chosen(matrix: RatingsMatrix, names: Sequence[str]) -> list[int]:
-    places = [place for name in names for place in matrix.columns(name)] or list(range(len(matrix.raters)))
-    return sorted(dict.fromkeys(places), key=lambda place: (ORDER.index(matrix.raters[place].kind), place))
+    places = matrix.places(names) or range(len(matrix.raters))
+    return sorted(places, key=lambda place: (ORDER.index(matrix.raters[place].kind), place))
 
 
 def _single(matrix: RatingsMatrix, name: str) -> int:
@@ -249,35 +245,28 @@ def _warnings(pairs: Iterable[Pair]) -> Iterator[str]:
 
 def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> Pair:
     raters = (matrix.raters[first], matrix.raters[second])
-    scores = matrix.on_scale
-    levels = tuple(map(float, matrix.levels))
+    scores, given = matrix.on_scale, matrix.given
     weights = design_weights(matrix, [first, second])
-    both = (scores[:, first], scores[:, second])
-    found = pair_agreement(*both, levels, nominal=matrix.nominal, clusters=clusters, weights=weights)
-    off = why_no_levels(raters)
-    if off:
-        found = replace(found, figures=_without_levels(found.figures, off), table=Undefined(off))
-    special = None
-    if matrix.special:
-        special = special_pair(
-            matrix.given[:, first], matrix.given[:, second], tuple(map(float, matrix.special)), clusters=clusters
-        )
-    return Pair(*raters, found, special)
+    heavy = weights and weights(np.asarray(np.isfinite(given[:, [first, second]]).all(axis=1)))
+    found = pair_agreement(
+        scores[:, first],
+        scores[:, second],
+        tuple(map(float, matrix.levels)),
+        nominal=matrix.nominal,
+        no_levels=why_no_levels(raters),
+        clusters=clusters,
+        weights=heavy,
+    )
+    special = tuple(map(float, matrix.special))
+    marked = (
+        special_pair(given[:, first], given[:, second], special, clusters=clusters, weights=heavy) if special else None
+    )
+    return Pair(*raters, (first, second), found, marked)
 
 
-def _at_level(
-    matrix: RatingsMatrix, pairs: Sequence[Pair], clusters: IntArray | None, plan: AgreementPlan
-) -> Iterator[LevelPair]:
-    """The pairs' correlations over systems or within documents, if asked for."""
-    if plan.level == "case" or matrix.nominal:
-        return
-    codes, names = matrix.codes(plan.level_column)
-    codes = np.where(codes == names.index(""), -1, codes) if "" in names else codes
-    places = {rater.name: place for place, rater in enumerate(matrix.raters)}
-    scores = matrix.on_scale
-    for pair in pairs:
-        both = (scores[:, places[pair.first.name]], scores[:, places[pair.second.name]])
-        yield LevelPair(pair.first, pair.second, correlation_at(plan.level, *both, codes, clusters=clusters))
+def _at_level(matrix: RatingsMatrix, pair: Pair, level: GroupLevel, codes: IntArray, clusters: IntArray | None) -> Pair:
+    first, second = (matrix.on_scale[:, place] for place in pair.places)
+    return replace(pair, at_level=correlation_at(level, first, second, codes, clusters=clusters))
 
 
 def _sets(
@@ -286,30 +275,26 @@ def _sets(
     """All raters except panels and adjudicated scores, which repeat others; the people alone; and each pair."""
     everyone = [place for place in compared if matrix.raters[place].kind not in REPEATS]
     people = [place for place in everyone if matrix.raters[place].kind == "human"]
-    names = [rater.name for rater in matrix.raters]
     if len(everyone) > 2:
         yield _set(matrix, f"all {len(everyone)} raters", everyone, clusters)
     if 2 < len(people) < len(everyone):
         yield _set(matrix, f"the {len(people)} people", people, clusters)
     for pair in pairs:
-        both = [names.index(pair.first.name), names.index(pair.second.name)]
-        yield _set(matrix, f"{pair.first.name} – {pair.second.name}", both, clusters)
+        yield _set(matrix, " – ".join(pair.names), pair.places, clusters)
 
 
 def _set(matrix: RatingsMatrix, name: str, places: Sequence[int], clusters: IntArray | None) -> Set:
-    levels = tuple(map(float, matrix.levels))
-    scores, weights = matrix.on_scale[:, list(places)], design_weights(matrix, places)
-    found = reliability(scores, levels, nominal=matrix.nominal, clusters=clusters, weights=weights)
-    off = why_no_levels([matrix.raters[place] for place in places])
-    found = replace(found, figures=_without_levels(found.figures, off)) if off else found
-    return Set(name, tuple(matrix.raters[place].name for place in places), found)
-
-
-def _without_levels(figures: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
-    """The figures, with that reason in place of each that needs scores on the scale."""
-    return {
-        name: undefined_estimate(why) if COEFFICIENTS[name].needs_levels else found for name, found in figures.items()
-    }
+    raters, columns = [matrix.raters[place] for place in places], list(places)
+    weights, given = design_weights(matrix, places), np.isfinite(matrix.given[:, columns]).sum(axis=1)
+    found = reliability(
+        matrix.on_scale[:, columns],
+        tuple(map(float, matrix.levels)),
+        nominal=matrix.nominal,
+        no_levels=why_no_levels(raters),
+        clusters=clusters,
+        weights=None if weights is None else lambda least: weights(given >= least),
+    )
+    return Set(name, tuple(rater.name for rater in raters), found)
 
 
 def _table_json(pair: Pair) -> dict[str, Value]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from pathway_local.errors import UsageError
 from pathway_local.ratings.samples import Sample
-from pathway_local.results.figure_row import FigureRow
+from pathway_local.results.figure_row import FigureRow, figure_rows
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.sampled_labels import CalibrationPlan, SampledLabels
 from pathway_local.results.study import PlannedLook, plan_of, take_look
@@ -74,9 +74,9 @@ class Calibration:
             names = (self.judge, self.plan.against)
             for kind, gain in (("absolute", self.map.check.absolute), ("squared", self.map.check.squared)):
                 facts: dict[str, Value] = {"labelled": self.map.check.cases, "folds": self.map.check.folds}
-                parts = (("unmapped", gain.unmapped), ("mapped", gain.mapped), ("gain", gain.gain))
-                for name, estimate in parts:
-                    yield FigureRow("map", f"{kind}_error_{name}", estimate, *names, facts=facts)
+                parts = {"unmapped": gain.unmapped, "mapped": gain.mapped, "gain": gain.gain}
+                errors = {f"{kind}_error_{name}": estimate for name, estimate in parts.items()}
+                yield from figure_rows("map", errors, *names, facts=facts)
 
     def _part_rows(self, part: PartMean, found: Correction | Undefined, what: str) -> Iterator[FigureRow]:
         names = (self.judge, self.plan.against, part.name)
@@ -127,8 +127,8 @@ def calibrate(
 
 def _score(matrix: RatingsMatrix, plan: CalibrationPlan, plans: Sequence[StudyPlan]) -> Iterator[Calibration]:
     people = matrix.columns(plan.against)
-    judges = [place for name in plan.judges for place in matrix.columns(name)] or matrix.of_kind("judge")
-    judges = [place for place in dict.fromkeys(judges) if place not in people]
+    judges = matrix.places(plan.judges) or matrix.of_kind("judge")
+    judges = [place for place in judges if place not in people]
     if not judges:
         raise UsageError(f"there is no judge to compare with {plan.against}", "Name a rater with --judge.")
     labels = SampledLabels(matrix, people, plan)
@@ -151,7 +151,7 @@ def _calibration(
     if matrix.nominal:
         parts.append(PartMean("", int(inside.sum()), Undefined("the scale is nominal, so it has no mean"), None))
     else:
-        expected = np.where(np.isfinite(matrix.expected), matrix.expected, matrix.on_scale)[inside, judge]
+        expected = matrix.expected_or_given[inside, judge]
         special = np.isin(matrix.given[inside, judge], matrix.special)
         groups = [(name or "(empty)", labels.groups == code) for code, name in enumerate(labels.names)]
         sizes = [int(np.sum(group)) for _, group in groups]

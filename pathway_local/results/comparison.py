@@ -16,9 +16,9 @@ from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Unde
 from pathway_local.statistics.intervals import (
     Effect,
     cluster_codes,
+    difference_effect,
     effective_clusters,
     linked_clusters,
-    mean_difference,
     mean_effect,
 )
 
@@ -118,8 +118,7 @@ def compare(
     """
     found = []
     for matrix in matrices:
-        places = list(dict.fromkeys(place for name in plan.raters for place in matrix.columns(name)))
-        for place in places or [place for place, rater in enumerate(matrix.raters) if rater.verdicts]:
+        for place in matrix.places(plan.raters) or matrix.scoring():
             found.append(_followed(_compare(matrix, place, plan), plans))
     return _one_family(found)
 
@@ -224,14 +223,13 @@ def _by_questions(
     matrix: RatingsMatrix, scores: FloatArray, own: Sequence[NDArray[np.bool_]], plan: ComparisonPlan
 ) -> _Sides:
     """Compare the sides question by question."""
-    questions, known = matrix.codes(plan.pair_by)
     # A case with an empty cell belongs to no question, so it has no partner.
-    asked = (questions >= 0) & (questions != (known.index("") if "" in known else -1))
-    own = [asked & side for side in own]
+    questions, known = matrix.codes(plan.pair_by, empty=False)
+    own = [(questions >= 0) & side for side in own]
     means, counts = zip(*(_by_question(scores, questions, side, len(known)) for side in own), strict=True)
     both = np.isfinite(means[0]) & np.isfinite(means[1])
     clusters = None
-    if plan.cluster:
+    if plan.cluster and known:
         # Questions that share a value on either side, through others too, belong together.
         used, codes = own[0] | own[1], matrix.clusters(plan.cluster)
         clusters = linked_clusters(questions[used], codes[used], len(known))
@@ -281,18 +279,12 @@ def unpaired_comparison(scores: FloatArray, own: Sequence[NDArray[np.bool_]], cl
 
     `pairs` are the scores of the side that has fewer; nothing is won or lost.
     """
-    sides = [side & np.isfinite(scores) for side in own]
-    used = sides[0] | sides[1]
-    fewest = min(int(side.sum()) for side in sides)
-    effect = Effect(None, missing="one side has no score")
-    codes = cluster_codes(clusters[used], int(used.sum()))
-    if fewest:
-        value, error, freedom = mean_difference(scores[used], sides[0][used], codes)
-        missing = (
-            "" if np.isfinite(error) and error > 1e-12 else "one side has one cluster only, or its scores do not vary"
-        )
-        effect = Effect(value, error, freedom, int(codes.max()) + 1, missing)
-    return PairedComparison(fewest, 0, 0, 0, effect, effect.estimate(), effective_clusters(codes))
+    first, second = (side & np.isfinite(scores) for side in own)
+    used = first | second
+    effect = difference_effect(scores[used], first[used], clusters[used])
+    effective = effective_clusters(cluster_codes(clusters[used], int(used.sum())))
+    fewest = min(int(first.sum()), int(second.sum()))
+    return PairedComparison(fewest, 0, 0, 0, effect, effect.estimate(), effective)
 
 
 def _by_question(

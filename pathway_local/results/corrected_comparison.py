@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pathway_local.results.label_design import LabelDesign, label_designs
+from pathway_local.results.label_design import LabelDesign, label_designs, stratum_weights
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.study import PlannedLook
 from pathway_local.statistics.corrected_difference import CorrectedDifference, corrected_difference
@@ -39,7 +39,7 @@ def corrected_comparison(
     `sides` and `clusters` are (cases,). With `questions` (cases,), only those with the judge's scores on both sides
     count, each the same; without, every case does.
     """
-    people = [place for place in matrix.of_kind("human") if matrix.raters[place].verdicts]
+    people = matrix.scoring("human")
     if not people:
         return None
     worked_on = [each for each in label_designs(matrix, people) if each.worked_on]
@@ -70,11 +70,8 @@ def corrected_comparison(
 
 def _weights(labels: LabelDesign) -> FloatArray:
     """How many cases each label stands for: those of its stratum that had no label before, or itself alone."""
-    strata, inside = labels.design.strata, labels.design.probability > 0
-    size = int(strata.max()) + 1
-    cases = np.bincount(strata[inside & ~labels.older], minlength=size)
-    given = np.bincount(strata[labels.random], minlength=size)
-    return np.where(labels.random, (cases / np.maximum(given, 1))[strata], 1.0)
+    whole = (labels.design.probability > 0) & ~labels.older
+    return np.where(labels.random, stratum_weights(labels.design.strata, whole, labels.random), 1.0)
 
 
 def as_one_family(found: Sequence[CorrectedComparison]) -> list[CorrectedComparison]:

@@ -15,7 +15,8 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Number, Verdict, plain
 
 Kind = Literal["agree", "neighbours", "apart", "special"]
-"""All gave one score; scores at most a level apart; scores further apart; some gave a special level, some did not."""
+"""All gave one score; scores at most a level apart; scores further apart, or any two that differ on a nominal scale;
+some gave a special level, some did not."""
 
 NOTES = ("notes", "shared_notes")
 """The fields in which people's own words are kept."""
@@ -75,7 +76,10 @@ def furthest_apart(run: RunFile, rubric: Rubric, top: int) -> list[ScoreDivergen
 
 
 def pattern_of(values: Sequence[Number], special: Sequence[Number], levels: Sequence[Number]) -> tuple[Kind, str]:
-    """The kind of a case's scores, and the pattern in words: "all 2s", "mix of 2s and 4s"."""
+    """The kind of a case's scores, and the pattern in words: "all 2s", "mix of 2s and 4s".
+
+    `levels` are those with a place on the scale, and none for a nominal one.
+    """
     found = sorted(set(values))
     named = list(dict.fromkeys(f"{round(float(value), 2):g}s" for value in found))
     text = f"all {named[0]}" if len(named) == 1 else f"mix of {', '.join(named[:-1])} and {named[-1]}"
@@ -83,6 +87,8 @@ def pattern_of(values: Sequence[Number], special: Sequence[Number], levels: Sequ
         return "agree", text
     if any(value in special for value in found):
         return "special", text
+    if not levels:
+        return "apart", text
     if len(levels) == 2 and any(value not in levels for value in found):
         # A share of verdicts: its levels are the ends of the scale, so half of it is far.
         return ("neighbours" if found[-1] - found[0] <= (levels[1] - levels[0]) / 2 else "apart"), text
@@ -92,7 +98,7 @@ def pattern_of(values: Sequence[Number], special: Sequence[Number], levels: Sequ
 
 
 def _score(matrix: RatingsMatrix, top: int) -> ScoreDivergence:
-    columns = [place for place in matrix.of_kind("judge", "human", "hosted") if matrix.raters[place].verdicts]
+    columns = matrix.scoring("judge", "human", "hosted")
     names = [matrix.raters[place].name for place in columns]
     given = matrix.given[:, columns]
     several = np.flatnonzero(np.isfinite(given).sum(axis=1) >= 2)
@@ -114,7 +120,7 @@ def _score(matrix: RatingsMatrix, top: int) -> ScoreDivergence:
 
 def _case(matrix: RatingsMatrix, names: Sequence[str], case_id: str, row: np.ndarray) -> Divergence:
     scores = {name: plain(float(value)) for name, value in zip(names, row, strict=True) if np.isfinite(value)}
-    kind, pattern = pattern_of(list(scores.values()), matrix.special, matrix.levels)
+    kind, pattern = pattern_of(list(scores.values()), matrix.special, () if matrix.nominal else matrix.levels)
     on_scale = [value for value in scores.values() if value not in matrix.special]
     if not on_scale or matrix.nominal:
         return Divergence(case_id, scores, None, None, kind, pattern, {})

@@ -1,12 +1,12 @@
 """Figures as rows of plain values, for JSON and table files: a missing value has a reason and is never NaN."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from pathway_local.sheets.tables import write_table
-from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.figure import Estimate, Interval, Undefined, with_names
 from pathway_local.verdict import Value
 
 COLUMNS = (
@@ -42,6 +42,20 @@ class FigureRow:
         named = {"table": self.table, "first": self.first, "second": self.second, "group": self.group}
         kept: dict[str, Value] = {key: value for key, value in named.items() if value}
         return {**kept, "figure": self.figure, **estimate_values(self.estimate, self.first, self.second), **self.facts}
+
+
+def figure_rows(
+    table: str,
+    figures: Mapping[str, Estimate],
+    first: str,
+    second: str = "",
+    group: str = "",
+    *,
+    facts: Mapping[str, Value],
+    raters: tuple[str, ...] = (),
+) -> Iterator[FigureRow]:
+    """A row for each figure by its name, with what they share."""
+    return (FigureRow(table, name, each, first, second, group, facts, raters) for name, each in figures.items())
 
 
 class Figured(Protocol):
@@ -94,11 +108,3 @@ def why_missing(estimate: Estimate) -> str:
     if isinstance(estimate.value, Undefined):
         return str(estimate.value)
     return f"no interval, because {estimate.interval.reason}" if isinstance(estimate.interval, Undefined) else ""
-
-
-def with_names(reason: str, first: str, second: str) -> str:
-    """The reason with the raters' own names."""
-    for place, name in (("first", first), ("second", second)):
-        if name:
-            reason = reason.replace(f"the {place} rater", name)
-    return reason

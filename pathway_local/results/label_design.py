@@ -8,7 +8,7 @@ import numpy as np
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import ADJUDICATED, Kind
 from pathway_local.results.ratings_matrix import Design, RatingsMatrix
-from pathway_local.statistics.figure import FloatArray
+from pathway_local.statistics.figure import FloatArray, IntArray
 from pathway_local.statistics.prediction_powered import BoolArray
 
 PEOPLE: tuple[Kind, ...] = ("human", ADJUDICATED)
@@ -98,13 +98,14 @@ def picked_labels(matrix: RatingsMatrix, person: int) -> BoolArray | None:
     return np.asarray(worked_on[0].labelled & ~np.any([each.random for each in worked_on], axis=0))
 
 
-def design_weights(matrix: RatingsMatrix, raters: Sequence[int]) -> Callable[[int], FloatArray] | None:
+def design_weights(matrix: RatingsMatrix, raters: Sequence[int]) -> Callable[[BoolArray], FloatArray] | None:
     """How many cases each case stands for, (cases,), if the people among these raters worked on one uneven sample.
 
-    The weights are a function of how many of the raters a case needs, because figures differ in that: a case counts as
-    1/share of its stratum's cases that so many of them rated. Where two judges rated everything, a figure of two or
-    more raters rests on all cases, each of which stands for itself. None if chances are even, nobody of these raters is
-    a person, or their labels come from several samples.
+    The weights are a function of the cases with all the scores that a figure needs, (cases,), because figures differ in
+    that: each counts as 1/share of its stratum's cases that are among them. Where two judges rated everything, a
+    figure of two or more raters rests on all cases, each of which stands for itself. Cases with special levels belong
+    to them, though no figure on the scale uses these. None if chances are even, nobody of these raters is a person, or
+    their labels come from several samples.
     """
     people = [place for place in raters if matrix.raters[place].kind in PEOPLE and matrix.raters[place].verdicts]
     found = {each.design.sample.id: each for place in people for each in label_designs(matrix, [place])}
@@ -112,22 +113,22 @@ def design_weights(matrix: RatingsMatrix, raters: Sequence[int]) -> Callable[[in
     if len(worked_on) != 1 or not _is_uneven(worked_on[0].design):
         return None
     [labels] = worked_on
-    strata = labels.design.strata
-    inside = labels.design.probability > 0
-    # Special levels count here: a case with one is no case without a label, though no figure on the scale uses it.
-    given = np.isfinite(matrix.given[:, list(raters)]).sum(axis=1)
+    strata, inside = labels.design.strata, labels.design.probability > 0
 
-    def weights(least: int) -> FloatArray:
-        kept = inside & (given >= least)
-        cases, counted = (np.bincount(strata[each], minlength=int(strata.max()) + 1) for each in (inside, kept))
-        return np.where(inside, (cases / np.maximum(counted, 1))[strata], 1.0)
+    return lambda rated: np.where(inside, stratum_weights(strata, inside, inside & rated), 1.0)
 
+
+def stratum_weights(strata: IntArray, whole: BoolArray, part: BoolArray) -> FloatArray:
+    """How many of the whole's cases each of the part stands for within its stratum; all are (cases,)."""
+    size = int(strata.max()) + 1
+    cases, counted = (np.bincount(strata[each], minlength=size) for each in (whole, part))
+    weights: FloatArray = (cases / np.maximum(counted, 1))[strata]
     return weights
 
 
 def uneven_strata(matrix: RatingsMatrix) -> Iterator[str]:
     """The columns of strata from which labels were drawn with chances that differ by more than a tenth."""
-    people = [place for place in matrix.of_kind("human") if matrix.raters[place].verdicts]
+    people = matrix.scoring("human")
     for each in label_designs(matrix, people) if people else ():
         if each.worked_on and _is_uneven(each.design):
             yield each.design.sample.strata

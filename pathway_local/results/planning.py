@@ -67,8 +67,7 @@ def plan_mean(matrices: Iterable[RatingsMatrix], plan: CalibrationPlan, goal: Go
     """Plan the corrected mean of each judge on each score. Raises UsageError."""
     drafts = []
     for matrix in matrices:
-        judges = [place for name in plan.judges for place in matrix.columns(name)] or matrix.of_kind("judge")
-        for place in judges:
+        for place in matrix.places(plan.judges) or matrix.of_kind("judge"):
             if matrix.raters[place].verdicts:
                 names = matrix.rubric, matrix.score, matrix.raters[place].name
                 drafts.append(Planned(*names, *_mean_spread(matrix, place, plan)))

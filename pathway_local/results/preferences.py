@@ -48,12 +48,6 @@ class Preferences:
         """The mean probability that A is better; None without probabilities."""
         return sum(self.likely) / len(self.likely) if self.likely else None
 
-    def add(self, other: "Preferences") -> None:
-        """Count the cases of other choices as well."""
-        self.wins, self.ties, self.losses = self.wins + other.wins, self.ties + other.ties, self.losses + other.losses
-        self.both, self.flips, self.first = self.both + other.both, self.flips + other.flips, self.first + other.first
-        self.likely += other.likely
-
     def count(self, verdict: Verdict) -> None:
         """Add a verdict."""
         win = win_of(verdict, self.pair)

@@ -47,11 +47,10 @@ def _of_score(matrix: RatingsMatrix, judges: Sequence[str]) -> dict[str, Number]
     humans = matrix.of_kind("human")
     if not humans:
         return {}
-    scores = np.where(np.isfinite(matrix.expected), matrix.expected, matrix.on_scale)
     truth, found = mean_of_people(matrix.on_scale[:, humans]), dict[str, Number]()
     for place in matrix.of_kind("judge"):
         if matrix.raters[place].name in judges:
-            both = np.column_stack([scores[:, place], truth])
+            both = np.column_stack([matrix.expected_or_given[:, place], truth])
             both = both[np.isfinite(both).all(axis=1)]
             found[matrix.raters[place].name] = rank_correlation(both[:, 0], both[:, 1]).value
     return found

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pathway_local.rater import raters_named
 from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.preferences import win_of
@@ -82,10 +83,12 @@ class Ranking:
 def rank(run: RunFile, rubric: Rubric, pair: Pair, plan: RankingPlan) -> list[Ranking]:
     """Return the ranking of each rater who chose between two responses under this rubric."""
     current = hash_by_case(run, rubric.name)
+    known = [rater.name for _, rater in run.raters()]
+    wanted = {rater for name in plan.raters for rater in raters_named(name, known)}
     by_rater: dict[str, _Choices] = {}
     for record in run.records(rubric=rubric.name):
         stale = record.case_hash != current.get(record.case_id)
-        if (plan.raters and record.rater not in plan.raters) or not isinstance(record.outcome, Verdict) or stale:
+        if (plan.raters and record.rater not in wanted) or not isinstance(record.outcome, Verdict) or stale:
             continue
         win = win_of(record.outcome, pair)
         if win is None:

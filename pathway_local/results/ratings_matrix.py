@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,8 @@ from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.database import decoding, placeholders
-from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.runs.stored_outcome import to_verdict
-from pathway_local.sheets.columns import means_the_same, same_column
-from pathway_local.sheets.row import shown
 from pathway_local.statistics.figure import FloatArray, IntArray
 from pathway_local.verdict import Number, Verdict
 
@@ -34,39 +31,7 @@ _OUTCOMES = """
     FROM outcomes CROSS JOIN cases ON key = case_key WHERE superseded = 0 AND rater_id IN ({}) ORDER BY outcomes.id DESC
 """
 
-# A row that is no case has no metadata to keep.
-_METADATA = """
-    SELECT metadata FROM cases WHERE EXISTS (
-        SELECT 1 FROM outcomes
-        WHERE case_key = key AND superseded = 0 AND COALESCE(failure_kind, '') NOT IN ('bad-row', 'duplicate-id')
-    )
-"""
-
 _DAY_FIRST = re.compile(r"[0-9]{1,2}([./-])[0-9]{1,2}\1[0-9]{4}\b|[0-9]{1,2}/[0-9]{1,2}/[0-9]{2}\b")
-
-
-def kept_column(run: RunFile, asked: str) -> tuple[str, int]:
-    """The run's own spelling of a metadata column, and how many cases lack it; figures treat it as empty there.
-
-    NotKept if no case has it; UsageError if it holds inputs or ids, which a run never keeps as metadata.
-    """
-    with decoding(run.path):
-        kept = [json.loads(metadata) for (metadata,) in run.database.stream(_METADATA)]
-    column = same_column(asked, tuple(dict.fromkeys(name for each in kept for name in each))) or asked
-    lacking = sum(column not in each for each in kept)
-    if kept and lacking == len(kept):
-        _refuse_inputs(run, column)
-        raise NotKept(column)
-    return column, lacking
-
-
-def _refuse_inputs(run: RunFile, column: str) -> None:
-    mapping, id_column = remembered_columns(run)
-    inputs = {name for rubric in rubrics_of(run).values() for name in rubric.inputs}
-    is_input = same_column(column, list(mapping.values())) or any(means_the_same(name, column) for name in inputs)
-    if is_input or (id_column and same_column(column, [id_column])):
-        what = "an input: a run keeps no texts" if is_input else "the column of the ids, each of which is another"
-        raise UsageError(f"{shown(column)} is {what}", "Name a column such as chatbot or language.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +99,15 @@ class RatingsMatrix:
         """`given` with NaN for special values."""
         return np.where(np.isin(self.given, self.special), np.nan, self.given)
 
+    @property
+    def expected_or_given(self) -> FloatArray:
+        """The probability-weighted scores; `on_scale` of raters without probabilities."""
+        return np.where(np.isfinite(self.expected), self.expected, self.on_scale)
+
+    def places(self, names: Sequence[str]) -> list[int]:
+        """The columns of all these raters, each once. UnknownName for a name of none."""
+        return list(dict.fromkeys(place for name in names for place in self.columns(name)))
+
     def columns(self, name: str) -> list[int]:
         """The columns of a rater, or of all that were imported together under that name. UnknownName for none."""
         names = [rater.name for rater in self.raters]
@@ -146,11 +120,15 @@ class RatingsMatrix:
         """The columns of raters of these kinds."""
         return [place for place, rater in enumerate(self.raters) if rater.kind in kinds]
 
-    def codes(self, column: str) -> tuple[IntArray, tuple[str, ...]]:
+    def scoring(self, *kinds: Kind) -> list[int]:
+        """The columns of raters that have scored: of these kinds, or of all."""
+        return [place for place in self.of_kind(*(kinds or get_args(Kind))) if self.raters[place].verdicts]
+
+    def codes(self, column: str, *, empty: bool = True) -> tuple[IntArray, tuple[str, ...]]:
         """Each case's value of a metadata column as a code (cases,), and the values in the order of their codes.
 
-        A case without the column counts as empty, or has -1 if nobody scored it either, such as an invalid row.
-        NotKept if no case has the column.
+        A case without the column counts as empty, or has -1 if nobody scored it either, such as an invalid row. Without
+        `empty`, all empty ones have -1. NotKept if no case has the column.
         """
         scored: NDArray[np.bool_] = np.asarray(np.isfinite(self.given).any(axis=1))
         if scored.any() and not any(column in kept for kept in self.metadata):
@@ -158,9 +136,9 @@ class RatingsMatrix:
         values = [
             kept.get(column, "" if has_score else None) for kept, has_score in zip(self.metadata, scored, strict=True)
         ]
-        names = tuple(value for value in dict.fromkeys(values) if value is not None)
+        names = tuple(value for value in dict.fromkeys(values) if value or (empty and value == ""))
         place = {name: code for code, name in enumerate(names)}
-        codes = (-1 if value is None else place[value] for value in values)
+        codes = (-1 if value is None else place.get(value, -1) for value in values)
         return np.fromiter(codes, dtype=np.int64, count=len(values)), names
 
     def order(self, column: str) -> FloatArray:
@@ -169,17 +147,23 @@ class RatingsMatrix:
         Whole numbers within a value are ordered as numbers: v2 comes before v10, and 1.9 before 1.10. Raises UsageError
         for dates that begin with the day or the month.
         """
-        codes, names = self.codes(column)
+        codes, names = self.codes(column, empty=False)
         if any(_DAY_FIRST.match(name) for name in names):
             raise UsageError(f"{column} has dates whose order is not clear", "Write them as 2026-11-23.")
-        known = sorted((name for name in names if name), key=_natural)
-        places = {name: place / max(len(known) - 1, 1) for place, name in enumerate(known)}
-        return np.array([places.get(names[code], np.nan) if code >= 0 else np.nan for code in codes], dtype=np.float64)
+        known = {name: place for place, name in enumerate(sorted(names, key=_natural))}
+        places = np.array([*(known[name] for name in names), np.nan])  # the last is that of code -1
+        return places[codes] / max(len(known) - 1, 1)
+
+    def import_order(self, rater: int) -> FloatArray:
+        """The place of each of a rater's scores among their imports, from 0 to 1, (cases,); NaN where it is unknown."""
+        jobs = np.where(np.isfinite(self.given[:, rater]), self.jobs[:, rater], 0)
+        known = np.unique(jobs[jobs > 0])
+        return np.where(jobs > 0, np.searchsorted(known, jobs) / max(len(known) - 1, 1), np.nan)
 
     def clusters(self, column: str) -> IntArray:
         """Cluster codes (cases,): cases with the same value of the column share one; a case without one is alone."""
-        codes, names = self.codes(column)
-        alone = (codes < 0) | (codes == (names.index("") if "" in names else -1))
+        codes, names = self.codes(column, empty=False)
+        alone = codes < 0
         codes[alone] = len(names) + np.arange(int(alone.sum()))
         return codes
 
@@ -272,43 +256,34 @@ class _Gathered:
     def matrices(self) -> list[RatingsMatrix]:
         ids = sorted(self.cases, key=lambda case_id: (self.cases[case_id].row, case_id))
         order = np.array([self.cases[case_id].place for case_id in ids], dtype=np.int64)
-        scores = self.scores
-        shape = (len(ids), len(scores), 2, len(self.raters))
+        shape = (len(ids), len(self.scores), 2, len(self.raters))
         numbers = np.array(self.numbers, dtype=np.float64).reshape(shape)[order]
         rows = {case_id: number for number, case_id in enumerate(ids)}
-        designs = tuple(_design(sample, included, rows) for sample, included in self.samples)
         jobs = np.zeros((len(ids), len(self.raters)), dtype=np.int64)
         for place, job in self.jobs.items():
             jobs[place] = job
-        return [
-            self._matrix(name, declared, ids, numbers[:, number], jobs[order], designs)
-            for number, (name, declared) in enumerate(scores.items())
-        ]
-
-    def _matrix(
-        self,
-        name: str,
-        declared: ScoreField,
-        ids: Sequence[str],
-        numbers: FloatArray,
-        jobs: IntArray,
-        designs: tuple[Design, ...],
-    ) -> RatingsMatrix:
-        given, expected = np.ascontiguousarray(numbers[:, 0]), np.ascontiguousarray(numbers[:, 1])
-        return RatingsMatrix(
-            rubric=self.rubric.name,
-            score=name,
-            nominal=declared.scale == "nominal",
-            levels=tuple(value for value in declared.values if value not in declared.special),
-            special=declared.special,
-            raters=tuple(self._columns(given, declared)),
-            case_ids=tuple(ids),
-            given=given,
-            expected=expected,
-            metadata=tuple(self.cases[case_id].metadata for case_id in ids),
-            jobs=jobs,
-            designs=designs,
-        )
+        designs = tuple(_design(sample, included, rows) for sample, included in self.samples)
+        metadata = tuple(self.cases[case_id].metadata for case_id in ids)
+        found = []
+        for number, (name, declared) in enumerate(self.scores.items()):
+            given, expected = (np.ascontiguousarray(numbers[:, number, each]) for each in (0, 1))
+            found.append(
+                RatingsMatrix(
+                    rubric=self.rubric.name,
+                    score=name,
+                    nominal=declared.scale == "nominal",
+                    levels=tuple(value for value in declared.values if value not in declared.special),
+                    special=declared.special,
+                    raters=tuple(self._columns(given, declared)),
+                    case_ids=tuple(ids),
+                    given=given,
+                    expected=expected,
+                    metadata=metadata,
+                    jobs=jobs[order],
+                    designs=designs,
+                )
+            )
+        return found
 
     def _columns(self, given: FloatArray, declared: ScoreField) -> Iterator[MatrixRater]:
         scored = np.isfinite(given).sum(axis=0)

@@ -7,8 +7,8 @@ import numpy as np
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import GROUP, Rater, raters_named
-from pathway_local.results.against_people import AgreementPlan
 from pathway_local.results.agreement import ScoreAgreement, agreement
+from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.calibration import Calibration, calibrate
 from pathway_local.results.comparison import Comparison, ComparisonPlan, compare
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
@@ -138,7 +138,7 @@ def _calibrations(
 
 def _only_group(people: Sequence[str]) -> str:
     """The one person, or the name under which all people were imported; empty if there are several."""
-    names = {name.partition(GROUP)[0] if GROUP in name else name for name in people}
+    names = {name.partition(GROUP)[0] for name in people}
     return names.pop() if len(names) == 1 else ""
 
 

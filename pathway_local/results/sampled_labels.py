@@ -12,7 +12,7 @@ from pathway_local.runs.study_plans import CLUSTER
 from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
 from pathway_local.statistics.figure import FloatArray, IntArray, Undefined
 from pathway_local.statistics.human_benchmark import mean_of_people
-from pathway_local.statistics.intervals import LEVEL, mean_difference, t_interval
+from pathway_local.statistics.intervals import LEVEL, difference_effect
 from pathway_local.statistics.prediction_powered import Survey, Target, corrected_mean
 from pathway_local.verdict import Number
 
@@ -155,13 +155,9 @@ def _noise(scores: FloatArray) -> float:
 def _unlike(judge: FloatArray, given: NDArray[np.bool_], missing: NDArray[np.bool_]) -> list[str]:
     """A warning if the judge scores drawn cases without a label higher or lower than those with one."""
     used = (missing | given) & np.isfinite(judge)
-    inside = missing[used]
-    if min(int(inside.sum()), int(np.sum(~inside))) < 2:
-        return []
-    codes = np.arange(len(inside), dtype=np.int64)
-    apart, error, freedom = mean_difference(judge[used], inside, codes)
-    found = t_interval(apart, error, freedom, len(codes))
-    if found.low <= 0 <= found.high:
+    effect = difference_effect(judge[used], missing[used])
+    apart, found = effect.value, effect.estimate().interval
+    if apart is None or isinstance(found, Undefined) or found.low <= 0 <= found.high:
         return []
     return [
         f"the judge scores the drawn cases without a label {abs(apart):.2f} points "

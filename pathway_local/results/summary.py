@@ -48,14 +48,6 @@ class ScoreSummary:
     confidence_sum: float = 0.0
     confidences: int = 0
 
-    def add(self, other: "ScoreSummary") -> None:
-        """Count the verdicts of another group as well."""
-        for value, count in other.counts.items():
-            self.counts[value] += count
-        self.between += other.between
-        self.confidence_sum += other.confidence_sum
-        self.confidences += other.confidences
-
     @property
     def n(self) -> int:
         """Verdicts with this score."""
@@ -126,17 +118,6 @@ class Group:
         """Cases with an outcome; a verdict may lack some of the scores."""
         return self.verdicts + self.failures.total()
 
-    def add(self, other: "Group") -> None:
-        """Count the cases of another group as well."""
-        for name, score in self.scores.items():
-            score.add(other.scores[name])
-        if self.preferences and other.preferences:
-            self.preferences.add(other.preferences)
-        self.verdicts += other.verdicts
-        self.failures += other.failures
-        self.marks += other.marks
-        self.failed = sorted([*self.failed, *other.failed], key=lambda each: each.row)[:SHOWN_FAILURES]
-
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -177,29 +158,27 @@ def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
     A case without the column is in the empty group. Groups with under `smallest` verdicts of a rater are left out,
     because a mean of few can reveal what one of them got.
     """
-    return _summary(run, _groups(run, rubrics_of(run), by), by, smallest)
+    [groups] = _groups(run, rubrics_of(run), by)
+    return _summary(run, groups, by, smallest)
 
 
 def summarize_by(run: RunFile, rubrics: Mapping[str, Rubric], by: str, smallest: int) -> tuple[Summary, Summary]:
     """The summary of a run and the one with groups, as by `summarize`, from one pass over its outcomes."""
-    groups = _groups(run, rubrics, by)
-    whole: dict[Key, Group] = {}
-    for group in groups:
-        key = (group.rater, group.rubric, "")
-        whole.setdefault(key, _group(key, rubrics[group.rubric])).add(group)
+    whole, groups = _groups(run, rubrics, "", by)
     parts = _summary(run, groups, by, smallest)
-    return replace(parts, groups=list(whole.values()), by="", hidden=0), parts
+    return replace(parts, groups=whole, by="", hidden=0), parts
 
 
-def _groups(run: RunFile, rubrics: Mapping[str, Rubric], by: str) -> list[Group]:
-    """Every rater's verdicts under each rubric, in groups if `by` names a column."""
-    groups: dict[Key, Group] = {}
+def _groups(run: RunFile, rubrics: Mapping[str, Rubric], *columns: str) -> list[list[Group]]:
+    """Every rater's verdicts under each rubric, once for each column; "" makes no groups of its values."""
+    found: list[dict[Key, Group]] = [{} for _ in columns]
     for record in run.records():
-        key = (record.rater, record.rubric, record.metadata.get(by, ""))
-        if key not in groups:
-            groups[key] = _group(key, rubrics[record.rubric])
-        _count(groups[key], record)
-    return sorted(groups.values(), key=lambda group: (group.rater, group.rubric, group.group))
+        for by, groups in zip(columns, found, strict=True):
+            key = (record.rater, record.rubric, record.metadata.get(by, ""))
+            if key not in groups:
+                groups[key] = _group(key, rubrics[record.rubric])
+            _count(groups[key], record)
+    return [sorted(each.values(), key=lambda group: (group.rater, group.rubric, group.group)) for each in found]
 
 
 def _group(key: Key, rubric: Rubric) -> Group:
@@ -250,7 +229,7 @@ def _count(group: Group, record: Record) -> None:
         group.preferences.count(record.outcome)
     for name, found in group.scores.items():
         given = mean_of(record.outcome, name)
-        if given is not None and name not in record.outcome.scores:
+        if given is not None:
             found.between[given] += 1
     for name, score in record.outcome.scores.items():
         found = group.scores[name]
@@ -293,10 +272,11 @@ def _ends(found: Estimate) -> list[float] | None:
 
 
 def _score_json(score: ScoreSummary) -> dict[str, object]:
+    mean = score.mean
     return {
         "n": score.n,
-        "mean": _value(score.mean),
-        "interval": _ends(score.mean),
+        "mean": _value(mean),
+        "interval": _ends(mean),
         "distribution": {str(value): count for value, count in score.counts.items()},
         "between_levels": score.between.total(),
         "special_share": score.special_share,

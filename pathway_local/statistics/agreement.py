@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pathway_local.statistics.coefficients import coefficients, off_scale
-from pathway_local.statistics.correlation import MATRIX_ROWS
+from pathway_local.statistics.coefficients import Coefficient, coefficients, off_scale
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, undefined_estimate
 from pathway_local.statistics.resampling import CountedRows, Statistic, counted_rows
 
@@ -61,31 +60,23 @@ def pair_agreement(
     values: Sequence[float],
     *,
     nominal: bool = False,
+    no_levels: str = "",
     clusters: IntArray | None = None,
-    weights: Weighting | None = None,
+    weights: FloatArray | None = None,
     resamples: int = 10_000,
 ) -> PairAgreement:
     """All figures of two raters on the ascending scale `values`, with 95% intervals from the same resamples.
 
-    `clusters` (cases,) holds codes of what depends on each other, such as students or conversations. Scores
-    off the scale leave the correlations, the mean difference and the mean absolute error, and refuse the rest.
-    With `weights` each case stands for so many; the table counts each once.
+    `clusters` (cases,) holds codes of what depends on each other, such as students or conversations. Scores off the
+    scale, or the reason `no_levels`, leave the correlations, the mean difference and the mean absolute error, and
+    refuse the rest. With `weights` (cases,) each case stands for so many; the table counts each once.
     """
     both = np.isfinite(first) & np.isfinite(second)
-    own, heavy = (None if each is None else each[both] for each in (clusters, weights and weights(2)))
-    cases = counted_rows(np.stack([first[both], second[both]], axis=1), own, heavy)
-    off = off_scale(first, values) or off_scale(second, values)
-    built = {
-        each.name: Undefined(off) if off and each.needs_levels else each.of(cases.rows, values)
-        for each in coefficients(of_pairs=True, nominal=nominal)
-    }
-    if heavy is not None and len(cases.rows) > MATRIX_ROWS and "kendall" in built:
-        built["kendall"] = Undefined(f"cases weigh differently and have over {MATRIX_ROWS:,} pairs of scores")
-    return PairAgreement(
-        cases=cases.cases,
-        table=confusion(first, second, values),
-        figures=estimates(built, cases, resamples),
-    )
+    cases = counted_rows(np.stack([first, second], axis=1), clusters, weights, kept=both)
+    off = no_levels or off_scale(first, values) or off_scale(second, values)
+    wanted = coefficients(of_pairs=True, nominal=nominal)
+    table = Undefined(off) if off else confusion(first, second, values)
+    return PairAgreement(cases.cases, table, _figures(wanted, cases, values, off, resamples))
 
 
 def reliability(
@@ -93,32 +84,37 @@ def reliability(
     values: Sequence[float],
     *,
     nominal: bool = False,
+    no_levels: str = "",
     clusters: IntArray | None = None,
     weights: Weighting | None = None,
     resamples: int = 10_000,
 ) -> Reliability:
     """All figures of scores (cases, raters) that the scale allows, on the ascending scale `values`, with intervals.
 
-    With `weights` each case stands for so many, and AC rests on the shared cases, too.
+    The reason `no_levels` refuses those that need levels. With `weights` each case stands for so many, and AC rests on
+    the shared cases, too.
     """
     given = np.isfinite(scores).sum(axis=1)
     least = {"scored": 1 if weights is None else 2, "shared": 2, "complete": max(scores.shape[1], 1)}
-    off = off_scale(scores.reshape(-1), values)
+    off = no_levels or off_scale(scores.reshape(-1), values)
     wanted = coefficients(of_pairs=False, nominal=nominal)
     figures: dict[str, Estimate] = {}
-    for kind in dict.fromkeys(each.cases for each in wanted):
-        kept = given >= least[kind]
-        heavy = weights and weights(least[kind])
-        cases = counted_rows(scores[kept], *(None if each is None else each[kept] for each in (clusters, heavy)))
-        built = {
-            each.name: Undefined(off) if off and each.needs_levels else each.of(cases.rows, values)
-            for each in wanted
-            if each.cases == kind
-        }
-        figures |= estimates(built, cases, resamples)
+    for kind, few in least.items():
+        cases = counted_rows(scores, clusters, weights and weights(few), kept=given >= few)
+        figures |= _figures([each for each in wanted if each.cases == kind], cases, values, off, resamples)
     counts = {kind: int(np.sum(given >= few)) for kind, few in (least | {"scored": 1}).items()}
     ordered = {each.name: figures[each.name] for each in wanted}
     return Reliability(scores.shape[1], counts["scored"], counts["shared"], counts["complete"], ordered)
+
+
+def _figures(
+    wanted: Sequence[Coefficient], cases: CountedRows, values: Sequence[float], no_levels: str, resamples: int
+) -> dict[str, Estimate]:
+    built = {
+        each.name: Undefined(no_levels) if no_levels and each.needs_levels else each.of(cases.rows, values)
+        for each in wanted
+    }
+    return estimates(built, cases, resamples)
 
 
 def estimates(built: Mapping[str, Statistic | Undefined], cases: CountedRows, resamples: int) -> dict[str, Estimate]:
@@ -129,18 +125,11 @@ def estimates(built: Mapping[str, Statistic | Undefined], cases: CountedRows, re
     return {name: (found | refused)[name] for name in built}
 
 
-def confusion(first: FloatArray, second: FloatArray, values: Sequence[float]) -> IntArray | Undefined:
+def confusion(first: FloatArray, second: FloatArray, values: Sequence[float]) -> IntArray:
     """Count the cases with each pair of levels, (k, k): rows are the first rater's, columns the second's."""
-    off = off_scale(first, values) or off_scale(second, values)
-    if off:
-        return Undefined(off)
-    both = np.isfinite(first) & np.isfinite(second)
-    scale = np.asarray(values, dtype=np.float64)
-    return _crossed(np.searchsorted(scale, first[both]), np.searchsorted(scale, second[both]), len(scale))
-
-
-def _crossed(first: IntArray, second: IntArray, size: int) -> IntArray:
-    return np.bincount(first * size + second, minlength=size**2).reshape(size, size).astype(np.int64)
+    both, size = np.isfinite(first) & np.isfinite(second), len(values)
+    rows, columns = (np.searchsorted(np.asarray(values, dtype=np.float64), each[both]) for each in (first, second))
+    return np.bincount(rows * size + columns, minlength=size**2).reshape(size, size).astype(np.int64)
 
 
 def special_agreement(
@@ -149,14 +138,15 @@ def special_agreement(
     special: Collection[float],
     *,
     clusters: IntArray | None = None,
+    weights: FloatArray | None = None,
     resamples: int = 10_000,
 ) -> SpecialAgreement:
     """Agreement on special levels alone: each score, special values included, counts as special or not."""
     marks = [np.where(np.isfinite(rater), np.isin(rater, list(special)), np.nan) for rater in (first, second)]
-    pair = pair_agreement(marks[0], marks[1], (0, 1), nominal=True, clusters=clusters, resamples=resamples)
-    both = np.isfinite(marks[0]) & np.isfinite(marks[1])
-    table = _crossed(marks[0][both].astype(np.int64), marks[1][both].astype(np.int64), 2)
-    (neither, second_only), (first_only, all_special) = table.tolist()
+    pair = pair_agreement(
+        marks[0], marks[1], (0, 1), nominal=True, clusters=clusters, weights=weights, resamples=resamples
+    )
+    (neither, second_only), (first_only, all_special) = np.asarray(pair.table).tolist()
     alike = pair.figures["kappa"]
     if isinstance(alike.value, Undefined) and pair.cases > 1:
         alike = undefined_estimate("every case is special to both" if all_special else "no case is special to either")

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from scipy.special import expit
 
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Undefined
-from pathway_local.statistics.intervals import cluster_codes, t_quantile
+from pathway_local.statistics.intervals import LEVEL, cluster_codes, t_quantile
 
 MOST_STEPS = 100
 PRECISE = 1e-10
@@ -35,11 +36,10 @@ class Strengths:
         value = float(weights @ self.values)
         error = max(0.0, float(weights @ self.covariance @ weights)) ** 0.5
         if self.clusters < 2 or not error:
-            return Estimate(_chance(value), Undefined("there is too little to estimate an error from"))
-        reach = t_quantile(0.95, self.clusters - 1) * error
-        return Estimate(
-            _chance(value), Interval(_chance(value - reach), _chance(value + reach), "log-odds with t", self.clusters)
-        )
+            return Estimate(float(expit(value)), Undefined("there is too little to estimate an error from"))
+        reach = t_quantile(LEVEL, self.clusters - 1) * error
+        low, chance, high = map(float, expit(np.array([value - reach, value, value + reach])))
+        return Estimate(chance, Interval(low, high, "log-odds with t", self.clusters))
 
 
 def bradley_terry(
@@ -72,7 +72,7 @@ def bradley_terry(
             break
     strengths = strengths - strengths.mean()
     bread = np.linalg.pinv(_information(games, strengths))
-    residuals = wins - _sigmoid(strengths[first] - strengths[second])
+    residuals = wins - expit(strengths[first] - strengths[second])
     codes = cluster_codes(clusters, len(first))
     units = int(codes.max()) + 1
     scores = np.zeros((units, count))
@@ -102,22 +102,13 @@ def _likelihood(credit: FloatArray, strengths: FloatArray) -> float:
 
 
 def _gradient(credit: FloatArray, games: FloatArray, strengths: FloatArray) -> FloatArray:
-    expected = games * _sigmoid(strengths[:, None] - strengths[None, :])
+    expected = games * expit(strengths[:, None] - strengths[None, :])
     gradient: FloatArray = (credit - expected).sum(axis=1)
     return gradient
 
 
 def _information(games: FloatArray, strengths: FloatArray) -> FloatArray:
-    chance = _sigmoid(strengths[:, None] - strengths[None, :])
+    chance = expit(strengths[:, None] - strengths[None, :])
     weights = games * chance * (1 - chance)
     information: FloatArray = np.diag(weights.sum(axis=1)) - weights
     return information
-
-
-def _sigmoid(value: FloatArray) -> FloatArray:
-    found: FloatArray = 1 / (1 + np.exp(-value))
-    return found
-
-
-def _chance(value: float) -> float:
-    return float(1 / (1 + np.exp(-value)))

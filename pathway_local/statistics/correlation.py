@@ -69,7 +69,10 @@ def kendall(first: FloatArray, second: FloatArray) -> Statistic:
     """
     reason = why_constant((first, second))
     if len(first) > MATRIX_ROWS:
-        return Statistic(_sorted_kendall(first, second), reason, needs=2, least=-1.0, most=1.0, costly=True)
+        # Resamples repeat whole rows here, so a case can't count as a fraction of one.
+        many = f"cases weigh differently and have over {MATRIX_ROWS:,} pairs of scores"
+        slow = _sorted_kendall(first, second)
+        return Statistic(slow, reason, needs=2, least=-1.0, most=1.0, costly=True, unweighted=many)
     order = np.sign(first[:, None] - first) * np.sign(second[:, None] - second)
     x, y = _groups(first), _groups(second)
 

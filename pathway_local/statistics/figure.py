@@ -65,3 +65,11 @@ def why_constant(raters: Sequence[FloatArray]) -> str:
         if len(raters) == 2 and np.ptp(own) == 0:
             return f"the {place} rater gave {own[0]:g} every time"
     return "the scores do not vary enough"
+
+
+def with_names(reason: str, first: str, second: str) -> str:
+    """The reason with the raters' own names."""
+    for place, name in (("first", first), ("second", second)):
+        if name:
+            reason = reason.replace(f"the {place} rater", name)
+    return reason

@@ -11,7 +11,7 @@ import numpy as np
 
 from pathway_local.statistics.agreement import estimates
 from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, with_names
 from pathway_local.statistics.intervals import Standing, standing
 from pathway_local.statistics.resampling import CountedRows, Statistic, counted_rows
 
@@ -51,32 +51,43 @@ class HumanBenchmark:
 _Side = Statistic | Undefined
 _Sides = tuple[_Side, _Side]
 
+OTHERS = "the mean of the other people"
+PEOPLE = "the people"
+
 
 def human_benchmark(
     people: FloatArray,
     judges: FloatArray,
     figure: str,
     margin: float,
+    names: Sequence[str],
     *,
     clusters: IntArray | None = None,
+    weights: FloatArray | None = None,
     resamples: int = 10_000,
 ) -> HumanBenchmark:
     """Leave-one-out comparison of judges (cases, judges) with people (cases, people), NaN for no score.
 
     `figure` is one that needs no scale (a mean of people is off it), such as "spearman". A case counts for a
     left-out person if that person, some other person and every judge scored it, so all are compared on the
-    same cases. Averages are over the people for whom the figure is defined.
+    same cases. Averages are over the people for whom the figure is defined. `names` are those of the judges, then of
+    the people, for reasons; with `weights` (cases,) each case stands for so many.
     """
     if COEFFICIENTS[figure].needs_levels:
         raise ValueError(f"{figure} needs scores on the scale, which a mean of people is not")
     size = judges.shape[1]
     used = (np.isfinite(people).sum(axis=1) >= 2) & np.isfinite(judges).all(axis=1)
-    scores = np.concatenate([judges, people], axis=1)[used]
-    cases = counted_rows(scores, None if clusters is None else clusters[used])
+    cases = counted_rows(np.concatenate([judges, people], axis=1), clusters, weights, kept=used)
     persons = range(people.shape[1])
     # All tests go through one call, so that all use the same resamples: only then is a difference's interval narrower
     # than those of its two sides.
-    sides = {f"{p} {j}": _left_out_sides(figure, cases, size, p, j) for p in persons for j in range(size)}
+    sides: dict[str, _Sides] = {}
+    for person in persons:
+        target = mean_of_people(np.delete(cases.rows[:, size:], person, axis=1))
+        target = np.where(np.isfinite(cases.rows[:, size + person]), target, np.nan)
+        own = _against(figure, cases, size + person, target, (names[size + person], OTHERS))
+        for judge in range(size):
+            sides[f"{person} {judge}"] = _against(figure, cases, judge, target, (names[judge], OTHERS)), own
     for judge in range(size):
         sides[f"all {judge}"] = _averaged(cases, [sides[f"{person} {judge}"] for person in persons])
     found = _contrasts(cases, sides, figure, margin, resamples)
@@ -86,32 +97,32 @@ def human_benchmark(
 
 
 def compare_judges(
-    first: FloatArray,
-    second: FloatArray,
+    judges: FloatArray,
     people: FloatArray,
     figure: str,
     margin: float,
+    names: Sequence[str],
     values: Sequence[float] = (),
     *,
     clusters: IntArray | None = None,
+    weights: FloatArray | None = None,
     resamples: int = 10_000,
 ) -> Contrast:
-    """Two judges' agreement with people (cases, people), on the cases that both judged and a person scored.
+    """Agreement of judges (cases, 2) with people (cases, people), on the cases that both judged and a person scored.
 
     Figures that need the scale `values` are taken with each person and averaged over those for whom they
-    are defined; the others are taken with the mean of the people.
+    are defined; the others are taken with the mean of the people. `names` are those of the judges, for reasons.
     """
-    used = np.isfinite(first) & np.isfinite(second) & np.isfinite(people).any(axis=1)
-    scores = np.column_stack([first, second, people])[used]
-    cases = counted_rows(scores, None if clusters is None else clusters[used])
-    rows, targets = cases.rows, cases.rows[:, 2:]
+    used = np.isfinite(judges).all(axis=1) & (np.isfinite(people).sum(axis=1) > 0)
+    cases = counted_rows(np.concatenate([judges, people], axis=1), clusters, weights, kept=used)
+    targets = cases.rows[:, 2:]
     if not COEFFICIENTS[figure].needs_levels:
         targets = mean_of_people(targets)[:, None]
-    tests = [
-        (_against(figure, cases, rows[:, 0], target, values), _against(figure, cases, rows[:, 1], target, values))
-        for target in targets.T
-    ]
-    sides = tests[0] if len(tests) == 1 else _averaged(cases, tests)
+    first, second = (
+        [_against(figure, cases, judge, target, (names[judge], PEOPLE), values) for target in targets.T]
+        for judge in (0, 1)
+    )
+    sides = _averaged(cases, list(zip(first, second, strict=True)))
     return _contrasts(cases, {"": sides}, figure, margin, resamples)[""]
 
 
@@ -126,36 +137,29 @@ def mean_of_people(scores: FloatArray) -> FloatArray:
     return np.where(many > 0, np.round(total / np.maximum(many, 1), 9), np.nan)
 
 
-def _left_out_sides(figure: str, cases: CountedRows, judges: int, person: int, judge: int) -> _Sides:
-    people = cases.rows[:, judges:]
-    target = mean_of_people(np.delete(people, person, axis=1))
-    target = np.where(np.isfinite(people[:, person]), target, np.nan)
-    return (
-        _against(figure, cases, cases.rows[:, judge], target),
-        _against(figure, cases, people[:, person], target),
-    )
-
-
 def _against(
-    figure: str, cases: CountedRows, rater: FloatArray, target: FloatArray, values: Sequence[float] = ()
+    figure: str, cases: CountedRows, rater: int, target: FloatArray, names: Sequence[str], values: Sequence[float] = ()
 ) -> _Side:
-    """The figure of a rater and a target over all rows; it uses those that have both."""
+    """The figure of a column of the rows and a target over all rows; it uses those that have both."""
     if not COEFFICIENTS[figure].better:
         raise ValueError(f"{figure} is no measure of agreement")
-    kept = np.isfinite(rater) & np.isfinite(target)
-    inner = COEFFICIENTS[figure].of(np.stack([rater[kept], target[kept]], axis=1), values)
+    scores = cases.rows[:, rater]
+    kept = np.isfinite(scores) & np.isfinite(target)
+    inner = COEFFICIENTS[figure].of(np.stack([scores[kept], target[kept]], axis=1), values)
     if isinstance(inner, Undefined):
         return inner
     shared = int(cases.counts[kept].sum())
     if shared < inner.needs:
         return Undefined("there is only one case" if shared else "there is no case to compare")
     # The figure of some rows alone takes the weights of those rows: resamples are drawn of all rows and shared.
-    measure = inner.measure
-    return replace(inner, measure=lambda weights: measure(weights[:, kept]))
+    measure, reason = inner.measure, with_names(inner.reason, *names)
+    return replace(inner, measure=lambda weights: measure(weights[:, kept]), reason=reason)
 
 
 def _averaged(cases: CountedRows, tests: Sequence[_Sides]) -> _Sides:
-    """Both sides averaged over the tests in which both are defined."""
+    """Both sides averaged over the tests in which both are defined; of a single test, as they are."""
+    if len(tests) == 1:
+        return tests[0]
     usable: list[tuple[Statistic, Statistic]] = []
     missing = "there are no people"
     for first, second in tests:
@@ -173,10 +177,14 @@ def _averaged(cases: CountedRows, tests: Sequence[_Sides]) -> _Sides:
 
 def _average(statistics: Sequence[Statistic]) -> Statistic:
     return replace(
-        statistics[0],
+        _slowest(statistics),
         measure=lambda weights: np.mean([statistic.measure(weights) for statistic in statistics], axis=0),
-        costly=any(statistic.costly for statistic in statistics),
     )
+
+
+def _slowest(statistics: Sequence[Statistic]) -> Statistic:
+    """One of the statistics of a figure that is costly, or refused with weights, if any of them is."""
+    return max(statistics, key=lambda each: (each.costly, each.unweighted))
 
 
 def _difference(figure: str, first: _Side, second: _Side) -> _Side:
@@ -184,11 +192,12 @@ def _difference(figure: str, first: _Side, second: _Side) -> _Side:
     if isinstance(first, Undefined) or isinstance(second, Undefined):
         return first if isinstance(first, Undefined) else second
     better, worse = (second, first) if COEFFICIENTS[figure].better == "lower" else (first, second)
-    return Statistic(
-        lambda weights: better.measure(weights) - worse.measure(weights),
-        f"{first.reason}, or {second.reason}" if first.reason != second.reason else first.reason,
-        needs=first.needs,
-        costly=first.costly or second.costly,
+    return replace(
+        _slowest((first, second)),
+        measure=lambda weights: better.measure(weights) - worse.measure(weights),
+        least=-np.inf,
+        most=np.inf,
+        share=False,
     )
 
 
@@ -202,7 +211,8 @@ def _contrasts(
     found = estimates(built, cases, resamples)
     contrasts = {}
     for name in tests:
-        difference = found[f"{name}/difference"]
-        word = standing(difference.interval, margin)
-        contrasts[name] = Contrast(found[f"{name}/first"], found[f"{name}/second"], difference, word)
+        sides = found[f"{name}/first"], found[f"{name}/second"]
+        # A difference is not defined where a side is not, for the reason of that side.
+        difference = next((side for side in sides if isinstance(side.value, Undefined)), found[f"{name}/difference"])
+        contrasts[name] = Contrast(*sides, difference, standing(difference.interval, margin))
     return contrasts

@@ -192,15 +192,26 @@ def scale_mean(scores: FloatArray, scale: tuple[float, float]) -> Estimate:
     return Estimate(found.value, log_odds_interval(found.value, found.error, freedom, len(scores), scale))
 
 
-def mean_difference(scores: FloatArray, inside: NDArray[np.bool_], codes: IntArray) -> tuple[float, float, float]:
-    """The mean of the scores (n,) inside less that of the others, its standard error and degrees of freedom.
+def difference_effect(
+    scores: FloatArray, inside: NDArray[np.bool_], clusters: IntArray | None = None, *, each: str = "score"
+) -> Effect:
+    """The mean of the scores (n,) inside less that of the others, with its error.
 
-    Clusters, by their codes (n,), may reach into both sides.
+    With `clusters` (n,), which may reach into both sides, it is robust to dependence within them. `each` names one of
+    the scores in reasons, if they are not scores.
     """
     own, rest = scores[inside], scores[~inside]
+    if min(len(own), len(rest)) == 0:
+        return Effect(None, missing="one side of the comparison has no case")
+    value, codes = float(own.mean() - rest.mean()), cluster_codes(clusters, len(scores))
     influence = np.where(inside, (scores - own.mean()) / len(own), -(scores - rest.mean()) / len(rest))
-    error, freedom = standard_error(influence, cluster_codes(codes, len(codes)), inside.astype(np.int64))
-    return float(own.mean() - rest.mean()), error, freedom
+    error, freedom = standard_error(influence, codes, inside.astype(np.int64))
+    if not freedom:
+        return Effect(value, missing="one side of the comparison has only one cluster")
+    if error <= 1e-12:
+        same = f"every {each} is {scores[0]:g}" if np.ptp(scores) == 0 else "every cluster has the same mean"
+        return Effect(value, missing=same)
+    return Effect(value, error, freedom, int(codes.max()) + 1)
 
 
 def wilson(successes: float, cases: int) -> Interval:

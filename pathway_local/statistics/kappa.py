@@ -24,6 +24,12 @@ def disagreement(size: int, weights: Weights) -> FloatArray:
     return apart if weights == "linear" else apart**2
 
 
+def one_minus(observed: FloatArray, expected: FloatArray) -> FloatArray:
+    """1 - observed / expected disagreement; NaN where chance brings none."""
+    defined = expected > 1e-9
+    return np.where(defined, 1 - observed / np.where(defined, expected, 1.0), np.nan)
+
+
 def kappa(first: IntArray, second: IntArray, values: Sequence[float], weights: Weights) -> Statistic:
     """Kappa for rows of positions on the declared scale `values`.
 
@@ -38,8 +44,7 @@ def kappa(first: IntArray, second: IntArray, values: Sequence[float], weights: W
     def measure(counts: FloatArray) -> FloatArray:
         cases = counts.sum(axis=1)
         expected = np.sum((counts @ levels[first] @ apart) * (counts @ levels[second]), axis=1)
-        defined = expected > 1e-9
-        return np.where(defined, 1 - cases * (counts @ observed) / np.where(defined, expected, 1.0), np.nan)
+        return one_minus(cases * (counts @ observed), expected)
 
     scale = np.asarray(values, dtype=np.float64)
     return Statistic(measure, why_constant((scale[first], scale[second])), needs=2, least=-1.0, most=1.0)

@@ -65,7 +65,9 @@ def needed(goal: Goal, spread: Spread) -> int | Undefined:
         rest = (goal.points / _reach(goal, count)) ** 2 - spread.fixed
         count = max(least, int(np.ceil(min(spread.each / rest, MANY)))) if rest > 0 else MANY
         if count >= (MANY if spread.most is None else spread.most + 1):
-            return Undefined(_too_few(spread))
+            if spread.most is None:
+                return Undefined("no number of them is enough")
+            return Undefined(f"even labels of all {spread.most:,} are too few")
     return count
 
 
@@ -74,9 +76,3 @@ def _reach(goal: Goal, count: int) -> float:
     level = 1 - look_alpha(goal.alpha, count, planned_counts(count, goal.looks))
     beyond = {"half-width": 0.0, "detect": NORMAL.inv_cdf(POWER), "margin": NORMAL.inv_cdf((1 + POWER) / 2)}
     return t_quantile(level, count - 1) + beyond[goal.aim]
-
-
-def _too_few(spread: Spread) -> str:
-    if spread.most is None:
-        return "no number of them is enough"
-    return f"even labels of all {spread.most:,} are too few"

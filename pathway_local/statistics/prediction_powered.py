@@ -75,18 +75,15 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """All cases: the judge's scores with gaps filled, labels with NaN, codes, design weights, the scale's ends."""
+    """All cases: the judge's scores with gaps filled, labels with NaN, codes, and how many cases a label stands for."""
 
     judge: FloatArray
     people: FloatArray
     strata: IntArray
     clusters: IntArray
     weights: FloatArray
-    low: float
-    high: float
-    target: Target
-    noise: float
-    level: float
+    scale: tuple[float, float]
+    survey: Survey
 
     @property
     def labelled(self) -> BoolArray:
@@ -162,8 +159,7 @@ def _sample(judge: FloatArray, people: FloatArray, scale: tuple[float, float], s
         return Undefined(f"{int(np.sum(inside == 0))} of {size} strata have no label")
     shares = np.where(labelled, inside[layers], np.maximum(whole - inside, 1)[layers])
     codes = cluster_codes(survey.clusters, len(judge))
-    weights = whole[layers] / shares
-    return _Sample(filled, people, layers, codes, weights, *scale, survey.target, survey.noise, survey.level)
+    return _Sample(filled, people, layers, codes, whole[layers] / shares, scale, survey)
 
 
 def _correction(sample: _Sample, judge: FloatArray, inside: BoolArray, slopes: FloatArray) -> Correction:
@@ -174,7 +170,7 @@ def _correction(sample: _Sample, judge: FloatArray, inside: BoolArray, slopes: F
     if count == cases:
         slopes = np.zeros_like(slopes)
     # PPI++ divides by 1 + n/N' for N' further cases; those are the N - n unlabelled ones here: (N - n)/N.
-    used = slopes if sample.target == "file" else slopes * (cases - count) / cases
+    used = slopes if sample.survey.target == "file" else slopes * (cases - count) / cases
     corrected, variance, residual = _estimate(sample, inside, slopes, used)
     spread = Spread(variance - residual / count, residual, count, cases)
     return Correction(
@@ -203,8 +199,8 @@ def _estimate(
     value, influence = _residuals(sample, labels, slopes, float(sample.judge[inside].mean()))
     variance, totals = _file_variance(sample, labels, influence)
     residual = variance / (1 / count - 1 / cases) if count < cases else 0.0
-    variance += sample.noise / cases
-    if sample.target == "population":
+    variance += sample.survey.noise / cases
+    if sample.survey.target == "population":
         weights = sample.weights[rest]
         centre = float(np.average(sample.judge[rest], weights=weights)) if count < cases else 0.0
         value, influence = _residuals(sample, labels, used, centre)
@@ -280,7 +276,7 @@ def _interval(
 ) -> Interval | Undefined:
     scores = sample.people[labels]
     clusters = len(np.unique(sample.clusters[labels]))
-    if sample.target == "file" and len(scores) == cases and not sample.noise:
+    if sample.survey.target == "file" and len(scores) == cases and not sample.survey.noise:
         return Interval(value, value, "every case is labelled", clusters)
     if not np.isfinite(variance):
         return Undefined("a stratum, or the group, has labels in one cluster only")
@@ -288,7 +284,7 @@ def _interval(
         alike = f"every label is {scores[0]:g}"
         return Undefined(alike if np.ptp(scores) == 0 else "the judge explains every label")
     error, freedom = float(np.sqrt(variance)), tailed_freedom(totals)
-    return log_odds_interval(value, error, freedom, clusters, (sample.low, sample.high), sample.level)
+    return log_odds_interval(value, error, freedom, clusters, sample.scale, sample.survey.level)
 
 
 def _more_labels(variance: float, spread: Spread, cases: int) -> int | Undefined:

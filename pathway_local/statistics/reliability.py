@@ -10,7 +10,7 @@ import numpy as np
 
 from pathway_local.statistics.figure import FloatArray, Undefined, why_constant
 from pathway_local.statistics.intervals import LEVEL
-from pathway_local.statistics.kappa import Weights, disagreement
+from pathway_local.statistics.kappa import Weights, disagreement, one_minus
 from pathway_local.statistics.resampling import Statistic
 
 
@@ -28,7 +28,7 @@ def alpha_nominal(rows: FloatArray, values: Sequence[float]) -> Statistic | Unde
 
     def measure(weights: FloatArray) -> FloatArray:
         total, held = weights @ scored, weights @ levels
-        return _one_minus(weights @ apart, (total**2 - np.sum(held**2, axis=1)) / (total - 1))
+        return one_minus(weights @ apart, (total**2 - np.sum(held**2, axis=1)) / (total - 1))
 
     return _coefficient(measure, rows)
 
@@ -47,7 +47,7 @@ def alpha_interval(rows: FloatArray, _values: Sequence[float] = ()) -> Statistic
     def measure(weights: FloatArray) -> FloatArray:
         total = weights @ scored
         spread = total * (weights @ second) - (weights @ first) ** 2
-        return _one_minus(weights @ apart, 2 * spread / (total - 1))
+        return one_minus(weights @ apart, 2 * spread / (total - 1))
 
     return _coefficient(measure, rows)
 
@@ -69,7 +69,7 @@ def alpha_ordinal(rows: FloatArray, values: Sequence[float]) -> Statistic | Unde
         first, second = ranks @ levels.T, ranks**2 @ levels.T
         apart = np.sum(weights * 2 * (scored * second - first**2) / (scored - 1), axis=1)
         spread = total * np.sum(held * ranks**2, axis=1) - np.sum(held * ranks, axis=1) ** 2
-        return _one_minus(apart, 2 * spread / (total - 1))
+        return one_minus(apart, 2 * spread / (total - 1))
 
     return _coefficient(measure, rows)
 
@@ -184,11 +184,6 @@ def _ends_for_any_raters(k: int, n: float, msr: float, msc: float, mse: float) -
 
 def _coefficient(measure: Callable[[FloatArray], FloatArray], rows: FloatArray) -> Statistic:
     return Statistic(measure, why_constant((rows[np.isfinite(rows)],)), needs=2, least=-1.0, most=1.0)
-
-
-def _one_minus(observed: FloatArray, expected: FloatArray) -> FloatArray:
-    defined = expected > 1e-9
-    return np.where(defined, 1 - observed / np.where(defined, expected, 1.0), np.nan)
 
 
 def _level_counts(rows: FloatArray, values: Sequence[float]) -> FloatArray:

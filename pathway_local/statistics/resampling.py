@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from pathway_local.statistics.figure import (
@@ -61,7 +62,8 @@ class Statistic:
     `measure` takes weights (R, rows) and gives R figures, NaN for weights that define none; NaN never leaves this
     module. `reason` says why the data themselves may define none. `needs` is the smallest number of cases, `least` and
     `most` bound the figure, a `share` is a share of cases, and a `costly` one is too slow for thousands of weightings.
-    `any_raters` makes both ends of an interval that also allows for other raters, if cases are independent.
+    `unweighted` says why the figure is refused where cases weigh differently; empty if it is not. `any_raters` makes
+    both ends of an interval that also allows for other raters, if cases are independent.
     """
 
     measure: Callable[[FloatArray], FloatArray]
@@ -71,6 +73,7 @@ class Statistic:
     most: float = np.inf
     share: bool = False
     costly: bool = False
+    unweighted: str = ""
     any_raters: Callable[[FloatArray], tuple[float, float]] | None = None
 
 
@@ -106,6 +109,8 @@ class CountedRows:
             return Undefined("there is no case to compare")
         if self.cases < statistic.needs:
             return Undefined("there is only one case")
+        if statistic.unweighted and np.ptp(self.each) > 0:
+            return Undefined(statistic.unweighted)
         value = float(statistic.measure((self.counts * self.each)[None, :])[0])
         return value if np.isfinite(value) else Undefined(statistic.reason)
 
@@ -211,12 +216,21 @@ class CountedRows:
 
 
 def counted_rows(
-    scores: FloatArray, clusters: IntArray | None = None, weights: FloatArray | None = None
+    scores: FloatArray,
+    clusters: IntArray | None = None,
+    weights: FloatArray | None = None,
+    *,
+    kept: NDArray[np.bool_] | None = None,
 ) -> CountedRows:
     """The distinct rows of scores (cases, raters), NaN where there is none; `clusters` (cases,) holds cluster codes.
 
-    `weights` (cases,) say how many cases each stands for, such as 1/probability of being drawn.
+    `weights` (cases,) say how many cases each stands for, such as 1/probability of being drawn. With `kept` (cases,)
+    the others do not count.
     """
+    if kept is not None:
+        scores = scores[kept]
+        clusters = None if clusters is None else clusters[kept]
+        weights = None if weights is None else weights[kept]
     cases = len(scores)
     codes = cluster_codes(clusters, cases)
     heavy = np.ones(cases) if weights is None or not cases else weights / weights.mean()

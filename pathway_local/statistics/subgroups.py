@@ -16,7 +16,7 @@ from pathway_local.statistics.intervals import (
     Effect,
     cluster_codes,
     cluster_sums,
-    mean_difference,
+    difference_effect,
     mean_effect,
     tailed_freedom,
 )
@@ -74,11 +74,11 @@ def group_errors(
         ]
 
     sizes_of_error = np.abs(errors)
-    signed = at_holm_levels(effects(lambda inside: _mean_effect(errors, inside, codes)))
-    excess = at_holm_levels(effects(lambda inside: _excess_effect(sizes_of_error, inside, codes)))
+    signed = at_holm_levels(effects(lambda inside: mean_effect(errors[inside], codes[inside], each="error")))
+    excess = at_holm_levels(effects(lambda inside: difference_effect(sizes_of_error, inside, codes, each="error")))
     levels = _levels(reference[both])
     unequal = at_holm_levels(effects(lambda inside: _unequal_effect(errors, levels, inside, codes)))
-    absolute = _at_first_level(effects(lambda inside: _mean_effect(sizes_of_error, inside, codes)))
+    absolute = _at_first_level(effects(lambda inside: mean_effect(sizes_of_error[inside], codes[inside], each="error")))
     return tuple(
         GroupError(int(name), size, *figures)
         for name, size, *figures in zip(names, sizes, signed, absolute, excess, unequal, strict=True)
@@ -100,13 +100,6 @@ def _levels(reference: FloatArray) -> IntArray:
 def _at_first_level(effects: Sequence[Effect]) -> list[Estimate]:
     tested = sum(not effect.missing for effect in effects)
     return [effect.estimate(1 - (1 - LEVEL) / max(tested, 1)) for effect in effects]
-
-
-def _mean_effect(errors: FloatArray, inside: NDArray[np.bool_], codes: IntArray) -> Effect:
-    own, clusters = errors[inside], codes[inside]
-    if len(np.unique(clusters)) < 2:
-        return Effect(float(own.mean()), missing="the group has only one cluster")
-    return mean_effect(own, clusters, each="error")
 
 
 def _unequal_effect(errors: FloatArray, levels: IntArray, inside: NDArray[np.bool_], codes: IntArray) -> Effect:
@@ -153,17 +146,3 @@ def _at_equal_levels(errors: FloatArray, levels: IntArray, amounts: FloatArray, 
     if error <= 1e-12:
         return Effect(value, missing="errors at equal scores do not vary")
     return Effect(value, error, tailed_freedom(totals), count)
-
-
-def _excess_effect(errors: FloatArray, inside: NDArray[np.bool_], codes: IntArray) -> Effect:
-    """The group's mean less that of all other cases; clusters may reach into both."""
-    own, rest = errors[inside], errors[~inside]
-    if len(rest) == 0:
-        return Effect(None, missing="there are no other cases")
-    if min(len(np.unique(codes[inside])), len(np.unique(codes[~inside]))) < 2:
-        return Effect(float(own.mean() - rest.mean()), missing="one side of the comparison has only one cluster")
-    value, error, freedom = mean_difference(errors, inside, codes)
-    if error <= 1e-12:
-        same = f"every error is {errors[0]:g}" if np.ptp(errors) == 0 else "every cluster has the same mean"
-        return Effect(value, missing=same)
-    return Effect(value, error, freedom, len(np.unique(codes)))

@@ -1,18 +1,18 @@
 """Agreement as tables and words."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from pathway_local.results.against_people import MEAN_OF_OTHERS, AgainstPeople, JudgesAndPeople
-from pathway_local.results.agreement import LevelPair, Pair, ScoreAgreement, Set
+from pathway_local.results.agreement import Pair, ScoreAgreement, Set
 from pathway_local.results.views.cells import Cells, Row, figure_table
 from pathway_local.results.views.stand_in import stand_in
 from pathway_local.results.views.view import Remarks, TableView, View, hidden_groups
 from pathway_local.statistics.coefficients import COEFFICIENTS, coefficients
 from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.human_benchmark import Contrast
-from pathway_local.statistics.levels import WITHIN
+from pathway_local.statistics.levels import WITHIN, GroupedCorrelation
 from pathway_local.statistics.resampling import OTHER_RATERS
 from pathway_local.statistics.subgroups import GroupError
 from pathway_local.system.visible import visible
@@ -74,7 +74,7 @@ def agreement_in_short(found: ScoreAgreement) -> View:
 
 def _of_level(found: ScoreAgreement) -> list[str]:
     column = found.plan.level_column
-    if not found.at_level:
+    if not any(pair.at_level for pair in found.pairs):
         return []
     if found.plan.level == "system":
         together = "" if found.plan.cluster else " Name what the systems share, such as the document, with --cluster."
@@ -109,7 +109,7 @@ def judges_and_people(found: ScoreAgreement) -> View:
     """How far judges agree with people: by itself, beyond chance, and against the human benchmark, if there is one."""
     cells = Cells()
     rows: list[Row] = [
-        ([f"{pair.first.name}\n{pair.second.name}", f"{pair.agreement.cases:,}"], pair.agreement.figures)
+        (["\n".join(pair.names), f"{pair.agreement.cases:,}"], pair.agreement.figures)
         for pair in found.pairs
         if pair.second.kind == "human" and pair.first.kind != "human"
     ]
@@ -133,7 +133,7 @@ def _raters(found: ScoreAgreement) -> TableView:
 def _pair_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
     def words(pair: Pair) -> list[str]:
         covered = f"{found.coverage(pair.first):.0%}\n{found.coverage(pair.second):.0%}"
-        return [f"{pair.first.name}\n{pair.second.name}", covered, f"{pair.agreement.cases:,}"]
+        return ["\n".join(pair.names), covered, f"{pair.agreement.cases:,}"]
 
     heads = ["pair", "coverage", "both"]
     rows: list[Row] = [(words(pair), pair.agreement.figures) for pair in found.pairs]
@@ -144,7 +144,7 @@ def _pair_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
     special: list[Row] = []
     for pair in found.pairs:
         if pair.special:
-            said = [f"{pair.first.name}\n{pair.second.name}", *map(str, pair.special.counts.values())]
+            said = ["\n".join(pair.names), *map(str, pair.special.counts.values())]
             special.append((said, pair.special.figures))
     title = f"whether it is special ({', '.join(map(str, found.special))})"
     heads = ["pair", "both", "first only", "second only", "neither"]
@@ -154,8 +154,7 @@ def _pair_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
 
 def _twice_table(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
     rows: list[Row] = [
-        ([f"{each.first.name}\n{each.second.name}", f"{each.agreement.cases:,}"], each.agreement.figures)
-        for each in found.twice
+        (["\n".join(pair.names), f"{pair.agreement.cases:,}"], pair.agreement.figures) for pair in found.twice
     ]
     names = ("exact", "kappa") if found.nominal else ("exact", "within_one", "kappa_quadratic", "mean_difference")
     labels = {name: COEFFICIENTS[name].label for name in names}
@@ -165,16 +164,15 @@ def _twice_table(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
 def _level_table(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
     level = found.plan.level
     rows: list[Row] = [
-        ([f"{each.first.name}\n{each.second.name}", _used(each)], each.found.figures) for each in found.at_level
+        (["\n".join(pair.names), _used(pair.at_level)], pair.at_level.figures) for pair in found.pairs if pair.at_level
     ]
     labels = {name: COEFFICIENTS[name].label for name in WITHIN}
     title = f"{level} level: correlation by {found.plan.level_column}"
     yield from figure_table(title, ["pair", f"{level}s"], labels, rows, cells)
 
 
-def _used(each: LevelPair) -> str:
-    used, groups = each.found.used, each.found.groups
-    return f"{groups:,}" if used == groups else f"{used:,} of {groups:,}"
+def _used(found: GroupedCorrelation) -> str:
+    return f"{found.groups:,}" if found.used == found.groups else f"{found.used:,} of {found.groups:,}"
 
 
 def _set_tables(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
@@ -208,7 +206,7 @@ def _two_judges(people: AgainstPeople, cells: Cells) -> Iterator[TableView]:
                 each.first,
                 each.second,
                 COEFFICIENTS[each.figure].label,
-                *_contrast(each.contrast, cells, (each.first, each.second)),
+                *_contrast(each.contrast, cells),
             )
             for each in people.judges
         )
@@ -219,7 +217,7 @@ def _two_judges(people: AgainstPeople, cells: Cells) -> Iterator[TableView]:
 def _severity(people: AgainstPeople, cells: Cells) -> Iterator[TableView]:
     if people.severity:
         rows = tuple((each.person, f"{each.cases:,}", cells.cell(each.difference)) for each in people.severity)
-        title = f"severity: each person less the {MEAN_OF_OTHERS}, intervals for all at once (Holm)"
+        title = f"severity: each person less the {MEAN_OF_OTHERS}, intervals for all at once (Holm){_once(people)}"
         yield TableView(title, ("person", "cases", "mean difference"), rows)
 
 
@@ -228,18 +226,24 @@ def _drift(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
         rows = tuple(
             (each.rater, each.reference, f"{each.cases:,}", cells.cell(each.change)) for each in found.people.drift
         )
-        title = f"drift: errors at the last {found.plan.drift} less those at the first, at equal scores (Holm)"
+        moved = f"errors at the last {found.plan.drift} less those at the first"
+        title = f"drift: {moved}, at equal scores (Holm){_once(found.people)}"
         yield TableView(title, ("rater", "against", "cases", "change"), rows, 2)
+
+
+def _once(people: AgainstPeople) -> str:
+    """The end of a title of figures that do not weigh cases, where the sample is uneven."""
+    return ", each case counts once" if people.unweighted else ""
 
 
 def _benchmark(found: JudgesAndPeople, cells: Cells) -> TableView:
     rows = [
-        (judge, found.people[left.person], f"{left.cases:,}", *_contrast(contrast, cells, (judge, "")))
+        (judge, found.people[left.person], f"{left.cases:,}", *_contrast(contrast, cells))
         for left in found.benchmark.left_out
         for judge, contrast in zip(found.judges, left.judges, strict=True)
     ]
     rows += [
-        (judge, "the average person", "", *_contrast(contrast, cells, (judge, "")))
+        (judge, "the average person", "", *_contrast(contrast, cells))
         for judge, contrast in zip(found.judges, found.benchmark.averages, strict=True)
     ]
     title = f"human benchmark: {COEFFICIENTS[found.benchmark.figure].label} with the mean of the other people"
@@ -247,13 +251,13 @@ def _benchmark(found: JudgesAndPeople, cells: Cells) -> TableView:
     return TableView(title, heads, tuple(rows), 2)
 
 
-def _contrast(found: Contrast, cells: Cells, names: Sequence[str]) -> tuple[str, ...]:
-    return *(cells.cell(each, names) for each in (found.first, found.second, found.difference)), found.standing
+def _contrast(found: Contrast, cells: Cells) -> tuple[str, ...]:
+    return *(cells.cell(each) for each in (found.first, found.second, found.difference)), found.standing
 
 
 def _groups(people: AgainstPeople, by: str, cells: Cells) -> Iterator[TableView]:
     for title, persons in (
-        (f"errors against {people.reference} by {by}, intervals for all groups at once (Holm)", False),
+        (f"errors against {people.reference} by {by}, intervals for all groups at once (Holm){_once(people)}", False),
         (f"for comparison, errors of each person against the {MEAN_OF_OTHERS}", True),
     ):
         rows = tuple(

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pathway_local.results.figure_row import why_missing, with_names
+from pathway_local.results.figure_row import why_missing
 from pathway_local.results.views.view import TableView
-from pathway_local.statistics.figure import Estimate, Interval, Number, Undefined
+from pathway_local.statistics.figure import Estimate, Interval, Number, Undefined, with_names
 
-FEW = ("jackknife with t", "jackknife with log-odds and t")
 ALONE = "Each case counts as independent; if a student or a conversation gave several, name the column with --cluster."
 
 Row = tuple[Sequence[str], Mapping[str, Estimate]]
@@ -45,7 +44,7 @@ class Cells:
         if self.methods:
             together = f"Cases with the same {cluster} are kept together." if cluster else units
             yield f"95% intervals: {', '.join(self.methods)}. {together}"
-        if any(method in self.methods for method in FEW):
+        if any(method.startswith("jackknife with") for method in self.methods):
             yield "With fewer than 100 of them a bootstrap's intervals are too short, so the jackknife is used instead."
         if self._undefined:
             yield f"Up to {self._undefined:,} of 10,000 resamples left a figure without a value and are not counted."

@@ -6,7 +6,6 @@ from itertools import islice
 from pathway_local.rater import REPEATS, raters_named
 from pathway_local.results.against_people import JudgesAndPeople
 from pathway_local.results.agreement import Pair, ScoreAgreement
-from pathway_local.results.figure_row import with_names
 from pathway_local.results.views.cells import interval, number
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
@@ -83,7 +82,7 @@ class _Answer:
         grouped: dict[Standing, list[str]] = {}
         for judge, contrast in zip(found.judges, found.benchmark.averages, strict=True):
             if isinstance(contrast.difference.value, Undefined):
-                reason = with_names(contrast.difference.value.reason, judge, "the other people")
+                reason = contrast.difference.value.reason
                 yield f"Nothing shows whether {judge} can stand in for people, because {reason}."
             else:
                 grouped.setdefault(contrast.standing, []).append(judge)

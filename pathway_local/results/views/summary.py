@@ -146,7 +146,8 @@ def _side_by_side(cells: Iterable[str], width: int) -> str:
 
 
 def _figures(score: ScoreSummary, counts: str) -> list[str]:
-    mean, interval = score.mean.value, score.mean.interval
+    found = score.mean
+    mean, interval = found.value, found.interval
     return [
         str(score.n),
         f"{mean:.2f}" if isinstance(mean, float) else "–",
