@@ -14,6 +14,9 @@ from msgspec.msgpack import encode
 
 TABLES = ("settings", "jobs", "rubrics", "raters", "cases", "outcomes", "handouts", "samples", "inclusions", "plans")
 
+NO_ROWS = "0" * 64
+"""The sum of an empty run."""
+
 Query = Callable[[str], Iterable[tuple[Any, ...]]]
 """Runs an SQL query and gives its rows."""
 

@@ -24,6 +24,7 @@ from pathway_local.runs.database import Database, damaged, decoding, placeholder
 from pathway_local.runs.jobs import Jobs
 from pathway_local.runs.migrations import migrate
 from pathway_local.runs.record import CaseOutcome, Record
+from pathway_local.runs.row_sum import NO_ROWS, keep_sum
 from pathway_local.runs.run_kind import KIND, RunKind, check_kind
 from pathway_local.runs.stored_outcome import COLUMNS, from_columns, to_columns, to_json
 from pathway_local.system.private_file import create
@@ -71,6 +72,7 @@ _RECORDS = f"""
     FROM cases CROSS JOIN outcomes ON case_key = key
     WHERE superseded = 0 AND rater_id IN ({{}}) {{}} ORDER BY row, key, rater_id
 """
+_SET = "INSERT OR REPLACE INTO settings VALUES (?, ?)"
 _AMONG = "AND case_id IN (SELECT value FROM json_each(?))"
 
 
@@ -120,12 +122,12 @@ class RunFile:
         with run_file_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
             db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             migrate(db)
-            db.execute("INSERT INTO run VALUES (?, ?, ?)", (key or secrets.token_bytes(KEY_BYTES), now(), "0" * 64))
+            db.execute("INSERT INTO run VALUES (?, ?, ?)", (key or secrets.token_bytes(KEY_BYTES), now(), NO_ROWS))
+            if kind:  # in the file from its first byte on: without it, a killed self-test would be an ordinary run
+                keep_sum(db)
+                db.execute(_SET, (KIND, to_json(kind)))
             create(path, db.serialize())
-        run = cls.open(path)
-        if kind:
-            run.set_setting(KIND, kind)
-        return run
+        return cls.open(path, kind)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], kind: RunKind | None = "") -> Self:
@@ -335,7 +337,7 @@ class RunFile:
     def set_setting(self, name: str, value: Value) -> None:
         """Store a small JSON value under a name; it replaces the one before."""
         with self._db.writing(commit=True):
-            self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, to_json(value)))
+            self._db.execute(_SET, (name, to_json(value)))
 
     def _stream(self, raters: Mapping[int, Rater], cases: Collection[str] | None) -> Iterator[Record]:
         query = _RECORDS.format(placeholders(raters), "" if cases is None else _AMONG)

@@ -3,6 +3,7 @@
 A plan can't be changed once somebody has looked: the looks that it allows for would no longer be those that were taken.
 """
 
+import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -24,16 +25,30 @@ CLUSTER = "cluster"
 """The name of a target's column of clusters."""
 
 _PLANS = "SELECT id, rubric, score, rater, target, facts, looks FROM plans ORDER BY id"
+_SCORES = """
+    SELECT raters.name, case_id, scores
+    FROM outcomes JOIN cases ON key = case_key JOIN raters ON raters.id = rater_id JOIN rubrics ON rubrics.id = rubric_id
+    WHERE superseded = 0 AND scores IS NOT NULL AND rubrics.name = ? AND raters.name IN (SELECT value FROM json_each(?))
+    ORDER BY 1, 2
+"""
 _ADD = "INSERT INTO plans (rubric, score, rater, target, facts, looks) VALUES (?, ?, ?, ?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A look at `count` units: when, in UTC, and at which level its interval was."""
+    """A look at `count` units: when, in UTC, at which level its interval was, and the hash of the scores it was at.
+
+    An earlier release stored no hash.
+    """
 
     at: str
     count: int
     level: float
+    data: str = ""
+
+    def is_at(self, other: "Look") -> bool:
+        """Whether both looks are known to have shown the same scores: somebody looked once, or twice at no more."""
+        return self == other or (bool(self.data) and (self.count, self.data) == (other.count, other.data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,26 +146,38 @@ def store_looks(run: RunFile, looks: Mapping[int, tuple[int, float]], command: S
         found = found_facts(run.database)
         for plan in study_plans(run):
             if plan.id in looks:
-                taken = to_json([asdict(look) for look in (*plan.taken, Look(now(), *looks[plan.id]))])
+                look = Look(now(), *looks[plan.id], _scores_hash(run, plan))
+                taken = to_json([asdict(look) for look in (*plan.taken, look)])
                 run.database.execute("UPDATE plans SET looks = ? WHERE id = ?", (taken, plan.id))
         counts: list[Value] = [count for count, _ in looks.values()]
         facts: dict[str, Value] = {"command": recorded(command), "looks": counts, **left_facts(run.database), **found}
         AuditTrail(run.database).append_within(LOOKED, facts)
 
 
+def _scores_hash(run: RunFile, plan: StudyPlan) -> str:
+    """Return a hash of the scores that a planned figure is made of: its rater's, and those of people if it has any."""
+    names = [rater.name for _, rater in run.raters() if rater.rubric == plan.rubric]
+    against = plan.target.get("against")
+    people = [] if plan.counted == "questions" else raters_named(against, names) if against else names
+    whole = hashlib.sha256()
+    for row in run.database.stream(_SCORES, plan.rubric, to_json([plan.rater, *people])):
+        whole.update(to_json(row).encode())
+    return whole.hexdigest()
+
+
 def merge_plans(run: RunFile, part: RunFile) -> None:
     """Add the plans of a part to a merged run, inside `Database.writing`; of copies, with the looks of both.
 
     Of two plans of a figure, the one with looks counts, or the later one if nobody looked at either. Raises
-    RunFileError if somebody looked at both.
+    RunFileError if somebody looked at both, or in two copies at equally many units with different scores: the plan
+    allows for one look there.
     """
     known = {plan.key: plan for plan in study_plans(run)}
     merged = []
     for plan in study_plans(part):
         if same := known.get(plan.key):
             if replace(same, taken=()) == replace(plan, taken=()):
-                looks = {look.count: look for look in (*plan.taken, *same.taken)}
-                plan = replace(plan, taken=tuple(looks[count] for count in sorted(looks)))
+                plan = replace(same, taken=_looks_of_both(same, plan, part.path.name))
             elif same.taken and plan.taken:
                 said = f"{part.path.name} and an earlier run planned {plan.score} of {plan.rater} differently"
                 raise RunFileError(
@@ -160,6 +187,18 @@ def merge_plans(run: RunFile, part: RunFile) -> None:
                 plan = max(plan, same, key=lambda each: (bool(each.taken), each.made))
         merged.append(plan)
     add_plans(run, merged)
+
+
+def _looks_of_both(known: StudyPlan, plan: StudyPlan, file: str) -> tuple[Look, ...]:
+    looks = {look.count: look for look in known.taken}
+    for look in plan.taken:
+        if not looks.setdefault(look.count, look).is_at(look):
+            raise RunFileError(
+                f"somebody looked at {plan.score} of {plan.rater} at {look.count:,} {plan.counted} in {file}, and at "
+                "as many others in an earlier run",
+                "Leave one of them out: its plan allows for one look there, so no plan holds the error of 5%.",
+            )
+    return tuple(looks[count] for count in sorted(looks))
 
 
 def forget_plans(run: RunFile, gone: Collection[str]) -> None:
