@@ -8,9 +8,8 @@ from pathlib import Path
 
 from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rater import LABEL, Rater
-from pathway_local.runs.audit import MERGED, PARTS, AuditTrail, file_facts
+from pathway_local.runs.audit import MERGED, PARTS, AuditTrail, file_facts, recorded
 from pathway_local.runs.content import left_facts
-from pathway_local.runs.jobs import recorded
 from pathway_local.runs.merge_part import MergePart, Notify, RaterKey, look, opened, raters_of, versions_that_differ
 from pathway_local.runs.merged_rows import MergedRows
 from pathway_local.runs.purge import PURGED

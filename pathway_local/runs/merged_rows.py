@@ -9,7 +9,8 @@ from typing import Any
 
 from pathway_local.errors import RunFileError
 from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.database import decoding, placeholders
+from pathway_local.runs.database import placeholders
+from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_outcome import COLUMNS, to_json

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 from pathway_local.rubrics.pair import FIELDS, SWAPPED
-from pathway_local.runs.audit import MERGED, AuditTrail
+from pathway_local.runs.audit import MERGED, AuditTrail, recorded
 from pathway_local.runs.content import found_facts, left_facts
-from pathway_local.runs.jobs import WRITTEN, recorded
+from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
 from pathway_local.verdict import DRAW, MEAN, SPREAD, Value
 

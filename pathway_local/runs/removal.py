@@ -7,10 +7,10 @@ from shlex import quote
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import LABEL, Rater, raters_named
-from pathway_local.runs.audit import MERGED, AuditTrail
+from pathway_local.runs.audit import MERGED, AuditTrail, recorded
 from pathway_local.runs.content import REMOVED, found_facts, left_facts
 from pathway_local.runs.database import placeholders
-from pathway_local.runs.jobs import Job, recorded
+from pathway_local.runs.jobs import Job
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.study_plans import forget_plans
 from pathway_local.verdict import Value

@@ -20,7 +20,8 @@ from pathway_local.case import CaseRef
 from pathway_local.errors import RaterChanged, RunFileError, UnknownName
 from pathway_local.rater import Kind, Rater
 from pathway_local.runs.audit import now
-from pathway_local.runs.database import Database, damaged, decoding, placeholders, run_file_errors
+from pathway_local.runs.database import Database, placeholders
+from pathway_local.runs.file_errors import damaged, decoding, run_file_errors
 from pathway_local.runs.jobs import Jobs
 from pathway_local.runs.migrations import migrate
 from pathway_local.runs.record import CaseOutcome, Record

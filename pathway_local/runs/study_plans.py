@@ -11,10 +11,9 @@ from typing import Literal
 
 from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rater import raters_named
-from pathway_local.runs.audit import AuditTrail, now
+from pathway_local.runs.audit import AuditTrail, now, recorded
 from pathway_local.runs.content import LOOKED, PLANNED, found_facts, left_facts
-from pathway_local.runs.database import decoding
-from pathway_local.runs.jobs import recorded
+from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import Value
@@ -27,7 +26,8 @@ CLUSTER = "cluster"
 _PLANS = "SELECT id, rubric, score, rater, target, facts, looks FROM plans ORDER BY id"
 _SCORES = """
     SELECT raters.name, case_id, scores
-    FROM outcomes JOIN cases ON key = case_key JOIN raters ON raters.id = rater_id JOIN rubrics ON rubrics.id = rubric_id
+    FROM outcomes JOIN cases ON key = case_key
+    JOIN raters ON raters.id = rater_id JOIN rubrics ON rubrics.id = rubric_id
     WHERE superseded = 0 AND scores IS NOT NULL AND rubrics.name = ? AND raters.name IN (SELECT value FROM json_each(?))
     ORDER BY 1, 2
 """
