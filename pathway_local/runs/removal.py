@@ -7,8 +7,8 @@ from shlex import quote
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import LABEL, Rater, raters_named
-from pathway_local.runs.audit import MERGED, AuditTrail, recorded
-from pathway_local.runs.content import REMOVED, found_facts, left_facts
+from pathway_local.runs.audit import MERGED, AuditTrail
+from pathway_local.runs.content import REMOVED, recorded_change
 from pathway_local.runs.database import placeholders
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.run_file import RunFile
@@ -40,6 +40,15 @@ class Removed:
     at: str = ""
     job: int = 0
 
+    @property
+    def facts(self) -> dict[str, Value]:
+        """The facts for the audit trail."""
+        told: dict[str, Value] = {"removed": dict(self.ratings)}
+        told |= {"panels": [panel.name for panel in self.panels]} if self.panels else {}
+        if self.file:
+            told |= {"restored": self.restored, "import of": self.file, "at": self.at, "job": self.job}
+        return told
+
 
 def ratings_of(run: RunFile, name: str) -> Removed:
     """Return the ratings of a rater, or of all that were imported together under that name. Raises UnknownName."""
@@ -56,12 +65,11 @@ def remove_rater(path: Path, name: str, command: Sequence[str]) -> Removed:
         raters = _named(run, name)
         removed = ratings_of(run, name)
         ids = _ids(run, [*raters, *(panel.name for panel in removed.panels)])
-        with run.database.shredding():
-            found = found_facts(run.database)
+        with run.database.shredding(), recorded_change(run.database, REMOVED, command) as facts:
             run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(ids)})", ids)
             _forget(run, ids)
             forget_plans(run, removed.ratings)
-            _record(run, command, removed, found)
+            facts |= removed.facts
     return removed
 
 
@@ -78,15 +86,14 @@ def undo_import(path: Path, command: Sequence[str]) -> Removed:
         ids, of_panels = _ids(run, raters), _ids(run, [panel.name for panel in panels])
         facts = job.facts.get("import")
         file = str(facts.get("file", "")) if isinstance(facts, dict) else ""
-        with run.database.shredding():
-            found = found_facts(run.database)
+        with run.database.shredding(), recorded_change(run.database, REMOVED, command) as recorded:
             run.database.change("DELETE FROM outcomes WHERE job_id = ?", (job.id,))
             restored = run.database.change(_RESTORE.format(placeholders(ids)), ids)
             run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(of_panels)})", of_panels)
             _forget(run, [*ids, *of_panels])
             _forget_models(run, ids, job.id)
             removed = Removed(counts, restored, panels, file, job.started, job.id)
-            _record(run, command, removed, found)
+            recorded |= removed.facts
     return removed
 
 
@@ -168,11 +175,3 @@ def _forget(run: RunFile, ids: Sequence[int]) -> None:
 
 def _listed(value: Value) -> list[Value]:
     return value if isinstance(value, list) else []
-
-
-def _record(run: RunFile, command: Sequence[str], removed: Removed, found: dict[str, Value]) -> None:
-    told: dict[str, Value] = {"command": recorded(command), "removed": dict(removed.ratings)}
-    told |= {"panels": [panel.name for panel in removed.panels]} if removed.panels else {}
-    if removed.file:
-        told |= {"restored": removed.restored, "import of": removed.file, "at": removed.at, "job": removed.job}
-    AuditTrail(run.database).append_within(REMOVED, told | left_facts(run.database) | found)

@@ -11,12 +11,11 @@ from typing import Literal
 
 from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rater import raters_named
-from pathway_local.runs.audit import AuditTrail, now, recorded
-from pathway_local.runs.content import LOOKED, PLANNED, found_facts, left_facts
+from pathway_local.runs.audit import now
+from pathway_local.runs.content import LOOKED, PLANNED, recorded_change
 from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_outcome import to_json
-from pathway_local.verdict import Value
 
 Counted = Literal["labels", "questions"]
 
@@ -132,26 +131,20 @@ def store_plans(run: RunFile, plans: Sequence[StudyPlan], command: Sequence[str]
                 f"{plan.taken[0].count}",
                 "Follow that plan to its end: one that is made after a look does not hold its error of 5%.",
             )
-    told: list[Value] = [f"{plan.planned} {plan.counted} for {plan.score} by {plan.rater}" for plan in plans]
-    with run.database.writing(commit=True):
-        found = found_facts(run.database)
+    with run.database.writing(commit=True), recorded_change(run.database, PLANNED, command) as facts:
         add_plans(run, plans)
-        facts: dict[str, Value] = {"command": recorded(command), "plans": told, **left_facts(run.database), **found}
-        AuditTrail(run.database).append_within(PLANNED, facts)
+        facts["plans"] = [f"{plan.planned} {plan.counted} for {plan.score} by {plan.rater}" for plan in plans]
 
 
 def store_looks(run: RunFile, looks: Mapping[int, tuple[int, float]], command: Sequence[str]) -> None:
     """Store looks, the number of units and the level by the plan's id, and record them in the audit trail."""
-    with run.database.writing(commit=True):
-        found = found_facts(run.database)
+    with run.database.writing(commit=True), recorded_change(run.database, LOOKED, command) as facts:
         for plan in study_plans(run):
             if plan.id in looks:
                 look = Look(now(), *looks[plan.id], _scores_hash(run, plan))
                 taken = to_json([asdict(look) for look in (*plan.taken, look)])
                 run.database.execute("UPDATE plans SET looks = ? WHERE id = ?", (taken, plan.id))
-        counts: list[Value] = [count for count, _ in looks.values()]
-        facts: dict[str, Value] = {"command": recorded(command), "looks": counts, **left_facts(run.database), **found}
-        AuditTrail(run.database).append_within(LOOKED, facts)
+        facts["looks"] = [count for count, _ in looks.values()]
 
 
 def _scores_hash(run: RunFile, plan: StudyPlan) -> str:

@@ -9,7 +9,7 @@ from shlex import quote
 
 from pathway_local.errors import RunFileError
 from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.content import REMOVED
+from pathway_local.runs.content import PURGE, REMOVED
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.purge import TEXT, holds_texts
 from pathway_local.runs.run_file import RunFile
@@ -41,7 +41,7 @@ def removals_of(run: RunFile, jobs: Sequence[Job]) -> Removals:
         for entry in entries
         if entry.event == REMOVED and "job" not in entry.facts and isinstance(names := entry.facts.get("removed"), dict)
     }
-    purges = frozenset(each.hash for each in entries if each.event == "purge" and each.facts.get("removed") == TEXT)
+    purges = frozenset(each.hash for each in entries if each.event == PURGE and each.facts.get("removed") == TEXT)
     rated: defaultdict[int, set[str]] = defaultdict(set)
     for job, name in run.database.rows(_RATED):
         rated[job].add(name)
