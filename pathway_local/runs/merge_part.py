@@ -89,7 +89,7 @@ def look(path: Path, notify: Notify) -> MergePart:
             run.key,
             trail.head(),
             len(trail.entries()),
-            run.numbered,
+            run.cases.numbered,
             run.rubrics(),
             run.raters(),
             run.settings(),

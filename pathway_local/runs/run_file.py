@@ -17,7 +17,7 @@ from typing import Self, get_args
 from msgspec.structs import astuple
 
 from pathway_local.case import CaseRef
-from pathway_local.errors import RaterChanged, RunFileError, UnknownName
+from pathway_local.errors import RaterChanged, UnknownName
 from pathway_local.rater import Kind, Rater
 from pathway_local.runs.audit import now
 from pathway_local.runs.database import Database, placeholders
@@ -27,6 +27,7 @@ from pathway_local.runs.migrations import migrate
 from pathway_local.runs.record import CaseOutcome, Record
 from pathway_local.runs.row_sum import NO_ROWS, keep_sum
 from pathway_local.runs.run_kind import KIND, RunKind, check_kind
+from pathway_local.runs.stored_cases import StoredCases
 from pathway_local.runs.stored_outcome import COLUMNS, from_columns, to_columns, to_json
 from pathway_local.system.private_file import create
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, storable
@@ -38,12 +39,6 @@ TEXTS, DRAWS = "texts", "draws"
 # A verdict with its analysis takes one to three KiB: with SQLite's usual 4096, up to half of each page stays empty.
 PAGE_BYTES = 16384
 
-_CASES = "SELECT case_id, key, row, metadata FROM cases WHERE case_id IN ({})"
-_ADD_CASE = "INSERT INTO cases (key, case_id, row, numbered, metadata) VALUES (?, ?, ?, ?, ?)"
-_MOVE_CASE = "UPDATE cases SET row = ?, metadata = ? WHERE key = ?"
-_NUMBERED = """
-    SELECT COALESCE((SELECT numbered FROM cases), (SELECT numbered FROM inclusions), (SELECT numbered FROM handouts))
-"""
 _ADD_RATER = "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALUES (?, ?, ?, ?, ?)"
 _COMPLETE_RATER = "UPDATE raters SET fingerprint = ?, spec = ? WHERE id = ?"
 # A verdict is kept if the texts have changed (other hash), or if a failure replaces it. A new verdict on the same texts
@@ -90,8 +85,8 @@ class RunFile:
     key: bytes
     """32 random bytes made with the file, for `case.fingerprint`."""
 
-    numbered: bool | None
-    """Whether the run's cases have row numbers as ids; None before the first case."""
+    cases: StoredCases
+    """The cases that the run knows."""
 
     database: Database
     """The SQLite file, for modules with their own tables in it."""
@@ -106,12 +101,11 @@ class RunFile:
         self.jobs = Jobs(db)
         try:
             self.key = self._read_key()
-            [(numbered,)] = db.rows(_NUMBERED)
+            self.cases = StoredCases(db)
             check_kind(db.path, self.get_setting(KIND) or "", kind)
         except BaseException:
             db.close()
             raise
-        self.numbered = None if numbered is None else bool(numbered)
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], key: bytes = b"", kind: RunKind = "") -> Self:
@@ -162,12 +156,12 @@ class RunFile:
     @contextmanager
     def together(self) -> Iterator[None]:
         """Store all changes of this block, or none."""
-        numbered = self.numbered
+        numbered = self.cases.numbered
         try:
             with self._db.together():
                 yield
         except BaseException:
-            self.numbered = numbered
+            self.cases.numbered = numbered
             raise
 
     def add_rubric(self, name: str, text: str) -> str:
@@ -270,8 +264,8 @@ class RunFile:
         columns = [to_columns(each.outcome) for each in outcomes]
         cases = [each.case for each in outcomes]
         with self._db.writing():
-            known = self._store_cases(cases, keep)
-            keys = self._keys(cases, known, keep)
+            known = self.cases.update(cases, keep)
+            keys = self.cases.keys(cases, known, keep)
             again = [
                 (key, rater_id, each.case.hash, isinstance(each.outcome, Failure), job)
                 for key, each in zip(keys, outcomes, strict=True)
@@ -302,7 +296,7 @@ class RunFile:
         """
         if cases:
             with self._db.writing():
-                self._store_cases(cases, keep)
+                self.cases.update(cases, keep)
 
     def records(
         self, rater: str | None = None, rubric: str | None = None, cases: Collection[str] | None = None
@@ -366,53 +360,6 @@ class RunFile:
             hint = "Undo that change, name another run file, or give it another name (for a judge: --rater NAME)."
             raise RaterChanged(f"{self.path}: it holds outcomes {what}", hint)
         self._db.execute(f"DELETE FROM raters WHERE {column} = ?", (value,))
-
-    def _store_cases(self, cases: Sequence[CaseRef], keep: Collection[str] | None) -> dict[str, int]:
-        """Update row and kept metadata of the cases that the run has; return their keys by stored id."""
-        for case in cases:
-            self.refuse_mix(numbered=case.numbered)
-        found = self._db.rows_among(_CASES, [storable(case.id) for case in cases])
-        known = {case_id: (key, row, metadata) for case_id, key, row, metadata in found}
-        moved = []
-        for case in cases if known else ():
-            if stored := known.get(storable(case.id)):
-                key, row, stored_metadata = stored
-                with decoding(self.path):
-                    metadata = to_json(json.loads(stored_metadata) | _kept(case, keep))
-                if row != case.row or metadata != stored_metadata:
-                    moved.append((case.row, metadata, key))
-        self._db.execute_all(_MOVE_CASE, moved)
-        return {case_id: key for case_id, (key, *_) in known.items()}
-
-    def _keys(self, cases: Sequence[CaseRef], known: Mapping[str, int], keep: Collection[str] | None) -> list[int]:
-        """Return the key of each case; cases that are not `known` are added."""
-        keys, new = [], []
-        last = self._db.rows("SELECT COALESCE(MAX(key), 0) FROM cases")[0][0] if len(known) < len(cases) else 0
-        for case in cases:
-            case_id = storable(case.id)
-            key = known.get(case_id)
-            if key is None:
-                key = last = last + 1
-                new.append((key, case_id, case.row, case.numbered, to_json(_kept(case, keep))))
-                self.numbered = case.numbered
-            keys.append(key)
-        self._db.execute_all(_ADD_CASE, new)
-        return keys
-
-    def refuse_mix(self, *, numbered: bool) -> None:
-        """Raise RunFileError if this run's cases have the other kind of ids."""
-        if self.numbered in (None, numbered):
-            return
-        kinds = ("ids from a column", "row numbers as ids")
-        raise RunFileError(
-            f"{self.path}: its cases have {kinds[bool(self.numbered)]}, these have {kinds[numbered]}",
-            "Name the id column as before, or name another run file.",
-        )
-
-
-def _kept(case: CaseRef, keep: Collection[str] | None) -> dict[str, str]:
-    names = case.metadata if keep is None else keep
-    return {name: case.metadata[name] for name in names if name in case.metadata}
 
 
 def _sha256(text: str) -> str:
