@@ -41,8 +41,8 @@ class Given:
 class CasesGiven:
     """The cases of a file that can be judged under a rubric; each iteration reads the file from the start.
 
-    After an iteration, `left_out` counts invalid rows and cases that lack an input. Only `begin` creates the run or
-    adds the rubric to it: a command that is refused before changes nothing.
+    After an iteration, `left_out` counts invalid rows and cases that lack an input. Only `run` creates the run, and
+    only `begin` adds the rubric to it: a command that is refused before changes nothing.
     """
 
     def __init__(self, given: Given, stack: ExitStack) -> None:
@@ -70,12 +70,16 @@ class CasesGiven:
             else:
                 self.left_out += 1
 
-    def begin(self) -> RunFile:
-        """The run, open for writing, with the rubric added."""
+    def run(self) -> RunFile:
+        """Return the run, open for writing; create it if it does not exist."""
         if self._run is None:
             self._run = self._stack.enter_context(RunFile.create(self._given.run))
-        self._run.add_rubric(self.rubric.name, self.rubric.text)
         return self._run
+
+    def begin(self) -> RunFile:
+        """Return the run, open for writing, with the rubric added."""
+        self.run().add_rubric(self.rubric.name, self.rubric.text)
+        return self.run()
 
     @contextmanager
     def handing_out(

@@ -46,8 +46,8 @@ def imported_before(run: RunFile, file: RatingsFile, raters: Sequence[Rater]) ->
     same = file_facts(file.path, run.key)[KEYED]
     present = {rater.name for _, rater in run.raters()}
     for job in run.jobs.all():
-        facts = job.facts.get("import")
-        if isinstance(facts, dict) and job.status and facts.get(KEYED) == same:
+        facts = job.fact("import")
+        if job.status and facts.get(KEYED) == same:
             known = facts.get("raters")
             others = [str(name) for name in known if name in present] if isinstance(known, list) else []
             if others and not set(others) & set(names):

@@ -135,10 +135,11 @@ def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str]) -
     """Import ratings of a file's cases, judged or not, into a run that may be new; see `import_ratings`."""
     with CasesGiven.open(given) as cases:
         is_new = not given.run.exists()
-        run = cases.begin()
+        run = cases.run()
+        whole = replace(file, rubric=cases.rubric.name, pseudonyms=cases.file.pseudonyms)
         try:
-            whole = replace(file, rubric=cases.rubric.name, pseudonyms=cases.file.pseudonyms)
-            return import_ratings(run, whole, command, cases)
+            with run.together():  # a refused import leaves no rubric in a run that was there before
+                return import_ratings(cases.begin(), whole, command, cases)
         except BaseException:
             if is_new:  # a command that is refused changes nothing
                 run.close()
@@ -182,8 +183,8 @@ def _saved_before(run: RunFile, rater: Rater) -> dict[str, str]:
     latest: dict[object, str] = {}
     imports: set[int] = set()
     for job in standing_jobs(run):
-        facts = job.facts.get("import")
-        if job.status and isinstance(facts, dict) and "saved" in facts and facts.get("raters") == [rater.name]:
+        facts = job.fact("import")
+        if job.status and "saved" in facts and facts.get("raters") == [rater.name]:
             latest[facts.get("page")] = max(latest.get(facts.get("page"), ""), str(facts["saved"]))
             imports.add(job.id)
     found: dict[str, str] = {}

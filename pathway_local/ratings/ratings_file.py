@@ -55,7 +55,7 @@ class RatingsReading:
         self.blanks = 0
         self.page: SavedPage | None = None
         self._sheets = _sheets(file, self.notices)
-        self._samples = {job.id: job.facts.get("sample") for job in run.jobs.all()}
+        self._samples = {job.id: job.fact("sample") for job in run.jobs.all()}
         self._results = is_result_file(self._sheets[0].columns)
         if self._results and file.kind != "hosted":
             raise UsageError(f"{file.path.name} holds a batch service's results", "Import it with --kind hosted.")
@@ -100,8 +100,7 @@ class RatingsReading:
         if isinstance(item, Problem) or item.page is None:
             return item
         handout = self.handouts.get(item.id)
-        drawn = self._samples.get(handout.job) if handout else None
-        seed = drawn.get("seed") if isinstance(drawn, dict) else None
+        seed = self._samples.get(handout.job, {}).get("seed") if handout else None
         if reason := item.page.untrue(item.rater, handout, seed):
             return Problem(item.where, reason)
         page = SavedPage(handout.job if handout else 0, item.rater, item.page.saved)

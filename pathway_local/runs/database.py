@@ -160,7 +160,10 @@ class Database:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Commit all changes of this block together at its end, or none of them."""
+        """Commit all changes of this block together at its end, or none of them; a block inside one is part of it."""
+        if self._held:
+            yield
+            return
         self.commit()  # or a rollback below would undo earlier changes as well
         self._held = True
         try:

@@ -33,6 +33,16 @@ class Job:
     status: str | None
     counts: Mapping[str, int] | None
 
+    @property
+    def judges(self) -> list[tuple[str, str]]:
+        """The judges with which it judged: the name and the rubric of each."""
+        return [(each["rater"], each["rubric"]) for each in self.rows("raters")]
+
+    def fact(self, name: str) -> Mapping[str, Value]:
+        """Return the fact of that name if it is a mapping; an empty one if it is not."""
+        fact = self.facts.get(name)
+        return fact if isinstance(fact, dict) else {}
+
     def rows(self, name: str) -> list[dict[str, str]]:
         """Return the fact of that name if it is a list of mappings, as texts; an empty list if it is not."""
         facts = self.facts.get(name)

@@ -80,7 +80,7 @@ def look(path: Path, notify: Notify) -> MergePart:
         if removed and removed[1] == "all":
             raise UsageError(f"{path} has nothing to merge: it was purged at {removed[0]} UTC", "Leave it out.")
         jobs = run.jobs.all()
-        last = next((job for job in reversed(jobs) if job.facts.get("raters")), None)
+        last = next((job for job in reversed(jobs) if job.judges), None)
         if last and last.status != "done":
             how = f"{last.status} before its end" if last.status else "killed"
             notify(f"{path.name}: the last command that judged was {how}, so cases may be missing")
@@ -113,10 +113,8 @@ def _columns(run: RunFile) -> dict[str, str]:
 def versions_that_differ(parts: Sequence[MergePart]) -> str:
     """Return in words which programs judged in different versions, which may round differently; "" if none."""
     found: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for job in (job for part in parts for job in part.jobs if job.facts.get("raters")):
-        packages = job.facts.get("packages")
-        told = {"pathway-local": job.facts.get("pathway_local"), **(packages if isinstance(packages, dict) else {})}
-        for name, version in told.items():
+    for job in (job for part in parts for job in part.jobs if job.judges):
+        for name, version in {"pathway-local": job.facts.get("pathway_local"), **job.fact("packages")}.items():
             found[name][str(version)] = None
     return "; ".join(f"{name} {', '.join(versions)}" for name, versions in found.items() if len(versions) > 1)
 

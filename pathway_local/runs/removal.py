@@ -84,8 +84,7 @@ def undo_import(path: Path, command: Sequence[str]) -> Removed:
         counts = _count(run, [id for id, _ in run.raters()], job.id)
         raters, panels = tuple(counts), _panels(run, tuple(counts))
         ids, of_panels = _ids(run, raters), _ids(run, [panel.name for panel in panels])
-        facts = job.facts.get("import")
-        file = str(facts.get("file", "")) if isinstance(facts, dict) else ""
+        file = str(job.fact("import").get("file", ""))
         with run.database.shredding(), recorded_change(run.database, REMOVED, command) as recorded:
             run.database.change("DELETE FROM outcomes WHERE job_id = ?", (job.id,))
             restored = run.database.change(_RESTORE.format(placeholders(ids)), ids)
@@ -105,7 +104,7 @@ def standing_jobs(run: RunFile) -> list[Job]:
 
 def _last_import(run: RunFile) -> Job:
     numbers = {number for (number,) in run.database.rows("SELECT DISTINCT job_id FROM outcomes")}
-    imports = [job for job in standing_jobs(run) if job.facts.get("import")]
+    imports = [job for job in standing_jobs(run) if job.fact("import")]
     hint = f"Remove raters instead: `pathway-local runs remove-rater {quote(str(run.path))} NAME`."
     if not imports or not numbers:
         raise UsageError(f"{run.path.name} holds no ratings of an import that can be undone", hint)
@@ -155,9 +154,9 @@ def _panels(run: RunFile, raters: Sequence[str]) -> tuple[Rater, ...]:
 
 def _forget_models(run: RunFile, ids: Sequence[int], undone: int) -> None:
     """Forget the model of a hosted rater that only the undone import named."""
-    imports = [job.facts.get("import") for job in standing_jobs(run) if job.id != undone]
+    imports = [job.fact("import") for job in standing_jobs(run) if job.id != undone]
     for id, rater in run.raters():
-        own = [each for each in imports if isinstance(each, dict) and rater.name in _listed(each.get("raters"))]
+        own = [each for each in imports if rater.name in _listed(each.get("raters"))]
         if id in ids and rater.kind == "hosted" and own and not any(each.get("models") for each in own):
             before = replace(rater, spec={**rater.spec, "service": "", "model": ""})
             known = (before.fingerprint, before.spec_json, id)

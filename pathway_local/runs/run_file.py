@@ -327,7 +327,9 @@ class RunFile:
 
     def settings(self) -> dict[str, Value]:
         """Return all stored JSON values by name."""
-        return {name: self.get_setting(name) for (name,) in self._db.rows("SELECT name FROM settings ORDER BY name")}
+        rows = self._db.rows("SELECT name, value FROM settings ORDER BY name")
+        with decoding(self.path):
+            return {name: json.loads(value) for name, value in rows}
 
     def set_setting(self, name: str, value: Value) -> None:
         """Store a small JSON value under a name; it replaces the one before."""

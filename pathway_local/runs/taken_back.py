@@ -47,7 +47,7 @@ def removals_of(run: RunFile, jobs: Sequence[Job]) -> Removals:
         rated[job].add(name)
     judged = rated.pop(0, set())  # the outcomes of judges don't name their job
     for job in jobs:
-        rated[job.id] |= judged & {each["rater"] for each in job.rows("raters") if "rater" in each}
+        rated[job.id] |= judged & {name for name, _ in job.judges}
     of_job = {job: frozenset(names) for job, names in rated.items() if names}
     return Removals(raters, purges, of_job, holds_texts(run))
 

@@ -65,8 +65,7 @@ def text_hashes(parts: Sequence[MergePart], cases: Path | None, pseudonyms: Path
 
 
 def _files(part: MergePart) -> Iterable[str]:
-    facts = (job.facts.get("cases") for job in part.jobs)
-    return (str(each["file"]) for each in facts if isinstance(each, dict) and "file" in each)
+    return (str(job.fact("cases")["file"]) for job in part.jobs if "file" in job.fact("cases"))
 
 
 def _add(found: TextHashes, parts: Sequence[MergePart], sheet: CasesFile, rubrics: Sequence[Rubric]) -> None:
