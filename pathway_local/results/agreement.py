@@ -8,7 +8,7 @@ import numpy as np
 
 from pathway_local.errors import UsageError
 from pathway_local.rater import ADJUDICATED, REPEATS, Kind
-from pathway_local.ratings.import_ratings import LEAST_ALIKE
+from pathway_local.ratings.import_notes import LEAST_ALIKE
 from pathway_local.results.against_people import AgainstPeople, AgreementPlan, against_people
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.label_design import design_weights, picked_labels, uneven_strata
