@@ -58,7 +58,7 @@ class CasesGiven:
     @classmethod
     @contextmanager
     def open(cls, given: Given) -> Iterator[Self]:
-        """The cases, with the run open until the block ends."""
+        """Yield the cases, with the run open until the block ends."""
         with ExitStack() as stack:
             yield cls(given, stack)
 
@@ -111,7 +111,7 @@ class CasesGiven:
         remember(run, self.file, self._given.mapping)
 
     def changed(self) -> CasesError:
-        """The error for a file that differs between two readings."""
+        """Return the error for a file that differs between two readings."""
         return CasesError(f"{self.file.path.name} changed while it was being read", "Run the command again.")
 
     def _rubric(self) -> Rubric:

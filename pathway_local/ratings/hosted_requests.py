@@ -75,7 +75,7 @@ class HostedRequests:
     @classmethod
     @contextmanager
     def open(cls, plan: RequestPlan, *, force: bool = False) -> Iterator[Self]:
-        """The requests, with the run open until the block ends. Raises UsageError, CasesError and OutputExists."""
+        """Yield the requests, with the run open until the block ends. Raises UsageError, CasesError, OutputExists."""
         check_output(plan.out, force=force)
         with CasesGiven.open(plan.given) as given:
             yield cls(plan, given, force=force)
@@ -99,7 +99,7 @@ class HostedRequests:
             counts |= {"cases": leaving.cases, "characters": leaving.characters}
 
     def _selection(self) -> Callable[[Case], bool]:
-        """Tells whether `only` selects a case. Raises UsageError."""
+        """Return a function that says whether `only` selects a case. Raises UsageError."""
         only, file = self.plan.only, self._given.file
         if not only:
             return lambda case: True

@@ -25,7 +25,7 @@ def left_out(problems: Sequence[Problem]) -> Iterator[str]:
 
 
 def between_levels(matched: Sequence[Matched], rubric: Rubric) -> Iterator[str]:
-    """A note for each rater with scores between the levels of a scale, such as half points."""
+    """Yield a note for each rater with scores between the levels of a scale, such as half points."""
     declared = rubric.format.scores
     found = Counter(
         item.rating.rater
@@ -41,7 +41,7 @@ def between_levels(matched: Sequence[Matched], rubric: Rubric) -> Iterator[str]:
 
 
 def imported_before(run: RunFile, file: RatingsFile, raters: Sequence[Rater]) -> Iterator[str]:
-    """A note for each earlier import of the very same file under other raters' names."""
+    """Yield a note for each earlier import of the very same file under other raters' names."""
     names = [rater.name for rater in raters]
     same = file_facts(file.path, run.key)[KEYED]
     present = {rater.name for _, rater in run.raters()}
@@ -58,14 +58,14 @@ def imported_before(run: RunFile, file: RatingsFile, raters: Sequence[Rater]) ->
 
 
 def replaced(new: Sequence[Matched], stored: Mapping[tuple[str, str], tuple[str, Outcome]]) -> Iterator[str]:
-    """A note if a page's file replaces earlier ratings."""
+    """Yield a note if a page's file replaces earlier ratings."""
     count = sum(stored.get(item.key, ("", None))[0] == item.place.hash for item in new if item.rating.page)
     if count:
         yield f"earlier ratings by {new[0].rating.rater} replaced by those that the page saved later: {count}"
 
 
 def alike(run: RunFile, raters: Sequence[Rater]) -> Iterator[str]:
-    """A note for each person who gave exactly the scores that one of these people gave."""
+    """Yield a note for each person who gave exactly the scores that one of these people gave."""
     rubrics = {rater.rubric for rater in raters}
     people = [rater for _, rater in run.raters() if rater.kind == "human" and rater.rubric in rubrics]
     new = [rater.name for rater in raters if rater.kind == "human"]

@@ -246,7 +246,7 @@ def _count(raters: Iterable[Rater], matched: Iterable[Matched], new: Iterable[Ma
 
 
 def _with_model(run: RunFile, rater: Rater, counts: ImportedRater) -> Rater:
-    """The rater; if all its requests failed, with the model that the run already knows for it."""
+    """Return the rater; if all its requests failed, with the model that the run already knows for it."""
     if counts.verdicts:
         return rater
     same = (each for _, each in run.raters() if (each.name, each.rubric) == (rater.name, rater.rubric))

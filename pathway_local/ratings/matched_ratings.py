@@ -25,7 +25,7 @@ class Matched:
 def matched_ratings(
     ratings: Sequence[Rating], known: KnownCases, handouts: Mapping[str, Handout], problems: list[Problem]
 ) -> tuple[list[Matched], list[Problem]]:
-    """Each rating with its case, and the ratings of rows that the cases file itself has wrong, which are left out.
+    """Return each rating with its case, and as problems those of rows that are bad in the cases file, to be left out.
 
     An unknown case or a rater's second rating of a case is added to `problems`.
     """

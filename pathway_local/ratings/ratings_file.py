@@ -63,7 +63,7 @@ class RatingsReading:
         self.rubric = self._rubric()
 
     def ratings(self) -> list[Rating]:
-        """Every rating of the file with its rater's name in the run; unreadable rows become problems."""
+        """Return every rating of the file with its rater's name in the run; unreadable rows become problems."""
         found = [item for sheet in self._sheets for item in self._items(sheet)]
         self.problems += [item for item in found if isinstance(item, Problem)]
         ratings = [replace(item, rater=self._rater_of(item)) for item in found if isinstance(item, Rating)]
@@ -128,7 +128,7 @@ class RatingsReading:
         return layout
 
     def _find_handouts(self) -> dict[str, Handout]:
-        """The handouts behind the random ids in the file."""
+        """Return the handouts behind the random ids in the file."""
         found: dict[str, Handout] = {}
         for sheet in self._sheets:
             columns = [name for name in sheet.columns if name in HANDOUT_IDS]
@@ -151,7 +151,7 @@ class RatingsReading:
 
 
 def _sheets(file: RatingsFile, notices: list[str]) -> list[Sheet]:
-    """The file's sheet; every evaluator's sheet if the file is a rating workbook that `sample` wrote."""
+    """Return the file's sheet; every evaluator's sheet if the file is a rating workbook that `sample` wrote."""
     first = open_sheet(file.path, file.encoding)
     if not _is_handed_out(first):
         notices += first.notes

@@ -174,13 +174,13 @@ def check_content(db: Database) -> str:
 
 
 def _checks(before: Mapping[str, Value], now: Mapping[str, Value]) -> list[bool]:
-    """Return whether each hash found is the one left before, and whether the rows had their sum, as far as told."""
+    """Return whether each hash found is the one left before, and if the rows had their sum; entries may lack either."""
     pairs = [(now.get(FOUND), before.get(LEFT)), (now.get(EARLIER_FOUND), before.get(EARLIER_LEFT))]
     return [found == left for found, left in pairs if found and left] + ([now[SUM] is True] if SUM in now else [])
 
 
 def _same_key(before: Mapping[str, Value], now: Mapping[str, Value]) -> bool:
-    """Whether the key that was found is the one that was left before, as far as told; only a purge replaces it."""
+    """Whether the key found is the one left before; entries may lack it. Only a purge replaces it."""
     left = before.get(KEY_LEFT, before.get(KEY_FOUND))
     return left is None or now.get(KEY_FOUND) in (None, left)
 

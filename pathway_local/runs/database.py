@@ -300,5 +300,5 @@ def _is_sound(db: sqlite3.Connection) -> bool:
 
 
 def _quoted(name: str) -> str:
-    """A name of the file's schema, which may be hostile, for a statement."""
+    """Return a name of the file's schema, which may be hostile, for a statement."""
     return '"' + name.replace('"', '""') + '"'

@@ -245,7 +245,9 @@ def _renumbered(job: Job, numbers: Mapping[int, int]) -> dict[str, Value]:
     """Return a job's facts; an import has the new number of the job that made its page, if a page saved the file."""
     told = job.fact("import")
     page = told.get("page")
-    paged = {"import": {**told, "page": numbers[page]}} if isinstance(page, int) and page in numbers else {}
+    paged: dict[str, Value] = (
+        {"import": {**told, "page": numbers[page]}} if isinstance(page, int) and page in numbers else {}
+    )
     return {**job.facts, **paged}
 
 

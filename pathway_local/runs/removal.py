@@ -138,7 +138,7 @@ def _ids(run: RunFile, names: Sequence[str]) -> list[int]:
 
 
 def _count(run: RunFile, ids: Sequence[int], job: int | None = None) -> dict[str, int]:
-    """The outcomes of each of these raters who has some, superseded ones included; with `job`, of that import alone."""
+    """Count the outcomes of each of these raters who has some, superseded ones too; with `job`, of that import."""
     query = f"""
         SELECT name, COUNT(*) FROM outcomes JOIN raters ON raters.id = rater_id
         WHERE rater_id IN ({placeholders(ids)}) AND (? IS NULL OR job_id = ?) GROUP BY name ORDER BY MIN(raters.id)
@@ -147,7 +147,7 @@ def _count(run: RunFile, ids: Sequence[int], job: int | None = None) -> dict[str
 
 
 def _panels(run: RunFile, raters: Sequence[str]) -> tuple[Rater, ...]:
-    """The panels that have one of these raters as a member, each once."""
+    """Return the panels that have one of these raters as a member, each once."""
     made = (rater for _, rater in run.raters() if rater.name not in raters and set(rater.members) & set(raters))
     return tuple({rater.name: rater for rater in made}.values())
 

@@ -85,7 +85,7 @@ class StudyPlan:
         return tuple(sorted({*([self.began] if self.began else ()), *(look.count for look in self.taken)}))
 
     def row(self) -> tuple[str, ...]:
-        """The columns of the table, without the number."""
+        """Return the columns of the table, without the number."""
         facts = {name: getattr(self, name) for name in _FACTS}
         told = (to_json(dict(self.target)), to_json(facts), to_json([asdict(look) for look in self.taken]))
         return self.rubric, self.score, self.rater, *told

@@ -107,7 +107,7 @@ def _parts_by_case(parts: Sequence[MergePart]) -> Mapping[str, tuple[int, ...]]:
 
 
 def _tell_changed(part: MergePart, own: Mapping[str, str], file: str, notify: Notify) -> None:
-    """Tell how many verdicts are on texts that the cases file does not have."""
+    """Report how many verdicts are on texts that the cases file does not have. Raises CasesError if all are."""
     with opened(part.path) as run:
         missing = total = 0
         for (case_hash,) in run.database.stream(_STALE):

@@ -156,7 +156,7 @@ class JsonListSheet(JsonLinesSheet):
 
 
 def _next(text: str, at: int) -> int:
-    """The place of the next character that is not blank."""
+    """Return the place of the next character that is not blank."""
     found = _BLANK.match(text, at)
     return found.end() if found else at
 
