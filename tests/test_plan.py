@@ -142,8 +142,8 @@ def planned(*taken: int, began: int = 0, planned: int = 100) -> StudyPlan:
 
 def test_a_look_of_an_earlier_release_is_one_with_its_copy_alone() -> None:
     earlier = Look("2026-05-04T10:00:00+00:00", 50, 0.99)
-    assert earlier.is_at(Look(earlier.at, 50, 0.99))
-    assert not earlier.is_at(Look("2026-05-05T10:00:00+00:00", 50, 0.99))
+    assert earlier.same_as(Look(earlier.at, 50, 0.99))
+    assert not earlier.same_as(Look("2026-05-05T10:00:00+00:00", 50, 0.99))
 
 
 def test_looks_outside_a_plan_are_told_and_not_recorded() -> None:
@@ -221,7 +221,7 @@ def test_looks_of_two_copies_at_equal_counts_are_one_only_at_the_same_scores(run
     assert [each.count for each in plan.taken] == [40]
     for parts in (("a.run", "other.run"), ("other.run", "a.run")):
         refused = run("runs", "merge", *parts, "--out", "no.run")
-        assert refused.code == 4 and "at 40 labels in " in refused.err and not (tmp_path / "no.run").exists()
+        assert refused.code == 4 and "with 40 labels in " in refused.err and not (tmp_path / "no.run").exists()
 
 
 def test_plans_are_covered_merged_and_removed(run: Run, tmp_path: Path) -> None:

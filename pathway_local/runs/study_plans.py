@@ -45,8 +45,8 @@ class Look:
     level: float
     data: str = ""
 
-    def is_at(self, other: "Look") -> bool:
-        """Whether both looks are known to have shown the same scores: somebody looked once, or twice at no more."""
+    def same_as(self, other: "Look") -> bool:
+        """Whether both looks are known to have shown the same scores; then they count as one."""
         return self == other or (bool(self.data) and (self.count, self.data) == (other.count, other.data))
 
 
@@ -185,11 +185,11 @@ def merge_plans(run: RunFile, part: RunFile) -> None:
 def _looks_of_both(known: StudyPlan, plan: StudyPlan, file: str) -> tuple[Look, ...]:
     looks = {look.count: look for look in known.taken}
     for look in plan.taken:
-        if not looks.setdefault(look.count, look).is_at(look):
+        if not looks.setdefault(look.count, look).same_as(look):
             raise RunFileError(
-                f"somebody looked at {plan.score} of {plan.rater} at {look.count:,} {plan.counted} in {file}, and at "
-                "as many others in an earlier run",
-                "Leave one of them out: its plan allows for one look there, so no plan holds the error of 5%.",
+                f"somebody looked at {plan.score} of {plan.rater} with {look.count:,} {plan.counted} in {file}, and "
+                "with as many others in an earlier run",
+                "Leave one of them out: the plan allows for one look there, so it would not hold the error of 5%.",
             )
     return tuple(looks[count] for count in sorted(looks))
 
