@@ -47,6 +47,11 @@ def computed_sum(query: Query) -> str:
     return _hex(sum(_hash(table, row) for table in TABLES for row in query(f"SELECT * FROM {table}")))
 
 
+def sum_of(name: str, rows: Iterable[tuple[object, ...]]) -> str:
+    """Return the sum of these rows, whatever their order; of other rows under the same name it is another."""
+    return _hex(sum(_hash(name, row) for row in rows))
+
+
 def _moved(state: str | None, sign: int, table: str, *row: object) -> str | None:
     return None if state is None else _hex(int(state, 16) + sign * _hash(table, row))
 

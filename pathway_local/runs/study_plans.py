@@ -3,7 +3,6 @@
 A plan can't be changed once somebody has looked: the looks that it allows for would no longer be those that were taken.
 """
 
-import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -14,6 +13,7 @@ from pathway_local.rater import raters_named
 from pathway_local.runs.audit import now
 from pathway_local.runs.content import LOOKED, PLANNED, recorded_change
 from pathway_local.runs.file_errors import decoding
+from pathway_local.runs.row_sum import sum_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_outcome import to_json
 
@@ -28,7 +28,6 @@ _SCORES = """
     FROM outcomes JOIN cases ON key = case_key
     JOIN raters ON raters.id = rater_id JOIN rubrics ON rubrics.id = rubric_id
     WHERE superseded = 0 AND scores IS NOT NULL AND rubrics.name = ? AND raters.name IN (SELECT value FROM json_each(?))
-    ORDER BY 1, 2
 """
 _ADD = "INSERT INTO plans (rubric, score, rater, target, facts, looks) VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -152,10 +151,7 @@ def _scores_hash(run: RunFile, plan: StudyPlan) -> str:
     names = [rater.name for _, rater in run.raters() if rater.rubric == plan.rubric]
     against = plan.target.get("against")
     people = [] if plan.counted == "questions" else raters_named(against, names) if against else names
-    whole = hashlib.sha256()
-    for row in run.database.stream(_SCORES, plan.rubric, to_json([plan.rater, *people])):
-        whole.update(to_json(row).encode())
-    return whole.hexdigest()
+    return sum_of("scores", run.database.stream(_SCORES, plan.rubric, to_json([plan.rater, *people])))
 
 
 def merge_plans(run: RunFile, part: RunFile) -> None:
