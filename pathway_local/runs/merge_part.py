@@ -13,7 +13,6 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.purge import purged
-from pathway_local.runs.removal import undone_imports
 from pathway_local.runs.run_cases import PSEUDONYMS, SETTING, remembered_columns, remembered_pairing
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.taken_back import Removals, removals_of
@@ -27,7 +26,7 @@ RaterKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class MergePart:
-    """A run to join. `head` is its audit trail's; `undone` are jobs, `purged` is when texts were removed, in UTC."""
+    """A run to join; `head` is its audit trail's."""
 
     path: Path
     key: bytes
@@ -39,24 +38,12 @@ class MergePart:
     settings: Mapping[str, Value]
     columns: Mapping[str, str]
     jobs: Sequence[Job]
-    undone: frozenset[Value]
-    purged: str
     removals: Removals
 
     @property
     def judges(self) -> set[RaterKey]:
         """The local judges."""
         return {(each.name, each.rubric) for _, each in self.raters if each.kind == "judge"}
-
-    @property
-    def names(self) -> set[RaterKey]:
-        """All raters."""
-        return {(each.name, each.rubric) for _, each in self.raters}
-
-    @property
-    def remembers_columns(self) -> bool:
-        """Whether it remembers how the columns of its cases file are read."""
-        return SETTING in self.settings
 
 
 @contextmanager
@@ -95,9 +82,7 @@ def look(path: Path, notify: Notify) -> MergePart:
             run.settings(),
             _columns(run),
             jobs,
-            frozenset(undone_imports(run)),
-            removed[0] if removed else "",
-            removals_of(run, jobs),
+            removals_of(run, jobs, removed[0] if removed else ""),
         )
 
 

@@ -11,7 +11,7 @@ from pathway_local.errors import CaseError, CasesError, UsageError
 from pathway_local.rubrics.pair import BOTH
 from pathway_local.rubrics.rubric import Rubric, parse_rubric
 from pathway_local.runs.merge_part import MergePart, Notify, opened
-from pathway_local.runs.run_cases import cases_of
+from pathway_local.runs.run_cases import SETTING, cases_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.in_memory import NAME as IN_MEMORY
 from pathway_local.sheets.pseudonyms import Pseudonyms
@@ -51,7 +51,7 @@ def text_hashes(parts: Sequence[MergePart], cases: Path | None, pseudonyms: Path
             raise UsageError("each of these runs recognises texts by its own key", hint)
         return found
     rubrics = {name: text for part in parts for name, text in part.rubrics.items()}
-    remembering = next((part for part in parts if part.remembers_columns), parts[0])
+    remembering = next((part for part in parts if SETTING in part.settings), parts[0])
     with opened(remembering.path) as run:
         read = [parse_rubric(text, name, stored=True) for name, text in rubrics.items()]
         key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
