@@ -41,8 +41,8 @@ class Given:
 class CasesGiven:
     """The cases of a file that can be judged under a rubric; each iteration reads the file from the start.
 
-    After an iteration, `left_out` counts invalid rows and cases that lack an input. Only `run` creates the run, and
-    only `begin` adds the rubric to it: a command that is refused before changes nothing.
+    After an iteration, `left_out` counts invalid rows and cases that lack an input. `run` creates the run, and its
+    rubric is added together with what a command stores: a command that is refused changes nothing.
     """
 
     def __init__(self, given: Given, stack: ExitStack) -> None:
@@ -76,22 +76,19 @@ class CasesGiven:
             self._run = self._stack.enter_context(RunFile.create(self._given.run))
         return self._run
 
-    def begin(self) -> RunFile:
-        """Return the run, open for writing, with the rubric added."""
-        self.run().add_rubric(self.rubric.name, self.rubric.text)
-        return self.run()
-
     @contextmanager
     def handing_out(
-        self, run: RunFile, outs: Sequence[Path], command: Sequence[str], facts: Mapping[str, Value], *, force: bool
+        self, outs: Sequence[Path], command: Sequence[str], facts: Mapping[str, Value], *, force: bool
     ) -> Iterator[tuple[list[BinaryIO], int, dict[str, int]]]:
         """Yield the files `outs` to write to, a new job's id, and the counts with which the block ends the job.
 
         The files get their names last: a file with ids that the run does not know would be useless.
         """
+        run = self.run()
         with ExitStack() as stack:
             files = [stack.enter_context(output_file(out, force=force)) for out in outs]
             stack.enter_context(run.together())
+            run.add_rubric(self.rubric.name, self.rubric.text)
             job = run.jobs.begin(command, {"pathway_local": __version__, **facts, **self.facts(run)})
             self.remember(run)
             counts: dict[str, int] = {}

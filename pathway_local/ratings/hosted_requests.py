@@ -82,10 +82,10 @@ class HostedRequests:
 
     def write(self, command: Sequence[str]) -> None:
         """Write the file with mode 0600, and store in the run which case is behind each id."""
-        plan, leaving, run = self.plan, self.leaving, self._given.begin()
+        plan, leaving, run = self.plan, self.leaving, self._given.run()
         facts: dict[str, Value] = {"service": plan.service, "model": plan.model, "rubric": leaving.rubric}
         facts |= {"cases": leaving.cases, "characters": leaving.characters, "temperature": leaving.temperature}
-        begun = self._given.handing_out(run, [plan.out], command, {"hosted_export": facts}, force=self._force)
+        begun = self._given.handing_out([plan.out], command, {"hosted_export": facts}, force=self._force)
         with begun as ([file], job, counts):
             handouts: list[Handout] = []
             for case, order in product(filter(self._selects, self._given), self._orders):

@@ -83,4 +83,5 @@ def alike(run: RunFile, raters: Sequence[Rater]) -> Iterator[str]:
             several = len({str(scores) for scores, _ in pairs}) > 1
             known = other in new[: new.index(name) + 1]
             if several and not known and len(pairs) >= LEAST_ALIKE and all(one == two for one, two in pairs):
-                yield f"{name} and {other} gave the same scores to all their {len(pairs)} cases: is it one sheet twice?"
+                said = f"{name} and {other} gave the same scores to all their {len(pairs)} cases"
+                yield f"{said}: was one sheet imported twice?"

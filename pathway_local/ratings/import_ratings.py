@@ -138,8 +138,9 @@ def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str]) -
         run = cases.run()
         whole = replace(file, rubric=cases.rubric.name, pseudonyms=cases.file.pseudonyms)
         try:
-            with run.together():  # a refused import leaves no rubric in a run that was there before
-                return import_ratings(cases.begin(), whole, command, cases)
+            with run.together():
+                run.add_rubric(cases.rubric.name, cases.rubric.text)
+                return import_ratings(run, whole, command, cases)
         except BaseException:
             if is_new:  # a command that is refused changes nothing
                 run.close()

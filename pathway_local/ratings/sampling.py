@@ -87,12 +87,12 @@ def sample(
         stratum_by_id = {case.id: case.metadata.get(plan.strata, "") for case in given}
         ids, strata = list(stratum_by_id), list(stratum_by_id.values())
         drawn, chances = draw(ids, strata, plan.size, plan.seed, plan.least)
-        run = given.begin()
+        run = given.run()
         every, chosen = _read_again(run, given, ids, [*zip(strata, drawn, chances, strict=True)])
         before = _drawn_before(run, given.rubric.name, plan, _hashes(every))
         facts: dict[str, Value] = {"size": plan.size, "seed": plan.seed, "strata": plan.strata}
         facts["raters"] = list(plan.raters)
-        begun = given.handing_out(run, list(sheets.values()), command, {"sample": facts}, force=force)
+        begun = given.handing_out(list(sheets.values()), command, {"sample": facts}, force=force)
         with begun as (files, job, counts):
             store_sample(run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), every)
             cut, in_sheets = 0, dict[str, int]()

@@ -90,7 +90,8 @@ def _checked(given: Pseudonyms | None, run: RunFile | None, cases: CasesFile) ->
     if cases.id_column is None:
         raise UsageError("cases known by row number have no ids to replace", "Give --id COLUMN, or no --pseudonyms.")
     if known is not None and known != given.mark:
-        raise UsageError("the pseudonyms in this run were made with another key", "Give --pseudonyms that key's file.")
+        said = "the pseudonyms in this run were made with another key"
+        raise UsageError(said, "Give --pseudonyms with the file of that key.")
     if run is not None and known is None and run.cases.numbered is not None:
         raise UsageError("the ids in this run are not pseudonyms", "Leave --pseudonyms out, or name another run file.")
     return given
