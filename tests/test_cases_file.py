@@ -506,6 +506,7 @@ def test_a_json_list_is_rows(make: Make) -> None:
         ('{"data": []}', "not a list"),
         ('[{"question": 1} {"a": 2}]', "line 1"),
         ("[1,\n", "line 2"),
+        ('[{"question": "q", "answer": "a"}]\n[{"question": "r", "answer": "b"}]', "line 2"),
     ):
         with pytest.raises(CasesError, match=said):
             list(make("a.json", damaged))

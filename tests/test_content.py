@@ -22,10 +22,10 @@ from pathway_local.verdict import Failure, Score, Tokens, Verdict
 COUNT = 300  # more than are hashed at a time
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with verdicts, failures and a superseded verdict, whose job has ended."""
-    run, rater = new_run(tmp_path / "may.run")
+    run, rater = new_run(tmp_path_factory.mktemp("made") / "may.run")
     with run:
         job = run.jobs.begin(["judge"], {})
         for number in range(COUNT):
@@ -33,7 +33,12 @@ def path(tmp_path: Path) -> Path:
             run.put(rater, case(f"c{number}", number), outcome)
         run.put(rater, case("c1", 1, hash="changed"), VERDICT)
         run.jobs.end(job, "done", {})
-    return tmp_path / "may.run"
+    return run.path
+
+
+@pytest.fixture
+def path(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(made, tmp_path))
 
 
 @pytest.fixture

@@ -67,6 +67,18 @@ def test_a_refused_import_leaves_no_run(tmp_path: Path, run: Run) -> None:
     assert unnamed.code == 2 and "--rubric" in unnamed.err
 
 
+def test_a_refused_import_leaves_no_rubric_in_a_run_that_was_there(tmp_path: Path, run: Run) -> None:
+    assert run("import", "new.run", "rated.csv", *GIVEN, *PEOPLE).code == 0
+    (tmp_path / "other.prompty").write_text(TINY.text.replace("name: tiny", "name: other"))
+    (tmp_path / "bad.csv").write_text("Nr.,score\ns-1,9\n")
+    other = ("--cases", "cases.csv", "--rubric", "other.prompty", "--kind", "human", "--rater", "ann")
+    assert run("import", "new.run", "bad.csv", *other).code == 3
+    with RunFile.read(tmp_path / "new.run") as read:
+        assert list(read.rubrics()) == ["tiny"] and check_content(read.database) == ""
+    (tmp_path / "good.csv").write_text("Nr.,score\ns-1,2\n")
+    assert run("import", "new.run", "good.csv", *other).code == 0
+
+
 def test_only_the_texts_that_were_rated_get_columns(tmp_path: Path, run: Run) -> None:
     run("import", "new.run", "rated.csv", *GIVEN, *PEOPLE)
     sheet = tmp_path / "cases.csv"

@@ -140,6 +140,12 @@ def planned(*taken: int, began: int = 0, planned: int = 100) -> StudyPlan:
     return StudyPlan("r", "s", "demo", {}, "labels", "detect", 0.2, 0.05, planned, 2, began, "", looks)
 
 
+def test_a_look_of_an_earlier_release_is_one_with_its_copy_alone() -> None:
+    earlier = Look("2026-05-04T10:00:00+00:00", 50, 0.99)
+    assert earlier.same_as(Look(earlier.at, 50, 0.99))
+    assert not earlier.same_as(Look("2026-05-05T10:00:00+00:00", 50, 0.99))
+
+
 def test_looks_outside_a_plan_are_told_and_not_recorded() -> None:
     assert take_look(planned(), 100).level == pytest.approx(0.95)
     fewer, after = take_look(planned(50), 40), take_look(planned(50, 100), 130)
@@ -194,6 +200,28 @@ def test_an_undone_import_does_not_undo_a_look(run: Run, tmp_path: Path) -> None
     ok(run("runs", "undo", "a.run"))
     [plan] = plans_of(tmp_path / "a.run")
     assert plan.target["against"] == "zoe" and [look.count for look in plan.taken] == [60]
+
+
+def test_looks_of_two_copies_at_equal_counts_are_one_only_at_the_same_scores(run: Run, tmp_path: Path) -> None:
+    def rated(target: str, first: int, score: int) -> None:
+        rows = "".join(f"a-{at:03},{score}\n" for at in range(first, first + 20))
+        (tmp_path / "more.csv").write_text(f"id,score\n{rows}")
+        ok(run("import", target, "more.csv", "--kind", "human", "--rater", "zoe"))
+
+    look = ("--against", "zoe", "--assume-random")
+    rated("a.run", 0, 3)
+    ok(run("plan", "a.run", "--against", "zoe", "--half-width", "0.2"))
+    for copy in ("same.run", "other.run"):
+        shutil.copy(tmp_path / "a.run", tmp_path / copy)
+    for name, first in (("a.run", 20), ("same.run", 20), ("other.run", 40)):
+        rated(name, first, 4)
+        ok(run("calibrate", name, *look))
+    ok(run("runs", "merge", "a.run", "same.run", "--out", "both.run"))
+    [plan] = plans_of(tmp_path / "both.run")
+    assert [each.count for each in plan.taken] == [40]
+    for parts in (("a.run", "other.run"), ("other.run", "a.run")):
+        refused = run("runs", "merge", *parts, "--out", "no.run")
+        assert refused.code == 4 and "with 40 labels in " in refused.err and not (tmp_path / "no.run").exists()
 
 
 def test_plans_are_covered_merged_and_removed(run: Run, tmp_path: Path) -> None:

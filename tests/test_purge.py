@@ -1,5 +1,6 @@
 """What is purged is gone from the file and from beside it; what stays can still be read, and the trail tells of it."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,10 +22,10 @@ from pathway_local.verdict import Score, Verdict
 SECRET, ID, COLUMN = "ZEBRAQUAGGA", "STUDENTOKAPI", "COHORTGNU"
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with texts on many pages, superseded ones among them, and handouts."""
-    run, rater = new_run(tmp_path / "may.run")
+    run, rater = new_run(tmp_path_factory.mktemp("made") / "may.run")
     with run:
         for number in range(300):
             item = CaseRef(f"{ID}{number}", number, metadata={"group": COLUMN})
@@ -37,7 +38,12 @@ def path(tmp_path: Path) -> Path:
         job = run.jobs.begin(["hosted"], {})
         given = Case(f"{ID}0", dict.fromkeys(rubric.inputs, "y"))
         store_handouts(run, job, [hand_out(run.key, rubric, given, "somebody")])
-    return tmp_path / "may.run"
+    return run.path
+
+
+@pytest.fixture
+def path(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(made, tmp_path))
 
 
 def on_disk(path: Path) -> bytes:

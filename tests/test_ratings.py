@@ -445,7 +445,7 @@ def test_one_sheet_under_two_names_is_noticed(tmp_path: Path) -> None:
         assert not any("before" in said for said in load(run, first, "Ann").notices)
         again = load(run, first, "Bob").notices
         assert any(said.startswith("people.csv was imported before, as Ann: under the name of Bob") for said in again)
-        assert "Bob and Ann gave the same scores to all their 10 cases: is it one sheet twice?" in again
+        assert "Bob and Ann gave the same scores to all their 10 cases: was one sheet imported twice?" in again
         other = table(tmp_path, [*scores[:-1], [ids[-1], 2]], "other.csv")
         assert not any("same scores" in said for said in load(run, other, "Cy").notices)
         (found,) = agreement(run, TINY, AgreementPlan(), ratings_matrices(run, TINY))

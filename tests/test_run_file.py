@@ -93,7 +93,7 @@ def test_a_number_that_is_not_finite_is_refused_and_leaves_no_trace(run: RunFile
     with pytest.raises(ValueError, match="JSON compliant"):
         run.put(1, case("a"), Verdict({"score": Score(4, {4: float("nan")})}))
     assert list(run.records()) == []
-    assert run.numbered is None
+    assert run.cases.numbered is None
 
 
 def test_only_the_metadata_that_was_named_reaches_the_disk(path: Path, run: RunFile) -> None:
@@ -170,7 +170,7 @@ def test_row_numbers_and_explicit_ids_do_not_mix(path: Path, first: bool) -> Non
     run.put(rater, CaseRef("1", 1, first, hash="h"), VERDICT)
     run.close()
     with RunFile.open(path) as again:
-        assert again.numbered is first
+        assert again.cases.numbered is first
         with pytest.raises(RunFileError, match="row numbers as ids") as refused:
             again.put(rater, CaseRef("s-1", 2, not first, hash="h"), VERDICT)
         assert "id column" in refused.value.hint

@@ -19,6 +19,8 @@ from pathway_local.judging.self_test import draw_test, run_self_test
 from pathway_local.probes.drawing import ProbeSet
 from pathway_local.results.probe_result import NO_SCORE
 from pathway_local.results.self_test import NECESSARY, SelfTest, self_test
+from pathway_local.runs.content import check_content
+from pathway_local.runs.database import Database
 from pathway_local.runs.run_file import RunFile
 
 CASES = 30
@@ -219,6 +221,22 @@ def test_what_the_command_refuses(typed: Run, tmp_path: Path) -> None:
         said = typed(*ASKED, *asked)
         assert said.code == 2 and says in said.words, said
     assert not list(tmp_path.glob("*.run"))
+
+
+def test_the_run_of_a_self_test_is_of_its_kind_from_its_first_moment_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(path: Path) -> Database:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Database, "writer", killed)
+        RunFile.create(tmp_path / "test.run", kind="self-test")
+    with pytest.raises(RunFileError, match="holds a self-test of judges"):
+        RunFile.open(tmp_path / "test.run")
+    with RunFile.open(tmp_path / "test.run", "self-test") as run:
+        run.jobs.end(run.jobs.begin(["judges", "test"], {}), "done", {})
+        assert check_content(run.database) == "", "the sum of the rows holds the kind"
 
 
 def test_verdicts_of_changed_cases_never_mix_with_verdicts_of_cases(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathway_local.pages.language import Language
 from pathway_local.rater import Rater
 from pathway_local.results.report import Report
-from pathway_local.runs.jobs import Job, recorded
+from pathway_local.runs.audit import recorded
+from pathway_local.runs.jobs import Job
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Value
 

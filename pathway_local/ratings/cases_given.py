@@ -41,8 +41,8 @@ class Given:
 class CasesGiven:
     """The cases of a file that can be judged under a rubric; each iteration reads the file from the start.
 
-    After an iteration, `left_out` counts invalid rows and cases that lack an input. Only `begin` creates the run or
-    adds the rubric to it: a command that is refused before changes nothing.
+    After an iteration, `left_out` counts invalid rows and cases that lack an input. `run` creates the run, and its
+    rubric is added together with what a command stores: a command that is refused changes nothing.
     """
 
     def __init__(self, given: Given, stack: ExitStack) -> None:
@@ -58,7 +58,7 @@ class CasesGiven:
     @classmethod
     @contextmanager
     def open(cls, given: Given) -> Iterator[Self]:
-        """The cases, with the run open until the block ends."""
+        """Yield the cases, with the run open until the block ends."""
         with ExitStack() as stack:
             yield cls(given, stack)
 
@@ -70,24 +70,25 @@ class CasesGiven:
             else:
                 self.left_out += 1
 
-    def begin(self) -> RunFile:
-        """The run, open for writing, with the rubric added."""
+    def run(self) -> RunFile:
+        """Return the run, open for writing; create it if it does not exist."""
         if self._run is None:
             self._run = self._stack.enter_context(RunFile.create(self._given.run))
-        self._run.add_rubric(self.rubric.name, self.rubric.text)
         return self._run
 
     @contextmanager
     def handing_out(
-        self, run: RunFile, outs: Sequence[Path], command: Sequence[str], facts: Mapping[str, Value], *, force: bool
+        self, outs: Sequence[Path], command: Sequence[str], facts: Mapping[str, Value], *, force: bool
     ) -> Iterator[tuple[list[BinaryIO], int, dict[str, int]]]:
         """Yield the files `outs` to write to, a new job's id, and the counts with which the block ends the job.
 
         The files get their names last: a file with ids that the run does not know would be useless.
         """
+        run = self.run()
         with ExitStack() as stack:
             files = [stack.enter_context(output_file(out, force=force)) for out in outs]
             stack.enter_context(run.together())
+            run.add_rubric(self.rubric.name, self.rubric.text)
             job = run.jobs.begin(command, {"pathway_local": __version__, **facts, **self.facts(run)})
             self.remember(run)
             counts: dict[str, int] = {}
@@ -107,7 +108,7 @@ class CasesGiven:
         remember(run, self.file, self._given.mapping)
 
     def changed(self) -> CasesError:
-        """The error for a file that differs between two readings."""
+        """Return the error for a file that differs between two readings."""
         return CasesError(f"{self.file.path.name} changed while it was being read", "Run the command again.")
 
     def _rubric(self) -> Rubric:

@@ -13,7 +13,7 @@ from pathway_local.errors import UnknownName
 from pathway_local.ratings.hosted_reply import Echoes
 from pathway_local.rubrics.pair import BOTH, Order
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.database import decoding
+from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import storable
@@ -65,7 +65,7 @@ class Handout:
 
 
 def hand_out(key: bytes, rubric: Rubric, case: Case, recipient: str, order: Order | None = None) -> Handout:
-    """A handout of the case with a new random id; `key` is the run's. Raises MissingInput."""
+    """Return a handout of the case with a new random id; `key` is the run's. Raises MissingInput."""
     echoes = Echoes.of(key, rubric.format, rubric.inputs_of(case, order or "ab")).expected
     place = (case.id, case.row, case.numbered, fingerprint(key, rubric.texts_of(case)))
     return Handout(f"{secrets.token_hex(ID_BYTES)}{order or ''}", rubric.name, rubric.sha256, *place, recipient, echoes)
@@ -84,12 +84,12 @@ def store_handouts(run: RunFile, job_id: int, handouts: Iterable[Handout]) -> No
 
 
 def handed_to(run: RunFile, rubric: str, recipient: str) -> set[str]:
-    """The ids of all cases that were handed out under a rubric to this service's model or evaluator."""
+    """Return the ids of all cases that were handed out under a rubric to this service's model or evaluator."""
     return {case_id for (case_id,) in run.database.rows(_HANDED_TO, rubric, storable(recipient))}
 
 
 def find_handouts(run: RunFile, custom_ids: Iterable[str]) -> dict[str, Handout]:
-    """The handouts with these ids; ids that this run did not make are left out."""
+    """Return the handouts with these ids; ids that this run did not make are left out."""
     asked = list(dict.fromkeys(map(storable, custom_ids)))
     found: dict[str, Handout] = {}
     rows = run.database.rows_among(_FIND, asked)

@@ -27,7 +27,7 @@ class Echoes:
 
     @classmethod
     def of(cls, key: bytes, output_format: OutputFormat, inputs: Mapping[str, str]) -> "Echoes":
-        """The fingerprints of a case's texts."""
+        """Return the fingerprints of a case's texts."""
         asked = output_format.echoes.items()
         return cls(key, {name: fingerprint(key, {"": inputs[of]}) for name, of in asked if of in inputs})
 
@@ -37,7 +37,7 @@ class Echoes:
 
 
 def read_reply(text: str, output_format: OutputFormat, echoes: Echoes, *, unfinished: bool = False) -> Outcome:
-    """The verdict in a whole reply, including the fixed start that a local judge's prompt would hold.
+    """Return the verdict in a whole reply, including the fixed start that a local judge's prompt would hold.
 
     Marks say how it breaks the format: `format:spacing`, `format:case`, `format:missing:FIELD` and so on; a reply
     that keeps the format to the letter has none. Text outside all fields is kept as the field "rest". A reply
@@ -63,7 +63,7 @@ def read_reply(text: str, output_format: OutputFormat, echoes: Echoes, *, unfini
 
 
 def _strict(text: str, output_format: OutputFormat) -> Reading:
-    """The values of a reply that keeps the layout to the letter; echoes may hold any text."""
+    """Return the values of a reply that keeps the layout to the letter; echoes may hold any text."""
     parts = tuple(
         Slot(part.name, TextField()) if isinstance(part, Slot) and isinstance(part.field, EchoField) else part
         for part in output_format.parts

@@ -75,17 +75,17 @@ class HostedRequests:
     @classmethod
     @contextmanager
     def open(cls, plan: RequestPlan, *, force: bool = False) -> Iterator[Self]:
-        """The requests, with the run open until the block ends. Raises UsageError, CasesError and OutputExists."""
+        """Yield the requests, with the run open until the block ends. Raises UsageError, CasesError, OutputExists."""
         check_output(plan.out, force=force)
         with CasesGiven.open(plan.given) as given:
             yield cls(plan, given, force=force)
 
     def write(self, command: Sequence[str]) -> None:
         """Write the file with mode 0600, and store in the run which case is behind each id."""
-        plan, leaving, run = self.plan, self.leaving, self._given.begin()
+        plan, leaving, run = self.plan, self.leaving, self._given.run()
         facts: dict[str, Value] = {"service": plan.service, "model": plan.model, "rubric": leaving.rubric}
         facts |= {"cases": leaving.cases, "characters": leaving.characters, "temperature": leaving.temperature}
-        begun = self._given.handing_out(run, [plan.out], command, {"hosted_export": facts}, force=self._force)
+        begun = self._given.handing_out([plan.out], command, {"hosted_export": facts}, force=self._force)
         with begun as ([file], job, counts):
             handouts: list[Handout] = []
             for case, order in product(filter(self._selects, self._given), self._orders):
@@ -99,7 +99,7 @@ class HostedRequests:
             counts |= {"cases": leaving.cases, "characters": leaving.characters}
 
     def _selection(self) -> Callable[[Case], bool]:
-        """Tells whether `only` selects a case. Raises UsageError."""
+        """Return a function that says whether `only` selects a case. Raises UsageError."""
         only, file = self.plan.only, self._given.file
         if not only:
             return lambda case: True

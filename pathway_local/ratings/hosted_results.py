@@ -32,7 +32,7 @@ def is_result_file(columns: Collection[str]) -> bool:
 
 
 def read_result(row: Row) -> HostedResult:
-    """The result on one line. Raises ValueError, with a reason that quotes nothing, if it is not a result."""
+    """Return the result on one line. Raises ValueError, with a reason that quotes nothing, if it is not a result."""
     custom_id = row.cells.get("custom_id", "")
     if not custom_id:
         raise ValueError("it has no custom_id")
@@ -107,7 +107,7 @@ def _anthropic(custom_id: str, result: dict[str, Any]) -> HostedResult:
 
 
 def _loaded(row: Row, key: str) -> dict[str, Any]:
-    """The object under a key of the line; the sheet holds it as JSON text."""
+    """Return the object under a key of the line; the sheet holds it as JSON text."""
     text = row.cells.get(key, "")
     value = json.loads(text) if text.startswith("{") else {}
     return value if isinstance(value, dict) else {}
@@ -128,13 +128,13 @@ def _text(value: dict[str, Any], key: str) -> str:
 
 
 def _word(value: dict[str, Any], key: str) -> str:
-    """A code such as rate_limit_exceeded; empty for other texts, which may quote the case."""
+    """Return a code such as rate_limit_exceeded; empty for other texts, which may quote the case."""
     found = _text(value, key)
     return found if len(found) <= 60 and found.replace("_", "").replace("-", "").isalnum() else ""
 
 
 def _model(value: dict[str, Any]) -> str:
-    """The model's name, which messages show; empty for a text that is no name, since it may quote the case."""
+    """Return the model's name, which messages show; empty for a text that is no name, since it may quote the case."""
     found = _text(value, "model")
     return found if len(found) <= NAME_LIMIT and found.isprintable() and " " not in found else ""
 
@@ -145,5 +145,5 @@ def _count(value: dict[str, Any], key: str) -> int:
 
 
 def _joined(content: object, kind: str) -> str:
-    """The text of a reply in parts, without its thinking."""
+    """Return the text of a reply in parts, without its thinking."""
     return "".join(_text(part, "text") for part in _list(content) if part.get("type") == kind)

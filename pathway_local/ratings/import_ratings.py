@@ -1,34 +1,29 @@
 """Imports ratings of people or of a hosted judge into a run: the whole file or nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import assert_never
 
 from pathway_local import __version__
-from pathway_local.case import CaseRef
 from pathway_local.errors import RatingsError, UsageError
 from pathway_local.rater import Rater, refuse_adjudicators_name
 from pathway_local.ratings.cases_given import CasesGiven, Given
-from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.hosted_reply import BREAK
+from pathway_local.ratings.import_notes import alike, between_levels, imported_before, left_out, replaced
 from pathway_local.ratings.known_cases import KnownCases
 from pathway_local.ratings.loose_reading import SPACING
+from pathway_local.ratings.matched_ratings import Matched, matched_ratings
 from pathway_local.ratings.page_row import SavedPage
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsFile, RatingsReading
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.audit import KEYED, file_facts
+from pathway_local.runs.audit import file_facts
 from pathway_local.runs.removal import standing_jobs
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Value, Verdict
-
-SHOWN_LEFT_OUT = 10
-LEAST_ALIKE = 8
-"""Cases on which two people's scores must all be the same before we suspect that a sheet was imported twice."""
-
 
 _PAGES = """
     SELECT cases.case_id, outcomes.job_id, handouts.job_id
@@ -90,19 +85,6 @@ class Imported:
     notices: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Matched:
-    """A rating and the case that it belongs to."""
-
-    rating: Rating
-    place: CaseRef
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """Rater and case: a rater rates each case once."""
-        return self.rating.rater, self.place.id
-
-
 def import_ratings(
     run: RunFile, file: RatingsFile, command: Sequence[str], cases: CasesGiven | None = None
 ) -> Imported:
@@ -120,7 +102,7 @@ def import_ratings(
         reading.notices += cases.file.notes
     if not known and not reading.handouts:
         raise UsageError(f"{run.path.name} has no cases yet", "Name the cases file with --cases, or judge them first.")
-    matched, left = _match(ratings, known, reading.handouts, reading.problems)
+    matched, left = matched_ratings(ratings, known, reading.handouts, reading.problems)
     raters = _raters(ratings, file, reading.rubric)
     stored, page = _stored(run, raters), reading.page
     saved = _saved_before(run, raters[0]) if page else {}
@@ -130,10 +112,10 @@ def import_ratings(
         left += [*reading.problems, *changed]
     else:
         _refuse(run, file.path, [*reading.problems, *([] if matched else left)], changed)
-    reading.notices += _left_out(left)
-    reading.notices += _between_levels(matched, reading.rubric)
-    reading.notices += _imported_before(run, file, raters)
-    reading.notices += _replaced(new, stored)
+    reading.notices += left_out(left)
+    reading.notices += between_levels(matched, reading.rubric)
+    reading.notices += imported_before(run, file, raters)
+    reading.notices += replaced(new, stored)
     counts = _count(raters, matched, new)
     with run.together():
         job = run.jobs.begin(command, _facts(file, raters, run.key, page) | (cases.facts(run) if cases else {}))
@@ -144,7 +126,7 @@ def import_ratings(
             rating, place = item.rating, item.place
             run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens, job=job)
         run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
-    reading.notices += _alike(run, raters)
+    reading.notices += alike(run, raters)
     notices = tuple(dict.fromkeys(reading.notices))
     return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices)
 
@@ -153,60 +135,17 @@ def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str]) -
     """Import ratings of a file's cases, judged or not, into a run that may be new; see `import_ratings`."""
     with CasesGiven.open(given) as cases:
         is_new = not given.run.exists()
-        run = cases.begin()
+        run = cases.run()
+        whole = replace(file, rubric=cases.rubric.name, pseudonyms=cases.file.pseudonyms)
         try:
-            whole = replace(file, rubric=cases.rubric.name, pseudonyms=cases.file.pseudonyms)
-            return import_ratings(run, whole, command, cases)
+            with run.together():
+                run.add_rubric(cases.rubric.name, cases.rubric.text)
+                return import_ratings(run, whole, command, cases)
         except BaseException:
             if is_new:  # a command that is refused changes nothing
                 run.close()
                 given.run.unlink(missing_ok=True)
             raise
-
-
-def _match(
-    ratings: Sequence[Rating], known: KnownCases, handouts: Mapping[str, Handout], problems: list[Problem]
-) -> tuple[list[_Matched], list[Problem]]:
-    """Each rating with its case, and the ratings of rows that the cases file itself has wrong, which are left out.
-
-    An unknown case or a rater's second rating of a case is added to `problems`.
-    """
-    matched: list[_Matched] = []
-    left: list[Problem] = []
-    first: dict[tuple[str, str], str] = {}
-    unreadable = {
-        rating.id for rating in ratings if rating.id and rating.id not in handouts and known.is_unknown(rating.id)
-    }
-    if len(unreadable) > known.without_id:
-        unreadable = set()
-    for rating in ratings:
-        found = _case_of(rating, known, handouts)
-        # A sheet made from the cases file has its bad rows, too: they must not cost the ratings of all others.
-        again = known.has_duplicates and (rating.rater, rating.id) in first
-        if isinstance(found, str):
-            excused = again or rating.id in known.bad_rows or rating.id in unreadable
-            (left if excused else problems).append(Problem(rating.where, found))
-            continue
-        item = _Matched(rating, found)
-        before = first.setdefault(item.key, rating.where)
-        if before != rating.where:
-            problem = Problem(rating.where, f"{rating.rater} rated the same case in {before}")
-            (left if again else problems).append(problem)
-        else:
-            matched.append(item)
-    return matched, left
-
-
-def _case_of(rating: Rating, known: KnownCases, handouts: Mapping[str, Handout]) -> CaseRef | str:
-    if handout := handouts.get(rating.id):
-        return known.by_handout(handout)
-    # A row number says only where a case stood in one file. Rows may have moved since, so texts must confirm it.
-    if known.numbered or not rating.id:
-        if rating.text_hash is None:
-            kind = "its case has a row number instead of an id" if known.numbered else "it has no id"
-            return f"{kind}, and the file does not hold its texts"
-        return known.by_texts(rating.text_hash, rating.id or rating.number)
-    return known.by_id(rating.id, rating.text_hash)
 
 
 def _raters(ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> list[Rater]:
@@ -245,8 +184,8 @@ def _saved_before(run: RunFile, rater: Rater) -> dict[str, str]:
     latest: dict[object, str] = {}
     imports: set[int] = set()
     for job in standing_jobs(run):
-        facts = job.facts.get("import")
-        if job.status and isinstance(facts, dict) and "saved" in facts and facts.get("raters") == [rater.name]:
+        facts = job.fact("import")
+        if job.status and "saved" in facts and facts.get("raters") == [rater.name]:
             latest[facts.get("page")] = max(latest.get(facts.get("page"), ""), str(facts["saved"]))
             imports.add(job.id)
     found: dict[str, str] = {}
@@ -257,13 +196,13 @@ def _saved_before(run: RunFile, rater: Rater) -> dict[str, str]:
 
 
 def _new_ones(
-    matched: Iterable[_Matched], stored: Mapping[tuple[str, str], tuple[str, Outcome]], saved: Mapping[str, str]
-) -> tuple[list[_Matched], list[Problem]]:
+    matched: Iterable[Matched], stored: Mapping[tuple[str, str], tuple[str, Outcome]], saved: Mapping[str, str]
+) -> tuple[list[Matched], list[Problem]]:
     """Return the ratings to store, and a problem for each that contradicts the rater's verdict in the run.
 
     `saved` tells when a page saved the ratings of a case that the run holds; a page's later ones replace them.
     """
-    new: list[_Matched] = []
+    new: list[Matched] = []
     changed: list[Problem] = []
     for item in matched:
         rating = item.rating
@@ -278,75 +217,6 @@ def _new_ones(
             reason = f"{rating.rater} gave this case another rating in the run{source}"
             changed.append(Problem(rating.where, reason))
     return new, changed
-
-
-def _left_out(problems: Sequence[Problem]) -> Iterator[str]:
-    said = list(dict.fromkeys(map(str, sorted(problems, key=lambda problem: problem.place))))
-    yield from (f"left out: {problem}" for problem in said[:SHOWN_LEFT_OUT])
-    if len(said) > SHOWN_LEFT_OUT:
-        yield f"left out: {len(said) - SHOWN_LEFT_OUT} further lines"
-
-
-def _between_levels(matched: Sequence[_Matched], rubric: Rubric) -> Iterator[str]:
-    """A note for each rater with scores between the levels of a scale, such as half points."""
-    declared = rubric.format.scores
-    found = Counter(
-        item.rating.rater
-        for item in matched
-        if isinstance(item.rating.outcome, Verdict)
-        and any(declared[name].between(score.value) for name, score in item.rating.outcome.scores.items())
-    )
-    for rater, count in found.items():
-        yield (
-            f"{rater}: {count} ratings lie between levels of the scale and are kept as they are; "
-            "figures that need levels, such as kappa, are not defined for them"
-        )
-
-
-def _imported_before(run: RunFile, file: RatingsFile, raters: Sequence[Rater]) -> Iterator[str]:
-    """A note for each earlier import of the very same file under other raters' names."""
-    names = [rater.name for rater in raters]
-    same = file_facts(file.path, run.key)[KEYED]
-    present = {rater.name for _, rater in run.raters()}
-    for job in run.jobs.all():
-        facts = job.facts.get("import")
-        if isinstance(facts, dict) and job.status and facts.get(KEYED) == same:
-            known = facts.get("raters")
-            others = [str(name) for name in known if name in present] if isinstance(known, list) else []
-            if others and not set(others) & set(names):
-                yield (
-                    f"{file.path.name} was imported before, as {', '.join(others)}: under the name of "
-                    f"{', '.join(names)} as well, one person's ratings count twice"
-                )
-
-
-def _replaced(new: Sequence[_Matched], stored: Mapping[tuple[str, str], tuple[str, Outcome]]) -> Iterator[str]:
-    """A note if a page's file replaces earlier ratings."""
-    count = sum(stored.get(item.key, ("", None))[0] == item.place.hash for item in new if item.rating.page)
-    if count:
-        yield f"earlier ratings by {new[0].rating.rater} replaced by those that the page saved later: {count}"
-
-
-def _alike(run: RunFile, raters: Sequence[Rater]) -> Iterator[str]:
-    """A note for each person who gave exactly the scores that one of these people gave."""
-    rubrics = {rater.rubric for rater in raters}
-    people = [rater for _, rater in run.raters() if rater.kind == "human" and rater.rubric in rubrics]
-    new = [rater.name for rater in raters if rater.kind == "human"]
-    given = {
-        rater.name: {
-            record.case_id: {name: score.value for name, score in record.outcome.scores.items()}
-            for record in run.records(rater.name, rater.rubric)
-            if isinstance(record.outcome, Verdict)
-        }
-        for rater in (people if new else ())
-    }
-    for name in new:
-        for other in given:
-            pairs = [(scores, given[other][case]) for case, scores in given[name].items() if case in given[other]]
-            several = len({str(scores) for scores, _ in pairs}) > 1
-            known = other in new[: new.index(name) + 1]
-            if several and not known and len(pairs) >= LEAST_ALIKE and all(one == two for one, two in pairs):
-                yield f"{name} and {other} gave the same scores to all their {len(pairs)} cases: is it one sheet twice?"
 
 
 def _refuse(run: RunFile, path: Path, invalid: Sequence[Problem], changed: Sequence[Problem]) -> None:
@@ -366,7 +236,7 @@ def _refuse(run: RunFile, path: Path, invalid: Sequence[Problem], changed: Seque
         raise RatingsError(f"{path.name}: nothing was imported, {count} invalid", hint, said)
 
 
-def _count(raters: Iterable[Rater], matched: Iterable[_Matched], new: Iterable[_Matched]) -> dict[str, ImportedRater]:
+def _count(raters: Iterable[Rater], matched: Iterable[Matched], new: Iterable[Matched]) -> dict[str, ImportedRater]:
     counts = {rater.name: ImportedRater(rater.name) for rater in raters}
     for item in matched:
         counts[item.rating.rater].add(item.rating)
@@ -377,7 +247,7 @@ def _count(raters: Iterable[Rater], matched: Iterable[_Matched], new: Iterable[_
 
 
 def _with_model(run: RunFile, rater: Rater, counts: ImportedRater) -> Rater:
-    """The rater; if all its requests failed, with the model that the run already knows for it."""
+    """Return the rater; if all its requests failed, with the model that the run already knows for it."""
     if counts.verdicts:
         return rater
     same = (each for _, each in run.raters() if (each.name, each.rubric) == (rater.name, rater.rubric))

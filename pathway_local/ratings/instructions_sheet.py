@@ -45,7 +45,7 @@ def judges_words(rubric: Rubric) -> Iterator[tuple[str, bool]]:
 
 
 def _of_rubric(rubric: Rubric) -> Iterator[tuple[str, str, bool]]:
-    """The texts that the raters see, the levels, and the words that the judge reads: label, text, is it a heading."""
+    """Yield label, text and whether it is a heading: what raters see, the levels, and what the judge reads."""
     yield from ((name, each.description, False) for name, each in rubric.inputs.items())
     for name, score in rubric.format.scores.items():
         for place, value in enumerate(reversed(score.values)):

@@ -62,7 +62,7 @@ def _metadata_column(cases: CasesFile, asked: str) -> str:
 
 
 def _same(run: RunFile, cases: CasesFile, known: dict[str, set[str]]) -> Iterator[CaseRef]:
-    """The cases of the file that have texts which a rater of the run saw."""
+    """Yield the cases of the file that have texts which a rater of the run saw."""
     rubrics = list(rubrics_of(run).values())
     for item in cases:
         if isinstance(item, Case) and item.id in known:

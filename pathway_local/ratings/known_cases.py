@@ -39,7 +39,7 @@ class KnownCase:
     hashes: set[str] = field(default_factory=set)
 
     def ref(self, text_hash: str) -> CaseRef:
-        """The case with the hash of the texts that were rated; its metadata stay as the run has them."""
+        """Return the case with the hash of the texts that were rated; its metadata stay as the run has them."""
         return CaseRef(self.id, self.row, self.numbered, hash=text_hash)
 
 
@@ -96,12 +96,12 @@ class KnownCases:
         return len(self._by_id)
 
     def by_handout(self, handout: Handout) -> CaseRef:
-        """The case that was handed out, with the hash of its texts at that time."""
+        """Return the case that was handed out, with the hash of its texts at that time."""
         known = self._by_id.get(handout.case_id) or KnownCase(handout.case_id, handout.row, handout.numbered)
         return known.ref(handout.case_hash)
 
     def by_id(self, case_id: str, text_hash: str | None) -> CaseRef | str:
-        """The case with this id; if the file holds texts, they must be the case's."""
+        """Return the case with this id; if the file holds texts, they must be the case's."""
         known = self._find(case_id)
         if known is None:
             return self._unknown(case_id)
@@ -133,7 +133,7 @@ class KnownCases:
         return "its id matches no case of the run"
 
     def by_texts(self, text_hash: str, number: str) -> CaseRef | str:
-        """The only case with these texts; of several, the one with this row number."""
+        """Return the only case with these texts; of several, the one with this row number."""
         same = self._by_hash.get(text_hash, [])
         if not same:
             return "no case of the run has its texts"
@@ -143,7 +143,7 @@ class KnownCases:
 
 
 def hash_by_case(run: RunFile, rubric: str) -> Mapping[str, str]:
-    """The hash of each case's current texts under a rubric: of a judge's latest outcome, else of any rater's.
+    """Return the hash of each case's current texts under a rubric: of a judge's latest outcome, else of any rater's.
 
     Judges read the cases as they are now; ratings of people and hosted judges may return after the texts changed.
     """

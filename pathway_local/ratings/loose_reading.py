@@ -29,7 +29,7 @@ class LooseReading:
         self.breaks[name] = None
 
     def unfenced(self, text: str) -> str:
-        """The text inside the reply's only code fence; text outside it is kept as rest."""
+        """Return the text inside the reply's only code fence; text outside it is kept as rest."""
         fences = islice(_fences(text), 2)
         opening, end = next(fences, (None, -1))
         if opening is None or next(fences, None):
@@ -66,7 +66,7 @@ class LooseReading:
 
 
 def _fences(text: str) -> Iterator[tuple[re.Match[str], int]]:
-    """Each code fence: the match of its opening, and where its closing begins.
+    """Yield each code fence: the match of its opening, and where its closing begins.
 
     One pattern for a whole fence would take hours for a megabyte of blanks behind an opening.
     """

@@ -78,7 +78,7 @@ def find_layout(
     hosted: bool = False,
     one_rater: bool = False,
 ) -> RatingLayout:
-    """The layout of a sheet with these columns; `source` is the sheet's name for errors.
+    """Return the layout of a sheet with these columns; `source` is the sheet's name for errors.
 
     `scores` are columns of scores, each COLUMN or SCORE=COLUMN; `id_column` holds the ids, `own_id` is the id column
     of the run's cases file. With `one_rater`, a single column belongs to the rater whom the import names.
@@ -122,7 +122,7 @@ class _Header:
     source: str
 
     def own_scores(self, *, hosted: bool) -> dict[str, str]:
-        """The columns that have the scores' own names. Raises UsageError if no column has one."""
+        """Return the columns that have the scores' own names. Raises UsageError if no column has one."""
         known = self.rubric.format.scores
         found = {score: column for score in known if (column := _first((score,), self.columns))}
         if not found and len(known) == 1 and (column := _first(names_of("scores"), self.columns)):
@@ -136,7 +136,7 @@ class _Header:
         return found
 
     def scores_by_evaluator(self, scores: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Each evaluator's columns of scores, as the user named them. Raises UsageError if one is ambiguous."""
+        """Return each evaluator's columns of scores, as the user named them. Raises UsageError if one is ambiguous."""
         named = [self._named(item) for item in scores]
         found: dict[str, dict[str, str]] = {}
         for score, column, explicit in named:
@@ -171,7 +171,7 @@ class _Header:
         raise no_column(column if sign else item, self.columns, self.source)
 
     def _evaluator(self, column: str, score: str) -> str:
-        """The column's evaluator: its header without the score. With a single score, a header may be just a name."""
+        """Return the column's evaluator: its header without the score; with a single score, it may be just a name."""
         if folded(column) == folded(score):
             return ""
         alone = len(self.rubric.format.scores) == 1
@@ -185,7 +185,7 @@ class _Header:
         return owner
 
     def evaluators(self, scored: Mapping[str, Mapping[str, str]]) -> tuple[Evaluator, ...]:
-        """The evaluators with these columns of scores, and with their notes and those that name no evaluator."""
+        """Return the evaluators with these columns of scores, and with their notes and those that name no evaluator."""
         taken = {column for own in scored.values() for column in own.values()}
         found = []
         for name, own in scored.items():
@@ -197,7 +197,7 @@ class _Header:
         return tuple(found)
 
     def _note(self, column: str, owner: str) -> str:
-        """The name under which an evaluator's verdicts keep this column; empty if it is not a note of theirs."""
+        """Return the name under which an evaluator's verdicts keep this column; empty if it is not a note of theirs."""
         if owner and any(folded(_owner(column, word)) == folded(owner) for word in names_of("notes")):
             return "notes"
         own = next((name for name in self.rubric.format.fields if folded(name) == folded(column)), "")
@@ -207,7 +207,7 @@ class _Header:
 
 
 def _owner(column: str, word: str) -> str:
-    """The rest of a header beside a word: Ann for "Ann score", "Ann_score" or "score (Ann)"; empty if it lacks it."""
+    """Return the rest of a header beside a word: Ann for "Ann score", "Ann_score" or "score (Ann)"; "" without it."""
     if len(column) > LONGEST_HEADER:
         return ""
     w = r"[\s_\-]*".join(re.escape(part) for part in re.split(r"[\s_\-]+", word))
@@ -218,7 +218,7 @@ def _owner(column: str, word: str) -> str:
 
 
 def _inputs(rubric: Rubric, columns: Sequence[str]) -> Mapping[str, str]:
-    """The column of each text that the rubric reads; empty if one is missing or ambiguous."""
+    """Return the column of each text that the rubric reads; empty if one is missing or ambiguous."""
     asked = [name for name, wanted in rubric.inputs.items() if wanted.default is None or has_column(name, columns)]
     try:
         return match_columns({rubric.name: asked}, columns, {}, "").columns
@@ -227,7 +227,7 @@ def _inputs(rubric: Rubric, columns: Sequence[str]) -> Mapping[str, str]:
 
 
 def _first(names: Iterable[str], columns: Sequence[str]) -> str | None:
-    """The column with the first of these names that the sheet has, in any spelling."""
+    """Return the column with the first of these names that the sheet has, in any spelling."""
     return next((column for name in names if (column := same_column(name, columns))), None)
 
 

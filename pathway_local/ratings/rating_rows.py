@@ -91,7 +91,7 @@ class RatingRows:
         self._used = [column for column in dict.fromkeys(named) if column is not None]
 
     def read(self, row: Row, where: str) -> Iterator[Rating | Problem]:
-        """One row's ratings, one for each evaluator who gave one, or its problems; `where` is its place in the file."""
+        """Yield a row's ratings, at most one for each evaluator, or its problems; `where` is its place in the file."""
         reason = row.problem or self._flaw(row)
         if reason:
             yield Problem(where, reason)
@@ -114,7 +114,7 @@ class RatingRows:
         return ""
 
     def _rating(self, row: Row, evaluator: Evaluator, where: str) -> Rating | None:
-        """One evaluator's rating; None if the cell is empty. Raises ReplyError."""
+        """Return one evaluator's rating; None if the cell is empty. Raises ReplyError."""
         cells, layout = row.cells, self.layout
         if layout.reply_column:
             reply = cells.get(layout.reply_column, "")
@@ -173,7 +173,7 @@ class RatingRows:
 
 
 def result_rating(row: Row, rubric: Rubric, key: bytes, where: str, handout: Handout | None) -> Rating | Problem:
-    """The rating in one line of a batch service's results; `handout` is the case behind its custom_id."""
+    """Return the rating in one line of a batch service's results; `handout` is the case behind its custom_id."""
     try:
         result = read_result(row) if not row.problem else None
     except (ValueError, RecursionError) as error:

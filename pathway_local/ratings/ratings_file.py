@@ -55,7 +55,7 @@ class RatingsReading:
         self.blanks = 0
         self.page: SavedPage | None = None
         self._sheets = _sheets(file, self.notices)
-        self._samples = {job.id: job.facts.get("sample") for job in run.jobs.all()}
+        self._samples = {job.id: job.fact("sample") for job in run.jobs.all()}
         self._results = is_result_file(self._sheets[0].columns)
         if self._results and file.kind != "hosted":
             raise UsageError(f"{file.path.name} holds a batch service's results", "Import it with --kind hosted.")
@@ -63,7 +63,7 @@ class RatingsReading:
         self.rubric = self._rubric()
 
     def ratings(self) -> list[Rating]:
-        """Every rating of the file with its rater's name in the run; unreadable rows become problems."""
+        """Return every rating of the file with its rater's name in the run; unreadable rows become problems."""
         found = [item for sheet in self._sheets for item in self._items(sheet)]
         self.problems += [item for item in found if isinstance(item, Problem)]
         ratings = [replace(item, rater=self._rater_of(item)) for item in found if isinstance(item, Rating)]
@@ -100,8 +100,7 @@ class RatingsReading:
         if isinstance(item, Problem) or item.page is None:
             return item
         handout = self.handouts.get(item.id)
-        drawn = self._samples.get(handout.job) if handout else None
-        seed = drawn.get("seed") if isinstance(drawn, dict) else None
+        seed = self._samples.get(handout.job, {}).get("seed") if handout else None
         if reason := item.page.untrue(item.rater, handout, seed):
             return Problem(item.where, reason)
         page = SavedPage(handout.job if handout else 0, item.rater, item.page.saved)
@@ -129,7 +128,7 @@ class RatingsReading:
         return layout
 
     def _find_handouts(self) -> dict[str, Handout]:
-        """The handouts behind the random ids in the file."""
+        """Return the handouts behind the random ids in the file."""
         found: dict[str, Handout] = {}
         for sheet in self._sheets:
             columns = [name for name in sheet.columns if name in HANDOUT_IDS]
@@ -152,7 +151,7 @@ class RatingsReading:
 
 
 def _sheets(file: RatingsFile, notices: list[str]) -> list[Sheet]:
-    """The file's sheet; every evaluator's sheet if the file is a rating workbook that `sample` wrote."""
+    """Return the file's sheet; every evaluator's sheet if the file is a rating workbook that `sample` wrote."""
     first = open_sheet(file.path, file.encoding)
     if not _is_handed_out(first):
         notices += first.notes

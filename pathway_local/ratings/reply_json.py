@@ -38,7 +38,7 @@ _ABSENT = object()
 
 
 def read_json(text: str, output_format: OutputFormat, *, unfinished: bool = False) -> LooseReading:
-    """The values of a reply that holds the layout's JSON object somewhere, in some form.
+    """Return the values of a reply that holds the layout's JSON object somewhere, in some form.
 
     Raises ReplyError if objects contradict each other, a key has two different values, or no score can be read.
     `unfinished` says that the reply was cut off.
@@ -58,7 +58,7 @@ def read_json(text: str, output_format: OutputFormat, *, unfinished: bool = Fals
 
 
 def _objects(text: str, reading: LooseReading) -> Iterator[tuple[dict[str, Any], int, int]]:
-    """Each JSON object in the text, with its start and end."""
+    """Yield each JSON object in the text, with its start and end."""
     at, tries = text.find("{"), 0
     while at >= 0 and tries < TRIES:
         tries += 1
@@ -88,7 +88,7 @@ def _has_field(made: Mapping[str, Any], slots: list[Slot]) -> bool:
 
 
 def _look_up(made: Any, name: str) -> tuple[Any, bool]:
-    """The value under a name (dots lead into objects), and whether all its keys are spelled exactly."""
+    """Return the value under a name (dots lead into objects), and whether all its keys are spelled exactly."""
     exact = True
     for key in name.split("."):
         if not isinstance(made, dict):
@@ -130,7 +130,7 @@ def _fill(made: Mapping[str, Any], slots: list[Slot], reading: LooseReading) -> 
 
 
 def _value(field: AnyField, value: Any) -> tuple[Value, str]:
-    """The field's value, and how it departs from the declared type (empty if it does not). Raises ReplyError."""
+    """Return the field's value, and how it departs from the declared type (empty if it does not). Raises ReplyError."""
     match field:
         case ScoreField():
             return _score(field, value)
@@ -161,7 +161,7 @@ def _value(field: AnyField, value: Any) -> tuple[Value, str]:
 
 
 def _kept(value: Value) -> Value:
-    """The value if a run can store it. Raises ReplyError."""
+    """Return the value if a run can store it. Raises ReplyError."""
     if is_nested_deep(value):
         raise ReplyError("it is nested too deeply")
     try:

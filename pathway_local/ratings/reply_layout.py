@@ -44,7 +44,7 @@ class _Anchor:
 
 
 def read_layout(text: str, output_format: OutputFormat, *, unfinished: bool = False) -> LooseReading:
-    """The values of a reply whose headings or tags can be recognised, in any case, markdown or spacing.
+    """Return the values of a reply whose headings or tags can be recognised, in any case, markdown or spacing.
 
     Raises ReplyError if no score can be read, for example because it has two different values. `unfinished`
     says that the reply was cut off.
@@ -74,7 +74,7 @@ def read_layout(text: str, output_format: OutputFormat, *, unfinished: bool = Fa
 
 
 def _anchors(text: str, parts: Sequence[Part]) -> Iterator[_Anchor]:
-    """Every place in the text that looks like a field's heading or closing tag."""
+    """Yield every place in the text that looks like a field's heading or closing tag."""
     for at, part in enumerate(parts):
         if isinstance(part, Slot):
             before, after = (parts[at - 1] if at else ""), (parts[at + 1] if at + 1 < len(parts) else "")
@@ -90,12 +90,12 @@ def _anchors(text: str, parts: Sequence[Part]) -> Iterator[_Anchor]:
 
 
 def _heading(literal: str) -> str:
-    """The last line of the literal that has words or tags."""
+    """Return the last line of the literal that has words or tags."""
     return next((line.strip() for line in reversed(literal.split("\n")) if _TOKENS.search(line)), "")
 
 
 def _pattern(heading: str, at_line_start: bool) -> str:
-    """A pattern for the heading in any markdown; a tag is required, words behind a tag are optional."""
+    """Return a pattern for the heading in any markdown; a tag is required, words behind a tag are optional."""
     tokens = _TOKENS.findall(heading)
     tags = [rf"<\s*{slash}\s*{re.escape(name)}\s*>" for slash, name in _TAG.findall(heading)]
     words = [re.escape(token) for token in tokens if not token.startswith("<")]
@@ -116,7 +116,7 @@ def _mark_order(anchors: Sequence[_Anchor], slots: Sequence[Slot], reading: Loos
 
 
 def _sections(text: str, anchors: Sequence[_Anchor], reading: LooseReading) -> Iterator[tuple[_Anchor, str]]:
-    """Each heading with the text up to the next heading or tag; text behind a closing tag belongs to no field."""
+    """Yield each heading with the text up to the next heading or tag; text behind a closing tag belongs to no field."""
     for at, anchor in enumerate(anchors):
         end = anchors[at + 1].start if at + 1 < len(anchors) else len(text)
         section = text[anchor.end : max(end, anchor.end)]
@@ -148,7 +148,7 @@ def _take(slot: Slot, own: Sequence[tuple[_Anchor, str]], reading: LooseReading,
 
 
 def _score(field: ScoreField, sections: Sequence[str], reading: LooseReading, cut: bool) -> tuple[Value, str]:
-    """The score on the first line of its section; lines below it are kept as rest."""
+    """Return the score on the first line of its section; lines below it are kept as rest."""
     values, departures = set(), ""
     for section in sections:
         line, _, below = section.strip().partition("\n")

@@ -119,12 +119,12 @@ def store_sample(run: RunFile, job_id: int, sample: Sample, inclusions: Sequence
 
 
 def samples(run: RunFile, rubric: str) -> list[Sample]:
-    """The samples under a rubric, oldest draw first."""
+    """Return the samples under a rubric, oldest draw first."""
     return [Sample(*row) for row in run.database.rows(_SAMPLES, rubric)]
 
 
 def inclusions(run: RunFile, sample_id: int) -> list[Inclusion]:
-    """Every case of a sample's population, in the order of the cases file."""
+    """Return every case of a sample's population, in the order of the cases file."""
     query = """
         SELECT case_id, case_hash, row, numbered, stratum, probability, drawn
         FROM inclusions WHERE sample_id = ? ORDER BY row, case_id

@@ -87,12 +87,12 @@ def sample(
         stratum_by_id = {case.id: case.metadata.get(plan.strata, "") for case in given}
         ids, strata = list(stratum_by_id), list(stratum_by_id.values())
         drawn, chances = draw(ids, strata, plan.size, plan.seed, plan.least)
-        run = given.begin()
+        run = given.run()
         every, chosen = _read_again(run, given, ids, [*zip(strata, drawn, chances, strict=True)])
         before = _drawn_before(run, given.rubric.name, plan, _hashes(every))
         facts: dict[str, Value] = {"size": plan.size, "seed": plan.seed, "strata": plan.strata}
         facts["raters"] = list(plan.raters)
-        begun = given.handing_out(run, list(sheets.values()), command, {"sample": facts}, force=force)
+        begun = given.handing_out(list(sheets.values()), command, {"sample": facts}, force=force)
         with begun as (files, job, counts):
             store_sample(run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), every)
             cut, in_sheets = 0, dict[str, int]()
@@ -107,7 +107,7 @@ def sample(
 
 
 def _strata(given: CasesGiven, asked: str) -> str:
-    """The column of the strata in the file's own spelling. Raises UsageError."""
+    """Return the column of the strata in the file's own spelling. Raises UsageError."""
     column = given.file.column(asked)
     if column == given.file.id_column:
         raise UsageError(f"{shown(column)} is the column of the ids", "Name another column with --strata.")
@@ -122,7 +122,7 @@ def _strata(given: CasesGiven, asked: str) -> str:
 def _read_again(
     run: RunFile, given: CasesGiven, ids: Sequence[str], fates: Sequence[tuple[str, bool, float]]
 ) -> tuple[list[Inclusion], list[Case]]:
-    """Every case's inclusion, and the drawn cases; `fates` holds stratum, drawn and probability of each case.
+    """Return every case's inclusion, and the drawn cases; `fates` holds stratum, drawn and probability of each case.
 
     A second reading finds hashes and texts, so that the texts of a large file are never all in memory.
     """
@@ -148,7 +148,7 @@ def _hashes(every: Iterable[Inclusion]) -> dict[str, str]:
 
 
 def _drawn_before(run: RunFile, rubric: str, plan: SamplePlan, drawn: Mapping[str, str]) -> dict[str, str]:
-    """The cases of a smaller sample with the same seed; empty if this one does not contain them all."""
+    """Return the cases of a smaller sample with the same seed; empty if this one does not contain them all."""
     same = [s for s in samples(run, rubric) if (s.seed, s.strata) == (plan.seed, plan.strata)]
     if not same:
         return {}
@@ -162,7 +162,7 @@ def _drawn_before(run: RunFile, rubric: str, plan: SamplePlan, drawn: Mapping[st
 def _rows(
     run: RunFile, given: CasesGiven, plan: SamplePlan, rater: str, cases: Sequence[Case], job: int
 ) -> list[RatingRow]:
-    """One evaluator's rows in their order, under new random ids that the run stores."""
+    """Return one evaluator's rows in their order, under new random ids that the run stores."""
     order = list(cases)
     if plan.blind:
         random.Random(f"{plan.seed} {rater}").shuffle(order)

@@ -18,7 +18,7 @@ _JOINTS = " \t\r\n*_`\"'().,;:–—-"
 
 
 def read_score(text: str, field: ScoreField) -> tuple[Number, str]:
-    """The value in `text`, and how it departs from the field's own spelling.
+    """Return the value in `text`, and how it departs from the field's own spelling.
 
     The departure is empty, "case", "markdown", "label" (the level's name instead of its value), "score-form"
     (something around the value) or `BETWEEN`. Raises ReplyError if the value is off the scale or ambiguous; the
@@ -43,14 +43,14 @@ def read_score(text: str, field: ScoreField) -> tuple[Number, str]:
 
 
 def scale_text(field: ScoreField) -> str:
-    """The scale in a few words, for messages."""
+    """Return the scale in a few words, for messages."""
     low, high = field.values[0], field.values[-1]
     whole = isinstance(low, int) and isinstance(high, int) and field.values == tuple(range(low, high + 1))
     return f"{low} to {high}" if whole else ", ".join(map(str, field.values[:20]))
 
 
 def _numbered(text: str, field: ScoreField) -> Number:
-    """The number that the text begins with; its level or the end of the scale may follow, but no other number."""
+    """Return the number that begins the text; its level or the end of the scale may follow, but no other number."""
     found = _NUMBER.fullmatch(text)
     if not found:
         raise ReplyError("this is not a score")

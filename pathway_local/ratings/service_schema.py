@@ -22,7 +22,7 @@ _REFUSED: Mapping[Service, frozenset[str]] = {
 
 
 def strict_schema(output_format: OutputFormat, inputs: Mapping[str, str], service: Service) -> dict[str, Any]:
-    """The schema of the whole reply to a case with these inputs: every key required, echoes with their one value."""
+    """Return the schema of a whole reply to a case with these inputs: all keys required, echoes with one value."""
     schema: dict[str, Any] = output_format.schema()
     for part in output_format.parts:
         if not isinstance(part, Slot):
@@ -43,7 +43,7 @@ def strict_schema(output_format: OutputFormat, inputs: Mapping[str, str], servic
 
 
 def _strict(schema: Mapping[str, Any], refused: frozenset[str]) -> dict[str, Any]:
-    """The schema without refused keywords; every object is closed and requires all its keys."""
+    """Return the schema without refused keywords; every object is closed and requires all its keys."""
     kept = {key: value for key, value in schema.items() if key not in refused}
     for key in ("items", "not"):
         if isinstance(kept.get(key), Mapping):

@@ -8,7 +8,7 @@ import numpy as np
 
 from pathway_local.errors import UsageError
 from pathway_local.rater import ADJUDICATED, REPEATS, Kind
-from pathway_local.ratings.import_ratings import LEAST_ALIKE
+from pathway_local.ratings.import_notes import LEAST_ALIKE
 from pathway_local.results.against_people import AgainstPeople, against_people
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.figure_row import FigureRow, figure_rows

@@ -17,8 +17,7 @@ from pathway_local.results.export_columns import (
     names,
 )
 from pathway_local.results.summary import summary_page
-from pathway_local.runs.audit import AuditTrail, file_facts, note
-from pathway_local.runs.jobs import recorded
+from pathway_local.runs.audit import AuditTrail, file_facts, note, recorded
 from pathway_local.runs.purge import purged
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile

@@ -18,7 +18,8 @@ from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.database import decoding, placeholders
+from pathway_local.runs.database import placeholders
+from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_outcome import to_verdict
 from pathway_local.statistics.figure import FloatArray, IntArray

@@ -13,7 +13,7 @@ import hmac
 import json
 import os
 import pwd
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from pathway_local.errors import RunFileError, TrailChanged
-from pathway_local.runs.database import Database, connect, decoding, run_file_errors
+from pathway_local.runs.database import Database, connect
+from pathway_local.runs.file_errors import decoding, run_file_errors
 from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import Value
 
@@ -31,6 +32,11 @@ MERGED, PARTS = "merge", "parts"
 """The event of joining runs, and the name of its fact: each run's file, the head of its trail, and its entries."""
 
 SHORT = 12
+
+FROM_CASES = ("--only", "--between")
+"""Options that take COLUMN=VALUE; the value can be a student's name."""
+
+LEFT_OUT = "[left out]"
 
 _LAST = "SELECT id, hash FROM audit ORDER BY id DESC LIMIT 1"
 _APPEND = "INSERT INTO audit (id, entry, hash) VALUES (?, ?, ?)"
@@ -165,6 +171,25 @@ def note(path: Path, event: str, facts: Mapping[str, Value]) -> bool:
     except RunFileError:
         return False
     return True
+
+
+def recorded(command: Sequence[str]) -> list[Value]:
+    """Return the command without values from cases, which a purge could not remove from the audit trail."""
+    said: list[Value] = []
+    for word in command:
+        option, sign, value = word.partition("=")
+        if said and said[-1] in FROM_CASES:
+            said.append(_without_value(word))
+        elif sign and option in FROM_CASES:
+            said.append(f"{option}={_without_value(value)}")
+        else:
+            said.append(word)
+    return said
+
+
+def _without_value(given: str) -> str:
+    column, sign, _ = given.partition("=")
+    return f"{column}={LEFT_OUT}" if sign else given
 
 
 def file_facts(path: Path, key: bytes, sha256: str = "") -> dict[str, Value]:

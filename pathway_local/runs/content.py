@@ -7,13 +7,14 @@ left, and changes while a command runs.
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from pathway_local.errors import ContentChanged
-from pathway_local.runs.audit import HINT, MERGED, AuditTrail
+from pathway_local.runs.audit import HINT, MERGED, AuditTrail, recorded
 from pathway_local.runs.database import Database
 from pathway_local.runs.row_sum import computed_sum, stored_sum
 from pathway_local.verdict import Value
@@ -39,7 +40,10 @@ REMOVED = "ratings removed"
 PLANNED, LOOKED = "plan", "look"
 """The events of a study plan that was made, and of a look at what it is about."""
 
-_WRITES = ("job begins", "job ends", "purge", REMOVED, MERGED, PLANNED, LOOKED)
+PURGE = "purge"
+"""The event of a purge."""
+
+_WRITES = ("job begins", "job ends", PURGE, REMOVED, MERGED, PLANNED, LOOKED)
 _SHOWN = 3
 
 
@@ -132,6 +136,15 @@ def left_facts(db: Database) -> dict[str, Value]:
     return {LEFT: content_hash(db), KEY_LEFT: _key_mark(db), **_sum_facts(db)}
 
 
+@contextmanager
+def recorded_change(db: Database, event: str, command: Sequence[str]) -> Iterator[dict[str, Value]]:
+    """Record a command's change in the audit trail, inside `writing` or `shredding`; the block fills in the facts."""
+    found = found_facts(db)
+    facts: dict[str, Value] = {"command": recorded(command)}
+    yield facts
+    AuditTrail(db).append_within(event, facts | left_facts(db) | found)
+
+
 def check_content(db: Database) -> str:
     """Check the run's content against its audit trail; return which times nothing covers, "" if all are covered.
 
@@ -161,13 +174,13 @@ def check_content(db: Database) -> str:
 
 
 def _checks(before: Mapping[str, Value], now: Mapping[str, Value]) -> list[bool]:
-    """Return whether each hash found is the one left before, and whether the rows had their sum, as far as told."""
+    """Return whether each hash found is the one left before, and if the rows had their sum; entries may lack either."""
     pairs = [(now.get(FOUND), before.get(LEFT)), (now.get(EARLIER_FOUND), before.get(EARLIER_LEFT))]
     return [found == left for found, left in pairs if found and left] + ([now[SUM] is True] if SUM in now else [])
 
 
 def _same_key(before: Mapping[str, Value], now: Mapping[str, Value]) -> bool:
-    """Whether the key that was found is the one that was left before, as far as told; only a purge replaces it."""
+    """Whether the key found is the one left before; entries may lack it. Only a purge replaces it."""
     left = before.get(KEY_LEFT, before.get(KEY_FOUND))
     return left is None or now.get(KEY_FOUND) in (None, left)
 

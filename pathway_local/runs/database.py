@@ -1,6 +1,5 @@
-"""Opens a run's SQLite file: one writer that commits on time, many readers, and errors in a user's words."""
+"""Opens a run's SQLite file: one writer that commits on time, and many readers."""
 
-import errno
 import os
 import sqlite3
 import threading
@@ -8,13 +7,13 @@ import time
 from collections.abc import Iterator, Sequence, Sized
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
-from pathway_local.errors import RunDamaged, RunFileError, RunLocked
+from pathway_local.errors import RunFileError, RunLocked
+from pathway_local.runs.file_errors import damaged, run_file_errors
 from pathway_local.runs.migrations import MIGRATIONS, migrate, schema_version
 from pathway_local.runs.row_sum import keep_sum
-from pathway_local.system.private_file import LOCKED_HINT, WriterLock
+from pathway_local.system.private_file import WriterLock
 
 COMMIT_SECONDS = 0.5
 BUSY_SECONDS = 10.0
@@ -22,78 +21,6 @@ CACHE_KIB = 65536
 CHECKED_BYTES = 32 << 20
 IDS_PER_QUERY = 5_000
 TYPES = ("integer", "real", "text", "blob")
-
-_DAMAGED = "Restore a copy, or start a new run under another name; `sqlite3 FILE .recover` may save the undamaged part."
-_FULL = "Free some space and run the same command again: committed outcomes are still there."
-_FORBIDDEN = "Check that you may write to the file and to its folder, or name a run file elsewhere."
-_DISK = "Check the disk's health, its free space and your quota, then run the same command again."
-
-
-class run_file_errors:
-    """Turns errors of SQLite and the system into RunFileErrors, which name `path` and never quote stored text."""
-
-    # A class, since every outcome enters it, and a generator takes three times as long.
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        """Nothing to prepare, so one object serves many times."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        # `from None`: SQLite's message for text that is not UTF-8 quotes the text.
-        if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.ProgrammingError):
-            raise _from_sqlite(self._path, getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) from None
-        if isinstance(error, UnicodeDecodeError):  # SQLite's message quotes a name of the schema that is not UTF-8
-            raise _from_sqlite(self._path, sqlite3.SQLITE_CORRUPT) from None
-        if isinstance(error, OSError):
-            raise _from_system(self._path, error) from None
-
-
-def _from_sqlite(path: Path, code: int) -> RunFileError:
-    match code & 0xFF:  # the higher bits only tell variants apart
-        case sqlite3.SQLITE_FULL:
-            return RunFileError(f"{path}: no space is left on its disk", _FULL)
-        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return RunLocked(f"{path}: another process writes to it", LOCKED_HINT)
-        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-            return RunFileError(f"{path}: it, or a file beside it, can't be opened for writing", _FORBIDDEN)
-        case sqlite3.SQLITE_IOERR:
-            return RunFileError(f"{path}: its disk failed to read or write", _DISK)
-        case sqlite3.SQLITE_NOTADB:
-            return damaged(path, "it is not a run file, or its beginning is damaged")
-        case _:
-            return damaged(path, "the run file is damaged")
-
-
-def _from_system(path: Path, error: OSError) -> RunFileError:
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT:
-            return RunFileError(f"{path}: no space is left on its disk", _FULL)
-        case errno.EACCES | errno.EPERM | errno.EROFS:
-            return RunFileError(f"{path}: it, or its folder, may not be written to", _FORBIDDEN)
-        case errno.EEXIST:
-            return RunFileError(f"{path}: a file of that name exists already", "Name another run file.")
-        case errno.EIO:
-            return RunFileError(f"{path}: its disk failed to read or write", _DISK)
-        case _:
-            reason = os.strerror(error.errno) if error.errno else type(error).__name__
-            return RunFileError(f"{path}: {reason}", "Check the path and its folder, or name a run file elsewhere.")
-
-
-def damaged(path: Path, what: str) -> RunDamaged:
-    """Return the error for a file that is damaged, or not a run."""
-    return RunDamaged(f"{path}: {what}", _DAMAGED)
-
-
-@contextmanager
-def decoding(path: Path) -> Iterator[None]:
-    """Turn errors of parsing a stored value into RunDamaged."""
-    try:
-        yield
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise damaged(path, "something stored in it can't be read") from None
 
 
 class Database:
@@ -233,7 +160,10 @@ class Database:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Commit all changes of this block together at its end, or none of them."""
+        """Commit all changes of this block together at its end, or none of them; a block inside one is part of it."""
+        if self._held:
+            yield
+            return
         self.commit()  # or a rollback below would undo earlier changes as well
         self._held = True
         try:
@@ -370,5 +300,5 @@ def _is_sound(db: sqlite3.Connection) -> bool:
 
 
 def _quoted(name: str) -> str:
-    """A name of the file's schema, which may be hostile, for a statement."""
+    """Return a name of the file's schema, which may be hostile, for a statement."""
     return '"' + name.replace('"', '""') + '"'

@@ -4,9 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pathway_local.runs.audit import AuditTrail, now
+from pathway_local.runs.audit import AuditTrail, now, recorded
 from pathway_local.runs.content import found_facts, left_facts
-from pathway_local.runs.database import Database, decoding
+from pathway_local.runs.database import Database
+from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import Value
 
@@ -15,11 +16,6 @@ WRITTEN = "written"
 
 UNFIT = "unfit"
 """The name of a job's fact: the raters that `judge --skip-unfit` left out, each with its rubric and the reason."""
-
-FROM_CASES = ("--only", "--between")
-"""Options that take COLUMN=VALUE; the value can be a student's name."""
-
-LEFT_OUT = "[left out]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +32,16 @@ class Job:
     ended: str | None
     status: str | None
     counts: Mapping[str, int] | None
+
+    @property
+    def judges(self) -> list[tuple[str, str]]:
+        """The judges with which it judged: the name and the rubric of each."""
+        return [(each["rater"], each["rubric"]) for each in self.rows("raters")]
+
+    def fact(self, name: str) -> Mapping[str, Value]:
+        """Return the fact of that name if it is a mapping; an empty one if it is not."""
+        fact = self.facts.get(name)
+        return fact if isinstance(fact, dict) else {}
 
     def rows(self, name: str) -> list[dict[str, str]]:
         """Return the fact of that name if it is a list of mappings, as texts; an empty list if it is not."""
@@ -84,22 +90,3 @@ class Jobs:
                 Job(id, tuple(json.loads(said)), json.loads(facts), start, end, status, counts and json.loads(counts))
                 for id, said, facts, start, end, status, counts in rows
             ]
-
-
-def recorded(command: Sequence[str]) -> list[Value]:
-    """Return the command without values from cases, which a purge could not remove from the audit trail."""
-    said: list[Value] = []
-    for word in command:
-        option, sign, value = word.partition("=")
-        if said and said[-1] in FROM_CASES:
-            said.append(_without_value(word))
-        elif sign and option in FROM_CASES:
-            said.append(f"{option}={_without_value(value)}")
-        else:
-            said.append(word)
-    return said
-
-
-def _without_value(given: str) -> str:
-    column, sign, _ = given.partition("=")
-    return f"{column}={LEFT_OUT}" if sign else given

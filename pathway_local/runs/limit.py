@@ -36,13 +36,13 @@ def limits_of(run: RunFile) -> dict[tuple[str, str], list[Limit]]:
     found: dict[tuple[str, str], dict[str, Limit]] = {}
     whole: set[tuple[tuple[str, str], str]] = set()
     for job in run.jobs.all():
-        limit, cases = _limit(job.facts), job.facts.get("cases")
-        for rater in ((each["rater"], each["rubric"]) for each in job.rows("raters")):
+        limit, file = _limit(job.facts), str(job.fact("cases").get("file"))
+        for rater in job.judges:
             own = found.setdefault(rater, {})
             if limit:
                 own[limit.file] = max(limit, own.get(limit.file, limit), key=lambda each: each.size)
-            elif isinstance(cases, dict):
-                whole.add((rater, str(cases.get("file"))))
+            else:
+                whole.add((rater, file))
     return {rater: [limit for file, limit in own.items() if (rater, file) not in whole] for rater, own in found.items()}
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rater import LABEL, Rater
-from pathway_local.runs.audit import MERGED, PARTS, AuditTrail, file_facts
+from pathway_local.runs.audit import MERGED, PARTS, AuditTrail, file_facts, recorded
 from pathway_local.runs.content import left_facts
-from pathway_local.runs.jobs import recorded
 from pathway_local.runs.merge_part import MergePart, Notify, RaterKey, look, opened, raters_of, versions_that_differ
 from pathway_local.runs.merged_rows import MergedRows
 from pathway_local.runs.purge import PURGED
@@ -18,7 +17,7 @@ from pathway_local.runs.removal import UNDONE
 from pathway_local.runs.run_cases import ALL, ENCODING, KEEP, PSEUDONYMS, SETTING
 from pathway_local.runs.run_file import DRAWS, TEXTS, RunFile
 from pathway_local.runs.shard import SETTING as SHARD
-from pathway_local.runs.taken_back import Holding, refuse_removed
+from pathway_local.runs.taken_back import refuse_removed
 from pathway_local.runs.text_hashes import text_hashes
 from pathway_local.system.output_file import check_output, part_of
 from pathway_local.verdict import Value
@@ -64,12 +63,7 @@ def merge_runs(plan: MergePlan, command: Sequence[str], notify: Notify) -> Merge
         ids = _add_raters(run, parts, raters)
         rows = MergedRows(run, hashes.present, [ids[key] for key, rater in raters.items() if rater.kind == "panel"])
         jobs = rows.add_jobs([part.jobs for part in parts])
-        refuse_removed(
-            [
-                Holding(part.path, part.removals, own, part.undone, bool(part.purged))
-                for part, own in zip(parts, jobs, strict=True)
-            ]
-        )
+        refuse_removed([(part.removals, own) for part, own in zip(parts, jobs, strict=True)])
         for part, numbers, own in zip(parts, jobs, hashes.of, strict=True):
             with opened(part.path) as source:
                 if AuditTrail(source.database).head() != part.head:
@@ -80,9 +74,9 @@ def merge_runs(plan: MergePlan, command: Sequence[str], notify: Notify) -> Merge
         for setting, value in _settings(parts).items():
             run.set_setting(setting, value)
         undone: list[Value] = [
-            own[id] for part, own in zip(parts, jobs, strict=True) for id in own if id in part.undone
+            own[id] for part, own in zip(parts, jobs, strict=True) for id in own if id in part.removals.undone
         ]
-        purged = max(part.purged for part in parts)
+        purged = max(part.removals.purged for part in parts)
         facts: dict[str, Value] = {
             "command": recorded(command),
             PARTS: [{"file": part.path.name, "head": part.head, "entries": part.entries} for part in parts],

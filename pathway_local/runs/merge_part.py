@@ -13,7 +13,6 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.purge import purged
-from pathway_local.runs.removal import undone_imports
 from pathway_local.runs.run_cases import PSEUDONYMS, SETTING, remembered_columns, remembered_pairing
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.taken_back import Removals, removals_of
@@ -27,7 +26,7 @@ RaterKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class MergePart:
-    """A run to join. `head` is its audit trail's; `undone` are jobs, `purged` is when texts were removed, in UTC."""
+    """A run to join; `head` is its audit trail's."""
 
     path: Path
     key: bytes
@@ -39,24 +38,12 @@ class MergePart:
     settings: Mapping[str, Value]
     columns: Mapping[str, str]
     jobs: Sequence[Job]
-    undone: frozenset[Value]
-    purged: str
     removals: Removals
 
     @property
     def judges(self) -> set[RaterKey]:
         """The local judges."""
         return {(each.name, each.rubric) for _, each in self.raters if each.kind == "judge"}
-
-    @property
-    def names(self) -> set[RaterKey]:
-        """All raters."""
-        return {(each.name, each.rubric) for _, each in self.raters}
-
-    @property
-    def remembers_columns(self) -> bool:
-        """Whether it remembers how the columns of its cases file are read."""
-        return SETTING in self.settings
 
 
 @contextmanager
@@ -80,7 +67,7 @@ def look(path: Path, notify: Notify) -> MergePart:
         if removed and removed[1] == "all":
             raise UsageError(f"{path} has nothing to merge: it was purged at {removed[0]} UTC", "Leave it out.")
         jobs = run.jobs.all()
-        last = next((job for job in reversed(jobs) if job.facts.get("raters")), None)
+        last = next((job for job in reversed(jobs) if job.judges), None)
         if last and last.status != "done":
             how = f"{last.status} before its end" if last.status else "killed"
             notify(f"{path.name}: the last command that judged was {how}, so cases may be missing")
@@ -89,15 +76,13 @@ def look(path: Path, notify: Notify) -> MergePart:
             run.key,
             trail.head(),
             len(trail.entries()),
-            run.numbered,
+            run.cases.numbered,
             run.rubrics(),
             run.raters(),
             run.settings(),
             _columns(run),
             jobs,
-            frozenset(undone_imports(run)),
-            removed[0] if removed else "",
-            removals_of(run, jobs),
+            removals_of(run, jobs, removed[0] if removed else ""),
         )
 
 
@@ -113,10 +98,8 @@ def _columns(run: RunFile) -> dict[str, str]:
 def versions_that_differ(parts: Sequence[MergePart]) -> str:
     """Return in words which programs judged in different versions, which may round differently; "" if none."""
     found: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for job in (job for part in parts for job in part.jobs if job.facts.get("raters")):
-        packages = job.facts.get("packages")
-        told = {"pathway-local": job.facts.get("pathway_local"), **(packages if isinstance(packages, dict) else {})}
-        for name, version in told.items():
+    for job in (job for part in parts for job in part.jobs if job.judges):
+        for name, version in {"pathway-local": job.facts.get("pathway_local"), **job.fact("packages")}.items():
             found[name][str(version)] = None
     return "; ".join(f"{name} {', '.join(versions)}" for name, versions in found.items() if len(versions) > 1)
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from pathway_local.errors import RunFileError
 from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.database import decoding, placeholders
+from pathway_local.runs.database import placeholders
+from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_outcome import COLUMNS, to_json
@@ -69,7 +70,7 @@ class MergedRows:
         with self.run.database.writing():
             for _, place, job in sorted(every, key=lambda each: each[0]):
                 counts = None if job.counts is None else to_json(dict(job.counts))
-                facts = _renumbered(job.facts, numbers[place]) or dict(job.facts)
+                facts = _renumbered(job, numbers[place])
                 row = (to_json(job.command), to_json(facts), job.started, job.ended, job.status, counts)
                 times[place, *row] += 1
                 which = (times[place, *row], *row)
@@ -240,13 +241,14 @@ class MergedRows:
         return False
 
 
-def _renumbered(facts: Mapping[str, Value], numbers: Mapping[int, int]) -> dict[str, Value]:
-    """Return an import's facts with the new number of the job that made its page; empty if no page saved the file."""
-    told = facts.get("import")
-    page = told.get("page") if isinstance(told, dict) else None
-    if not isinstance(told, dict) or not isinstance(page, int) or page not in numbers:
-        return {}
-    return {**facts, "import": {**told, "page": numbers[page]}}
+def _renumbered(job: Job, numbers: Mapping[int, int]) -> dict[str, Value]:
+    """Return a job's facts; an import has the new number of the job that made its page, if a page saved the file."""
+    told = job.fact("import")
+    page = told.get("page")
+    paged: dict[str, Value] = (
+        {"import": {**told, "page": numbers[page]}} if isinstance(page, int) and page in numbers else {}
+    )
+    return {**job.facts, **paged}
 
 
 def _rekeyed(echoes: Mapping[str, str], text: str, hashes: Mapping[str, str], *, same_key: bool) -> dict[str, str]:

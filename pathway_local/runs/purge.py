@@ -8,10 +8,10 @@ from typing import Literal
 
 from pathway_local.rubrics.pair import FIELDS, SWAPPED
 from pathway_local.runs.audit import MERGED, AuditTrail
-from pathway_local.runs.content import found_facts, left_facts
-from pathway_local.runs.jobs import WRITTEN, recorded
+from pathway_local.runs.content import PURGE, recorded_change
+from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
-from pathway_local.verdict import DRAW, MEAN, SPREAD, Value
+from pathway_local.verdict import DRAW, MEAN, SPREAD
 
 What = Literal["text", "all"]
 TEXT: What = "text"
@@ -44,8 +44,11 @@ def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
     a new key, so that nobody can compare its old fingerprints with texts. Raises RunLocked if another process has the
     run open.
     """
-    with RunFile.open(path, None) as run, run.database.shredding():
-        found = found_facts(run.database)
+    with (
+        RunFile.open(path, None) as run,
+        run.database.shredding(),
+        recorded_change(run.database, PURGE, command) as facts,
+    ):
         if what == "text":
             counts = {"texts": run.database.change(_REMOVE_TEXTS)}
         else:
@@ -53,8 +56,7 @@ def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
             counts = {table: removed[table] for table in ("handouts", "outcomes", "cases")}
             run.database.execute("UPDATE jobs SET command = '[]'", ())
             run.database.execute("UPDATE run SET key = ?", (secrets.token_bytes(KEY_BYTES),))
-        told: dict[str, Value] = {"command": recorded(command), "removed": what, **counts}
-        AuditTrail(run.database).append_within("purge", told | left_facts(run.database) | found)
+        facts |= {"removed": what, **counts}
     return counts
 
 
@@ -63,7 +65,7 @@ def purged(run: RunFile) -> tuple[str, What] | None:
     for entry in reversed(AuditTrail(run.database).entries()):
         if entry.event == "job begins":
             return None
-        if entry.event == "purge":
+        if entry.event == PURGE:
             return entry.at[:16].replace("T", " "), "all" if entry.facts.get("removed") == "all" else "text"
         if entry.event == MERGED and (at := entry.facts.get(PURGED)):
             return str(at), "text"

@@ -8,9 +8,9 @@ from shlex import quote
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import LABEL, Rater, raters_named
 from pathway_local.runs.audit import MERGED, AuditTrail
-from pathway_local.runs.content import REMOVED, found_facts, left_facts
+from pathway_local.runs.content import REMOVED, recorded_change
 from pathway_local.runs.database import placeholders
-from pathway_local.runs.jobs import Job, recorded
+from pathway_local.runs.jobs import Job
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.study_plans import forget_plans
 from pathway_local.verdict import Value
@@ -40,6 +40,15 @@ class Removed:
     at: str = ""
     job: int = 0
 
+    @property
+    def facts(self) -> dict[str, Value]:
+        """The facts for the audit trail."""
+        told: dict[str, Value] = {"removed": dict(self.ratings)}
+        told |= {"panels": [panel.name for panel in self.panels]} if self.panels else {}
+        if self.file:
+            told |= {"restored": self.restored, "import of": self.file, "at": self.at, "job": self.job}
+        return told
+
 
 def ratings_of(run: RunFile, name: str) -> Removed:
     """Return the ratings of a rater, or of all that were imported together under that name. Raises UnknownName."""
@@ -56,12 +65,11 @@ def remove_rater(path: Path, name: str, command: Sequence[str]) -> Removed:
         raters = _named(run, name)
         removed = ratings_of(run, name)
         ids = _ids(run, [*raters, *(panel.name for panel in removed.panels)])
-        with run.database.shredding():
-            found = found_facts(run.database)
+        with run.database.shredding(), recorded_change(run.database, REMOVED, command) as facts:
             run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(ids)})", ids)
             _forget(run, ids)
             forget_plans(run, removed.ratings)
-            _record(run, command, removed, found)
+            facts |= removed.facts
     return removed
 
 
@@ -76,17 +84,15 @@ def undo_import(path: Path, command: Sequence[str]) -> Removed:
         counts = _count(run, [id for id, _ in run.raters()], job.id)
         raters, panels = tuple(counts), _panels(run, tuple(counts))
         ids, of_panels = _ids(run, raters), _ids(run, [panel.name for panel in panels])
-        facts = job.facts.get("import")
-        file = str(facts.get("file", "")) if isinstance(facts, dict) else ""
-        with run.database.shredding():
-            found = found_facts(run.database)
+        file = str(job.fact("import").get("file", ""))
+        with run.database.shredding(), recorded_change(run.database, REMOVED, command) as recorded:
             run.database.change("DELETE FROM outcomes WHERE job_id = ?", (job.id,))
             restored = run.database.change(_RESTORE.format(placeholders(ids)), ids)
             run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(of_panels)})", of_panels)
             _forget(run, [*ids, *of_panels])
             _forget_models(run, ids, job.id)
             removed = Removed(counts, restored, panels, file, job.started, job.id)
-            _record(run, command, removed, found)
+            recorded |= removed.facts
     return removed
 
 
@@ -98,7 +104,7 @@ def standing_jobs(run: RunFile) -> list[Job]:
 
 def _last_import(run: RunFile) -> Job:
     numbers = {number for (number,) in run.database.rows("SELECT DISTINCT job_id FROM outcomes")}
-    imports = [job for job in standing_jobs(run) if job.facts.get("import")]
+    imports = [job for job in standing_jobs(run) if job.fact("import")]
     hint = f"Remove raters instead: `pathway-local runs remove-rater {quote(str(run.path))} NAME`."
     if not imports or not numbers:
         raise UsageError(f"{run.path.name} holds no ratings of an import that can be undone", hint)
@@ -132,7 +138,7 @@ def _ids(run: RunFile, names: Sequence[str]) -> list[int]:
 
 
 def _count(run: RunFile, ids: Sequence[int], job: int | None = None) -> dict[str, int]:
-    """The outcomes of each of these raters who has some, superseded ones included; with `job`, of that import alone."""
+    """Count the outcomes of each of these raters who has some, superseded ones too; with `job`, of that import."""
     query = f"""
         SELECT name, COUNT(*) FROM outcomes JOIN raters ON raters.id = rater_id
         WHERE rater_id IN ({placeholders(ids)}) AND (? IS NULL OR job_id = ?) GROUP BY name ORDER BY MIN(raters.id)
@@ -141,16 +147,16 @@ def _count(run: RunFile, ids: Sequence[int], job: int | None = None) -> dict[str
 
 
 def _panels(run: RunFile, raters: Sequence[str]) -> tuple[Rater, ...]:
-    """The panels that have one of these raters as a member, each once."""
+    """Return the panels that have one of these raters as a member, each once."""
     made = (rater for _, rater in run.raters() if rater.name not in raters and set(rater.members) & set(raters))
     return tuple({rater.name: rater for rater in made}.values())
 
 
 def _forget_models(run: RunFile, ids: Sequence[int], undone: int) -> None:
     """Forget the model of a hosted rater that only the undone import named."""
-    imports = [job.facts.get("import") for job in standing_jobs(run) if job.id != undone]
+    imports = [job.fact("import") for job in standing_jobs(run) if job.id != undone]
     for id, rater in run.raters():
-        own = [each for each in imports if isinstance(each, dict) and rater.name in _listed(each.get("raters"))]
+        own = [each for each in imports if rater.name in _listed(each.get("raters"))]
         if id in ids and rater.kind == "hosted" and own and not any(each.get("models") for each in own):
             before = replace(rater, spec={**rater.spec, "service": "", "model": ""})
             known = (before.fingerprint, before.spec_json, id)
@@ -168,11 +174,3 @@ def _forget(run: RunFile, ids: Sequence[int]) -> None:
 
 def _listed(value: Value) -> list[Value]:
     return value if isinstance(value, list) else []
-
-
-def _record(run: RunFile, command: Sequence[str], removed: Removed, found: dict[str, Value]) -> None:
-    told: dict[str, Value] = {"command": recorded(command), "removed": dict(removed.ratings)}
-    told |= {"panels": [panel.name for panel in removed.panels]} if removed.panels else {}
-    if removed.file:
-        told |= {"restored": removed.restored, "import of": removed.file, "at": removed.at, "job": removed.job}
-    AuditTrail(run.database).append_within(REMOVED, told | left_facts(run.database) | found)

@@ -42,7 +42,7 @@ def cases_of(
     pair_by = pair_by or (remembered_pairing(run) if run else "")
     cases = CasesFile(path, needed, given, id_column or remembered_id, optional, encoding, pair_by)
     if run is not None:
-        run.refuse_mix(numbered=cases.id_column is None)
+        run.cases.refuse_mix(numbered=cases.id_column is None)
     cases.pseudonyms = _checked(pseudonyms, run, cases)
     return cases
 
@@ -90,8 +90,9 @@ def _checked(given: Pseudonyms | None, run: RunFile | None, cases: CasesFile) ->
     if cases.id_column is None:
         raise UsageError("cases known by row number have no ids to replace", "Give --id COLUMN, or no --pseudonyms.")
     if known is not None and known != given.mark:
-        raise UsageError("the pseudonyms in this run were made with another key", "Give --pseudonyms that key's file.")
-    if run is not None and known is None and run.numbered is not None:
+        said = "the pseudonyms in this run were made with another key"
+        raise UsageError(said, "Give --pseudonyms with the file of that key.")
+    if run is not None and known is None and run.cases.numbered is not None:
         raise UsageError("the ids in this run are not pseudonyms", "Leave --pseudonyms out, or name another run file.")
     return given
 

@@ -17,14 +17,17 @@ from typing import Self, get_args
 from msgspec.structs import astuple
 
 from pathway_local.case import CaseRef
-from pathway_local.errors import RaterChanged, RunFileError, UnknownName
+from pathway_local.errors import RaterChanged, UnknownName
 from pathway_local.rater import Kind, Rater
 from pathway_local.runs.audit import now
-from pathway_local.runs.database import Database, damaged, decoding, placeholders, run_file_errors
+from pathway_local.runs.database import Database, placeholders
+from pathway_local.runs.file_errors import damaged, decoding, run_file_errors
 from pathway_local.runs.jobs import Jobs
 from pathway_local.runs.migrations import migrate
 from pathway_local.runs.record import CaseOutcome, Record
+from pathway_local.runs.row_sum import NO_ROWS, keep_sum
 from pathway_local.runs.run_kind import KIND, RunKind, check_kind
+from pathway_local.runs.stored_cases import StoredCases
 from pathway_local.runs.stored_outcome import COLUMNS, from_columns, to_columns, to_json
 from pathway_local.system.private_file import create
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, storable
@@ -36,12 +39,6 @@ TEXTS, DRAWS = "texts", "draws"
 # A verdict with its analysis takes one to three KiB: with SQLite's usual 4096, up to half of each page stays empty.
 PAGE_BYTES = 16384
 
-_CASES = "SELECT case_id, key, row, metadata FROM cases WHERE case_id IN ({})"
-_ADD_CASE = "INSERT INTO cases (key, case_id, row, numbered, metadata) VALUES (?, ?, ?, ?, ?)"
-_MOVE_CASE = "UPDATE cases SET row = ?, metadata = ? WHERE key = ?"
-_NUMBERED = """
-    SELECT COALESCE((SELECT numbered FROM cases), (SELECT numbered FROM inclusions), (SELECT numbered FROM handouts))
-"""
 _ADD_RATER = "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALUES (?, ?, ?, ?, ?)"
 _COMPLETE_RATER = "UPDATE raters SET fingerprint = ?, spec = ? WHERE id = ?"
 # A verdict is kept if the texts have changed (other hash), or if a failure replaces it. A new verdict on the same texts
@@ -71,6 +68,7 @@ _RECORDS = f"""
     FROM cases CROSS JOIN outcomes ON case_key = key
     WHERE superseded = 0 AND rater_id IN ({{}}) {{}} ORDER BY row, key, rater_id
 """
+_SET = "INSERT OR REPLACE INTO settings VALUES (?, ?)"
 _AMONG = "AND case_id IN (SELECT value FROM json_each(?))"
 
 
@@ -87,8 +85,8 @@ class RunFile:
     key: bytes
     """32 random bytes made with the file, for `case.fingerprint`."""
 
-    numbered: bool | None
-    """Whether the run's cases have row numbers as ids; None before the first case."""
+    cases: StoredCases
+    """The cases that the run knows."""
 
     database: Database
     """The SQLite file, for modules with their own tables in it."""
@@ -103,12 +101,11 @@ class RunFile:
         self.jobs = Jobs(db)
         try:
             self.key = self._read_key()
-            [(numbered,)] = db.rows(_NUMBERED)
+            self.cases = StoredCases(db)
             check_kind(db.path, self.get_setting(KIND) or "", kind)
         except BaseException:
             db.close()
             raise
-        self.numbered = None if numbered is None else bool(numbered)
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], key: bytes = b"", kind: RunKind = "") -> Self:
@@ -120,12 +117,12 @@ class RunFile:
         with run_file_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
             db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             migrate(db)
-            db.execute("INSERT INTO run VALUES (?, ?, ?)", (key or secrets.token_bytes(KEY_BYTES), now(), "0" * 64))
+            db.execute("INSERT INTO run VALUES (?, ?, ?)", (key or secrets.token_bytes(KEY_BYTES), now(), NO_ROWS))
+            if kind:  # in the file from its first byte on: without it, a killed self-test would be an ordinary run
+                keep_sum(db)
+                db.execute(_SET, (KIND, to_json(kind)))
             create(path, db.serialize())
-        run = cls.open(path)
-        if kind:
-            run.set_setting(KIND, kind)
-        return run
+        return cls.open(path, kind)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], kind: RunKind | None = "") -> Self:
@@ -159,12 +156,12 @@ class RunFile:
     @contextmanager
     def together(self) -> Iterator[None]:
         """Store all changes of this block, or none."""
-        numbered = self.numbered
+        numbered = self.cases.numbered
         try:
             with self._db.together():
                 yield
         except BaseException:
-            self.numbered = numbered
+            self.cases.numbered = numbered
             raise
 
     def add_rubric(self, name: str, text: str) -> str:
@@ -267,8 +264,8 @@ class RunFile:
         columns = [to_columns(each.outcome) for each in outcomes]
         cases = [each.case for each in outcomes]
         with self._db.writing():
-            known = self._store_cases(cases, keep)
-            keys = self._keys(cases, known, keep)
+            known = self.cases.update(cases, keep)
+            keys = self.cases.keys(cases, known, keep)
             again = [
                 (key, rater_id, each.case.hash, isinstance(each.outcome, Failure), job)
                 for key, each in zip(keys, outcomes, strict=True)
@@ -299,7 +296,7 @@ class RunFile:
         """
         if cases:
             with self._db.writing():
-                self._store_cases(cases, keep)
+                self.cases.update(cases, keep)
 
     def records(
         self, rater: str | None = None, rubric: str | None = None, cases: Collection[str] | None = None
@@ -330,12 +327,14 @@ class RunFile:
 
     def settings(self) -> dict[str, Value]:
         """Return all stored JSON values by name."""
-        return {name: self.get_setting(name) for (name,) in self._db.rows("SELECT name FROM settings ORDER BY name")}
+        rows = self._db.rows("SELECT name, value FROM settings ORDER BY name")
+        with decoding(self.path):
+            return {name: json.loads(value) for name, value in rows}
 
     def set_setting(self, name: str, value: Value) -> None:
         """Store a small JSON value under a name; it replaces the one before."""
         with self._db.writing(commit=True):
-            self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, to_json(value)))
+            self._db.execute(_SET, (name, to_json(value)))
 
     def _stream(self, raters: Mapping[int, Rater], cases: Collection[str] | None) -> Iterator[Record]:
         query = _RECORDS.format(placeholders(raters), "" if cases is None else _AMONG)
@@ -363,53 +362,6 @@ class RunFile:
             hint = "Undo that change, name another run file, or give it another name (for a judge: --rater NAME)."
             raise RaterChanged(f"{self.path}: it holds outcomes {what}", hint)
         self._db.execute(f"DELETE FROM raters WHERE {column} = ?", (value,))
-
-    def _store_cases(self, cases: Sequence[CaseRef], keep: Collection[str] | None) -> dict[str, int]:
-        """Update row and kept metadata of the cases that the run has; return their keys by stored id."""
-        for case in cases:
-            self.refuse_mix(numbered=case.numbered)
-        found = self._db.rows_among(_CASES, [storable(case.id) for case in cases])
-        known = {case_id: (key, row, metadata) for case_id, key, row, metadata in found}
-        moved = []
-        for case in cases if known else ():
-            if stored := known.get(storable(case.id)):
-                key, row, stored_metadata = stored
-                with decoding(self.path):
-                    metadata = to_json(json.loads(stored_metadata) | _kept(case, keep))
-                if row != case.row or metadata != stored_metadata:
-                    moved.append((case.row, metadata, key))
-        self._db.execute_all(_MOVE_CASE, moved)
-        return {case_id: key for case_id, (key, *_) in known.items()}
-
-    def _keys(self, cases: Sequence[CaseRef], known: Mapping[str, int], keep: Collection[str] | None) -> list[int]:
-        """Return the key of each case; cases that are not `known` are added."""
-        keys, new = [], []
-        last = self._db.rows("SELECT COALESCE(MAX(key), 0) FROM cases")[0][0] if len(known) < len(cases) else 0
-        for case in cases:
-            case_id = storable(case.id)
-            key = known.get(case_id)
-            if key is None:
-                key = last = last + 1
-                new.append((key, case_id, case.row, case.numbered, to_json(_kept(case, keep))))
-                self.numbered = case.numbered
-            keys.append(key)
-        self._db.execute_all(_ADD_CASE, new)
-        return keys
-
-    def refuse_mix(self, *, numbered: bool) -> None:
-        """Raise RunFileError if this run's cases have the other kind of ids."""
-        if self.numbered in (None, numbered):
-            return
-        kinds = ("ids from a column", "row numbers as ids")
-        raise RunFileError(
-            f"{self.path}: its cases have {kinds[bool(self.numbered)]}, these have {kinds[numbered]}",
-            "Name the id column as before, or name another run file.",
-        )
-
-
-def _kept(case: CaseRef, keep: Collection[str] | None) -> dict[str, str]:
-    names = case.metadata if keep is None else keep
-    return {name: case.metadata[name] for name in names if name in case.metadata}
 
 
 def _sha256(text: str) -> str:

@@ -45,7 +45,7 @@ def shard_for(asked: Shard | None, run: RunFile | None) -> Shard | None:
     own = Shard.parse(kept) if isinstance(kept, str) else None
     if run is None or asked in (None, own):
         return own or asked
-    if own or any(job.facts.get("raters") for job in run.jobs.all()):
+    if own or any(job.judges for job in run.jobs.all()):
         holds = f"holds shard {own}" if own else "holds cases of other shards"
         raise UsageError(f"{run.path.name} {holds}, not shard {asked}", "Name another run file for another shard.")
     return asked
@@ -56,9 +56,8 @@ def shards_of(run: RunFile) -> dict[tuple[str, str], list[str]]:
     found: defaultdict[tuple[str, str], defaultdict[tuple[str, int], set[int]]] = defaultdict(lambda: defaultdict(set))
     whole: set[tuple[tuple[str, str], str]] = set()
     for job in run.jobs.all():
-        cases, shard = job.facts.get("cases"), _shard(job.facts.get(FACT))
-        file = str(cases.get("file")) if isinstance(cases, dict) else ""
-        for rater in ((each["rater"], each["rubric"]) for each in job.rows("raters")):
+        shard, file = _shard(job.facts.get(FACT)), str(job.fact("cases").get("file"))
+        for rater in job.judges:
             if shard is None:
                 whole.add((rater, file))
             else:

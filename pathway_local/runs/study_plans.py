@@ -10,13 +10,12 @@ from typing import Literal
 
 from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rater import raters_named
-from pathway_local.runs.audit import AuditTrail, now
-from pathway_local.runs.content import LOOKED, PLANNED, found_facts, left_facts
-from pathway_local.runs.database import decoding
-from pathway_local.runs.jobs import recorded
+from pathway_local.runs.audit import now
+from pathway_local.runs.content import LOOKED, PLANNED, recorded_change
+from pathway_local.runs.file_errors import decoding
+from pathway_local.runs.row_sum import sum_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_outcome import to_json
-from pathway_local.verdict import Value
 
 Counted = Literal["labels", "questions"]
 
@@ -24,16 +23,30 @@ CLUSTER = "cluster"
 """The name of a target's column of clusters."""
 
 _PLANS = "SELECT id, rubric, score, rater, target, facts, looks FROM plans ORDER BY id"
+_SCORES = """
+    SELECT raters.name, case_id, scores
+    FROM outcomes JOIN cases ON key = case_key
+    JOIN raters ON raters.id = rater_id JOIN rubrics ON rubrics.id = rubric_id
+    WHERE superseded = 0 AND scores IS NOT NULL AND rubrics.name = ? AND raters.name IN (SELECT value FROM json_each(?))
+"""
 _ADD = "INSERT INTO plans (rubric, score, rater, target, facts, looks) VALUES (?, ?, ?, ?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A look at `count` units: when, in UTC, and at which level its interval was."""
+    """A look at `count` units: when, in UTC, at which level its interval was, and the hash of the scores it was at.
+
+    An earlier release stored no hash.
+    """
 
     at: str
     count: int
     level: float
+    data: str = ""
+
+    def same_as(self, other: "Look") -> bool:
+        """Whether both looks are known to have shown the same scores; then they count as one."""
+        return self == other or (bool(self.data) and (self.count, self.data) == (other.count, other.data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +84,7 @@ class StudyPlan:
         return tuple(sorted({*([self.began] if self.began else ()), *(look.count for look in self.taken)}))
 
     def row(self) -> tuple[str, ...]:
-        """The columns of the table, without the number."""
+        """Return the columns of the table, without the number."""
         facts = {name: getattr(self, name) for name in _FACTS}
         told = (to_json(dict(self.target)), to_json(facts), to_json([asdict(look) for look in self.taken]))
         return self.rubric, self.score, self.rater, *told
@@ -117,40 +130,43 @@ def store_plans(run: RunFile, plans: Sequence[StudyPlan], command: Sequence[str]
                 f"{plan.taken[0].count}",
                 "Follow that plan to its end: one that is made after a look does not hold its error of 5%.",
             )
-    told: list[Value] = [f"{plan.planned} {plan.counted} for {plan.score} by {plan.rater}" for plan in plans]
-    with run.database.writing(commit=True):
-        found = found_facts(run.database)
+    with run.database.writing(commit=True), recorded_change(run.database, PLANNED, command) as facts:
         add_plans(run, plans)
-        facts: dict[str, Value] = {"command": recorded(command), "plans": told, **left_facts(run.database), **found}
-        AuditTrail(run.database).append_within(PLANNED, facts)
+        facts["plans"] = [f"{plan.planned} {plan.counted} for {plan.score} by {plan.rater}" for plan in plans]
 
 
 def store_looks(run: RunFile, looks: Mapping[int, tuple[int, float]], command: Sequence[str]) -> None:
     """Store looks, the number of units and the level by the plan's id, and record them in the audit trail."""
-    with run.database.writing(commit=True):
-        found = found_facts(run.database)
+    with run.database.writing(commit=True), recorded_change(run.database, LOOKED, command) as facts:
         for plan in study_plans(run):
             if plan.id in looks:
-                taken = to_json([asdict(look) for look in (*plan.taken, Look(now(), *looks[plan.id]))])
+                look = Look(now(), *looks[plan.id], _scores_hash(run, plan))
+                taken = to_json([asdict(look) for look in (*plan.taken, look)])
                 run.database.execute("UPDATE plans SET looks = ? WHERE id = ?", (taken, plan.id))
-        counts: list[Value] = [count for count, _ in looks.values()]
-        facts: dict[str, Value] = {"command": recorded(command), "looks": counts, **left_facts(run.database), **found}
-        AuditTrail(run.database).append_within(LOOKED, facts)
+        facts["looks"] = [count for count, _ in looks.values()]
+
+
+def _scores_hash(run: RunFile, plan: StudyPlan) -> str:
+    """Return a hash of the scores that a planned figure is made of: its rater's, and those of people if it has any."""
+    names = [rater.name for _, rater in run.raters() if rater.rubric == plan.rubric]
+    against = plan.target.get("against")
+    people = [] if plan.counted == "questions" else raters_named(against, names) if against else names
+    return sum_of("scores", run.database.stream(_SCORES, plan.rubric, to_json([plan.rater, *people])))
 
 
 def merge_plans(run: RunFile, part: RunFile) -> None:
     """Add the plans of a part to a merged run, inside `Database.writing`; of copies, with the looks of both.
 
     Of two plans of a figure, the one with looks counts, or the later one if nobody looked at either. Raises
-    RunFileError if somebody looked at both.
+    RunFileError if somebody looked at both, or in two copies at equally many units with different scores: the plan
+    allows for one look there.
     """
     known = {plan.key: plan for plan in study_plans(run)}
     merged = []
     for plan in study_plans(part):
         if same := known.get(plan.key):
             if replace(same, taken=()) == replace(plan, taken=()):
-                looks = {look.count: look for look in (*plan.taken, *same.taken)}
-                plan = replace(plan, taken=tuple(looks[count] for count in sorted(looks)))
+                plan = replace(same, taken=_looks_of_both(same, plan, part.path.name))
             elif same.taken and plan.taken:
                 said = f"{part.path.name} and an earlier run planned {plan.score} of {plan.rater} differently"
                 raise RunFileError(
@@ -160,6 +176,18 @@ def merge_plans(run: RunFile, part: RunFile) -> None:
                 plan = max(plan, same, key=lambda each: (bool(each.taken), each.made))
         merged.append(plan)
     add_plans(run, merged)
+
+
+def _looks_of_both(known: StudyPlan, plan: StudyPlan, file: str) -> tuple[Look, ...]:
+    looks = {look.count: look for look in known.taken}
+    for look in plan.taken:
+        if not looks.setdefault(look.count, look).same_as(look):
+            raise RunFileError(
+                f"somebody looked at {plan.score} of {plan.rater} with {look.count:,} {plan.counted} in {file}, and "
+                "with as many others in an earlier run",
+                "Leave one of them out: the plan allows for one look there, so it would not hold the error of 5%.",
+            )
+    return tuple(looks[count] for count in sorted(looks))
 
 
 def forget_plans(run: RunFile, gone: Collection[str]) -> None:

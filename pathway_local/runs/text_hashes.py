@@ -11,7 +11,7 @@ from pathway_local.errors import CaseError, CasesError, UsageError
 from pathway_local.rubrics.pair import BOTH
 from pathway_local.rubrics.rubric import Rubric, parse_rubric
 from pathway_local.runs.merge_part import MergePart, Notify, opened
-from pathway_local.runs.run_cases import cases_of
+from pathway_local.runs.run_cases import SETTING, cases_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.in_memory import NAME as IN_MEMORY
 from pathway_local.sheets.pseudonyms import Pseudonyms
@@ -51,7 +51,7 @@ def text_hashes(parts: Sequence[MergePart], cases: Path | None, pseudonyms: Path
             raise UsageError("each of these runs recognises texts by its own key", hint)
         return found
     rubrics = {name: text for part in parts for name, text in part.rubrics.items()}
-    remembering = next((part for part in parts if part.remembers_columns), parts[0])
+    remembering = next((part for part in parts if SETTING in part.settings), parts[0])
     with opened(remembering.path) as run:
         read = [parse_rubric(text, name, stored=True) for name, text in rubrics.items()]
         key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
@@ -65,8 +65,7 @@ def text_hashes(parts: Sequence[MergePart], cases: Path | None, pseudonyms: Path
 
 
 def _files(part: MergePart) -> Iterable[str]:
-    facts = (job.facts.get("cases") for job in part.jobs)
-    return (str(each["file"]) for each in facts if isinstance(each, dict) and "file" in each)
+    return (str(job.fact("cases")["file"]) for job in part.jobs if "file" in job.fact("cases"))
 
 
 def _add(found: TextHashes, parts: Sequence[MergePart], sheet: CasesFile, rubrics: Sequence[Rubric]) -> None:
@@ -108,7 +107,7 @@ def _parts_by_case(parts: Sequence[MergePart]) -> Mapping[str, tuple[int, ...]]:
 
 
 def _tell_changed(part: MergePart, own: Mapping[str, str], file: str, notify: Notify) -> None:
-    """Tell how many verdicts are on texts that the cases file does not have."""
+    """Report how many verdicts are on texts that the cases file does not have. Raises CasesError if all are."""
     with opened(part.path) as run:
         missing = total = 0
         for (case_hash,) in run.database.stream(_STALE):

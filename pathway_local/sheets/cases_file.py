@@ -91,7 +91,7 @@ class CasesFile:
             raise CasesError(f"{self.path.name} has no rows below its header")
 
     def column(self, name: str) -> str:
-        """The column of that name, in any spelling. Raises UnknownName."""
+        """Return the column of that name, in any spelling. Raises UnknownName."""
         if found := same_column(name, self.columns):
             return found
         raise no_column(name, self.columns, self.path.name)

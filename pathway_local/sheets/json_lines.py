@@ -18,6 +18,8 @@ SAMPLE_SIZE = 8 * 2**20
 WHOLE_LIMIT = 512 * 2**20
 """Bytes of a JSON list, which is held in memory as a whole."""
 
+_LIST_HINT = 'The file must be one list of objects: [{"question": "…"}, …], or JSONL.'
+
 _BLANK = re.compile(r"[ \t\r\n]*")
 
 
@@ -131,27 +133,30 @@ class JsonListSheet(JsonLinesSheet):
         with self.path.open(encoding=self.encoding.codec, errors=self.encoding.errors) as file:
             text = file.read().removeprefix("\ufeff")
         decoder, at = json.JSONDecoder(), _next(text, 0)
-        hint = 'The file must be one list of objects: [{"question": "…"}, …], or JSONL.'
         if text[at : at + 1] != "[":
-            raise CasesError(f"{self.path.name} is not a list of rows", hint)
-        while True:
-            at = _next(text, at + 1)
-            if text[at : at + 1] == "]":
-                return
+            raise CasesError(f"{self.path.name} is not a list of rows", _LIST_HINT)
+        at = _next(text, at + 1)
+        while text[at : at + 1] != "]":
             try:
                 _, end = decoder.raw_decode(text, at)
             except (ValueError, RecursionError):
-                raise CasesError(f"{self.path.name} line {text.count(chr(10), 0, at) + 1}: broken JSON", hint) from None
+                raise self._broken(text, at) from None
             yield text[at:end]
             at = _next(text, end)
-            if text[at : at + 1] == "]":
-                return
-            if text[at : at + 1] != ",":
-                raise CasesError(f"{self.path.name} line {text.count(chr(10), 0, at) + 1}: broken JSON", hint)
+            if text[at : at + 1] == ",":
+                at = _next(text, at + 1)
+            elif text[at : at + 1] != "]":
+                raise self._broken(text, at)
+        behind = _next(text, at + 1)
+        if behind < len(text):  # such as a second list, whose rows nobody would miss
+            raise self._broken(text, behind)
+
+    def _broken(self, text: str, at: int) -> CasesError:
+        return CasesError(f"{self.path.name} line {text.count(chr(10), 0, at) + 1}: broken JSON", _LIST_HINT)
 
 
 def _next(text: str, at: int) -> int:
-    """The place of the next character that is not blank."""
+    """Return the place of the next character that is not blank."""
     found = _BLANK.match(text, at)
     return found.end() if found else at
 

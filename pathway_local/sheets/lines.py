@@ -106,7 +106,7 @@ def _codec(chosen: str) -> str:
 
 
 def _utf16(start: bytes) -> str:
-    """The UTF-16 that a file begins with: by its byte order mark, else by every second byte; "" if it is another."""
+    """Return the UTF-16 of a file's start, by its byte order mark, else by every second byte; "" if it is another."""
     if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return ""
     zeros = [start[place::2].count(0) / max(len(start) // 2, 1) for place in (0, 1)]
@@ -116,7 +116,7 @@ def _utf16(start: bytes) -> str:
 
 
 def _older(path: Path, header: bool) -> str:
-    """The older encoding of a file; "" for UTF-8, in which a few damaged rows are only bad rows. Raises CasesError."""
+    """Return a file's older encoding; "" for UTF-8, where a few damaged rows are only bad rows. Raises CasesError."""
     good, number, first = 0, 1, (0, 0)
     bad: list[bytes] = []
     with path.open("rb") as file:
@@ -138,7 +138,7 @@ def _older(path: Path, header: bool) -> str:
 
 
 def _most_letters(sample: bytes) -> str:
-    """The older encoding in which most of the bytes beyond ASCII are western letters; "" if that is less than half."""
+    """Return the older encoding that turns most bytes beyond ASCII into western letters; "" if that is below half."""
     beyond = bytes(byte for byte in sample if byte > 127)
     shares = {codec: sum(letter in LETTERS for letter in beyond.decode(codec, "replace")) for codec in OLDER}
     best = max(OLDER, key=lambda codec: shares[codec])

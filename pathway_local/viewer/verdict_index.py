@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathway_local.rater import Rater
 from pathway_local.results.reading_list import Said, given_by, said_by
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.database import IDS_PER_QUERY, decoding
+from pathway_local.runs.database import IDS_PER_QUERY
+from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.runs.stored_outcome import COLUMNS, from_columns

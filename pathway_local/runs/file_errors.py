@@ -1,0 +1,84 @@
+"""Turns errors of SQLite, of the system and of stored values into a user's words."""
+
+import errno
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+from pathway_local.errors import RunDamaged, RunFileError, RunLocked
+from pathway_local.system.private_file import LOCKED_HINT
+
+_DAMAGED = "Restore a copy, or start a new run under another name; `sqlite3 FILE .recover` may save the undamaged part."
+_FULL = "Free some space and run the same command again: committed outcomes are still there."
+_FORBIDDEN = "Check that you may write to the file and to its folder, or name a run file elsewhere."
+_DISK = "Check the disk's health, its free space and your quota, then run the same command again."
+
+
+class run_file_errors:
+    """Turns errors of SQLite and the system into RunFileErrors, which name `path` and never quote stored text."""
+
+    # A class, since every outcome enters it, and a generator takes three times as long.
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Nothing to prepare, so one object serves many times."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # `from None`: SQLite's message for text that is not UTF-8 quotes the text.
+        if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.ProgrammingError):
+            raise _from_sqlite(self._path, getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) from None
+        if isinstance(error, UnicodeDecodeError):  # SQLite's message quotes a name of the schema that is not UTF-8
+            raise _from_sqlite(self._path, sqlite3.SQLITE_CORRUPT) from None
+        if isinstance(error, OSError):
+            raise _from_system(self._path, error) from None
+
+
+def _from_sqlite(path: Path, code: int) -> RunFileError:
+    match code & 0xFF:  # the higher bits only tell variants apart
+        case sqlite3.SQLITE_FULL:
+            return RunFileError(f"{path}: no space is left on its disk", _FULL)
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return RunLocked(f"{path}: another process writes to it", LOCKED_HINT)
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            return RunFileError(f"{path}: it, or a file beside it, can't be opened for writing", _FORBIDDEN)
+        case sqlite3.SQLITE_IOERR:
+            return RunFileError(f"{path}: its disk failed to read or write", _DISK)
+        case sqlite3.SQLITE_NOTADB:
+            return damaged(path, "it is not a run file, or its beginning is damaged")
+        case _:
+            return damaged(path, "the run file is damaged")
+
+
+def _from_system(path: Path, error: OSError) -> RunFileError:
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return RunFileError(f"{path}: no space is left on its disk", _FULL)
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return RunFileError(f"{path}: it, or its folder, may not be written to", _FORBIDDEN)
+        case errno.EEXIST:
+            return RunFileError(f"{path}: a file of that name exists already", "Name another run file.")
+        case errno.EIO:
+            return RunFileError(f"{path}: its disk failed to read or write", _DISK)
+        case _:
+            reason = os.strerror(error.errno) if error.errno else type(error).__name__
+            return RunFileError(f"{path}: {reason}", "Check the path and its folder, or name a run file elsewhere.")
+
+
+def damaged(path: Path, what: str) -> RunDamaged:
+    """Return the error for a file that is damaged, or not a run."""
+    return RunDamaged(f"{path}: {what}", _DAMAGED)
+
+
+@contextmanager
+def decoding(path: Path) -> Iterator[None]:
+    """Turn errors of parsing a stored value into RunDamaged."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise damaged(path, "something stored in it can't be read") from None

@@ -1,0 +1,80 @@
+"""The cases of a run file: their ids, rows and kept metadata, but none of their texts."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+
+from pathway_local.case import CaseRef
+from pathway_local.errors import RunFileError
+from pathway_local.runs.database import Database
+from pathway_local.runs.file_errors import decoding
+from pathway_local.runs.stored_outcome import to_json
+from pathway_local.verdict import storable
+
+_KNOWN = "SELECT case_id, key, row, metadata FROM cases WHERE case_id IN ({})"
+_ADD = "INSERT INTO cases (key, case_id, row, numbered, metadata) VALUES (?, ?, ?, ?, ?)"
+_MOVE = "UPDATE cases SET row = ?, metadata = ? WHERE key = ?"
+_NUMBERED = """
+    SELECT COALESCE((SELECT numbered FROM cases), (SELECT numbered FROM inclusions), (SELECT numbered FROM handouts))
+"""
+
+
+class StoredCases:
+    """The cases of an open run; `numbered` is whether row numbers are their ids, None before the first case."""
+
+    numbered: bool | None
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        [(numbered,)] = db.rows(_NUMBERED)
+        self.numbered = None if numbered is None else bool(numbered)
+
+    def update(self, cases: Sequence[CaseRef], keep: Collection[str] | None) -> dict[str, int]:
+        """Update row and metadata of the cases that the run has, inside `writing`; return their keys by stored id.
+
+        Only metadata columns named in `keep` are stored (None: all). Raises RunFileError if row numbers and other ids
+        would mix.
+        """
+        for case in cases:
+            self.refuse_mix(numbered=case.numbered)
+        found = self._db.rows_among(_KNOWN, [storable(case.id) for case in cases])
+        known = {case_id: (key, row, metadata) for case_id, key, row, metadata in found}
+        moved = []
+        for case in cases if known else ():
+            if stored := known.get(storable(case.id)):
+                key, row, stored_metadata = stored
+                with decoding(self._db.path):
+                    metadata = to_json(json.loads(stored_metadata) | _kept(case, keep))
+                if row != case.row or metadata != stored_metadata:
+                    moved.append((case.row, metadata, key))
+        self._db.execute_all(_MOVE, moved)
+        return {case_id: key for case_id, (key, *_) in known.items()}
+
+    def keys(self, cases: Sequence[CaseRef], known: Mapping[str, int], keep: Collection[str] | None) -> list[int]:
+        """Return the key of each case, inside `writing`; cases that are not among the `known` of `update` are added."""
+        keys, new = [], []
+        last = self._db.rows("SELECT COALESCE(MAX(key), 0) FROM cases")[0][0] if len(known) < len(cases) else 0
+        for case in cases:
+            case_id = storable(case.id)
+            key = known.get(case_id)
+            if key is None:
+                key = last = last + 1
+                new.append((key, case_id, case.row, case.numbered, to_json(_kept(case, keep))))
+                self.numbered = case.numbered
+            keys.append(key)
+        self._db.execute_all(_ADD, new)
+        return keys
+
+    def refuse_mix(self, *, numbered: bool) -> None:
+        """Raise RunFileError if this run's cases have the other kind of ids."""
+        if self.numbered in (None, numbered):
+            return
+        kinds = ("ids from a column", "row numbers as ids")
+        raise RunFileError(
+            f"{self._db.path}: its cases have {kinds[bool(self.numbered)]}, these have {kinds[numbered]}",
+            "Name the id column as before, or name another run file.",
+        )
+
+
+def _kept(case: CaseRef, keep: Collection[str] | None) -> dict[str, str]:
+    names = case.metadata if keep is None else keep
+    return {name: case.metadata[name] for name in names if name in case.metadata}
