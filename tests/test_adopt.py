@@ -474,3 +474,23 @@ def test_a_list_beside_a_score_keeps_the_scales_of_its_members() -> None:
         "claim": {"type": "string", "maxLength": 400}, "score": {"enum": [1, 2, 3, 4, 5, None]},
         "done": {"type": "boolean"}, "kind": {"enum": ["fact", "opinion"]},
     }  # fmt: skip
+
+
+def test_null_and_words_beyond_a_scale_take_none_of_its_values() -> None:
+    _, rubric = adopted('Judge {answer}. Return JSON: {"score": <1-5, null or N/A>}')
+    assert rubric.format.scores["score"].values == (-1, 0, 1, 2, 3, 4, 5)
+    assert rubric.format.scores["score"].special == (0, -1)
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        "inputs: {question: {}, answer: {}}",
+        "inputs: [{name: question}, {name: answer}]",
+        "inputSchema: {type: object, properties: {question: {type: string}, answer: {type: string}}}",
+    ],
+)
+def test_inputs_that_the_front_matter_declares_in_any_way_may_be_repeated(inputs: str) -> None:
+    body = 'Judge {{answer}} to {{question}}. Return JSON: {"question": "<the question, repeated>", "score": <1-5>}'
+    _, rubric = adopted(f"---\nname: x\n{inputs}\n---\nuser:\n{body}\n")
+    assert rubric.format.echoes == {"question": "question"}

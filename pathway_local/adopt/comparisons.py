@@ -5,7 +5,7 @@ verdict around.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from pathway_local.adopt.declaration import Declared
@@ -53,7 +53,7 @@ def comparison_format(
     Raises RubricError if the prompt does not say outright which inputs these are, or what its choices mean.
     """
     said = f"{where} line {source.line(row)}: the prompt compares two responses,"
-    for reason in _reasons(source, inputs):
+    if reason := next(_reasons(source, inputs), ""):
         raise RubricError(f"{said} {reason}", HINT)
     [(first, second)] = _pairs(inputs).items()
     found = _bracketed(source, inputs) or find_format(source, inputs, extra)
@@ -134,8 +134,7 @@ def _bracketed(source: Source, inputs: Collection[str]) -> FoundFormat | None:
 def _preference(found: FoundFormat, name: str, pair: tuple[str, str]) -> Declared | None:
     """Return the score whose values prefer A (above 0) or B (below 0); None if a word's side is not clear."""
     declared, source = found.fields[name], found.source
-    written = declared.field.get("written")
-    words = [str(word) for word in written.values()] if isinstance(written, Mapping) else texts_of(declared.field)
+    words = list(declared.field.get("written", {}).values()) or texts_of(declared.field)
     place = next(place for place in found.candidate.places if place.name == name)
     if declared.field.get("special") or (
         place.kind == "text" and found.candidate.layout == "json" and any(word.isdecimal() for word in words)
@@ -148,10 +147,9 @@ def _preference(found: FoundFormat, name: str, pair: tuple[str, str]) -> Declare
     if not all(_is_told(word, side, source) for side, word in values.items()) or not _same_names(words, pair, source):
         return None
     graded = max(values) > 1
-    levels = {side: word if graded else {1: "A", 0: "tie", -1: "B"}[side] for side, word in values.items()}
     by_value = dict(sorted(values.items(), reverse=True))
-    field: dict[str, object] = {"type": "score", "scale": "nominal"}
-    field |= {"levels": dict(sorted(levels.items(), reverse=True)), "written": by_value}
+    levels = {side: word if graded else {1: "A", 0: "tie", -1: "B"}[side] for side, word in by_value.items()}
+    field = {"type": "score", "scale": "nominal", "levels": levels, "written": by_value}
     said = f"{by_value[max(by_value)]} prefers {pair[0]}, {by_value[min(by_value)]} prefers {pair[1]}"
     tie = f", {by_value[0]} is a tie" if 0 in by_value else ""
     return Declared(field, said + tie, declared.doubt, declared.row)

@@ -4,27 +4,18 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pathway_local.adopt.finding import Place
 from pathway_local.adopt.languages import in_english
+from pathway_local.adopt.number_phrases import Scale, number, numbers_beyond, scale_in
 from pathway_local.adopt.scales import Scales
-from pathway_local.adopt.values import (
-    Scale,
-    glosses,
-    is_special,
-    listed_words,
-    names_in,
-    number,
-    numbers_beyond,
-    ordered,
-    points,
-    scale_in,
-    specials_in,
-    word_runs,
-)
+from pathway_local.adopt.word_order import meanings, names_in, ordered, points
+from pathway_local.adopt.word_phrases import is_special, listed_words, specials_in, word_runs
 from pathway_local.verdict import Number
 
-Field = dict[str, object]
+Field = dict[str, Any]
+"""A field of an `outputs:` block."""
 
 SCORED = re.compile(r"(?:^|[._ ])(?:\w*score|\w*rating|grade|stars|level|mark)s?$", re.IGNORECASE)
 LONGEST_NAME = 80
@@ -109,7 +100,7 @@ def verdict_list(place: Place, scales: Scales) -> Declared | None:
         return None
     members = {name: declared.field for name, declared in found.items()}
     for member in members.values():
-        member |= {"tokens": min(80, int(str(member["tokens"])))} if "tokens" in member else {}
+        member |= {"tokens": min(80, member["tokens"])} if "tokens" in member else {}
     score = f"{place.name}_share"
     declared = found[scores[0]]
     field: Field = {"type": "verdicts", "score": score, "items": MOST_VERDICTS, "members": members}
@@ -166,7 +157,7 @@ def word_score(words: Sequence[str], text: str) -> Declared:
     if len(on_scale) < 2:
         on_scale, special = list(words), []
     given = points(on_scale, text)
-    meant = glosses(on_scale, text) if all(len(word) == 1 for word in on_scale) else {}
+    meant = meanings(on_scale, text) if all(len(word) == 1 for word in on_scale) else {}
     ranked = ordered(on_scale) or [
         word for said in ordered(list(meant.values())) for word in meant if meant[word] == said
     ]
@@ -188,31 +179,29 @@ def word_score(words: Sequence[str], text: str) -> Declared:
 def with_special(declared: Declared, text: str) -> Declared:
     """Return the score with `text` as a further value that has no place on its scale."""
     field = declared.field
-    values = [value for value in _values(field) if isinstance(value, int | float)]
+    written, special, values = field.get("written", {}), field.get("special", []), values_of(field)
     if re.fullmatch(r"-?\d+", text):
         value = number(text)
     else:
-        # Below the scale there is room for 0 beside 1 to 5, or -1; words have no numbers, so it comes behind them.
-        value = max(values) + 1 if field.get("written") else int(min(values)) - 1
-    written = {**_mapping(field.get("written")), value: text}
-    special = [*_sequence(field.get("special")), value]
-    levels = {**_mapping(field["levels"]), value: text} if "levels" in field else {}
-    settled = {**field, **({"levels": levels} if levels else {}), "special": special, "written": written}
+        # Below the scale there is room for 0 beside 1 to 5, or -1. Words have no numbers, so it comes behind them.
+        value = max(values) + 1 if len(written) == len(values) else int(min(values)) - 1
+    settled = {**field, "special": [*special, value], "written": {**written, value: text}}
+    if "levels" in field:
+        settled["levels"] = {**field["levels"], value: text}
     mark = ", " if "off the scale" in declared.said else "; off the scale: "
     return replace(declared, field=settled, said=f"{declared.said}{mark}{text}")
 
 
-def _values(field: Field) -> Sequence[object]:
-    levels = _mapping(field.get("levels"))
-    return [*levels, *_sequence(field.get("special"))] if levels else [field["min"], *_sequence(field.get("special"))]
+def levels_of(score: Mapping[str, Any]) -> tuple[Number, ...]:
+    """Return the values of a score, ascending, without special ones that lie beyond its scale."""
+    if score.get("min") is None:
+        return tuple(sorted(score["levels"]))
+    return Scale(score["min"], score["max"], score.get("step", 1)).values
 
 
-def _mapping(value: object) -> Mapping[object, object]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _sequence(value: object) -> Sequence[object]:
-    return value if isinstance(value, list) else []
+def values_of(score: Mapping[str, Any]) -> tuple[Number, ...]:
+    """Return all values of a score."""
+    return tuple(dict.fromkeys((*levels_of(score), *score.get("special", ()))))
 
 
 def _is_score(place: Place, *, named: bool) -> bool:
@@ -299,10 +288,8 @@ def _schema(field: Field) -> object:
         case "choice":
             return {"enum": field["choices"]}
         case "score":
-            written = _mapping(field.get("written"))
-            scale = Scale(field["min"], field["max"], field.get("step", 1)).values if "min" in field else ()  # type: ignore[arg-type]
-            values = dict.fromkeys((*_mapping(field.get("levels")), *scale, *_sequence(field.get("special"))))
-            return {"enum": [_in_json(written.get(value, value)) for value in values]}
+            written = field.get("written", {})
+            return {"enum": [_in_json(written.get(value, value)) for value in values_of(field)]}
         case "number":
             kind = "number" if field.get("decimals") else "integer"
             return {"type": kind, "minimum": field["min"], "maximum": field["max"]}

@@ -59,8 +59,8 @@ class Source:
         return self._starts[row]
 
     def line(self, row: int) -> int:
-        """Return the number in the file of the line with this index."""
-        return row + self.first_line
+        """Return the number in the file of the line with this index; 0 for -1, which stands for no line."""
+        return row + self.first_line if row >= 0 else 0
 
 
 @dataclass(frozen=True, slots=True)

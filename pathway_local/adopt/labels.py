@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
 from pathway_local.adopt.mentions import identifier
+from pathway_local.adopt.number_phrases import scale_in
 from pathway_local.adopt.scales import SCORE_WORDS
 from pathway_local.adopt.short_replies import REASONING, REASONS, follows_reasons
-from pathway_local.adopt.values import listed_words, scale_in
+from pathway_local.adopt.word_phrases import listed_words
 
 _SLOT = r"\[{1,2}[^\[\]\n]{1,400}\]{1,2}|<(?!/)[^<>\n]{1,400}>|\([^()\n]{3,400}\)|_{3,}|\.{3}|…|\d+\s*[-–]\s*\d+"
 _LABEL = r"(?P<label>[ \t]*(?:[#>]+[ \t]*)?[*_]*[A-Z][\w /'-]{0,40}?[*_]*[ \t]*:[*_]*)"

@@ -68,7 +68,7 @@ def _rows(source: Source, syntax: Syntax) -> dict[str, int]:
 def _angles(source: Source, declared: Collection[str]) -> Placeholders | None:
     """Return the inputs in angle brackets; None without any. A name that is also closed is a tag around something."""
     marked = {name: row for name, row in _rows(source, "angles").items() if f"</{name}>" not in source.text}
-    known = set(declared) or {name for name, _ in mentioned(source)}
+    known = set(declared or mentioned(source))
     if known & marked.keys() and (declared or known <= marked.keys()):
         return Placeholders("angles", {name: row for name, row in marked.items() if name in known})
     alone = {name: row for name, row in marked.items() if _LABELLED.match(source.lines[row])}

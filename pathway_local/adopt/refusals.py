@@ -32,11 +32,10 @@ _SCORES = re.compile(
 _LAYOUT = re.compile(r"(?i)\bjson\b|\bxml\b|\bformat\b|\b(?:output|respond|reply|answer) (?:only|with)\b|<\w+>.*</\w+>")
 
 
-def refusal(source: Source, where: str) -> RubricError | None:
-    """Return the error for a prompt that asks for several verdicts in one reply, or holds chat tokens; else None."""
+def check_verdicts(source: Source, where: str) -> None:
+    """Raise RubricError for a prompt that asks for several verdicts in one reply, or holds chat tokens."""
     for said, row, hint in _reasons(source.english):
-        return RubricError(f"{where}{f' line {source.line(row)}' if row >= 0 else ''}: {said}", hint)
-    return None
+        raise RubricError(f"{where} line {source.line(row)}: {said}", hint)
 
 
 def _reasons(source: Source) -> Iterator[tuple[str, int, str]]:

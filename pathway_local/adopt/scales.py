@@ -1,8 +1,8 @@
 """The scales of a prompt: the range of each score, and the names of its levels.
 
-A prompt says its scale in a phrase (see `values`) or lists the levels, one to a line. Prompts hold many other numbers,
-so a range counts only if it begins at 0 or 1 (or runs from -n to n) and stands in a line with a word such as score; a
-list counts only if its numbers follow each other, and it stands under such a word or uses one.
+A prompt says its scale in a phrase (`number_phrases`) or lists the levels, one to a line. Prompts hold many other
+numbers, so a range counts only if it begins at 0 or 1 (or runs from -n to n) and stands in a line with a word such as
+score; a list counts only if its numbers follow each other, and it stands under such a word or uses one.
 """
 
 import re
@@ -12,7 +12,8 @@ from itertools import pairwise
 
 from pathway_local.adopt.finding import Source
 from pathway_local.adopt.languages import in_english
-from pathway_local.adopt.values import Scale, is_graded, scale_in, step_in
+from pathway_local.adopt.number_phrases import Scale, scale_in, step_in
+from pathway_local.adopt.word_order import is_graded
 
 SCORE_WORDS = re.compile(
     r"scor|scale|rating|\brate\b|grade|grading|rubric|level|\bstars?\b|\bmark\b|"

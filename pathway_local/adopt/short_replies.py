@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from pathway_local.adopt.finding import Candidate, Place, Source
 from pathway_local.adopt.mentions import identifier
+from pathway_local.adopt.number_phrases import scale_in
 from pathway_local.adopt.scales import SCORE_WORDS
-from pathway_local.adopt.values import Run, ordered, scale_in, specials_in, unquoted, word_runs
+from pathway_local.adopt.word_order import ordered
+from pathway_local.adopt.word_phrases import Run, specials_in, unquoted, word_runs
 
 _RESULT = re.compile(r"(Feedback:|\()[^\n\[\]]{0,200}\[RESULT\]\s*([^\n]{0,200})")
 _EITHER = re.compile(r"either\s+[\"“'`]?(\w{1,15})[\"”'`]?\s+or\s+[\"“'`]?(\w{1,15})\b", re.IGNORECASE)

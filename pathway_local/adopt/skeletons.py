@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pathway_local.adopt.finding import Candidate, Place, Source
-from pathway_local.adopt.values import listed_words, scale_in
+from pathway_local.adopt.number_phrases import scale_in
+from pathway_local.adopt.word_phrases import listed_words
 
 MOST, DEPTH = 60, 6
 """How many braces are tried as the beginning of an object, from the end, and how deep objects nest."""

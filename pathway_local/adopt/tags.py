@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
 from pathway_local.adopt.mentions import identifier
-from pathway_local.adopt.values import listed_words, scale_in, word_runs
+from pathway_local.adopt.number_phrases import scale_in
+from pathway_local.adopt.word_phrases import listed_words, word_runs
 from pathway_local.prompty.turn import MARKS
 
 MOST = 400
@@ -106,7 +107,7 @@ def _said(source: Source, pairs: Sequence[_Pair], name: str) -> list[str]:
         rest = source.lines[source.row(pair.end - 1)]
         behind = rest[pair.end - source.start(source.row(pair.end - 1)) :]
         found += [pair.said.strip()] if pair.said.strip() else [behind.lstrip(" :-–—=").strip()]
-    return sorted({text for text in found if text and not _TAG.search(text)}, key=len)
+    return sorted(dict.fromkeys(text for text in found if text and not _TAG.search(text)), key=len)
 
 
 def _alternatives(text: str, pairs: Sequence[_Pair]) -> str:

@@ -94,8 +94,8 @@ def parse_prompty(text: str, where: str, *, stored: bool = False) -> Prompty:
         raise RubricError(f"{where}: the front matter has no keys", "Write inputs: and outputs: between the --- lines.")
     places = Places(matter, where, first_line=2)
     _check_front(front, matter, places)
-    inputs = _inputs(front, places)
-    template = _template(front.get("template"), places)
+    inputs = declared_inputs(front, places)
+    template = read_template(front.get("template"), places)
     sample = _sample(front.get("sample"), inputs)
     names = inputs or dict.fromkeys(sample)
     return Prompty(
@@ -238,8 +238,11 @@ def _values(keys: tuple[str | int, ...], value: object) -> Iterator[tuple[tuple[
         yield keys, value
 
 
-def _inputs(front: Mapping[str, object], places: Places) -> dict[str, object]:
-    """Return the inputs by name, from v1's mapping, v2's `properties`, or a list of entries with names."""
+def declared_inputs(front: Mapping[str, object], places: Places) -> dict[str, object]:
+    """Return the inputs by name, from v1's mapping, v2's `properties`, or a list of entries with names.
+
+    Raises RubricError.
+    """
     key = "inputs" if "inputs" in front else "inputSchema"
     declared = front.get(key) or {}
     if isinstance(declared, Mapping) and isinstance(declared.get("properties"), Mapping | list):
@@ -254,8 +257,11 @@ def _inputs(front: Mapping[str, object], places: Places) -> dict[str, object]:
     return dict(cast(Mapping[str, object], declared))
 
 
-def _template(block: object, places: Places) -> Template:
-    """Read `template:`: v1 ({type, parser}), v2 ({format, parser}, each a name or {kind: name}) or a bare name."""
+def read_template(block: object, places: Places) -> Template:
+    """Read `template:`: v1 ({type, parser}), v2 ({format, parser}, each a name or {kind: name}) or a bare name.
+
+    Raises RubricError.
+    """
     parts = block if isinstance(block, Mapping) else {"format": block} if block else {}
     strange = sorted(map(str, parts.keys() - {"format", "type", "parser", "closing"}))
     if strange:
