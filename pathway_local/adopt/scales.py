@@ -80,10 +80,9 @@ class Scales:
         The first that exists wins: a line that names the score's topic, the levels under a heading that names it, the
         range that the prompt states most often, the last list of levels.
         """
-        topic = stem(name)
-        for row, line in enumerate(self.source.lines) if topic else ():
-            if topic in line.lower() and (found := scale_in(self.lines[row])):
-                return found, row
+        stated = self._stated(name)
+        if stated:
+            return stated
         about = self._about(name)
         if not about and self.ranges:
             # One "1-2" among several "1-5" is some other number. Of equally frequent ranges, the first counts.
@@ -94,9 +93,14 @@ class Scales:
 
     def states(self, name: str) -> bool:
         """Return whether a line names the topic of this value and a scale for it."""
+        return self._stated(name) is not None
+
+    def _stated(self, name: str) -> tuple[Scale, int] | None:
         topic = stem(name)
-        both = zip(self.source.lines, self.lines, strict=True)
-        return bool(topic) and any(topic in line.lower() and scale_in(english) for line, english in both)
+        for row, line in enumerate(self.source.lines) if topic else ():
+            if topic in line.lower() and (found := scale_in(self.lines[row])):
+                return found, row
+        return None
 
     def levels_of(self, name: str, scale: Scale) -> LevelSet | None:
         """Return the levels of a score, if all have names. The last list counts: examples come earlier."""

@@ -62,12 +62,9 @@ def _result(source: Source) -> Iterator[Candidate]:
     for found in _RESULT.finditer(source.text):
         row = source.row(found.start())
         label = "Feedback: " if found.group(1) == "Feedback:" else ""
-        either = None if scale_in(found.group(2)) else _EITHER.search(found.group(2))
-        result = (
-            Place("result", "", row, "text", choices=either.groups())
-            if either
-            else Place("score", found.group(2), row, "number")
-        )
+        result = Place("score", found.group(2), row, "number")
+        if not scale_in(found.group(2)) and (either := _EITHER.search(found.group(2))):
+            result = Place("result", "", row, "text", choices=either.groups())
         places = (Place("feedback", "feedback", row, "text"), result)
         yield Candidate("result", f"{label}{{feedback}} [RESULT] {{{result.name}}}", places, row)
 
@@ -91,14 +88,14 @@ def _final_line(source: Source) -> Iterator[Candidate]:
         place = _final_place(source, found, name, [slot for slot in shown if re.fullmatch("[A-Z]{2,20}", slot)])
         if not asks_reasons(source, row):
             yield Candidate("inline", f"{label} {{{name}}}", (place,), row)
-        else:
-            reason = _labelled_reasons(source, row)
-            places = (Place(identifier(reason) or "reasoning", REASONING, row, "text"), place)
-            doubt = "the prompt does not say whether the reasons come before the score"
-            # One line break, not two: with two, a judge that writes one could never end its reasons.
-            doubts = () if follows_reasons(source, row) or reason else (doubt,)
-            begin = f"{reason} {{{places[0].name}}}".strip()
-            yield Candidate("inline", f"{begin}\n{label} {{{name}}}", places, row, doubts)
+            continue
+        reason = _labelled_reasons(source, row)
+        text = Place(identifier(reason) or "reasoning", REASONING, row, "text")
+        doubt = "the prompt does not say whether the reasons come before the score"
+        doubts = () if follows_reasons(source, row) or reason else (doubt,)
+        # One line break, not two: with two, a judge that writes one could never end its reasons.
+        begin = f"{reason} {{{text.name}}}".strip()
+        yield Candidate("inline", f"{begin}\n{label} {{{name}}}", (text, place), row, doubts)
 
 
 def _labelled_reasons(source: Source, row: int) -> str:
@@ -110,8 +107,8 @@ def _labelled_reasons(source: Source, row: int) -> str:
 
 def asks_reasons(source: Source, row: int) -> bool:
     """Return whether the prompt asks for reasons beside what this line asks for."""
-    read = source.english
-    return not _alone(read.lines[row]) and bool(REASONS.search(read.text))
+    alone = re.search(r"(?i)\bonly\b|nothing else|\bjust\b", source.english.lines[row])
+    return not alone and bool(REASONS.search(source.english.text))
 
 
 def follows_reasons(source: Source, row: int) -> bool:
@@ -120,10 +117,6 @@ def follows_reasons(source: Source, row: int) -> bool:
     near = [*[line for line in lines[max(0, row - 3) : row] if line.strip()][-1:], lines[row]]
     later = any(_LATER.search(line) for line in near)
     return later and bool(REASONS.search("\n".join(lines[: row + 1])))
-
-
-def _alone(line: str) -> bool:
-    return bool(re.search(r"(?i)\bonly\b|nothing else|\bjust\b", line))
 
 
 def _final_place(source: Source, found: re.Match[str], name: str, shown: Sequence[str]) -> Place:
@@ -175,15 +168,10 @@ def _is_answer(run: Run, line: str) -> bool:
 
 def _number(source: Source) -> Iterator[Candidate]:
     for row, line in enumerate(source.english.lines):
-        sentences = [part for part in _sentences(line) if _NUMBER.search(part)]
-        if any(_ASKS.search(part) for part in sentences):
-            own = _sentences(source.lines[row])
-            said = [own[at] for at, part in enumerate(_sentences(line)) if part in sentences and at < len(own)]
-            yield Candidate("number", "{score}", (Place("score", " ".join(said), row, ""),), row)
-
-
-def _sentences(line: str) -> list[str]:
-    return re.split(r"(?<=[.!?])\s", line)
+        english, own = (re.split(r"(?<=[.!?])\s", each) for each in (line, source.lines[row]))
+        if any(_NUMBER.search(part) and _ASKS.search(part) for part in english):
+            said = " ".join(told for part, told in zip(english, own, strict=False) if _NUMBER.search(part))
+            yield Candidate("number", "{score}", (Place("score", said, row),), row)
 
 
 def _last_label(source: Source) -> Iterator[Candidate]:
