@@ -377,7 +377,11 @@ def test_a_prompty_that_is_not_certain_points_to_adopt_and_is_settled_there() ->
 
 
 @pytest.mark.parametrize(
-    "text", ["", "Hello.", "{{", "{answer}", "<score>" * 500, "{" * 5000, '{"score": ' * 300, "Score: [" * 500, "\x00"]
+    "text",
+    [
+        *("", "Hello.", "{{", "{answer}", "\x00", "<score>" * 500, "{" * 5000, "Score: [" * 500),
+        *('{"score": ' * 300, '{"score": ' + "[" * 3000),
+    ],
 )
 def test_text_that_is_no_prompt_is_refused(text: str) -> None:
     with pytest.raises(RubricError):
@@ -494,3 +498,25 @@ def test_inputs_that_the_front_matter_declares_in_any_way_may_be_repeated(inputs
     body = 'Judge {{answer}} to {{question}}. Return JSON: {"question": "<the question, repeated>", "score": <1-5>}'
     _, rubric = adopted(f"---\nname: x\n{inputs}\n---\nuser:\n{body}\n")
     assert rubric.format.echoes == {"question": "question"}
+
+
+def test_zero_for_a_case_beside_null_is_asked_about() -> None:
+    prompt = 'Judge {answer}. Return JSON: {"score": <1-5 or null>}\nReturn 0 if the answer is empty.'
+    made = adopt(prompt.encode(), "mine.txt").data
+    assert b"# UNSETTLED: the prompt also says 0, the number that 'null' has here" in made
+
+
+def test_a_scale_that_the_user_states_keeps_its_values_beside_null() -> None:
+    prompt = 'Judge {answer}. Return JSON: {"clear_score": 0}\nReturn null if the answer is empty.'
+    made = adopt(
+        prompt.encode(), "mine.txt", ask=lambda question, proposed: "0-10" if "scale" in question else proposed
+    )
+    score = parse_rubric(made.data.decode(), "mine.prompty").format.scores["clear_score"]
+    assert (score.values, score.special, score.written) == (tuple(range(-1, 11)), (-1,), {-1: "null"})
+
+
+def test_adopt_reads_the_schema_that_the_front_matter_gives_the_model() -> None:
+    schema = "{type: object, properties: {grade: {type: integer, minimum: 1, maximum: 4}}}"
+    front = f"model: {{parameters: {{response_format: {{type: json_schema, json_schema: {{schema: {schema}}}}}}}}}"
+    _, rubric = adopted(f"---\nname: x\n{front}\n---\nuser:\nJudge {{{{answer}}}}.\n")
+    assert rubric.format.scores["grade"].values == (1, 2, 3, 4)

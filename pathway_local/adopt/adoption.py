@@ -12,7 +12,7 @@ from jinja2 import TemplateSyntaxError
 
 from pathway_local.adopt.chat_tokens import split_chat
 from pathway_local.adopt.comparisons import HINT, comparison_format, comparison_row
-from pathway_local.adopt.declaration import Declared
+from pathway_local.adopt.declaration import Declared, with_special
 from pathway_local.adopt.demands import Demand
 from pathway_local.adopt.finding import Finding, Source
 from pathway_local.adopt.formats import FoundFormat, closing, find_format, score_line
@@ -23,6 +23,8 @@ from pathway_local.adopt.placeholders import Placeholders, find_placeholders, sh
 from pathway_local.adopt.refusals import check_verdicts, no_score
 from pathway_local.adopt.schemas import schema_candidates
 from pathway_local.errors import RubricError
+from pathway_local.prompty.jinja_turn import jinja_turn
+from pathway_local.prompty.model_block import read_model
 from pathway_local.prompty.prompty_file import (
     MOST_INPUTS,
     ROLE,
@@ -31,7 +33,6 @@ from pathway_local.prompty.prompty_file import (
     split_front_matter,
     text_of,
 )
-from pathway_local.prompty.turn import jinja_turn
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.yaml_places import Places
 
@@ -101,7 +102,10 @@ def adopt(data: bytes, where: str, *, layout: str = "", ask: Ask | None = None) 
 
 @dataclass(frozen=True)
 class _Prompt:
-    """A prompt in parts: its front matter as text and as values, the inputs `declared` there, and its body."""
+    """A prompt in parts: its front matter as text and as values, the inputs `declared` there, and its body.
+
+    `schema` is that of the reply which the front matter asks the model for, None for none.
+    """
 
     head: str
     body: str
@@ -109,6 +113,7 @@ class _Prompt:
     declared: tuple[str, ...]
     placeholders: Placeholders
     source: Source
+    schema: object
     turns: tuple[Finding, ...] = ()
 
     @property
@@ -149,15 +154,16 @@ def _read(data: bytes, where: str) -> _Prompt:
         raise RubricError(f"{where}: {len(found.rows)} names stand in braces", f"The limit is {MOST_INPUTS} inputs.")
     if "template" in front:
         found = replace(found, syntax=read_template(front["template"], places).syntax)
-    return _Prompt(head, body, front, inputs, found, source, chat.findings if chat else ())
+    schema = read_model(front.get("model"), places).schema
+    return _Prompt(head, body, front, inputs, found, source, schema, chat.findings if chat else ())
 
 
 def _format(
     prompt: _Prompt, names: Sequence[str], layout: str, where: str
 ) -> tuple[FoundFormat | None, FoundFormat | None]:
     """Return the format, None if the front matter declares one; and the prompt's own, if `layout` replaces it."""
-    declared = next((prompt.front[key] for key in OUTPUT_KEYS if key in prompt.front), None)
-    if isinstance(declared, Mapping) and "layout" in declared:
+    declared = prompt.front.get("outputs", prompt.front.get("outputSchema", prompt.schema))
+    if isinstance(declared, Mapping) and not {"layout", "fields"}.isdisjoint(declared):
         return None, None
     source = replace(prompt.source, text=shown(prompt.source.text, prompt.placeholders.syntax))
     check_verdicts(source, where)
@@ -275,8 +281,11 @@ def _asked_field(name: str, declared: Declared, ask: Ask) -> Declared:
         scale = scale_in(ask(f"What is the scale of {name}?", proposed))
         if not scale:
             return declared
-        kept = {key: value for key, value in field.items() if key not in ("min", "max", "step")}
-        return replace(declared, field=kept | scale.field, said=scale.said, doubt="")
+        settled = Declared({"type": "score", "scale": "ordinal", **scale.field}, scale.said, row=declared.row)
+        # Words beyond the old scale get numbers beyond the new one.
+        for word in field.get("written", {}).values():
+            settled = with_special(settled, word)
+        return settled
     return replace(declared, doubt="") if _agrees(f"{name}: {declared.doubt}. Keep {declared.said}?", ask) else declared
 
 

@@ -182,6 +182,9 @@ def with_special(declared: Declared, text: str) -> Declared:
     written, special, values = field.get("written", {}), field.get("special", []), values_of(field)
     if re.fullmatch(r"-?\d+", text):
         value = number(text)
+        if value in values:
+            said = f"the prompt also says {text}, the number that {written.get(value, text)!r} has here"
+            return replace(declared, doubt=declared.doubt or said)
     else:
         # Below the scale there is room for 0 beside 1 to 5, or -1. Words have no numbers, so it comes behind them.
         value = max(values) + 1 if len(written) == len(values) else int(min(values)) - 1

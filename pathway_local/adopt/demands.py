@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal
 
-from pathway_local.adopt.declaration import Field, levels_of, values_of
+from pathway_local.adopt.declaration import Field, levels_of
 from pathway_local.adopt.finding import Source
 from pathway_local.adopt.number_phrases import FORBIDS, Scale, scale_in, step_in
 from pathway_local.adopt.scales import SCORE_WORDS
@@ -225,8 +225,11 @@ def texts_of(field: Field) -> list[str]:
         return list(field["choices"])
     if field["type"] != "score":
         return []
-    names = (*field.get("levels", {}).values(), *field.get("written", {}).values())
-    return [str(text) for text in (*values_of(field), *names)]
+    written, special = field.get("written", {}), field.get("special", ())
+    numbers = [value for value in levels_of(field) if value not in special]
+    # A special value that is written as a word, such as null, does not allow its number.
+    texts = [*numbers, *(written.get(value, value) for value in special), *written.values()]
+    return [str(text) for text in (*texts, *field.get("levels", {}).values())]
 
 
 def _is_listed(score: Field) -> bool:
