@@ -520,3 +520,10 @@ def test_adopt_reads_the_schema_that_the_front_matter_gives_the_model() -> None:
     front = f"model: {{parameters: {{response_format: {{type: json_schema, json_schema: {{schema: {schema}}}}}}}}}"
     _, rubric = adopted(f"---\nname: x\n{front}\n---\nuser:\nJudge {{{{answer}}}}.\n")
     assert rubric.format.scores["grade"].values == (1, 2, 3, 4)
+
+
+def test_a_number_that_counts_something_is_no_points_of_a_word() -> None:
+    _, rubric = adopted("Judge {answer}.\nGood: 1 error at most\nBad: 2 errors or more\nAnswer only with Good or Bad.")
+    assert rubric.format.scores["verdict"].levels == {0: "Bad", 1: "Good"}
+    _, rubric = adopted("Judge {answer}.\nGood: 2 points, Bad: 1 point.\nAnswer only with Good or Bad.")
+    assert rubric.format.scores["verdict"].levels == {1: "Bad", 2: "Good"}

@@ -75,9 +75,11 @@ def meanings(words: Sequence[str], text: str) -> dict[str, str]:
 def points(words: Sequence[str], text: str) -> Mapping[str, Number]:
     """Return the number that the prompt gives each word ("Excellent = 3", "2: Fair"); empty unless all have one."""
     found = {}
+    # Behind "Good: 1 error at most", the number counts something else.
+    ends = r"(?![\w.]*\w)(?=(?: points?)?\s*(?:$|[^\w\s%]|(?:or|and|if|when)\b))"
     for word in words:
         name = rf"[\"'“`*]{{0,2}}{re.escape(word)}[\"'”`*]{{0,2}}"
-        said = re.search(rf"(?i)(?<!\w){name}\s*(?:=|:|\()\s*({NUMBER})(?![\w.]*\w)", text) or re.search(
+        said = re.search(rf"(?im)(?<!\w){name}\s*(?:=|:|\()\s*({NUMBER}){ends}", text) or re.search(
             rf"(?im)(?<![\w.-])({NUMBER})\s*(?:=|:|-|–)\s*{name}(?!\w)", text
         )
         if said:
