@@ -1,4 +1,4 @@
-"""Turns what a prompt says of a value into a field of an `outputs:` block."""
+"""Turns a value that a prompt asks for into a field of an `outputs:` block."""
 
 import json
 import re

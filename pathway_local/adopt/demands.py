@@ -75,7 +75,8 @@ def demands(source: Source) -> tuple[Demand, ...]:
 def _demands(source: Source) -> Iterator[Demand]:
     for row, line in enumerate(source.english.lines):
         if step := step_in(line):
-            yield Demand(_step_phrase(line, step), row, "step", (str(step),))
+            phrase = "half points" if "half" in line.lower() else f"steps of {step}"
+            yield Demand(phrase, row, "step", (str(step),))
         elif (
             SCORE_WORDS.search(line)
             and (fine := _FINE.search(line))
@@ -103,17 +104,12 @@ def _demands(source: Source) -> Iterator[Demand]:
             for run in word_runs(line, source.lines, row):
                 yield Demand(" / ".join(run.words), row, "words", run.words)
         for key in _KEY.finditer(line):
-            name = key.group("one") or key.group("two") or key.group("three")
-            yield Demand(name, row, "key", (name,))
+            yield Demand(key[str(key.lastgroup)], row, "key")
 
 
 def _forbids(sentence: str, found: re.Match[str]) -> bool:
     """Whether a "never" governs this order to write a value; "not as bad as Score 1" forbids nothing."""
     return bool(_NEVER.search(found.group()) or _NEVER_BEFORE.search(sentence[: found.start()]))
-
-
-def _step_phrase(line: str, step: object) -> str:
-    return "half points" if "half" in line.lower() else f"steps of {step}"
 
 
 def special_values(source: Source, values: Sequence[str]) -> list[str]:
@@ -176,7 +172,7 @@ class _Written:
     def __init__(self, outputs: Mapping[str, Any], inputs: Sequence[str]) -> None:
         fields: dict[str, Field] = dict(outputs["fields"])
         for field in outputs["fields"].values():
-            # What a list of verdicts writes is what the members of its objects write.
+            # A list of verdicts writes what the members of its objects write.
             fields |= field.get("members", {})
         self.layout = str(outputs["layout"]).lower()
         self.inputs = {name.lower() for name in inputs}

@@ -181,7 +181,7 @@ def score_line(source: Source) -> FoundFormat:
 
 
 def closing(found: FoundFormat, *, replaces: bool) -> str:
-    """Return the end of the user turn, which tells the judge what the prompt itself does not; empty if it says all."""
+    """Return instructions to add at the end of the user turn, since the prompt lacks them; empty if it lacks none."""
     if found.candidate.kind != "standard":
         return found.candidate.closing
     score = found.fields["score"].field

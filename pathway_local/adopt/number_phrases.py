@@ -95,7 +95,7 @@ def scale_in(said: str) -> Scale | None:
     step = step_in(bare)
     fraction = is_fraction(bare)
     for found in _DASHED.finditer(bare):
-        # "from 5 (best) to 1" is the same scale: the numbers are what the judge writes.
+        # "from 5 (best) to 1" is the same scale: the judge writes the same numbers.
         low, high = sorted((number(found.group(1)), number(found.group(3))))
         # "2 and 5" is a scale only behind "between".
         between = found.group(2) != "and" or "between" in bare[: found.start()].lower()

@@ -21,7 +21,7 @@ SCORE_WORDS = re.compile(
     re.IGNORECASE,
 )
 LABEL_LENGTH = 80
-"""Characters of a level's name at most: what is longer is a description without a name."""
+"""Characters of the longest name of a level; a longer text is a description without a name."""
 
 _NUMBERS = re.compile(r"\b(?:integer|whole number|number|digit)\b", re.IGNORECASE)
 _JUDGES = re.compile(r"\b(?:judge|evaluate|assess)\b", re.IGNORECASE)

@@ -141,7 +141,7 @@ def _words(source: Source) -> Iterator[Candidate]:
         # A JSON object in the line shows another format.
         bare = re.sub(r"\{[^{}]*\{[^{}]*\}[^{}]*\}|\{[^{}]*\"[^{}]*\}", " ", line)
         found = word_runs(bare, source.lines, row) if _ASKS.search(bare) else ()
-        # Words of the prompt's own language are what the judge writes, never our English for them.
+        # The judge writes words of the prompt's own language, never our English for them.
         runs = [run for run in found if _is_answer(run, bare) and all(word in source.text for word in run.words)]
         if not runs:
             continue
@@ -161,7 +161,7 @@ def _words(source: Source) -> Iterator[Candidate]:
 
 
 def _is_answer(run: Run, line: str) -> bool:
-    """Return whether a list of words is what the judge answers with, and not part of some other sentence."""
+    """Return whether the judge answers with one of these words; others are part of some other sentence."""
     asked = _ONLY.search(line) or len(line) < 80
     return bool(asked) and (bool(ordered(run.words)) or (run.plain and bool(_ONLY.search(line))))
 

@@ -15,7 +15,7 @@ from pathway_local.prompty.turn import Syntax, Turn, joined, labelled, placed_tu
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.yaml_places import Places
 
-# Nowhere do two patterns for blanks follow each other: on a line of blanks they would share them out in every way.
+# No two patterns for blanks are adjacent: on a long line of blanks, they would try every way to share them.
 ROLE = re.compile(
     r"^[ \t]*(?:#[ \t]*)?(system|user|assistant|developer)[ \t]*:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE
 )
@@ -44,7 +44,8 @@ LIMIT = 400_000
 
 MOST_INPUTS = 64
 
-REFERENCE = re.compile(r"\$\{(env|file):[^}\n]*\}", re.IGNORECASE)
+REFERENCE = re.compile(r"\$\{(env|file):([^}:\n]*)(?::([^}\n]*))?\}", re.IGNORECASE)
+"""${env:NAME} or ${file:PATH}, each perhaps with a default behind a further colon."""
 SERVERS = ("configuration", "connection")
 """Keys of `model:` that are never read, since no server is called."""
 
