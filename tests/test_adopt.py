@@ -527,3 +527,36 @@ def test_a_number_that_counts_something_is_no_points_of_a_word() -> None:
     assert rubric.format.scores["verdict"].levels == {0: "Bad", 1: "Good"}
     _, rubric = adopted("Judge {answer}.\nGood: 2 points, Bad: 1 point.\nAnswer only with Good or Bad.")
     assert rubric.format.scores["verdict"].levels == {1: "Bad", 2: "Good"}
+
+
+def test_keys_below_a_key_without_a_description_are_asked_about() -> None:
+    keys = "- scores:\n  - clarity: 1-5\n  - style: 1-3\n- why: text"
+    made = adopt(f"Judge {{answer}}. Return a JSON object with these keys:\n{keys}".encode(), "mine.txt").data
+    assert b"# UNSETTLED: the keys below scores may be its members, or the values that it may have" in made
+    fields = parse_rubric(re.sub(r" *# UNSETTLED.*\n", "", made.decode()), "mine.prompty").format.outputs.fields
+    assert list(fields) == ["scores.clarity", "scores.style", "why"]
+
+
+BROKEN = (
+    '{"verdict": {"score": <1-5>}, "tags": [}',
+    '{"type": "object", "properties": {"a": {"type": "object", "properties": {"score": {"enum": [1, 2, 3]}}},}}',
+)
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_an_object_inside_of_one_that_can_not_be_read_is_not_certain(broken: str) -> None:
+    made = adopt(f"Judge {{answer}}.\nReturn JSON: {broken}".encode(), "mine.txt").data
+    assert b"# UNSETTLED: line 2 begins an object around it that can't be read" in made
+
+
+def test_two_final_lines_are_asked_about() -> None:
+    prompt = 'Judge {answer}. End with "Verdict: PASS" or "Verdict: FAIL", and then "Score: X", where X is 1 to 5.'
+    made = adopt(prompt.encode(), "mine.txt").data
+    assert b"# UNSETTLED: line 1 shows another line, 'verdict'" in made
+
+
+def test_a_number_and_null_beyond_a_scale_have_values_of_their_own_and_any_other_number_is_asked_about() -> None:
+    _, rubric = adopted('Judge {answer}. Return JSON: {"score": "<1-5, or 0 if it is empty, or null>"}')
+    assert rubric.format.scores["score"].written == {0: "0", -1: "null"}
+    made = adopt(b'Judge {answer}. Return JSON: {"score": <1-5 or 0 if it is empty; see part 7>}', "mine.txt").data
+    assert b"# UNSETTLED: the prompt also says 7, which is not on the scale" in made

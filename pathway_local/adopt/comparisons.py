@@ -56,7 +56,7 @@ def comparison_format(
     if reason := next(_reasons(source, inputs), ""):
         raise RubricError(f"{said} {reason}", HINT)
     [(first, second)] = _pairs(inputs).items()
-    found = _bracketed(source, inputs) or find_format(source, inputs, extra)
+    found = find_format(source, inputs, [*extra, *_bracketed(source)])
     scores = [name for name, declared in found.fields.items() if declared.field["type"] == "score"] if found else []
     if found is None or len(scores) != 1:
         what = "and also scores each of them" if scores else "and no choice between them was found"
@@ -110,25 +110,23 @@ def _label_before(source: Source, name: str) -> int:
     return 0
 
 
-def _bracketed(source: Source, inputs: Collection[str]) -> FoundFormat | None:
-    """Return the format of a choice in double brackets, such as [[A]], behind the reasons that the prompt asks for."""
+def _bracketed(source: Source) -> Iterator[Candidate]:
+    """Yield the format of a choice in double brackets, such as [[A]], behind the reasons that the prompt asks for."""
     every = list(_BRACKETED.finditer(source.text))
     words = tuple(dict.fromkeys(found.group(1) for found in every))
     if len(words) < 2:
-        return None
+        return
     row = source.row(every[0].start())
     verdict = Place("verdict", "", row, "text", choices=words)
-    fields = {"verdict": Declared({"type": "score", "written": dict(enumerate(words))}, "")}
     if not asks_reasons(source, row):
-        return FoundFormat(Candidate("bracketed", "[[{verdict}]]", (verdict,), row), fields, source, (), tuple(inputs))
-    explanation = Place("explanation", "explanation", row, "text")
+        yield Candidate("bracketed", "[[{verdict}]]", (verdict,), row)
+        return
+    explanation = Place("explanation", "a step-by-step explanation", row, "text")
     doubt = "the prompt does not say whether the reasons come before the choice"
-    doubts = () if follows_reasons(source, row) else (doubt,)
     # Without a line break before the brackets: judges end their last sentence with them ("Final verdict: [[A]]"). The
     # explanation then holds no "[", since text before a literal that begins twice alike can't (fields.TextField).
-    candidate = Candidate("bracketed", "{explanation}[[{verdict}]]", (explanation, verdict), row)
-    text = Declared({"type": "text", "tokens": 300}, "text of up to 300 tokens")
-    return FoundFormat(candidate, {"explanation": text, **fields}, source, doubts, tuple(inputs))
+    layout, doubts = "{explanation}[[{verdict}]]", () if follows_reasons(source, row) else (doubt,)
+    yield Candidate("bracketed", layout, (explanation, verdict), row, doubts)
 
 
 def _preference(found: FoundFormat, name: str, pair: tuple[str, str]) -> Declared | None:

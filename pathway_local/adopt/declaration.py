@@ -242,15 +242,16 @@ def _score(place: Place, scales: Scales) -> Declared:
     declared = Declared(field, f"{scale.said}{named}", doubt, levels.row if levels else row)
     # A skeleton's 0 is a placeholder.
     beyond = [] if place.said == "0" else numbers_beyond(place.said, scale)
-    if beyond and not doubt and not re.search(rf"\bor {beyond[0]}\b|{beyond[0]}\s+(?:if|when|for)\b", place.said):
-        return replace(declared, doubt=f"the prompt also says {beyond[0]}, which is not on the scale")
     extra = specials_in(place.said)
+    quoted = [word for word in _OR_QUOTED.findall(place.said) if not re.fullmatch(r"[\d.-]+", word)]
     other = [
-        word for word in _OR_QUOTED.findall(place.said) if word not in extra and not re.fullmatch(r"[\d.-]+", word)
+        *(text for text in beyond if not re.search(rf"\bor {text}\b|{text}\s+(?:if|when|for)\b", place.said)),
+        *(repr(word) for word in quoted if word not in extra),
     ]
     if other and not doubt:
-        return replace(declared, doubt=f"the prompt also says {other[0]!r}, which is not on the scale")
-    for word in (*extra, *beyond):
+        return replace(declared, doubt=f"the prompt also says {other[0]}, which is not on the scale")
+    # Numbers first: a word such as null then gets another one.
+    for word in (*beyond, *extra):
         declared = with_special(declared, word)
     return declared
 

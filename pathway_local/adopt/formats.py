@@ -18,6 +18,7 @@ MOST = 60
 """Fields of a format at most: a candidate with more is something else, such as a table."""
 
 KINDS: Mapping[str, tuple[int, str]] = {
+    "bracketed": (7, "a choice in [[ ]]"),
     "schema": (6, "JSON, from the front matter's own schema"),
     "shown-schema": (6, "JSON, from the schema in the prompt"),
     "skeleton": (5, "JSON, from a skeleton"),
@@ -26,7 +27,6 @@ KINDS: Mapping[str, tuple[int, str]] = {
     "result": (5, "feedback, then [RESULT] and the score"),
     "named-tags": (4, "tagged parts, as a sentence names them"),
     "doubled": (4, "a rating in [[ ]]"),
-    "bracketed": (4, "a choice in [[ ]]"),
     "keys": (4, "JSON, from a list of keys"),
     "named-keys": (3, "JSON, from the keys that a sentence names"),
     "example": (3, "JSON, from an example"),

@@ -86,16 +86,24 @@ def _final_line(source: Source) -> Iterator[Candidate]:
         name = identifier(label) or "score"
         shown = [each.group("slot") for each in every if each.group("label") == label]
         place = _final_place(source, found, name, [slot for slot in shown if re.fullmatch("[A-Z]{2,20}", slot)])
+        rivals = tuple(_other_lines(source, every, name)[:1])
         if not asks_reasons(source, row):
-            yield Candidate("inline", f"{label} {{{name}}}", (place,), row)
+            yield Candidate("inline", f"{label} {{{name}}}", (place,), row, rivals)
             continue
         reason = _labelled_reasons(source, row)
         text = Place(identifier(reason) or "reasoning", REASONING, row, "text")
         doubt = "the prompt does not say whether the reasons come before the score"
-        doubts = () if follows_reasons(source, row) or reason else (doubt,)
+        doubts = rivals if follows_reasons(source, row) or reason else (*rivals, doubt)
         # One line break, not two: with two, a judge that writes one could never end its reasons.
         begin = f"{reason} {{{text.name}}}".strip()
         yield Candidate("inline", f"{begin}\n{label} {{{name}}}", (text, place), row, doubts)
+
+
+def _other_lines(source: Source, every: Sequence[re.Match[str]], name: str) -> list[str]:
+    """Return a doubt for each line with another label; "Score:" and "Final score:" are the same."""
+    labels = {identifier(each.group("label")) or name: source.line(source.row(each.start())) for each in every}
+    others = {label: line for label, line in labels.items() if not label.endswith(name) and not name.endswith(label)}
+    return [f"line {line} shows another line, {label!r}" for label, line in others.items()]
 
 
 def _labelled_reasons(source: Source, row: int) -> str:

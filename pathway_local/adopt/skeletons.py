@@ -50,6 +50,7 @@ class Skeleton:
     start: int
     open: bool
     listed: bool
+    doubts: tuple[str, ...]
 
 
 def skeleton_candidates(source: Source) -> Iterator[Candidate]:
@@ -63,7 +64,7 @@ def skeleton_candidates(source: Source) -> Iterator[Candidate]:
     fenced = source.text[: best.start].rstrip().endswith(("```", "```json", "```JSON"))
     note = "the code fence around it is left out" if fenced else ""
     kind = "skeleton" if best.open else "example"
-    yield Candidate(kind, "json", places, source.row(best.start), note=note)
+    yield Candidate(kind, "json", places, source.row(best.start), best.doubts, note)
 
 
 def _rank(source: Source, skeleton: Skeleton) -> tuple[bool, bool, bool, int]:
@@ -97,19 +98,21 @@ def _with_alternatives(place: Place, found: Sequence[Skeleton]) -> Place:
 
 def skeletons(source: Source) -> Iterator[Skeleton]:
     """Yield the JSON objects in the prompt; an object inside of another is a part of it."""
-    end, listed = 0, False
+    text, end, listed = source.text, 0, False
+    broken: list[int] = []
     # From each brace the text is parsed anew: without a bound, thousands of open braces would take quadratic time.
-    for found in list(_OPEN.finditer(source.text))[-MOST:]:
+    for found in list(_OPEN.finditer(text))[-MOST:]:
         if found.start() < end:
             continue  # inside of the object before
-        before = source.text[end : found.start()].rstrip()
+        before = text[end : found.start()].rstrip()
         reader = _Reader(source, found.start())
         try:
             places = tuple(reader.members("", 0))
         except (_Broken, IndexError):
+            broken.append(found.start())
             continue
         end, listed = reader.at, before.endswith("[") or (listed and before.strip() == ",")
-        yield Skeleton(places, found.start(), any(map(_is_open, places)), listed)
+        yield Skeleton(places, found.start(), any(map(_is_open, places)), listed, source.around(broken, reader.at))
 
 
 def _is_open(place: Place) -> bool:
