@@ -556,7 +556,20 @@ def test_two_final_lines_are_asked_about() -> None:
 
 
 def test_a_number_and_null_beyond_a_scale_have_values_of_their_own_and_any_other_number_is_asked_about() -> None:
-    _, rubric = adopted('Judge {answer}. Return JSON: {"score": "<1-5, or 0 if it is empty, or null>"}')
+    _, rubric = adopted('Judge {answer}. Return JSON: {"score": "<1-5 or null, or 0 if it is empty>"}')
     assert rubric.format.scores["score"].written == {0: "0", -1: "null"}
     made = adopt(b'Judge {answer}. Return JSON: {"score": <1-5 or 0 if it is empty; see part 7>}', "mine.txt").data
     assert b"# UNSETTLED: the prompt also says 7, which is not on the scale" in made
+    made = adopt(b'Judge {answer}. Return JSON: {"score": "<1-5, or 0 if it is empty, or null>"}', "mine.txt").data
+    assert b"score: {type: score, scale: ordinal, min: 1, max: 5" in made
+
+
+def test_a_labelled_part_that_stands_elsewhere_is_asked_about() -> None:
+    made = adopt(b"Judge {answer}.\nAnalysis: [your text]\n\nNow the score.\nScore: [1-5]", "mine.txt").data
+    assert b"# UNSETTLED: line 2 shows another labelled part" in made
+
+
+def test_the_scale_of_a_part_is_not_taken_for_the_scale_of_the_total() -> None:
+    prompt = "Judge {answer} with 0, 1 or 2 points for each of three criteria. Reply only with the total number."
+    made = adopt(prompt.encode(), "mine.txt").data
+    assert b"# UNSETTLED: line 1 may state the scale of a part, and the score be their total" in made

@@ -38,6 +38,8 @@ _SHORT = re.compile(r"\b(?:very short|short|brief(?:ly)?|concise|one sentence|1-
 _LONG = re.compile(r"thought|chain|analysis|step-by-step|step by step|detailed|justification", re.IGNORECASE)
 _TYPE = re.compile(r"(?i)(?:string|str|text|number|int|integer|float|value|your|free|optional|any|\.\.\.|…)+")
 _OR_QUOTED = re.compile(r"\bor\s+[\"'`“]([^\"'`”\n]{1,30})[\"'`”]")
+_PART = re.compile(r"\b(?:for|to|of|on) each\b|\beach of\b|\bper (?:criterion|item|point|question)\b", re.IGNORECASE)
+_TOTAL = re.compile(r"\btotal\b|\bsum\b|\badd(?:ed)? (?:them |the points )?up\b", re.IGNORECASE)
 _NO_LEVEL = re.compile(r"^(?:nothing to|not applicable|n/?a\b|cannot be|can't be|unable to)", re.IGNORECASE)
 
 
@@ -222,6 +224,8 @@ def _score(place: Place, scales: Scales) -> Declared:
     found = (told, place.row) if told else scales.scale_of(place.name)
     scale, row = found or (GUESS, -1)
     doubt = "" if found else f"the prompt does not state the scale; {GUESS.said} is a guess"
+    if not told and found and _PART.search(scales.lines[row]) and _TOTAL.search(scales.source.english.text):
+        doubt = f"line {scales.source.line(row)} may state the scale of a part, and the score be their total"
     if scale.step in (1, None) and scales.steps:
         scale = scale.stepped(scales.steps[0][0])
     if scale.step is None or (scale.step == 1 and re.fullmatch(r"\d?\.\d+", place.said)):
@@ -267,8 +271,9 @@ def _choices(place: Place) -> list[str]:
     quoted = list(dict.fromkeys(re.findall(r"[\"'`]{1,2}([A-Za-z_-]{2,20})[\"'`]{1,2}", place.said)))
     if begins and 2 <= len(quoted) <= 6:
         return quoted
-    runs = [run.words for run in word_runs(place.said) if run.plain] if place.kind in ("text", "") else []
-    return list(runs[0]) if runs else []
+    if place.kind not in ("text", "") or scale_in(place.said):
+        return []  # "1-5, or 0 if it is empty, or null" lists no words to choose from
+    return list(next((run.words for run in word_runs(place.said) if run.plain), ()))
 
 
 def _structured(place: Place, scales: Scales) -> Declared:
