@@ -377,7 +377,11 @@ def test_a_prompty_that_is_not_certain_points_to_adopt_and_is_settled_there() ->
 
 
 @pytest.mark.parametrize(
-    "text", ["", "Hello.", "{{", "{answer}", "<score>" * 500, "{" * 5000, '{"score": ' * 300, "Score: [" * 500, "\x00"]
+    "text",
+    [
+        *("", "Hello.", "{{", "{answer}", "\x00", "<score>" * 500, "{" * 5000, "Score: [" * 500),
+        *('{"score": ' * 300, '{"score": ' + "[" * 3000),
+    ],
 )
 def test_text_that_is_no_prompt_is_refused(text: str) -> None:
     with pytest.raises(RubricError):
@@ -474,3 +478,98 @@ def test_a_list_beside_a_score_keeps_the_scales_of_its_members() -> None:
         "claim": {"type": "string", "maxLength": 400}, "score": {"enum": [1, 2, 3, 4, 5, None]},
         "done": {"type": "boolean"}, "kind": {"enum": ["fact", "opinion"]},
     }  # fmt: skip
+
+
+def test_null_and_words_beyond_a_scale_take_none_of_its_values() -> None:
+    _, rubric = adopted('Judge {answer}. Return JSON: {"score": <1-5, null or N/A>}')
+    assert rubric.format.scores["score"].values == (-1, 0, 1, 2, 3, 4, 5)
+    assert rubric.format.scores["score"].special == (0, -1)
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        "inputs: {question: {}, answer: {}}",
+        "inputs: [{name: question}, {name: answer}]",
+        "inputSchema: {type: object, properties: {question: {type: string}, answer: {type: string}}}",
+    ],
+)
+def test_inputs_that_the_front_matter_declares_in_any_way_may_be_repeated(inputs: str) -> None:
+    body = 'Judge {{answer}} to {{question}}. Return JSON: {"question": "<the question, repeated>", "score": <1-5>}'
+    _, rubric = adopted(f"---\nname: x\n{inputs}\n---\nuser:\n{body}\n")
+    assert rubric.format.echoes == {"question": "question"}
+
+
+def test_zero_for_a_case_beside_null_is_asked_about() -> None:
+    prompt = 'Judge {answer}. Return JSON: {"score": <1-5 or null>}\nReturn 0 if the answer is empty.'
+    made = adopt(prompt.encode(), "mine.txt").data
+    assert b"# UNSETTLED: the prompt also says 0, the number that 'null' has here" in made
+
+
+def test_a_scale_that_the_user_states_keeps_its_values_beside_null() -> None:
+    prompt = 'Judge {answer}. Return JSON: {"clear_score": 0}\nReturn null if the answer is empty.'
+    made = adopt(
+        prompt.encode(), "mine.txt", ask=lambda question, proposed: "0-10" if "scale" in question else proposed
+    )
+    score = parse_rubric(made.data.decode(), "mine.prompty").format.scores["clear_score"]
+    assert (score.values, score.special, score.written) == (tuple(range(-1, 11)), (-1,), {-1: "null"})
+
+
+def test_adopt_reads_the_schema_that_the_front_matter_gives_the_model() -> None:
+    schema = "{type: object, properties: {grade: {type: integer, minimum: 1, maximum: 4}}}"
+    front = f"model: {{parameters: {{response_format: {{type: json_schema, json_schema: {{schema: {schema}}}}}}}}}"
+    _, rubric = adopted(f"---\nname: x\n{front}\n---\nuser:\nJudge {{{{answer}}}}.\n")
+    assert rubric.format.scores["grade"].values == (1, 2, 3, 4)
+
+
+def test_a_number_that_counts_something_is_no_points_of_a_word() -> None:
+    _, rubric = adopted("Judge {answer}.\nGood: 1 error at most\nBad: 2 errors or more\nAnswer only with Good or Bad.")
+    assert rubric.format.scores["verdict"].levels == {0: "Bad", 1: "Good"}
+    _, rubric = adopted("Judge {answer}.\nGood: 2 points, Bad: 1 point.\nAnswer only with Good or Bad.")
+    assert rubric.format.scores["verdict"].levels == {1: "Bad", 2: "Good"}
+
+
+def test_keys_below_a_key_without_a_description_are_asked_about() -> None:
+    keys = "- scores:\n  - clarity: 1-5\n  - style: 1-3\n- why: text"
+    made = adopt(f"Judge {{answer}}. Return a JSON object with these keys:\n{keys}".encode(), "mine.txt").data
+    assert b"# UNSETTLED: the keys below scores may be its members, or the values that it may have" in made
+    fields = parse_rubric(re.sub(r" *# UNSETTLED.*\n", "", made.decode()), "mine.prompty").format.outputs.fields
+    assert list(fields) == ["scores.clarity", "scores.style", "why"]
+
+
+BROKEN = (
+    '{"verdict": {"score": <1-5>}, "tags": [}',
+    '{"type": "object", "properties": {"a": {"type": "object", "properties": {"score": {"enum": [1, 2, 3]}}},}}',
+)
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_an_object_inside_of_one_that_can_not_be_read_is_not_certain(broken: str) -> None:
+    made = adopt(f"Judge {{answer}}.\nReturn JSON: {broken}".encode(), "mine.txt").data
+    assert b"# UNSETTLED: line 2 begins an object around it that can't be read" in made
+
+
+def test_two_final_lines_are_asked_about() -> None:
+    prompt = 'Judge {answer}. End with "Verdict: PASS" or "Verdict: FAIL", and then "Score: X", where X is 1 to 5.'
+    made = adopt(prompt.encode(), "mine.txt").data
+    assert b"# UNSETTLED: line 1 shows another line, 'verdict'" in made
+
+
+def test_a_number_and_null_beyond_a_scale_have_values_of_their_own_and_any_other_number_is_asked_about() -> None:
+    _, rubric = adopted('Judge {answer}. Return JSON: {"score": "<1-5 or null, or 0 if it is empty>"}')
+    assert rubric.format.scores["score"].written == {0: "0", -1: "null"}
+    made = adopt(b'Judge {answer}. Return JSON: {"score": <1-5 or 0 if it is empty; see part 7>}', "mine.txt").data
+    assert b"# UNSETTLED: the prompt also says 7, which is not on the scale" in made
+    made = adopt(b'Judge {answer}. Return JSON: {"score": "<1-5, or 0 if it is empty, or null>"}', "mine.txt").data
+    assert b"score: {type: score, scale: ordinal, min: 1, max: 5" in made
+
+
+def test_a_labelled_part_that_stands_elsewhere_is_asked_about() -> None:
+    made = adopt(b"Judge {answer}.\nAnalysis: [your text]\n\nNow the score.\nScore: [1-5]", "mine.txt").data
+    assert b"# UNSETTLED: line 2 shows another labelled part" in made
+
+
+def test_the_scale_of_a_part_is_not_taken_for_the_scale_of_the_total() -> None:
+    prompt = "Judge {answer} with 0, 1 or 2 points for each of three criteria. Reply only with the total number."
+    made = adopt(prompt.encode(), "mine.txt").data
+    assert b"# UNSETTLED: line 1 may state the scale of a part, and the score be their total" in made

@@ -10,6 +10,7 @@ order B, tie, A. `turns` has the roles of a prompt in chat tokens,
 import re
 from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,8 +58,10 @@ def spelled(wanted: str) -> str:
     return " < ".join(values) + wanted.removeprefix("choice ")[found.end() :]
 
 
-def outcome(entry: Mapping[str, object]) -> tuple[str, str]:
+@cache
+def outcome(name: str) -> tuple[str, str]:
     """Return what became of a prompt, and the reading or the reason."""
+    entry = CORPUS[name]
     try:
         adoption = adopt(str(entry["prompt"]).encode(), "mine.txt")
         if adoption.unsettled:
@@ -103,19 +106,19 @@ def is_right(rubric: Rubric, entry: Mapping[str, object]) -> bool:
 
 @pytest.mark.parametrize("name", CORPUS)
 def test_no_prompt_is_misread_silently(name: str) -> None:
-    became, said = outcome(CORPUS[name])
+    became, said = outcome(name)
     assert became != SILENT, said
 
 
 def test_all_prompts_are_read_refused_truly_or_asked_about() -> None:
-    counts = Counter(outcome(entry)[0] for entry in CORPUS.values())
+    counts = Counter(outcome(name)[0] for name in CORPUS)
     assert len(CORPUS) >= 240
     assert counts[SILENT] == 0
     assert counts["right"] + counts["refused truly"] + counts["asked"] >= len(CORPUS) - 3
 
 
 if __name__ == "__main__":
-    table = {name: outcome(entry) for name, entry in CORPUS.items()}
+    table = {name: outcome(name) for name in CORPUS}
     for name, (became, said) in table.items():
         if became not in ("right", "refused truly", "asked"):
             wanted = {key: value for key, value in CORPUS[name].items() if key not in ("name", "prompt")}

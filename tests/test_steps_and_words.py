@@ -89,6 +89,10 @@ def test_json_writes_numbers_and_null_without_quotes_and_words_with_them() -> No
     assert list(ScoreField(min=1, max=2, special=(0,), written={0: "N/A"}).texts(True)) == ['"N/A"', "1", "2"]
 
 
+def test_a_scale_that_begins_between_two_steps_is_written_exactly() -> None:
+    assert list(ScoreField(min=0.25, max=1.25, step=0.5).texts(False)) == ["0.25", "0.75", "1.25"]
+
+
 def test_judge_refuses_a_demand_that_nobody_settled(tmp_path: Path) -> None:
     file = tmp_path / "mine.prompty"
     file.write_text(OPEN % "")

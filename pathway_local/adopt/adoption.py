@@ -12,20 +12,29 @@ from jinja2 import TemplateSyntaxError
 
 from pathway_local.adopt.chat_tokens import split_chat
 from pathway_local.adopt.comparisons import HINT, comparison_format, comparison_row
-from pathway_local.adopt.declaration import Declared
+from pathway_local.adopt.declaration import Declared, with_special
 from pathway_local.adopt.demands import Demand
 from pathway_local.adopt.finding import Finding, Source
 from pathway_local.adopt.formats import FoundFormat, closing, find_format, score_line
-from pathway_local.adopt.front_matter import MARK, FrontMatterEntry, write_front
-from pathway_local.adopt.inputs import FoundInput, find_inputs, findings
+from pathway_local.adopt.front_matter import MARK, write_front
+from pathway_local.adopt.inputs import FoundInput, find_inputs
+from pathway_local.adopt.number_phrases import scale_in
 from pathway_local.adopt.placeholders import Placeholders, find_placeholders, shown
-from pathway_local.adopt.refusals import no_score, refusal
+from pathway_local.adopt.refusals import check_verdicts, no_score
 from pathway_local.adopt.schemas import schema_candidates
-from pathway_local.adopt.values import scale_in
 from pathway_local.errors import RubricError
-from pathway_local.prompty.prompty_file import MOST_INPUTS, ROLE, SYNTAXES, split_front_matter, text_of
-from pathway_local.prompty.turn import jinja_turn
+from pathway_local.prompty.jinja_turn import jinja_turn
+from pathway_local.prompty.model_block import read_model
+from pathway_local.prompty.prompty_file import (
+    MOST_INPUTS,
+    ROLE,
+    declared_inputs,
+    read_template,
+    split_front_matter,
+    text_of,
+)
 from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.yaml_places import Places
 
 Ask = Callable[[str, str], str]
 """Asks the user a question, proposes an answer, and returns the user's answer."""
@@ -73,33 +82,38 @@ def adopt(data: bytes, where: str, *, layout: str = "", ask: Ask | None = None) 
     uncertain points to the user. A point that nobody settles gets a marked line in the rubric.
     """
     prompt = _read(data, where)
-    inputs = prompt.inputs()
+    inputs = find_inputs(prompt.source, prompt.placeholders, prompt.declared)
     if ask:
         inputs = _asked_inputs(inputs, ask)
-    format_, replaced = _format(prompt, [found.name for found in inputs], layout, where)
-    if ask and format_:
-        format_ = _asked_format(format_, ask)
-    written = write_front(_entries(prompt, inputs, format_, replaced, where))
-    table = (
-        *prompt.turns,
-        Finding("places", PLACES[prompt.placeholders.syntax]),
-        *findings(inputs, prompt.source),
-        *(replace(finding, what="replaced") for finding in (replaced.findings[:1] if replaced else ())),
-        *(format_.findings if format_ else ()),
-    )
-    rows = reconciled(format_) if format_ and not replaced else ()
-    return Adoption(prompt.with_front(written).encode(), table, tuple(rows), written.count(MARK))
+    found, replaced = _format(prompt, [each.name for each in inputs], layout, where)
+    if ask and found:
+        found = _asked_format(found, ask)
+    written = _front(prompt, inputs, found, replaces=replaced is not None, where=where)
+    findings = [*prompt.turns, Finding("places", PLACES[prompt.placeholders.syntax])]
+    for each in inputs:
+        value = f"{each.name} (may be empty)" if each.empty else each.name
+        findings.append(Finding("input", value, prompt.source.line(each.row), each.doubt))
+    if replaced:
+        findings.append(replace(replaced.findings[0], what="replaced"))
+    rows = _reconciled(found) if found and not replaced else ()
+    findings += found.findings if found else ()
+    return Adoption(prompt.with_front(written).encode(), tuple(findings), tuple(rows), written.count(MARK))
 
 
 @dataclass(frozen=True)
 class _Prompt:
-    """A prompt in parts: its front matter as text and as values, and its body."""
+    """A prompt in parts: its front matter as text and as values, the inputs `declared` there, and its body.
+
+    `schema` is that of the reply which the front matter asks the model for, None for none.
+    """
 
     head: str
     body: str
     front: Mapping[str, object]
+    declared: tuple[str, ...]
     placeholders: Placeholders
     source: Source
+    schema: object
     turns: tuple[Finding, ...] = ()
 
     @property
@@ -107,10 +121,6 @@ class _Prompt:
         """Whether the text begins with a role marker: further down, such a line belongs to an example."""
         first = next((line for line in self.body.splitlines() if line.strip()), "")
         return bool(self.head) or bool(ROLE.match(first))
-
-    def inputs(self) -> list[FoundInput]:
-        """Return the inputs that the front matter declares, or else those found in the text."""
-        return find_inputs(self.source, self.placeholders, _declared_inputs(self.front))
 
     def with_front(self, written: str) -> str:
         """Return the new file: `written` ends the existing front matter, or becomes the front matter."""
@@ -123,7 +133,7 @@ class _Prompt:
 
 def _read(data: bytes, where: str) -> _Prompt:
     text = text_of(data, where)
-    head, body, first_line, front = "", text, 1, {}
+    head, body, first_line, front, matter = "", text, 1, {}, ""
     if re.match(r"\ufeff?---[ \t]*\r?\n", text):
         matter, body, first_line = split_front_matter(text, where)
         head = text[: len(text) - len(body)]
@@ -131,38 +141,32 @@ def _read(data: bytes, where: str) -> _Prompt:
         if not isinstance(read, Mapping):
             raise RubricError(f"{where}: the front matter has no keys", "Remove its two --- lines, or add keys.")
         front = {str(key): value for key, value in read.items()}
+    places = Places(matter, where, first_line=2)
+    inputs = tuple(declared_inputs(front, places))
     source = Source(body.replace("\r\n", "\n"), first_line)
     chat = split_chat(source.text, where, first_line)
     if chat:
         body, source = chat.body, replace(source, text=chat.bare)
-    found = find_placeholders(source, _declared_inputs(front))
+    found = find_placeholders(source, inputs)
     if found.syntax != "jinja2" and _TEMPLATE.search(source.text):
         _refuse_template(source, where)
     if len(found.rows) > MOST_INPUTS:
         raise RubricError(f"{where}: {len(found.rows)} names stand in braces", f"The limit is {MOST_INPUTS} inputs.")
-    declared = front.get("template")
-    named = str(declared.get("format", "")) if isinstance(declared, Mapping) else str(declared or "")
-    if named in SYNTAXES:
-        found = replace(found, syntax=SYNTAXES[named])
-    return _Prompt(head, body, front, found, source, chat.findings if chat else ())
-
-
-def _declared_inputs(front: Mapping[str, object]) -> list[str]:
-    declared = front.get("inputs", front.get("inputSchema"))
-    return [str(name) for name in declared] if isinstance(declared, Mapping) else []
+    if "template" in front:
+        found = replace(found, syntax=read_template(front["template"], places).syntax)
+    schema = read_model(front.get("model"), places).schema
+    return _Prompt(head, body, front, inputs, found, source, schema, chat.findings if chat else ())
 
 
 def _format(
     prompt: _Prompt, names: Sequence[str], layout: str, where: str
 ) -> tuple[FoundFormat | None, FoundFormat | None]:
     """Return the format, None if the front matter declares one; and the prompt's own, if `layout` replaces it."""
-    declared = next((prompt.front[key] for key in OUTPUT_KEYS if key in prompt.front), None)
-    if isinstance(declared, Mapping) and "layout" in declared:
+    declared = prompt.front.get("outputs", prompt.front.get("outputSchema", prompt.schema))
+    if isinstance(declared, Mapping) and not {"layout", "fields"}.isdisjoint(declared):
         return None, None
     source = replace(prompt.source, text=shown(prompt.source.text, prompt.placeholders.syntax))
-    refused = refusal(source, where)
-    if refused:
-        raise refused
+    check_verdicts(source, where)
     candidates = list(schema_candidates(declared))
     row = comparison_row(source, names)
     if row >= 0:
@@ -187,45 +191,47 @@ def _refuse_template(source: Source, where: str) -> None:
         raise RubricError(said, "Insert inputs as {{ name }}, and choose with {% if name %}.") from None
 
 
-def reconciled(found: FoundFormat) -> Iterator[tuple[str, str, str, str]]:
+def _reconciled(found: FoundFormat) -> Iterator[tuple[str, str, str, str]]:
     """Yield rows of what the prompt demands, its line, what the format writes, and how the two differ."""
     for place in found.candidate.places:
         declared = found.fields[place.name]
         said = " ".join((place.said or " | ".join(place.choices)).split())
         demanded = f"{place.name}: {said[:60]}{'…' * (len(said) > 60)}" if said else place.name
         row = place.row if place.row >= 0 else declared.row
-        yield demanded, str(found.source.line(row)) if row >= 0 else "", declared.said, declared.doubt
+        yield demanded, str(found.source.line(row) or ""), declared.said, declared.doubt
     for demand in found.unmet:
         yield demand.phrase, str(found.source.line(demand.row)), "nothing of it", "the prompt demands it"
 
 
-def _entries(
-    prompt: _Prompt, inputs: Sequence[FoundInput], found: FoundFormat | None, replaced: FoundFormat | None, where: str
-) -> Iterator[FrontMatterEntry]:
-    """Yield the keys that the front matter still needs."""
+def _front(
+    prompt: _Prompt, inputs: Sequence[FoundInput], found: FoundFormat | None, *, replaces: bool, where: str
+) -> str:
+    """Return the keys that the front matter still needs, as YAML."""
+    front: dict[str, object] = {}
+    doubts: dict[tuple[str, ...], str] = {}
     if not prompt.head:
-        yield FrontMatterEntry("name", _name(where))
+        front["name"] = _name(where)
     if found and found.swap:
-        yield FrontMatterEntry("kind", "pair")
-        yield FrontMatterEntry("swap", found.swap)
-    if not INPUT_KEYS & prompt.front.keys():
-        doubts = {one.name: one.doubt for one in inputs if one.doubt}
-        yield FrontMatterEntry("inputs", {one.name: _declared(one, prompt.placeholders) for one in inputs}, doubts)
-    template = {} if prompt.placeholders.syntax == "jinja2" and prompt.roles else _template(prompt)
-    if found and (told := closing(found, replaces=replaced is not None)):
-        template = {**_template(prompt), "closing": told}
-    if template and "template" not in prompt.front:
-        yield FrontMatterEntry("template", template)
-    if found and not OUTPUT_KEYS & prompt.front.keys():
-        fields = {name: declared.field for name, declared in found.fields.items()}
-        doubts = {name: declared.doubt for name, declared in found.fields.items() if declared.doubt}
-        yield FrontMatterEntry("outputs", fields, doubts, found.candidate.layout, "; ".join(found.doubts))
+        front |= {"kind": "pair", "swap": found.swap}
+    if INPUT_KEYS.isdisjoint(prompt.front):
+        front["inputs"] = {one.name: _declared(one, prompt.placeholders) for one in inputs}
+        doubts |= {("inputs", one.name): one.doubt for one in inputs}
+    told = closing(found, replaces=replaces) if found else ""
+    if "template" not in prompt.front and (told or prompt.placeholders.syntax != "jinja2" or not prompt.roles):
+        parser = "prompty" if prompt.roles else "text"
+        template = {"format": prompt.placeholders.syntax, "parser": parser, "closing": told}
+        front["template"] = {key: value for key, value in template.items() if value}
+    if found and OUTPUT_KEYS.isdisjoint(prompt.front):
+        front["outputs"] = found.outputs
+        doubts["outputs", "layout"] = "; ".join(found.doubts)
+        doubts |= {("outputs", "fields", name): declared.doubt for name, declared in found.fields.items()}
         if found.rules and "rules" not in prompt.front:
-            yield FrontMatterEntry("rules", found.rules)
+            front["rules"] = found.rules
         if found.unmet:
+            front["settled"] = [demand.phrase for demand in found.unmet]
             # A user who asked for the standard format has settled the demands that differ from it.
-            open_points = {} if replaced else {demand.phrase: _unsettled(demand, found) for demand in found.unmet}
-            yield FrontMatterEntry("settled", [demand.phrase for demand in found.unmet], open_points)
+            doubts |= {} if replaces else {("settled", each.phrase): _unsettled(each, found) for each in found.unmet}
+    return write_front(front, doubts)
 
 
 def _unsettled(demand: Demand, found: FoundFormat) -> str:
@@ -235,10 +241,6 @@ def _unsettled(demand: Demand, found: FoundFormat) -> str:
 
 def _name(where: str) -> str:
     return re.sub(r"[^\w.-]+", "-", PurePath(where).stem).strip("-") or "rubric"
-
-
-def _template(prompt: _Prompt) -> dict[str, object]:
-    return {"format": prompt.placeholders.syntax, "parser": "prompty" if prompt.roles else "text"}
 
 
 def _declared(found: FoundInput, placeholders: Placeholders) -> dict[str, object]:
@@ -257,7 +259,10 @@ def _asked_inputs(inputs: Sequence[FoundInput], ask: Ask) -> list[FoundInput]:
         if names and all(re.fullmatch(r"[A-Za-z_]\w*", name) for name in names):
             return [FoundInput(name, "", -1, False) for name in dict.fromkeys(names)]
         return list(inputs)
-    return [_asked_input(found, ask) for found in inputs]
+    return [
+        replace(found, doubt="") if found.doubt and _agrees(f"{found.doubt}. Is {found.name} an input?", ask) else found
+        for found in inputs
+    ]
 
 
 def _asked_format(found: FoundFormat, ask: Ask) -> FoundFormat:
@@ -265,11 +270,6 @@ def _asked_format(found: FoundFormat, ask: Ask) -> FoundFormat:
     fields = {name: _asked_field(name, declared, ask) for name, declared in found.fields.items()}
     doubts = tuple(said for said in found.doubts if not _agrees(f"{said}. Keep the format that was found?", ask))
     return replace(found, fields=fields, doubts=doubts)
-
-
-def _asked_input(found: FoundInput, ask: Ask) -> FoundInput:
-    settled = found.doubt and _agrees(f"{found.doubt}. Is {found.name} an input?", ask)
-    return replace(found, doubt="") if settled else found
 
 
 def _asked_field(name: str, declared: Declared, ask: Ask) -> Declared:
@@ -281,8 +281,11 @@ def _asked_field(name: str, declared: Declared, ask: Ask) -> Declared:
         scale = scale_in(ask(f"What is the scale of {name}?", proposed))
         if not scale:
             return declared
-        kept = {key: value for key, value in field.items() if key not in ("min", "max", "step")}
-        return replace(declared, field=kept | scale.field, said=scale.said, doubt="")
+        settled = Declared({"type": "score", "scale": "ordinal", **scale.field}, scale.said, row=declared.row)
+        # Words beyond the old scale get numbers beyond the new one.
+        for word in field.get("written", {}).values():
+            settled = with_special(settled, word)
+        return settled
     return replace(declared, doubt="") if _agrees(f"{name}: {declared.doubt}. Keep {declared.said}?", ask) else declared
 
 

@@ -32,7 +32,7 @@ class ChatPrompt:
 
 
 def split_chat(text: str, where: str, first_line: int) -> ChatPrompt | None:
-    """Return the prompt in turns; None if it has no chat tokens. Raises RubricError if it is not sure what they mean.
+    """Return the prompt in turns; None if it has no chat tokens. Raises RubricError if their meaning is not clear.
 
     The tokens that begin the judge's reply are left out, since the judge's own chat template writes them.
     """

@@ -5,7 +5,7 @@ verdict around.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from pathway_local.adopt.declaration import Declared
@@ -53,10 +53,10 @@ def comparison_format(
     Raises RubricError if the prompt does not say outright which inputs these are, or what its choices mean.
     """
     said = f"{where} line {source.line(row)}: the prompt compares two responses,"
-    for reason in _reasons(source, inputs):
+    if reason := next(_reasons(source, inputs), ""):
         raise RubricError(f"{said} {reason}", HINT)
     [(first, second)] = _pairs(inputs).items()
-    found = _bracketed(source, inputs) or find_format(source, inputs, extra)
+    found = find_format(source, inputs, [*extra, *_bracketed(source)])
     scores = [name for name, declared in found.fields.items() if declared.field["type"] == "score"] if found else []
     if found is None or len(scores) != 1:
         what = "and also scores each of them" if scores else "and no choice between them was found"
@@ -110,32 +110,29 @@ def _label_before(source: Source, name: str) -> int:
     return 0
 
 
-def _bracketed(source: Source, inputs: Collection[str]) -> FoundFormat | None:
-    """Return the format of a choice in double brackets, such as [[A]], behind the reasons that the prompt asks for."""
+def _bracketed(source: Source) -> Iterator[Candidate]:
+    """Yield the format of a choice in double brackets, such as [[A]], behind the reasons that the prompt asks for."""
     every = list(_BRACKETED.finditer(source.text))
     words = tuple(dict.fromkeys(found.group(1) for found in every))
     if len(words) < 2:
-        return None
+        return
     row = source.row(every[0].start())
     verdict = Place("verdict", "", row, "text", choices=words)
-    fields = {"verdict": Declared({"type": "score", "written": dict(enumerate(words))}, "")}
     if not asks_reasons(source, row):
-        return FoundFormat(Candidate("bracketed", "[[{verdict}]]", (verdict,), row), fields, source, (), tuple(inputs))
-    explanation = Place("explanation", "explanation", row, "text")
+        yield Candidate("bracketed", "[[{verdict}]]", (verdict,), row)
+        return
+    explanation = Place("explanation", "a step-by-step explanation", row, "text")
     doubt = "the prompt does not say whether the reasons come before the choice"
-    doubts = () if follows_reasons(source, row) else (doubt,)
     # Without a line break before the brackets: judges end their last sentence with them ("Final verdict: [[A]]"). The
     # explanation then holds no "[", since text before a literal that begins twice alike can't (fields.TextField).
-    candidate = Candidate("bracketed", "{explanation}[[{verdict}]]", (explanation, verdict), row)
-    text = Declared({"type": "text", "tokens": 300}, "text of up to 300 tokens")
-    return FoundFormat(candidate, {"explanation": text, **fields}, source, doubts, tuple(inputs))
+    layout, doubts = "{explanation}[[{verdict}]]", () if follows_reasons(source, row) else (doubt,)
+    yield Candidate("bracketed", layout, (explanation, verdict), row, doubts)
 
 
 def _preference(found: FoundFormat, name: str, pair: tuple[str, str]) -> Declared | None:
     """Return the score whose values prefer A (above 0) or B (below 0); None if a word's side is not clear."""
     declared, source = found.fields[name], found.source
-    written = declared.field.get("written")
-    words = [str(word) for word in written.values()] if isinstance(written, Mapping) else texts_of(declared.field)
+    words = list(declared.field.get("written", {}).values()) or texts_of(declared.field)
     place = next(place for place in found.candidate.places if place.name == name)
     if declared.field.get("special") or (
         place.kind == "text" and found.candidate.layout == "json" and any(word.isdecimal() for word in words)
@@ -148,10 +145,9 @@ def _preference(found: FoundFormat, name: str, pair: tuple[str, str]) -> Declare
     if not all(_is_told(word, side, source) for side, word in values.items()) or not _same_names(words, pair, source):
         return None
     graded = max(values) > 1
-    levels = {side: word if graded else {1: "A", 0: "tie", -1: "B"}[side] for side, word in values.items()}
     by_value = dict(sorted(values.items(), reverse=True))
-    field: dict[str, object] = {"type": "score", "scale": "nominal"}
-    field |= {"levels": dict(sorted(levels.items(), reverse=True)), "written": by_value}
+    levels = {side: word if graded else {1: "A", 0: "tie", -1: "B"}[side] for side, word in by_value.items()}
+    field = {"type": "score", "scale": "nominal", "levels": levels, "written": by_value}
     said = f"{by_value[max(by_value)]} prefers {pair[0]}, {by_value[min(by_value)]} prefers {pair[1]}"
     tie = f", {by_value[0]} is a tie" if 0 in by_value else ""
     return Declared(field, said + tie, declared.doubt, declared.row)

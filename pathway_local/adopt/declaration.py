@@ -1,30 +1,21 @@
-"""Turns what a prompt says of a value into a field of an `outputs:` block."""
+"""Turns a value that a prompt asks for into a field of an `outputs:` block."""
 
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pathway_local.adopt.finding import Place
 from pathway_local.adopt.languages import in_english
+from pathway_local.adopt.number_phrases import Scale, number, numbers_beyond, scale_in
 from pathway_local.adopt.scales import Scales
-from pathway_local.adopt.values import (
-    Scale,
-    glosses,
-    is_special,
-    listed_words,
-    names_in,
-    number,
-    numbers_beyond,
-    ordered,
-    points,
-    scale_in,
-    specials_in,
-    word_runs,
-)
+from pathway_local.adopt.word_order import meanings, names_in, ordered, points
+from pathway_local.adopt.word_phrases import is_special, listed_words, specials_in, word_runs
 from pathway_local.verdict import Number
 
-Field = dict[str, object]
+Field = dict[str, Any]
+"""A field of an `outputs:` block."""
 
 SCORED = re.compile(r"(?:^|[._ ])(?:\w*score|\w*rating|grade|stars|level|mark)s?$", re.IGNORECASE)
 LONGEST_NAME = 80
@@ -47,6 +38,8 @@ _SHORT = re.compile(r"\b(?:very short|short|brief(?:ly)?|concise|one sentence|1-
 _LONG = re.compile(r"thought|chain|analysis|step-by-step|step by step|detailed|justification", re.IGNORECASE)
 _TYPE = re.compile(r"(?i)(?:string|str|text|number|int|integer|float|value|your|free|optional|any|\.\.\.|…)+")
 _OR_QUOTED = re.compile(r"\bor\s+[\"'`“]([^\"'`”\n]{1,30})[\"'`”]")
+_PART = re.compile(r"\b(?:for|to|of|on) each\b|\beach of\b|\bper (?:criterion|item|point|question)\b", re.IGNORECASE)
+_TOTAL = re.compile(r"\btotal\b|\bsum\b|\badd(?:ed)? (?:them |the points )?up\b", re.IGNORECASE)
 _NO_LEVEL = re.compile(r"^(?:nothing to|not applicable|n/?a\b|cannot be|can't be|unable to)", re.IGNORECASE)
 
 
@@ -109,7 +102,7 @@ def verdict_list(place: Place, scales: Scales) -> Declared | None:
         return None
     members = {name: declared.field for name, declared in found.items()}
     for member in members.values():
-        member |= {"tokens": min(80, int(str(member["tokens"])))} if "tokens" in member else {}
+        member |= {"tokens": min(80, member["tokens"])} if "tokens" in member else {}
     score = f"{place.name}_share"
     declared = found[scores[0]]
     field: Field = {"type": "verdicts", "score": score, "items": MOST_VERDICTS, "members": members}
@@ -166,7 +159,7 @@ def word_score(words: Sequence[str], text: str) -> Declared:
     if len(on_scale) < 2:
         on_scale, special = list(words), []
     given = points(on_scale, text)
-    meant = glosses(on_scale, text) if all(len(word) == 1 for word in on_scale) else {}
+    meant = meanings(on_scale, text) if all(len(word) == 1 for word in on_scale) else {}
     ranked = ordered(on_scale) or [
         word for said in ordered(list(meant.values())) for word in meant if meant[word] == said
     ]
@@ -188,31 +181,32 @@ def word_score(words: Sequence[str], text: str) -> Declared:
 def with_special(declared: Declared, text: str) -> Declared:
     """Return the score with `text` as a further value that has no place on its scale."""
     field = declared.field
-    values = [value for value in _values(field) if isinstance(value, int | float)]
+    written, special, values = field.get("written", {}), field.get("special", []), values_of(field)
     if re.fullmatch(r"-?\d+", text):
         value = number(text)
+        if value in values:
+            said = f"the prompt also says {text}, the number that {written.get(value, text)!r} has here"
+            return replace(declared, doubt=declared.doubt or said)
     else:
-        # Below the scale there is room for 0 beside 1 to 5, or -1; words have no numbers, so it comes behind them.
-        value = max(values) + 1 if field.get("written") else int(min(values)) - 1
-    written = {**_mapping(field.get("written")), value: text}
-    special = [*_sequence(field.get("special")), value]
-    levels = {**_mapping(field["levels"]), value: text} if "levels" in field else {}
-    settled = {**field, **({"levels": levels} if levels else {}), "special": special, "written": written}
+        # Below the scale there is room for 0 beside 1 to 5, or -1. Words have no numbers, so it comes behind them.
+        value = max(values) + 1 if len(written) == len(values) else int(min(values)) - 1
+    settled = {**field, "special": [*special, value], "written": {**written, value: text}}
+    if "levels" in field:
+        settled["levels"] = {**field["levels"], value: text}
     mark = ", " if "off the scale" in declared.said else "; off the scale: "
     return replace(declared, field=settled, said=f"{declared.said}{mark}{text}")
 
 
-def _values(field: Field) -> Sequence[object]:
-    levels = _mapping(field.get("levels"))
-    return [*levels, *_sequence(field.get("special"))] if levels else [field["min"], *_sequence(field.get("special"))]
+def levels_of(score: Mapping[str, Any]) -> tuple[Number, ...]:
+    """Return the values of a score, ascending, without special ones that lie beyond its scale."""
+    if score.get("min") is None:
+        return tuple(sorted(score["levels"]))
+    return Scale(score["min"], score["max"], score.get("step", 1)).values
 
 
-def _mapping(value: object) -> Mapping[object, object]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _sequence(value: object) -> Sequence[object]:
-    return value if isinstance(value, list) else []
+def values_of(score: Mapping[str, Any]) -> tuple[Number, ...]:
+    """Return all values of a score."""
+    return tuple(dict.fromkeys((*levels_of(score), *score.get("special", ()))))
 
 
 def _is_score(place: Place, *, named: bool) -> bool:
@@ -230,6 +224,8 @@ def _score(place: Place, scales: Scales) -> Declared:
     found = (told, place.row) if told else scales.scale_of(place.name)
     scale, row = found or (GUESS, -1)
     doubt = "" if found else f"the prompt does not state the scale; {GUESS.said} is a guess"
+    if not told and found and _PART.search(scales.lines[row]) and _TOTAL.search(scales.source.english.text):
+        doubt = f"line {scales.source.line(row)} may state the scale of a part, and the score be their total"
     if scale.step in (1, None) and scales.steps:
         scale = scale.stepped(scales.steps[0][0])
     if scale.step is None or (scale.step == 1 and re.fullmatch(r"\d?\.\d+", place.said)):
@@ -250,15 +246,16 @@ def _score(place: Place, scales: Scales) -> Declared:
     declared = Declared(field, f"{scale.said}{named}", doubt, levels.row if levels else row)
     # A skeleton's 0 is a placeholder.
     beyond = [] if place.said == "0" else numbers_beyond(place.said, scale)
-    if beyond and not doubt and not re.search(rf"\bor {beyond[0]}\b|{beyond[0]}\s+(?:if|when|for)\b", place.said):
-        return replace(declared, doubt=f"the prompt also says {beyond[0]}, which is not on the scale")
     extra = specials_in(place.said)
+    quoted = [word for word in _OR_QUOTED.findall(place.said) if not re.fullmatch(r"[\d.-]+", word)]
     other = [
-        word for word in _OR_QUOTED.findall(place.said) if word not in extra and not re.fullmatch(r"[\d.-]+", word)
+        *(text for text in beyond if not re.search(rf"\bor {text}\b|{text}\s+(?:if|when|for)\b", place.said)),
+        *(repr(word) for word in quoted if word not in extra),
     ]
     if other and not doubt:
-        return replace(declared, doubt=f"the prompt also says {other[0]!r}, which is not on the scale")
-    for word in (*extra, *beyond):
+        return replace(declared, doubt=f"the prompt also says {other[0]}, which is not on the scale")
+    # Numbers first: a word such as null then gets another one.
+    for word in (*beyond, *extra):
         declared = with_special(declared, word)
     return declared
 
@@ -274,8 +271,9 @@ def _choices(place: Place) -> list[str]:
     quoted = list(dict.fromkeys(re.findall(r"[\"'`]{1,2}([A-Za-z_-]{2,20})[\"'`]{1,2}", place.said)))
     if begins and 2 <= len(quoted) <= 6:
         return quoted
-    runs = [run.words for run in word_runs(place.said) if run.plain] if place.kind in ("text", "") else []
-    return list(runs[0]) if runs else []
+    if place.kind not in ("text", "") or scale_in(place.said):
+        return []  # "1-5, or 0 if it is empty, or null" lists no words to choose from
+    return list(next((run.words for run in word_runs(place.said) if run.plain), ()))
 
 
 def _structured(place: Place, scales: Scales) -> Declared:
@@ -299,10 +297,8 @@ def _schema(field: Field) -> object:
         case "choice":
             return {"enum": field["choices"]}
         case "score":
-            written = _mapping(field.get("written"))
-            scale = Scale(field["min"], field["max"], field.get("step", 1)).values if "min" in field else ()  # type: ignore[arg-type]
-            values = dict.fromkeys((*_mapping(field.get("levels")), *scale, *_sequence(field.get("special"))))
-            return {"enum": [_in_json(written.get(value, value)) for value in values]}
+            written = field.get("written", {})
+            return {"enum": [_in_json(written.get(value, value)) for value in values_of(field)]}
         case "number":
             kind = "number" if field.get("decimals") else "integer"
             return {"type": kind, "minimum": field["min"], "maximum": field["max"]}

@@ -10,11 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
+from pathway_local.adopt.declaration import Field, levels_of
 from pathway_local.adopt.finding import Source
+from pathway_local.adopt.number_phrases import FORBIDS, Scale, scale_in, step_in
 from pathway_local.adopt.scales import SCORE_WORDS
-from pathway_local.adopt.values import FORBIDS, Scale, is_special, scale_in, step_in, word_runs
+from pathway_local.adopt.word_phrases import is_special, word_runs
+from pathway_local.verdict import Number
 
 _IF = re.compile(r"(?i)\b(?:if|when|where|unless|otherwise|in case|for (?:an? )?(?:empty|missing|blank))\b")
 _OUTPUTS = re.compile(
@@ -72,7 +75,8 @@ def demands(source: Source) -> tuple[Demand, ...]:
 def _demands(source: Source) -> Iterator[Demand]:
     for row, line in enumerate(source.english.lines):
         if step := step_in(line):
-            yield Demand(_step_phrase(line, step), row, "step", (str(step),))
+            phrase = "half points" if "half" in line.lower() else f"steps of {step}"
+            yield Demand(phrase, row, "step", (str(step),))
         elif (
             SCORE_WORDS.search(line)
             and (fine := _FINE.search(line))
@@ -100,17 +104,12 @@ def _demands(source: Source) -> Iterator[Demand]:
             for run in word_runs(line, source.lines, row):
                 yield Demand(" / ".join(run.words), row, "words", run.words)
         for key in _KEY.finditer(line):
-            name = key.group("one") or key.group("two") or key.group("three")
-            yield Demand(name, row, "key", (name,))
+            yield Demand(key[str(key.lastgroup)], row, "key")
 
 
 def _forbids(sentence: str, found: re.Match[str]) -> bool:
     """Whether a "never" governs this order to write a value; "not as bad as Score 1" forbids nothing."""
     return bool(_NEVER.search(found.group()) or _NEVER_BEFORE.search(sentence[: found.start()]))
-
-
-def _step_phrase(line: str, step: object) -> str:
-    return "half points" if "half" in line.lower() else f"steps of {step}"
 
 
 def special_values(source: Source, values: Sequence[str]) -> list[str]:
@@ -140,7 +139,7 @@ class Reconciled:
 
 
 def reconcile(
-    source: Source, outputs: Mapping[str, object], inputs: Sequence[str], settled: Sequence[str]
+    source: Source, outputs: Mapping[str, Any], inputs: Sequence[str], settled: Sequence[str]
 ) -> list[Reconciled]:
     """Return every demand of the prompt, each phrase once, with how an `outputs:` block meets it."""
     missing = {demand.phrase.lower() for demand in unmet(source, outputs, inputs)}
@@ -157,99 +156,89 @@ def reconcile(
     return list(found.values())
 
 
-def unmet(source: Source, outputs: Mapping[str, object], inputs: Sequence[str]) -> list[Demand]:
+def unmet(source: Source, outputs: Mapping[str, Any], inputs: Sequence[str]) -> list[Demand]:
     """Return the demands of the prompt that an `outputs:` block does not write, each phrase once."""
-    fields = outputs.get("fields")
-    fields = {str(name): field for name, field in fields.items()} if isinstance(fields, Mapping) else {}
-    for field in list(fields.values()):
-        # What a list of verdicts writes is what the members of its objects write.
-        inner = field.get("members") if isinstance(field, Mapping) else None
-        fields |= inner if isinstance(inner, Mapping) else {}
-    scores = [field for field in fields.values() if isinstance(field, Mapping) and field.get("type") == "score"]
+    format_ = _Written(outputs, inputs)
     found: dict[str, Demand] = {}
     for demand in demands(source):
-        if not _met(demand, fields, scores, outputs, inputs):
+        if not format_.meets(demand):
             found.setdefault(demand.phrase.lower(), demand)
     return list(found.values())
 
 
-def _met(
-    demand: Demand,
-    fields: Mapping[str, object],
-    scores: Sequence[Mapping[str, object]],
-    outputs: Mapping[str, object],
-    inputs: Sequence[str],
-) -> bool:
-    if demand.kind == "step":
-        return any(str(score.get("step", 1)) in demand.values or _is_listed(score) for score in scores)
-    if demand.kind == "fraction":
-        decimals = any(isinstance(field, Mapping) and field.get("type") == "number" for field in fields.values())
-        return decimals or any(score.get("step", 1) != 1 or _is_listed(score) for score in scores)
-    if demand.kind == "scale":
-        assert demand.scale is not None
-        ends = {(demand.scale.low, demand.scale.high)}
-        own = {pair for score in scores for pair in _ends(score)}
-        numbers = {
-            (field.get("min"), field.get("max"))
-            for field in fields.values()
-            if isinstance(field, Mapping) and "min" in field
-        }
-        written = any(score.get("written") for score in scores)
-        return bool(ends & (own | numbers)) or (written and not own - {(0, 1), (0, 2), (1, 2)})
-    names = {part.lower() for name in fields for part in (name, *name.split("."))}
-    if demand.kind == "key":
-        return demand.phrase.lower() in names | {name.lower() for name in inputs}
-    texts = {text for field in fields.values() for text in texts_of(field)}
-    known = {text.lower() for text in texts} | names | {"n/a" if text == "null" else text for text in texts}
-    if demand.kind == "excluded":
-        return demand.values[0] not in known
-    if demand.kind in ("value", "text"):
+class _Written:
+    """What a judge writes under an `outputs:` block: names and texts in lower case, scores and other numbers."""
+
+    def __init__(self, outputs: Mapping[str, Any], inputs: Sequence[str]) -> None:
+        fields: dict[str, Field] = dict(outputs["fields"])
+        for field in outputs["fields"].values():
+            # A list of verdicts writes what the members of its objects write.
+            fields |= field.get("members", {})
+        self.layout = str(outputs["layout"]).lower()
+        self.inputs = {name.lower() for name in inputs}
+        self.names = {part.lower() for name in fields for part in (name, *name.split("."))}
+        self.scores = [field for field in fields.values() if field["type"] == "score"]
+        self.numbers = [field for field in fields.values() if field["type"] == "number"]
+        texts = {text.lower() for field in fields.values() for text in texts_of(field)}
+        self.texts = texts | {"n/a" for text in texts if text == "null"}
+
+    def meets(self, demand: Demand) -> bool:
+        """Return whether the format writes what a sentence demands."""
+        known = self.texts | self.names
+        match demand.kind:
+            case "step":
+                return any(str(score.get("step", 1)) in demand.values or _is_listed(score) for score in self.scores)
+            case "fraction":
+                return bool(self.numbers) or any(_has_gaps(score) for score in self.scores)
+            case "scale":
+                assert demand.scale is not None
+                return self._has_scale(demand.scale)
+            case "key":
+                return demand.phrase.lower() in self.names | self.inputs
+            case "excluded":
+                return demand.values[0] not in known
+            case "words":
+                # A list of words is about a field if they share a word; then none may be missing.
+                words, joined = [word.lower() for word in demand.values], " ".join(known)
+                return (self.texts - self.names).isdisjoint(words) or all(word in joined for word in words)
         # Of "Verdict: PASS" the layout has the label; its word is a demand of its own kind.
-        layout, label = str(outputs.get("layout", "")).lower(), demand.phrase.lower().partition(":")
-        return label[0] in known or label[0].strip("[]") in known or (label[0] + label[1]) in layout
-    # A list of words is about a field if they share a word; then none may be missing.
-    words = [word.lower() for word in demand.values]
-    shared = [word for word in words if word in known - names]
-    joined = " ".join(known)
-    return not shared or all(word in joined for word in words)
+        label, colon, _ = demand.phrase.lower().partition(":")
+        return label in known or label.strip("[]") in known or label + colon in self.layout
+
+    def _has_scale(self, scale: Scale) -> bool:
+        own = {ends for score in self.scores for ends in _ends(score)}
+        numbers = {(number["min"], number["max"]) for number in self.numbers}
+        # Words have numbers of ours, so a scale in the prompt is about something else.
+        in_words = any(score.get("written") for score in self.scores) and own <= {(0, 1), (0, 2), (1, 2)}
+        return in_words or (scale.low, scale.high) in own | numbers
 
 
-def texts_of(field: object) -> list[str]:
+def texts_of(field: Field) -> list[str]:
     """Return the texts that a field of an `outputs:` block can write, and the names of its levels."""
-    if not isinstance(field, Mapping):
-        return []
-    if field.get("type") == "boolean":
+    if field["type"] == "boolean":
         return ["true", "false"]
-    choices = field.get("choices")
-    if isinstance(choices, Sequence):
-        return [str(choice) for choice in choices]
-    if field.get("type") != "score":
+    if field["type"] == "choice":
+        return list(field["choices"])
+    if field["type"] != "score":
         return []
-    levels, written = field.get("levels") or {}, field.get("written") or {}
-    assert isinstance(levels, Mapping)
-    assert isinstance(written, Mapping)
-    texts = [str(text) for text in (*levels, *levels.values(), *written.values(), *(field.get("special") or ()))]
-    low, high = field.get("min"), field.get("max")
-    if isinstance(low, int | float) and isinstance(high, int | float):
-        texts += [str(value) for value in Scale(low, high, float(str(field.get("step", 1)))).values]
-    return texts
+    written, special = field.get("written", {}), field.get("special", ())
+    numbers = [value for value in levels_of(field) if value not in special]
+    # A special value that is written as a word, such as null, does not allow its number.
+    texts = [*numbers, *(written.get(value, value) for value in special), *written.values()]
+    return [str(text) for text in (*texts, *field.get("levels", {}).values())]
 
 
-def _is_listed(score: Mapping[str, object]) -> bool:
+def _is_listed(score: Field) -> bool:
     """Return whether the score has levels of its own that are not whole numbers in a row."""
-    levels = score.get("levels")
-    values = sorted(levels) if isinstance(levels, Mapping) else []
-    return any(second - first != 1 for first, second in pairwise(values))
+    return score.get("min") is None and _has_gaps(score)
 
 
-def _ends(score: Mapping[str, object]) -> Iterator[tuple[object, object]]:
-    """Yield the ends of a scale, with special values and without."""
-    special = score.get("special") or ()
-    assert isinstance(special, Sequence)
-    levels = score.get("levels")
-    if score.get("min") is not None:
-        yield score["min"], score["max"]
-    if isinstance(levels, Mapping) and levels:
-        yield min(levels), max(levels)
-        on_scale = [value for value in levels if value not in special]
-        yield min(on_scale), max(on_scale)
+def _has_gaps(score: Field) -> bool:
+    return any(second - first != 1 for first, second in pairwise(levels_of(score)))
+
+
+def _ends(score: Field) -> set[tuple[Number, Number]]:
+    """Return the ends of a scale, with special values on it and without."""
+    levels = levels_of(score)
+    on_scale = [value for value in levels if value not in score.get("special", ())]
+    return {(levels[0], levels[-1]), (on_scale[0], on_scale[-1])}

@@ -1,6 +1,7 @@
 """Findings in a prompt, and the lines that they stand on."""
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -59,8 +60,15 @@ class Source:
         return self._starts[row]
 
     def line(self, row: int) -> int:
-        """Return the number in the file of the line with this index."""
-        return row + self.first_line
+        """Return the number in the file of the line with this index; 0 for -1, which stands for no line."""
+        return row + self.first_line if row >= 0 else 0
+
+    def around(self, broken: Sequence[int], end: int) -> tuple[str, ...]:
+        """Return a doubt if one of these objects, which could not be read, is still open at `end`: a part was read."""
+        still = [at for at in broken if self.text.count("{", at, end) > self.text.count("}", at, end)]
+        return tuple(
+            f"line {self.line(self.row(at))} begins an object around it that can't be read" for at in still[:1]
+        )
 
 
 @dataclass(frozen=True, slots=True)

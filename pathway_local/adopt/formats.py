@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pathway_local.adopt.declaration import Declared, declare, promoted, verdict_list, with_special
+from pathway_local.adopt.declaration import Declared, declare, levels_of, promoted, verdict_list, with_special
 from pathway_local.adopt.demands import Demand, special_values, texts_of, unmet
 from pathway_local.adopt.finding import Candidate, Finding, Place, Source
 from pathway_local.adopt.key_lists import key_list_candidates, named_key_candidates
@@ -18,6 +18,7 @@ MOST = 60
 """Fields of a format at most: a candidate with more is something else, such as a table."""
 
 KINDS: Mapping[str, tuple[int, str]] = {
+    "bracketed": (7, "a choice in [[ ]]"),
     "schema": (6, "JSON, from the front matter's own schema"),
     "shown-schema": (6, "JSON, from the schema in the prompt"),
     "skeleton": (5, "JSON, from a skeleton"),
@@ -26,7 +27,6 @@ KINDS: Mapping[str, tuple[int, str]] = {
     "result": (5, "feedback, then [RESULT] and the score"),
     "named-tags": (4, "tagged parts, as a sentence names them"),
     "doubled": (4, "a rating in [[ ]]"),
-    "bracketed": (4, "a choice in [[ ]]"),
     "keys": (4, "JSON, from a list of keys"),
     "named-keys": (3, "JSON, from the keys that a sentence names"),
     "example": (3, "JSON, from an example"),
@@ -85,44 +85,44 @@ class FoundFormat:
         ]
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> list[Finding]:
         """The rows of the table of findings: the format, its fields, and levels on another line."""
-        return tuple(self._findings())
-
-    def _findings(self) -> Iterator[Finding]:
         found = self.candidate
         kind = KINDS[found.kind][1] + (f"; {found.note}" if found.note else "")
-        for first, second in self.swap.items():
-            yield Finding("compares", f"{first} with {second}, in both orders")
-        yield Finding("format", kind, self.source.line(found.row) if found.row >= 0 else 0, "; ".join(self.doubts))
+        rows = [Finding("compares", f"{one} with {two}, in both orders") for one, two in self.swap.items()]
+        rows.append(Finding("format", kind, self.source.line(found.row), "; ".join(self.doubts)))
         for place in found.places:
             declared = self.fields[place.name]
             row = place.row if place.row >= 0 else declared.row
-            value = f"{place.name}: {declared.said}"
-            yield Finding(str(declared.field["type"]), value, self.source.line(row) if row >= 0 else 0, declared.doubt)
+            said = f"{place.name}: {declared.said}"
+            rows.append(Finding(declared.field["type"], said, self.source.line(row), declared.doubt))
             if declared.field.get("levels") and declared.row not in (-1, row):
-                yield Finding("levels", f"of {place.name}", self.source.line(declared.row))
+                rows.append(Finding("levels", f"of {place.name}", self.source.line(declared.row)))
+        return rows
+
+
+READERS = (
+    shown_schema_candidates,
+    tag_candidates,
+    named_tag_candidates,
+    label_candidates,
+    skeleton_candidates,
+    key_list_candidates,
+    named_key_candidates,
+    short_candidates,
+)
+"""Each yields the formats of its kind that a prompt may ask for."""
 
 
 def find_format(source: Source, inputs: Collection[str], extra: Sequence[Candidate] = ()) -> FoundFormat | None:
     """Return the format; None if the prompt asks for no format with a score."""
     scales = Scales(source)
-    found = [
-        *extra,
-        *shown_schema_candidates(source),
-        *tag_candidates(source),
-        *named_tag_candidates(source),
-        *label_candidates(source),
-        *skeleton_candidates(source),
-        *key_list_candidates(source),
-        *named_key_candidates(source),
-        *short_candidates(source),
-    ]
-    found = [candidate for candidate in found if len(candidate.places) <= MOST]
+    every = [*extra, *(candidate for read in READERS for candidate in read(source))]
+    found = [candidate for candidate in every if len(candidate.places) <= MOST]
     for candidate in sorted(found, key=lambda one: (KINDS[one.kind][0], one.row), reverse=True):
         fields = _declared(candidate, scales, inputs)
         if any(declared.field["type"] in ("score", "verdicts") for declared in fields.values()):
-            fields = _with_special_values(fields, source)
+            _add_special_values(fields, source)
             doubts = (*candidate.doubts, *_rivals(candidate, found, source), *_unread(source))
             return FoundFormat(candidate, fields, source, doubts, tuple(inputs))
     return None
@@ -142,14 +142,13 @@ def _declared(candidate: Candidate, scales: Scales, inputs: Collection[str]) -> 
     return fields
 
 
-def _with_special_values(fields: Mapping[str, Declared], source: Source) -> dict[str, Declared]:
-    """Return the fields; a format's only score also takes the values that a sentence elsewhere names for some cases."""
+def _add_special_values(fields: dict[str, Declared], source: Source) -> None:
+    """Add to a format's only score the values that a sentence elsewhere names for some cases."""
     scores = [name for name, declared in fields.items() if declared.field["type"] == "score"]
-    found = dict(fields)
     if len(scores) == 1:
-        for value in special_values(source, texts_of(found[scores[0]].field)):
-            found[scores[0]] = with_special(found[scores[0]], value)
-    return found
+        [name] = scores
+        for value in special_values(source, texts_of(fields[name].field)):
+            fields[name] = with_special(fields[name], value)
 
 
 def _unread(source: Source) -> Iterator[str]:
@@ -182,16 +181,15 @@ def score_line(source: Source) -> FoundFormat:
 
 
 def closing(found: FoundFormat, *, replaces: bool) -> str:
-    """Return the end of the user turn, which tells the judge what the prompt itself does not; empty if it says all."""
+    """Return instructions to add at the end of the user turn, since the prompt lacks them; empty if it lacks none."""
     if found.candidate.kind != "standard":
         return found.candidate.closing
-    field = found.fields["score"].field
-    levels = field.get("levels")
-    numbers = list(levels) if isinstance(levels, Mapping) else [field["min"], field["max"]]
-    kind = "number" if field.get("step") else "whole number"
+    score = found.fields["score"].field
+    levels = levels_of(score)
+    kind = "number" if score.get("step") else "whole number"
     shown = SCORE_LINE.format(
         analysis="[what speaks for and against the answer, held against the rubric]",
-        score=f"[one {kind} from {numbers[0]} to {numbers[-1]}]",
+        score=f"[one {kind} from {levels[0]} to {levels[-1]}]",
         justification="[why this number and no neighbouring one]",
     )
     instead = "Instead of the format that is asked for above, write" if replaces else "Write"

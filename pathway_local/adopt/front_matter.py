@@ -1,69 +1,44 @@
 """Writes front matter as a person would: one key per line, and a mark above each point that is not certain."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 
 import yaml
 
 MARK = "# UNSETTLED:"
 
-
-@dataclass(frozen=True, slots=True)
-class FrontMatterEntry:
-    """A key and its value. `doubts` says by the value's own keys why something is not certain.
-
-    For `outputs`, `value` holds the fields, and `layout` is the text around them.
-    """
-
-    key: str
-    value: object
-    doubts: Mapping[str, str] = field(default_factory=dict)
-    layout: str = ""
-    layout_doubt: str = ""
+Doubts = Mapping[tuple[str, ...], str]
+"""Why values are not certain, by their keys, such as ("outputs", "fields", "score")."""
 
 
-def write_front(entries: Iterable[FrontMatterEntry]) -> str:
-    """Return the entries as YAML lines."""
-    return "".join(f"{line}\n" for entry in entries for line in _lines(entry))
+def write_front(front: Mapping[str, object], doubts: Doubts) -> str:
+    """Return the keys and values as YAML lines."""
+    return "".join(f"{line}\n" for line in _lines(front, doubts, ()))
 
 
-def _lines(entry: FrontMatterEntry) -> Iterator[str]:
-    if entry.key == "outputs":
-        yield "outputs:"
-        yield from _marks(entry.layout_doubt, "  ")
-        yield from _text("layout", entry.layout, "  ")
-        yield "  fields:"
-        assert isinstance(entry.value, Mapping)
-        for name, declared in entry.value.items():
-            yield from _marks(entry.doubts.get(name, ""), "    ")
-            yield f"    {in_yaml(name)}: {in_yaml(declared)}"
-    elif isinstance(entry.value, Mapping):
-        yield f"{entry.key}:"
-        for name, value in entry.value.items():
-            yield from _marks(entry.doubts.get(name, ""), "  ")
-            yield from _text(name, value, "  ")
-    elif isinstance(entry.value, list):
-        yield f"{entry.key}:"
-        for item in entry.value:
-            yield from _marks(entry.doubts.get(str(item), ""), "  ")
-            yield f"  - {in_yaml(item)}"
-    else:
-        yield f"{entry.key}: {in_yaml(entry.value)}"
+def _lines(block: Mapping[str, object], doubts: Doubts, above: tuple[str, ...]) -> Iterator[str]:
+    indent = "  " * len(above)
+    for key, value in block.items():
+        path, begin = (*above, key), f"{indent}{in_yaml(key)}:"
+        yield from _mark(path, doubts, indent)
+        if isinstance(value, Mapping) and (not above or path == ("outputs", "fields")):
+            yield begin
+            yield from _lines(value, doubts, path)
+        elif isinstance(value, list) and not above:
+            yield begin
+            for item in value:
+                yield from _mark((key, str(item)), doubts, "  ")
+                yield f"  - {in_yaml(item)}"
+        elif isinstance(value, str) and "\n" in value and not value[0].isspace() and value == value.rstrip():
+            yield f"{begin} |-"
+            yield from (f"{indent}  {line}" if line else "" for line in value.split("\n"))
+        else:
+            yield f"{begin} {in_yaml(value)}"
 
 
-def _marks(doubt: str, indent: str) -> Iterator[str]:
-    if doubt:
+def _mark(path: tuple[str, ...], doubts: Doubts, indent: str) -> Iterator[str]:
+    if doubt := doubts.get(path):
         yield f"{indent}{MARK} {' '.join(doubt.split())}"
-
-
-def _text(key: str, value: object, indent: str) -> Iterator[str]:
-    """Yield a text of several lines as a readable block, anything else on one line."""
-    if isinstance(value, str) and "\n" in value and not value[0].isspace() and value == value.rstrip():
-        yield f"{indent}{in_yaml(key)}: |-"
-        yield from (f"{indent}  {line}" if line else "" for line in value.split("\n"))
-    else:
-        yield f"{indent}{in_yaml(key)}: {in_yaml(value)}"
 
 
 def in_yaml(value: object) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from pathway_local.adopt.finding import Candidate, Place, Source
 
@@ -41,7 +41,7 @@ def key_list_candidates(source: Source) -> Iterator[Candidate]:
             nodes, end = _nodes(source.lines, row + 1)
             places = tuple(place for node in nodes for place in _places(node, ""))
             if len(places) > 1:
-                yield Candidate("keys", "json", places, row)
+                yield Candidate("keys", "json", places, row, tuple(_doubts(nodes)))
 
 
 def named_key_candidates(source: Source) -> Iterator[Candidate]:
@@ -85,13 +85,20 @@ def _places(node: _Node, prefix: str) -> Iterator[Place]:
     elif node.below and _CHOICE.search(node.said):
         yield Place(name, node.said, node.row, "text", choices=tuple(inner.key for inner in node.below))
     elif node.below and _MANY.search(node.said):
-        inner = tuple(replace(place, name=place.name) for below in node.below for place in _places(below, ""))
+        inner = tuple(place for below in node.below for place in _places(below, ""))
         yield Place(name, node.said, node.row, "objects", inner=inner)
-    elif node.below and _NESTS.search(node.said):
+    elif node.below and (_NESTS.search(node.said) or not node.said):
         for below in node.below:
             yield from _places(below, f"{name}.")
     else:
         yield Place(name, node.said, node.row, _kind(node.said))
+
+
+def _doubts(nodes: Sequence[_Node]) -> Iterator[str]:
+    for node in nodes:
+        if node.below and not node.said:
+            yield f"the keys below {node.key} may be its members, or the values that it may have"
+        yield from _doubts(node.below)
 
 
 def _kind(said: str) -> str:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
 from pathway_local.adopt.mentions import identifier
+from pathway_local.adopt.number_phrases import scale_in
 from pathway_local.adopt.scales import SCORE_WORDS
 from pathway_local.adopt.short_replies import REASONING, REASONS, follows_reasons
-from pathway_local.adopt.values import listed_words, scale_in
+from pathway_local.adopt.word_phrases import listed_words
 
 _SLOT = r"\[{1,2}[^\[\]\n]{1,400}\]{1,2}|<(?!/)[^<>\n]{1,400}>|\([^()\n]{3,400}\)|_{3,}|\.{3}|…|\d+\s*[-–]\s*\d+"
 _LABEL = r"(?P<label>[ \t]*(?:[#>]+[ \t]*)?[*_]*[A-Z][\w /'-]{0,40}?[*_]*[ \t]*:[*_]*)"
@@ -29,7 +30,8 @@ class _Part:
 
 def label_candidates(source: Source) -> Iterator[Candidate]:
     """Yield each block of labelled slots with a score among them."""
-    for block in _blocks(source, list(_parts(source))):
+    blocks = list(_blocks(source, list(_parts(source))))
+    for block in blocks:
         said = [source.text[slice(*part.slot)] for part in block]
         scored = [bool(SCORE_WORDS.search(source.english_name(part.label))) for part in block]
         if not any(scored) and not any(scale_in(text) or listed_words(text) for text in said):
@@ -45,7 +47,15 @@ def label_candidates(source: Source) -> Iterator[Candidate]:
             # Lines that end a reply: the reasons before them are a part of it, too.
             places = (Place("reasoning", REASONING, block[0].rows[0], "text"), *places)
             layout = f"{{reasoning}}\n{layout}"
-        yield Candidate("labels", layout, places, block[0].rows[0])
+        yield Candidate("labels", layout, places, block[0].rows[0], tuple(_elsewhere(source, block, blocks)))
+
+
+def _elsewhere(source: Source, block: Sequence[_Part], blocks: Sequence[Sequence[_Part]]) -> Iterator[str]:
+    """Yield a doubt for each label with a slot in brackets that stands in other blocks alone."""
+    labels = {identifier(part.label) for part in block}
+    for part in (part for other in blocks for part in other):
+        if identifier(part.label) not in labels and source.text[part.slot[0]] in "[<":
+            yield f"line {source.line(part.rows[0])} shows another labelled part"
 
 
 def _is_value(said: str) -> bool:

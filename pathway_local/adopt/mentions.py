@@ -21,8 +21,8 @@ LISTED = re.compile(
 )
 
 
-def mentioned(source: Source) -> list[tuple[str, int]]:
-    """Return the names and rows of the inputs that a heading or a sentence of the prompt lists."""
+def mentioned(source: Source) -> dict[str, int]:
+    """Return the inputs that a heading or a sentence of the prompt lists: the row of each, by its name."""
     return _under_heading(source) or _enumerated(source)
 
 
@@ -31,29 +31,29 @@ def identifier(text: str) -> str:
     return re.sub(r"\W+", "_", re.sub(r"['’]s?\b", "", text.strip().lower())).strip("_")
 
 
-def _under_heading(source: Source) -> list[tuple[str, int]]:
+def _under_heading(source: Source) -> dict[str, int]:
     for row, line in enumerate(source.lines):
         if not _HEADING.match(line):
             continue
-        found = []
+        found: dict[str, int] = {}
         for below in range(row + 1, len(source.lines)):
             text = source.lines[below]
             listed = LISTED.match(text)
             if listed:
-                found.append((identifier(listed.group(1)), below))
+                found[identifier(listed.group(1))] = below
             elif text.strip(" =-") and found:
                 break
         if len(found) > 1:
             return found
-    return []
+    return {}
 
 
-def _enumerated(source: Source) -> list[tuple[str, int]]:
+def _enumerated(source: Source) -> dict[str, int]:
     """Return the names in a sentence such as "read the question, the ideal answer and the AI answer".
 
     A name counts only if the prompt uses it elsewhere too, or any listing of things would yield inputs.
     """
-    best: list[tuple[str, int]] = []
+    best: dict[str, int] = {}
     whole = source.text.lower()
     named_again = cache(lambda item: whole.count(item) > 1)
     verbs = ((row, line, verb) for row, line in enumerate(source.lines) for verb in _READS.finditer(line))
@@ -62,7 +62,7 @@ def _enumerated(source: Source) -> list[tuple[str, int]]:
         items = [_item(item) for item in re.split(r",\s*(?:and\s+)?|\s+and\s+", told)]
         real = [item for item in items if item and named_again(item.lower())]
         if len(real) == len(items) > max(1, len(best)):
-            best = [(identifier(item), row) for item in real]
+            best = dict.fromkeys(map(identifier, real), row)
     return best
 
 

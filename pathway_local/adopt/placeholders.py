@@ -9,7 +9,8 @@ from jinja2 import TemplateSyntaxError
 
 from pathway_local.adopt.finding import Source
 from pathway_local.adopt.mentions import OUTPUT_WORDS, mentioned
-from pathway_local.prompty.turn import MARKS, Syntax, Turn, jinja_turn
+from pathway_local.prompty.jinja_turn import jinja_turn
+from pathway_local.prompty.turn import MARKS, Syntax, Turn
 
 _LABELLED = re.compile(r"^\W*(?:[A-Za-z][\w '’-]{0,40}:[*_]*)?\s*<\w+>\s*$")
 """A line with a name in angle brackets alone, or behind a label."""
@@ -35,14 +36,15 @@ def find_placeholders(source: Source, declared: Collection[str] = ()) -> Placeho
 
     A name in angle brackets is surely an input only if the file has `declared` it, or if a sentence lists it as one.
     """
-    looping = _turn(source.text) if "{%" in source.text else None
-    if looping and looping.loops:
-        places = {name: re.search(rf"\b{name}\b", source.text) for name in looping.variables}
+    turn = _turn(source.text)
+    if turn and turn.loops:
+        places = {name: re.search(rf"\b{name}\b", source.text) for name in turn.variables}
         rows = {name: source.row(found.start()) for name, found in places.items() if found}
-        return Placeholders("jinja2", dict(sorted(rows.items(), key=lambda item: item[1])), looping.loops)
+        return Placeholders("jinja2", dict(sorted(rows.items(), key=lambda item: item[1])), turn.loops)
     doubled, single = _rows(source, "double-braces"), _rows(source, "single-braces")
     if doubled and not _escaped(source.text, doubled):
-        return Placeholders("jinja2" if _is_jinja(source.text, set(doubled)) else "double-braces", doubled)
+        # Jinja reads the text as its author meant it if each {{ }} holds a name, and tests name inputs.
+        return Placeholders("jinja2" if turn and turn.variables >= doubled.keys() else "double-braces", doubled)
     dollars = _rows(source, "dollars")
     if dollars and not single:
         return Placeholders("dollars", dollars)
@@ -68,7 +70,7 @@ def _rows(source: Source, syntax: Syntax) -> dict[str, int]:
 def _angles(source: Source, declared: Collection[str]) -> Placeholders | None:
     """Return the inputs in angle brackets; None without any. A name that is also closed is a tag around something."""
     marked = {name: row for name, row in _rows(source, "angles").items() if f"</{name}>" not in source.text}
-    known = set(declared) or {name for name, _ in mentioned(source)}
+    known = set(declared or mentioned(source))
     if known & marked.keys() and (declared or known <= marked.keys()):
         return Placeholders("angles", {name: row for name, row in marked.items() if name in known})
     alone = {name: row for name, row in marked.items() if _LABELLED.match(source.lines[row])}
@@ -88,12 +90,6 @@ def _is_format(text: str) -> bool:
     except ValueError:
         return False
     return all(name is None or (name.isidentifier() and not spec and not turn) for _, name, spec, turn in pieces)
-
-
-def _is_jinja(text: str, names: set[str]) -> bool:
-    """Return whether Jinja reads the text as its author meant it: each {{ }} holds a name, and tests name inputs."""
-    turn = _turn(text)
-    return turn is not None and turn.variables >= names
 
 
 def _turn(text: str) -> Turn | None:

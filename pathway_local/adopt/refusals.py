@@ -1,4 +1,4 @@
-"""Says why a prompt can't become a rubric: what it asks for instead of one verdict in one reply."""
+"""Says why a prompt can't become a rubric: it asks for something other than one verdict in one reply."""
 
 import re
 from collections.abc import Iterator
@@ -32,11 +32,10 @@ _SCORES = re.compile(
 _LAYOUT = re.compile(r"(?i)\bjson\b|\bxml\b|\bformat\b|\b(?:output|respond|reply|answer) (?:only|with)\b|<\w+>.*</\w+>")
 
 
-def refusal(source: Source, where: str) -> RubricError | None:
-    """Return the error for a prompt that asks for several verdicts in one reply, or holds chat tokens; else None."""
+def check_verdicts(source: Source, where: str) -> None:
+    """Raise RubricError for a prompt that asks for several verdicts in one reply, or holds chat tokens."""
     for said, row, hint in _reasons(source.english):
-        return RubricError(f"{where}{f' line {source.line(row)}' if row >= 0 else ''}: {said}", hint)
-    return None
+        raise RubricError(f"{where} line {source.line(row)}: {said}", hint)
 
 
 def _reasons(source: Source) -> Iterator[tuple[str, int, str]]:
@@ -68,7 +67,7 @@ def _lists_of_verdicts(source: Source) -> Iterator[tuple[str, int, str]]:
 
 
 def no_score(source: Source, where: str) -> RubricError:
-    """Return the error for a prompt in which no format with a score was found: what it asks for, and what to do."""
+    """Return the error for a prompt without a format with a score: it says what the prompt asks for instead."""
     standard = "Use the standard format: add --layout score-line."
     if not source.language:
         said = f"{where}: no format with a score was found, and sentences in the prompt's language are not read"

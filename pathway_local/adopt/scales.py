@@ -1,8 +1,8 @@
 """The scales of a prompt: the range of each score, and the names of its levels.
 
-A prompt says its scale in a phrase (see `values`) or lists the levels, one to a line. Prompts hold many other numbers,
-so a range counts only if it begins at 0 or 1 (or runs from -n to n) and stands in a line with a word such as score; a
-list counts only if its numbers follow each other, and it stands under such a word or uses one.
+A prompt says its scale in a phrase (`number_phrases`) or lists the levels, one to a line. Prompts hold many other
+numbers, so a range counts only if it begins at 0 or 1 (or runs from -n to n) and stands in a line with a word such as
+score; a list counts only if its numbers follow each other, and it stands under such a word or uses one.
 """
 
 import re
@@ -12,7 +12,8 @@ from itertools import pairwise
 
 from pathway_local.adopt.finding import Source
 from pathway_local.adopt.languages import in_english
-from pathway_local.adopt.values import Scale, is_graded, scale_in, step_in
+from pathway_local.adopt.number_phrases import Scale, scale_in, step_in
+from pathway_local.adopt.word_order import is_graded
 
 SCORE_WORDS = re.compile(
     r"scor|scale|rating|\brate\b|grade|grading|rubric|level|\bstars?\b|\bmark\b|"
@@ -20,7 +21,7 @@ SCORE_WORDS = re.compile(
     re.IGNORECASE,
 )
 LABEL_LENGTH = 80
-"""Characters of a level's name at most: what is longer is a description without a name."""
+"""Characters of the longest name of a level; a longer text is a description without a name."""
 
 _NUMBERS = re.compile(r"\b(?:integer|whole number|number|digit)\b", re.IGNORECASE)
 _JUDGES = re.compile(r"\b(?:judge|evaluate|assess)\b", re.IGNORECASE)
@@ -79,10 +80,9 @@ class Scales:
         The first that exists wins: a line that names the score's topic, the levels under a heading that names it, the
         range that the prompt states most often, the last list of levels.
         """
-        topic = stem(name)
-        for row, line in enumerate(self.source.lines) if topic else ():
-            if topic in line.lower() and (found := scale_in(self.lines[row])):
-                return found, row
+        stated = self._stated(name)
+        if stated:
+            return stated
         about = self._about(name)
         if not about and self.ranges:
             # One "1-2" among several "1-5" is some other number. Of equally frequent ranges, the first counts.
@@ -93,9 +93,14 @@ class Scales:
 
     def states(self, name: str) -> bool:
         """Return whether a line names the topic of this value and a scale for it."""
+        return self._stated(name) is not None
+
+    def _stated(self, name: str) -> tuple[Scale, int] | None:
         topic = stem(name)
-        both = zip(self.source.lines, self.lines, strict=True)
-        return bool(topic) and any(topic in line.lower() and scale_in(english) for line, english in both)
+        for row, line in enumerate(self.source.lines) if topic else ():
+            if topic in line.lower() and (found := scale_in(self.lines[row])):
+                return found, row
+        return None
 
     def levels_of(self, name: str, scale: Scale) -> LevelSet | None:
         """Return the levels of a score, if all have names. The last list counts: examples come earlier."""

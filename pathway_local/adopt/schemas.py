@@ -38,25 +38,28 @@ def schema_candidates(declared: object) -> Iterator[Candidate]:
 
 def shown_schema_candidates(source: Source) -> Iterator[Candidate]:
     """Yield the last JSON Schema in a prompt's text: one that explains schemas comes before the one that counts."""
-    end, last = 0, None
+    end = 0
+    broken: list[int] = []
+    found: list[Candidate] = []
     for brace in list(_OPEN.finditer(source.text))[-MOST:]:
         if brace.start() < end:
             continue
         try:
             declared, end = json.JSONDecoder().raw_decode(source.text, brace.start())
         except (ValueError, RecursionError):
+            broken.append(brace.start())
             continue
         if isinstance(declared, Mapping) and isinstance(declared.get("properties"), Mapping):
-            last = declared, source.row(brace.start())
-    if last:
-        yield from _candidates("shown-schema", *last)
+            row, doubts = source.row(brace.start()), source.around(broken, end)
+            found = list(_candidates("shown-schema", declared, row, doubts))
+    yield from found
 
 
-def _candidates(kind: str, declared: object, row: int) -> Iterator[Candidate]:
+def _candidates(kind: str, declared: object, row: int, doubts: tuple[str, ...] = ()) -> Iterator[Candidate]:
     reader = _Reader(declared, row)
     places = tuple(reader.places(declared, "", 0))
     if places:
-        yield Candidate(kind, "json", places, row, tuple(reader.doubts))
+        yield Candidate(kind, "json", places, row, (*doubts, *reader.doubts))
 
 
 class _Reader:

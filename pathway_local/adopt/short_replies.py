@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from pathway_local.adopt.finding import Candidate, Place, Source
 from pathway_local.adopt.mentions import identifier
+from pathway_local.adopt.number_phrases import scale_in
 from pathway_local.adopt.scales import SCORE_WORDS
-from pathway_local.adopt.values import Run, ordered, scale_in, specials_in, unquoted, word_runs
+from pathway_local.adopt.word_order import ordered
+from pathway_local.adopt.word_phrases import Run, specials_in, unquoted, word_runs
 
 _RESULT = re.compile(r"(Feedback:|\()[^\n\[\]]{0,200}\[RESULT\]\s*([^\n]{0,200})")
 _EITHER = re.compile(r"either\s+[\"“'`]?(\w{1,15})[\"”'`]?\s+or\s+[\"“'`]?(\w{1,15})\b", re.IGNORECASE)
@@ -60,12 +62,9 @@ def _result(source: Source) -> Iterator[Candidate]:
     for found in _RESULT.finditer(source.text):
         row = source.row(found.start())
         label = "Feedback: " if found.group(1) == "Feedback:" else ""
-        either = None if scale_in(found.group(2)) else _EITHER.search(found.group(2))
-        result = (
-            Place("result", "", row, "text", choices=either.groups())
-            if either
-            else Place("score", found.group(2), row, "number")
-        )
+        result = Place("score", found.group(2), row, "number")
+        if not scale_in(found.group(2)) and (either := _EITHER.search(found.group(2))):
+            result = Place("result", "", row, "text", choices=either.groups())
         places = (Place("feedback", "feedback", row, "text"), result)
         yield Candidate("result", f"{label}{{feedback}} [RESULT] {{{result.name}}}", places, row)
 
@@ -87,16 +86,24 @@ def _final_line(source: Source) -> Iterator[Candidate]:
         name = identifier(label) or "score"
         shown = [each.group("slot") for each in every if each.group("label") == label]
         place = _final_place(source, found, name, [slot for slot in shown if re.fullmatch("[A-Z]{2,20}", slot)])
+        rivals = tuple(_other_lines(source, every, name)[:1])
         if not asks_reasons(source, row):
-            yield Candidate("inline", f"{label} {{{name}}}", (place,), row)
-        else:
-            reason = _labelled_reasons(source, row)
-            places = (Place(identifier(reason) or "reasoning", REASONING, row, "text"), place)
-            doubt = "the prompt does not say whether the reasons come before the score"
-            # One line break, not two: with two, a judge that writes one could never end its reasons.
-            doubts = () if follows_reasons(source, row) or reason else (doubt,)
-            begin = f"{reason} {{{places[0].name}}}".strip()
-            yield Candidate("inline", f"{begin}\n{label} {{{name}}}", places, row, doubts)
+            yield Candidate("inline", f"{label} {{{name}}}", (place,), row, rivals)
+            continue
+        reason = _labelled_reasons(source, row)
+        text = Place(identifier(reason) or "reasoning", REASONING, row, "text")
+        doubt = "the prompt does not say whether the reasons come before the score"
+        doubts = rivals if follows_reasons(source, row) or reason else (*rivals, doubt)
+        # One line break, not two: with two, a judge that writes one could never end its reasons.
+        begin = f"{reason} {{{text.name}}}".strip()
+        yield Candidate("inline", f"{begin}\n{label} {{{name}}}", (text, place), row, doubts)
+
+
+def _other_lines(source: Source, every: Sequence[re.Match[str]], name: str) -> list[str]:
+    """Return a doubt for each line with another label; "Score:" and "Final score:" are the same."""
+    labels = {identifier(each.group("label")) or name: source.line(source.row(each.start())) for each in every}
+    others = {label: line for label, line in labels.items() if not label.endswith(name) and not name.endswith(label)}
+    return [f"line {line} shows another line, {label!r}" for label, line in others.items()]
 
 
 def _labelled_reasons(source: Source, row: int) -> str:
@@ -108,8 +115,8 @@ def _labelled_reasons(source: Source, row: int) -> str:
 
 def asks_reasons(source: Source, row: int) -> bool:
     """Return whether the prompt asks for reasons beside what this line asks for."""
-    read = source.english
-    return not _alone(read.lines[row]) and bool(REASONS.search(read.text))
+    alone = re.search(r"(?i)\bonly\b|nothing else|\bjust\b", source.english.lines[row])
+    return not alone and bool(REASONS.search(source.english.text))
 
 
 def follows_reasons(source: Source, row: int) -> bool:
@@ -118,10 +125,6 @@ def follows_reasons(source: Source, row: int) -> bool:
     near = [*[line for line in lines[max(0, row - 3) : row] if line.strip()][-1:], lines[row]]
     later = any(_LATER.search(line) for line in near)
     return later and bool(REASONS.search("\n".join(lines[: row + 1])))
-
-
-def _alone(line: str) -> bool:
-    return bool(re.search(r"(?i)\bonly\b|nothing else|\bjust\b", line))
 
 
 def _final_place(source: Source, found: re.Match[str], name: str, shown: Sequence[str]) -> Place:
@@ -146,7 +149,7 @@ def _words(source: Source) -> Iterator[Candidate]:
         # A JSON object in the line shows another format.
         bare = re.sub(r"\{[^{}]*\{[^{}]*\}[^{}]*\}|\{[^{}]*\"[^{}]*\}", " ", line)
         found = word_runs(bare, source.lines, row) if _ASKS.search(bare) else ()
-        # Words of the prompt's own language are what the judge writes, never our English for them.
+        # The judge writes words of the prompt's own language, never our English for them.
         runs = [run for run in found if _is_answer(run, bare) and all(word in source.text for word in run.words)]
         if not runs:
             continue
@@ -166,22 +169,17 @@ def _words(source: Source) -> Iterator[Candidate]:
 
 
 def _is_answer(run: Run, line: str) -> bool:
-    """Return whether a list of words is what the judge answers with, and not part of some other sentence."""
+    """Return whether the judge answers with one of these words; others are part of some other sentence."""
     asked = _ONLY.search(line) or len(line) < 80
     return bool(asked) and (bool(ordered(run.words)) or (run.plain and bool(_ONLY.search(line))))
 
 
 def _number(source: Source) -> Iterator[Candidate]:
     for row, line in enumerate(source.english.lines):
-        sentences = [part for part in _sentences(line) if _NUMBER.search(part)]
-        if any(_ASKS.search(part) for part in sentences):
-            own = _sentences(source.lines[row])
-            said = [own[at] for at, part in enumerate(_sentences(line)) if part in sentences and at < len(own)]
-            yield Candidate("number", "{score}", (Place("score", " ".join(said), row, ""),), row)
-
-
-def _sentences(line: str) -> list[str]:
-    return re.split(r"(?<=[.!?])\s", line)
+        english, own = (re.split(r"(?<=[.!?])\s", each) for each in (line, source.lines[row]))
+        if any(_NUMBER.search(part) and _ASKS.search(part) for part in english):
+            said = " ".join(told for part, told in zip(english, own, strict=False) if _NUMBER.search(part))
+            yield Candidate("number", "{score}", (Place("score", said, row),), row)
 
 
 def _last_label(source: Source) -> Iterator[Candidate]:

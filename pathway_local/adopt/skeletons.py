@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pathway_local.adopt.finding import Candidate, Place, Source
-from pathway_local.adopt.values import listed_words, scale_in
+from pathway_local.adopt.number_phrases import scale_in
+from pathway_local.adopt.word_phrases import listed_words
 
 MOST, DEPTH = 60, 6
 """How many braces are tried as the beginning of an object, from the end, and how deep objects nest."""
@@ -17,6 +18,18 @@ _KEY = re.compile(r"[\s,]*(?:[\"'`“]([^\"'`”\n]{1,60})[\"'`”])\s*:\s*")
 _COMMENT = re.compile(r"[ \t]*(?:,[ \t]*)?(?://|#)[ \t]*([^\n]*)")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?=\s*[,}\]\n/#])")
 _WORD = re.compile(r"(true|false|null|None|True|False)(?=\s*[,}\]\n/#])")
+_BOOLEAN = re.compile(r"(?i)<?\s*(true|false)\s*(\||/|or)\s*(true|false)\s*>?")
+_STRINGS = {
+    begin: re.compile(rf"{begin}((?:\\.|\n(?!\n)|[^\\{end}\n])*){end}", re.DOTALL)
+    for begin, end in ('""', "''", "``", "“”")
+}
+_OR = re.compile(r"\s*(?:\||/|\bor\b)\s*(?=[\"'“])")
+_BRACKETED, _BARE = re.compile(r"<[^<>\n]{1,400}>|\([^()\n]{1,400}\)"), re.compile(r"[^,{}\n\"]{1,200}")
+_END_OF_OBJECT = re.compile(r"[\s,]*(?:\.\.\.|…)?\s*\}")
+_PLAIN_LIST = re.compile(r"\[([^\[\]\"'{}\n]*)\]")
+_LISTED = re.compile(r"(?i)^(?:\.\.\.|…)$|^list|\blist of\b|, *(?:\.\.\.|…)$")
+_BEGIN_OF_LIST, _END_OF_LIST = re.compile(r"\[\s*"), re.compile(r"[\s,]*(?:\.\.\.|…)?\s*\]")
+_GAP = re.compile(r"[\s,]*")
 _MARKED = re.compile(r"[<\[(].*[>\])]$|.*\.\.\.|.*…", re.DOTALL)
 _ASKS = re.compile(r"format|output|respond|return|reply|json|structure|exactly|following", re.IGNORECASE)
 _SKIPS = re.compile(r"skip|example|sample|e\.g\.|for instance|expected", re.IGNORECASE)
@@ -37,6 +50,7 @@ class Skeleton:
     start: int
     open: bool
     listed: bool
+    doubts: tuple[str, ...]
 
 
 def skeleton_candidates(source: Source) -> Iterator[Candidate]:
@@ -50,7 +64,7 @@ def skeleton_candidates(source: Source) -> Iterator[Candidate]:
     fenced = source.text[: best.start].rstrip().endswith(("```", "```json", "```JSON"))
     note = "the code fence around it is left out" if fenced else ""
     kind = "skeleton" if best.open else "example"
-    yield Candidate(kind, "json", places, source.row(best.start), note=note)
+    yield Candidate(kind, "json", places, source.row(best.start), best.doubts, note)
 
 
 def _rank(source: Source, skeleton: Skeleton) -> tuple[bool, bool, bool, int]:
@@ -85,117 +99,98 @@ def _with_alternatives(place: Place, found: Sequence[Skeleton]) -> Place:
 def skeletons(source: Source) -> Iterator[Skeleton]:
     """Yield the JSON objects in the prompt; an object inside of another is a part of it."""
     text, end, listed = source.text, 0, False
+    broken: list[int] = []
     # From each brace the text is parsed anew: without a bound, thousands of open braces would take quadratic time.
     for found in list(_OPEN.finditer(text))[-MOST:]:
         if found.start() < end:
             continue  # inside of the object before
         before = text[end : found.start()].rstrip()
+        reader = _Reader(source, found.start())
         try:
-            members, end = _object(text, found.start(), "", source, 0)
+            places = tuple(reader.members("", 0))
         except (_Broken, IndexError):
+            broken.append(found.start())
             continue
-        flat, listed = tuple(members), before.endswith("[") or (listed and before.strip() == ",")
-        yield Skeleton(flat, found.start(), any(_is_open(place) for place in flat), listed)
+        end, listed = reader.at, before.endswith("[") or (listed and before.strip() == ",")
+        yield Skeleton(places, found.start(), any(map(_is_open, places)), listed, source.around(broken, reader.at))
 
 
 def _is_open(place: Place) -> bool:
-    marked = bool(_MARKED.match(place.said)) or scale_in(place.said) is not None
-    return (
-        place.kind == ""
-        or bool(place.choices)
-        or (marked and place.kind == "text")
-        or any(_is_open(inner) for inner in place.inner)
-    )
+    marked = place.kind == "text" and (_MARKED.match(place.said) or scale_in(place.said))
+    return place.kind == "" or bool(place.choices or marked) or any(map(_is_open, place.inner))
 
 
-def _object(text: str, at: int, prefix: str, source: Source, depth: int) -> tuple[list[Place], int]:
-    """Return the members of the object at `at`, with dotted names for nested ones, and where it ends."""
-    if depth > DEPTH:
-        raise _Broken
-    at += 1
-    places: list[Place] = []
-    while True:
-        key = _KEY.match(text, at)
-        if not key:
-            end = re.compile(r"[\s,]*(?:\.\.\.|…)?\s*\}").match(text, at)
-            if not end:
-                raise _Broken
-            return places, end.end()
-        name = f"{prefix}{key.group(1)}"
-        found, at = _value(text, key.end(), name, source, depth)
-        comment = _COMMENT.match(text, at)
-        if comment:
-            at = comment.end()
-            found = [replace(place, said=f"{place.said} {comment.group(1)}".strip()) for place in found]
-        places += found
+class _Reader:
+    """Reads JSON with placeholders for values; `at` is the offset of what comes next.
 
+    Its methods raise _Broken, or IndexError at the end of the text.
+    """
 
-def _value(text: str, at: int, name: str, source: Source, depth: int) -> tuple[list[Place], int]:
-    row = source.row(at)
-    if text[at] == "{":
-        return _object(text, at, f"{name}.", source, depth + 1)
-    if text[at] == "[":
-        return _list(text, at, name, source, depth)
-    if text[at] in "\"'“`":
-        said, end = _string(text, at)
-        options = [said]
-        # "yes" | "no" and "yes" or "no" list the texts of one value.
-        while more := re.compile(r"\s*(?:\||/|\bor\b)\s*(?=[\"'“])").match(text, end):
-            said, end = _string(text, more.end())
-            options.append(said)
-        choices = tuple(options) if len(options) > 1 else ()
-        return [Place(name, " | ".join(options), row, "text", choices=choices)], end
-    word = _WORD.match(text, at)
-    if word:
-        kind = "null" if word.group(1) in ("null", "None") else "boolean"
-        return [Place(name, "", row, kind)], word.end()
-    number = _NUMBER.match(text, at)
-    if number:
-        return [Place(name, number.group(), row, "number")], number.end()
-    return _loose(text, at, name, row)
+    def __init__(self, source: Source, at: int) -> None:
+        self.source, self.at = source, at
 
+    def _take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        found = pattern.match(self.source.text, self.at)
+        self.at = found.end() if found else self.at
+        return found
 
-def _loose(text: str, at: int, name: str, row: int) -> tuple[list[Place], int]:
-    """Return a value without quotes that is not JSON, such as <1-5> or 1 | 2 | 3."""
-    marked = re.compile(r"<[^<>\n]{1,400}>|\([^()\n]{1,400}\)").match(text, at)
-    found = marked or re.compile(r"[^,{}\n\"]{1,200}").match(text, at)
-    if not found or not found.group().strip():
-        raise _Broken
-    said = found.group().strip()
-    kind = "boolean" if re.fullmatch(r"<?\s*(true|false)\s*(\||/|or)\s*(true|false)\s*>?", said, re.IGNORECASE) else ""
-    return [Place(name, said, row, kind)], found.end()
-
-
-def _string(text: str, at: int) -> tuple[str, int]:
-    close = "”" if text[at] == "“" else text[at]
-    end = at + 1
-    while text[end] != close:
-        if text[end] == "\n" and text[end - 1 : end + 1] == "\n\n":
+    def members(self, prefix: str, depth: int) -> list[Place]:
+        """Return the members of an object, with dotted names for nested ones."""
+        if depth > DEPTH:
             raise _Broken
-        end += 2 if text[end] == "\\" else 1
-    return text[at + 1 : end], end + 1
-
-
-def _list(text: str, at: int, name: str, source: Source, depth: int) -> tuple[list[Place], int]:
-    row = source.row(at)
-    plain = re.compile(r"\[([^\[\]\"'{}\n]*)\]").match(text, at)
-    if plain:
-        said = plain.group(1).strip()
-        listed = not said or said in ("...", "…") or re.search(r"^list|\blist of\b|, *(\.\.\.|…)$", said, re.IGNORECASE)
-        return [Place(name, said, row, "list" if listed else "")], plain.end()
-    inside = re.compile(r"\[\s*").match(text, at)
-    assert inside is not None
-    items: list[list[Place]] = []
-    end = inside.end()
-    while not (close := re.compile(r"[\s,]*(?:\.\.\.|…)?\s*\]").match(text, end)):
-        end = re.compile(r"[\s,]*").match(text, end).end()  # type: ignore[union-attr]
-        before = end
-        item, end = _value(text, end, "", source, depth + 1)
-        items.append(item)
-        if end <= before or len(items) > 50:
+        self.at += 1
+        places: list[Place] = []
+        while key := self._take(_KEY):
+            found = self._value(f"{prefix}{key.group(1)}", depth)
+            if comment := self._take(_COMMENT):
+                found = [replace(place, said=f"{place.said} {comment.group(1)}".strip()) for place in found]
+            places += found
+        if not self._take(_END_OF_OBJECT):
             raise _Broken
-    if text[inside.end()] == "{":
-        inner = tuple(replace(place, name=place.name.lstrip(".")) for place in items[0])
-        return [Place(name, "", row, "objects", inner=inner)], close.end()
-    said = " | ".join(place.said for item in items for place in item)
-    return [Place(name, said, row, "list")], close.end()
+        return places
+
+    def _value(self, name: str, depth: int) -> list[Place]:
+        row, first = self.source.row(self.at), self.source.text[self.at]
+        if first == "{":
+            return self.members(f"{name}." if name else "", depth + 1)
+        if first == "[":
+            return [self._list(name, depth)]
+        if first in _STRINGS:
+            options = [self._string()]
+            # "yes" | "no" and "yes" or "no" list the texts of one value.
+            while self._take(_OR):
+                options.append(self._string())
+            choices = tuple(options) if len(options) > 1 else ()
+            return [Place(name, " | ".join(options), row, "text", choices=choices)]
+        if word := self._take(_WORD):
+            return [Place(name, "", row, "null" if word.group(1) in ("null", "None") else "boolean")]
+        if number := self._take(_NUMBER):
+            return [Place(name, number.group(), row, "number")]
+        # A value without quotes that is not JSON, such as <1-5> or 1 | 2 | 3.
+        loose = self._take(_BRACKETED) or self._take(_BARE)
+        said = loose.group().strip() if loose else ""
+        if not said:
+            raise _Broken
+        return [Place(name, said, row, "boolean" if _BOOLEAN.fullmatch(said) else "")]
+
+    def _string(self) -> str:
+        found = self._take(_STRINGS[self.source.text[self.at]])
+        if not found:
+            raise _Broken
+        return found.group(1)
+
+    def _list(self, name: str, depth: int) -> Place:
+        row = self.source.row(self.at)
+        if plain := self._take(_PLAIN_LIST):
+            said = plain.group(1).strip()
+            return Place(name, said, row, "list" if not said or _LISTED.search(said) else "")
+        if depth > DEPTH:
+            raise _Broken
+        self._take(_BEGIN_OF_LIST)
+        objects, items = self.source.text[self.at] == "{", []
+        while not self._take(_END_OF_LIST):
+            self._take(_GAP)
+            items.append(self._value("", depth + 1))
+        if objects:
+            return Place(name, "", row, "objects", inner=tuple(items[0]))
+        return Place(name, " | ".join(place.said for item in items for place in item), row, "list")

@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
 from pathway_local.adopt.mentions import identifier
-from pathway_local.adopt.values import listed_words, scale_in, word_runs
+from pathway_local.adopt.number_phrases import scale_in
+from pathway_local.adopt.word_phrases import listed_words, word_runs
 from pathway_local.prompty.turn import MARKS
 
 MOST = 400
@@ -38,20 +39,18 @@ def tag_candidates(source: Source) -> Iterator[Candidate]:
     pairs = [pair for pair in _pairs(source.text) if not any(mark(pair.said.strip()) for mark in marks)]
     names = list(dict.fromkeys(pair.name for pair in pairs))
     said = {name: _said(source, pairs, name) for name in names}
-    scores = [name for name in names if _SCORE.search(source.english_name(name)) or any(map(_may_score, said[name]))]
-    if not scores:
+    scores = [name for name in names if _is_score(source, name) or any(map(_may_score, said[name]))]
+    run = _run(source.text, pairs) if scores else []
+    if all(pair.name not in scores for pair in run):
         return
-    run = _run(source, pairs, names)
-    names = [pair.name for pair in run]
-    fields = _field_names(names, said)
-    starts = _starts(source, run)
+    fields = _field_names([pair.name for pair in run], said)
+    starts = _starts(source.text, run)
     layout = ""
     for before, pair in zip([None, *run], run, strict=False):
         begins = in_layout(starts.get(pair.name, ""))
         layout += f"{_gap(source.text, before, pair)}<{pair.name}>{begins}{{{fields[pair.name]}}}</{pair.name}>"
     places = tuple(Place(fields[pair.name], "; ".join(said[pair.name]), source.row(pair.start)) for pair in run)
-    if any(name in scores for name in names):
-        yield Candidate("tags", _wrapped(source.text, run, layout), places, source.row(run[0].start))
+    yield Candidate("tags", _wrapped(source.text, run, layout), places, source.row(run[0].start))
 
 
 def named_tag_candidates(source: Source) -> Iterator[Candidate]:
@@ -67,14 +66,13 @@ def named_tag_candidates(source: Source) -> Iterator[Candidate]:
         runs = [] if scale_in(said) else [run.words for run in word_runs(said) if run.plain]
         kind, choices = ("text", runs[-1]) if runs else ("", ())
         places[name] = Place(identifier(name), said, source.row(found.start()), kind, choices=choices)
-    scored = [
-        name
-        for name, place in places.items()
-        if _SCORE.search(source.english_name(name)) or scale_in(place.said) or place.choices
-    ]
-    if scored:
+    if any(_is_score(source, name) or scale_in(place.said) or place.choices for name, place in places.items()):
         layout = "\n".join(f"<{name}>{{{place.name}}}</{name}>" for name, place in places.items())
         yield Candidate("named-tags", layout, tuple(places.values()), min(place.row for place in places.values()))
+
+
+def _is_score(source: Source, name: str) -> bool:
+    return _SCORE.search(source.english_name(name)) is not None
 
 
 def _may_score(said: str) -> bool:
@@ -101,12 +99,10 @@ def _said(source: Source, pairs: Sequence[_Pair], name: str) -> list[str]:
         return [alternatives]
     found = []
     for pair in pairs:
-        if pair.name != name:
-            continue
-        rest = source.lines[source.row(pair.end - 1)]
-        behind = rest[pair.end - source.start(source.row(pair.end - 1)) :]
-        found += [pair.said.strip()] if pair.said.strip() else [behind.lstrip(" :-–—=").strip()]
-    return sorted({text for text in found if text and not _TAG.search(text)}, key=len)
+        if pair.name == name:
+            behind = source.text[pair.end :].partition("\n")[0]
+            found.append(pair.said.strip() or behind.lstrip(" :-–—=").strip())
+    return sorted(dict.fromkeys(text for text in found if text and not _TAG.search(text)), key=len)
 
 
 def _alternatives(text: str, pairs: Sequence[_Pair]) -> str:
@@ -118,24 +114,25 @@ def _alternatives(text: str, pairs: Sequence[_Pair]) -> str:
     return f"{', '.join(before)} or {last}"
 
 
-def _run(source: Source, pairs: Sequence[_Pair], names: Sequence[str]) -> list[_Pair]:
+def _run(text: str, pairs: Sequence[_Pair]) -> list[_Pair]:
     """Return the longest row of different tags: preferably one with each tag on its own line, else the last one."""
+    runs: list[list[_Pair]] = []
+    for first in range(len(pairs)):
+        run: dict[str, _Pair] = {}
+        for pair in pairs[first:]:
+            if pair.name in run:
+                break
+            run[pair.name] = pair
+        runs.append(list(run.values()))
+
+    def rank(run: Sequence[_Pair]) -> tuple[int, bool]:
+        gaps = [text[one.end : two.start] for one, two in pairwise(run)]
+        apart = all(gap.strip() == "" and "\n" in gap for gap in gaps)
+        return len(run), apart and all(pair.said.strip() for pair in run)
+
     # Prompts often name their tags in a sentence and show the form elsewhere: only the form has a tag to a line, and
     # text in each. The later of two equal rows wins, since examples and explanations come before the form.
-    best: list[_Pair] = []
-    rank = (0, False, 0)
-    for first in range(len(pairs)):
-        run: list[_Pair] = []
-        for pair in pairs[first : first + len(names)]:
-            if pair.name in [known.name for known in run]:
-                break
-            run.append(pair)
-        gaps = [source.text[one.end : two.start] for one, two in pairwise(run)]
-        apart = all(gap.strip() == "" and "\n" in gap for gap in gaps)
-        filled = all(pair.said.strip() for pair in run)
-        if (len(run), apart and filled, first) > rank:
-            best, rank = run, (len(run), apart and filled, first)
-    return best
+    return max(reversed(runs), key=rank)
 
 
 def _gap(text: str, before: _Pair | None, pair: _Pair) -> str:
@@ -174,12 +171,8 @@ def _named(said: Sequence[str]) -> str:
     return identifier(bare) if len(bare.split()) <= 4 else ""
 
 
-def _starts(source: Source, run: Sequence[_Pair]) -> dict[str, str]:
+def _starts(text: str, run: Sequence[_Pair]) -> dict[str, str]:
     """Return the words that a tag's content must begin with, said inside the tag, or anywhere for the first tag."""
-    found = {}
-    for pair in run:
-        told = _STARTS.search(pair.said)
-        if told:
-            found[pair.name] = told.group(1)
-    told = _STARTS.search(source.text)
+    found = {pair.name: told.group(1) for pair in run if (told := _STARTS.search(pair.said))}
+    told = _STARTS.search(text)
     return found or ({run[0].name: told.group(1)} if told else {})

@@ -9,12 +9,13 @@ from typing import cast
 from jinja2 import TemplateSyntaxError
 
 from pathway_local.errors import RubricError
+from pathway_local.prompty.jinja_turn import jinja_turn
 from pathway_local.prompty.model_block import ModelBlock, read_model
-from pathway_local.prompty.turn import Syntax, Turn, jinja_turn, joined, labelled, placed_turn
+from pathway_local.prompty.turn import Syntax, Turn, joined, labelled, placed_turn
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.yaml_places import Places
 
-# Nowhere do two patterns for blanks follow each other: on a line of blanks they would share them out in every way.
+# No two patterns for blanks are adjacent: on a long line of blanks, they would try every way to share them.
 ROLE = re.compile(
     r"^[ \t]*(?:#[ \t]*)?(system|user|assistant|developer)[ \t]*:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE
 )
@@ -43,7 +44,8 @@ LIMIT = 400_000
 
 MOST_INPUTS = 64
 
-REFERENCE = re.compile(r"\$\{(env|file):[^}\n]*\}", re.IGNORECASE)
+REFERENCE = re.compile(r"\$\{(env|file):([^}:\n]*)(?::([^}\n]*))?\}", re.IGNORECASE)
+"""${env:NAME} or ${file:PATH}, each perhaps with a default behind a further colon."""
 SERVERS = ("configuration", "connection")
 """Keys of `model:` that are never read, since no server is called."""
 
@@ -94,8 +96,8 @@ def parse_prompty(text: str, where: str, *, stored: bool = False) -> Prompty:
         raise RubricError(f"{where}: the front matter has no keys", "Write inputs: and outputs: between the --- lines.")
     places = Places(matter, where, first_line=2)
     _check_front(front, matter, places)
-    inputs = _inputs(front, places)
-    template = _template(front.get("template"), places)
+    inputs = declared_inputs(front, places)
+    template = read_template(front.get("template"), places)
     sample = _sample(front.get("sample"), inputs)
     names = inputs or dict.fromkeys(sample)
     return Prompty(
@@ -238,8 +240,11 @@ def _values(keys: tuple[str | int, ...], value: object) -> Iterator[tuple[tuple[
         yield keys, value
 
 
-def _inputs(front: Mapping[str, object], places: Places) -> dict[str, object]:
-    """Return the inputs by name, from v1's mapping, v2's `properties`, or a list of entries with names."""
+def declared_inputs(front: Mapping[str, object], places: Places) -> dict[str, object]:
+    """Return the inputs by name, from v1's mapping, v2's `properties`, or a list of entries with names.
+
+    Raises RubricError.
+    """
     key = "inputs" if "inputs" in front else "inputSchema"
     declared = front.get(key) or {}
     if isinstance(declared, Mapping) and isinstance(declared.get("properties"), Mapping | list):
@@ -254,8 +259,11 @@ def _inputs(front: Mapping[str, object], places: Places) -> dict[str, object]:
     return dict(cast(Mapping[str, object], declared))
 
 
-def _template(block: object, places: Places) -> Template:
-    """Read `template:`: v1 ({type, parser}), v2 ({format, parser}, each a name or {kind: name}) or a bare name."""
+def read_template(block: object, places: Places) -> Template:
+    """Read `template:`: v1 ({type, parser}), v2 ({format, parser}, each a name or {kind: name}) or a bare name.
+
+    Raises RubricError.
+    """
     parts = block if isinstance(block, Mapping) else {"format": block} if block else {}
     strange = sorted(map(str, parts.keys() - {"format", "type", "parser", "closing"}))
     if strange:

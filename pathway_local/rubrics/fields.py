@@ -87,7 +87,7 @@ class ScoreField(Listed):
     def values_by_text(self, in_json: bool) -> dict[str, Number]:
         """Return the text of each value, and the value."""
         # With steps of 0.5, all values have one decimal: were 1 written without, it would begin 1.5.
-        places = len(str(self.step).partition(".")[2])
+        places = max(len(str(number).partition(".")[2]) for number in (self.step, self.min))
         spelled = {
             value: self.written.get(value, f"{value:.{places}f}" if places else str(value)) for value in self.values
         }

@@ -9,13 +9,11 @@ from pathlib import Path
 import yaml
 
 from pathway_local.errors import RubricError
-from pathway_local.prompty.prompty_file import SERVERS, split_front_matter
+from pathway_local.prompty.prompty_file import REFERENCE, SERVERS, split_front_matter
 from pathway_local.system.safe_yaml import load_yaml
 
 LIMIT = 1_000_000
 """Bytes that a file in a reference has at most."""
-
-_REFERENCE = re.compile(r"\$\{(env|file):([^}:\n]*)(?::([^}\n]*))?\}", re.IGNORECASE)
 
 
 def resolved(text: str, path: Path) -> str:
@@ -28,7 +26,7 @@ def resolved(text: str, path: Path) -> str:
         return text
     matter, body, _ = split_front_matter(text, str(path))
     front = load_yaml(matter, str(path), RubricError, first_line=2)
-    if not isinstance(front, Mapping) or not _REFERENCE.search(matter):
+    if not isinstance(front, Mapping) or not REFERENCE.search(matter):
         return text
     kept = dict(front)
     if isinstance(kept.get("model"), Mapping):
@@ -44,10 +42,10 @@ def _looked_up(value: object, path: Path) -> object:
         return [_looked_up(inner, path) for inner in value]
     if not isinstance(value, str):
         return value
-    whole = _REFERENCE.fullmatch(value.strip())
+    whole = REFERENCE.fullmatch(value.strip())
     if whole and whole.group(1).lower() == "file":
         return _file(whole.group(2), path)
-    return _REFERENCE.sub(lambda found: _text(found, path), value)
+    return REFERENCE.sub(lambda found: _text(found, path), value)
 
 
 def _text(found: re.Match[str], path: Path) -> str:

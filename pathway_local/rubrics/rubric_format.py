@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathway_local.adopt.comparisons import comparison_row
 from pathway_local.adopt.finding import Source
 from pathway_local.adopt.formats import FoundFormat, find_format
-from pathway_local.adopt.refusals import refusal
+from pathway_local.adopt.refusals import check_verdicts
 from pathway_local.adopt.schemas import schema_candidates
 from pathway_local.errors import FormatError, RubricError
 from pathway_local.prompty.prompty_file import Prompty
@@ -41,9 +41,8 @@ def _found_format(prompty: Prompty, source: Source, *, stored: bool) -> FoundFor
     where = prompty.places.where
     adopt = f"`pathway-local rubrics adopt {where} -o NEW.prompty`"
     declared = prompty.outputs if prompty.outputs is not None else prompty.model.schema
-    refused = None if stored else refusal(source, where)
-    if refused:
-        raise refused
+    if not stored:
+        check_verdicts(source, where)
     if not stored and (row := comparison_row(source, list(prompty.inputs))) >= 0:
         said = f"{where} line {source.line(row)}: the prompt compares two responses, and no swap: says which"
         raise RubricError(said, f"{adopt} finds the inputs that change places.")

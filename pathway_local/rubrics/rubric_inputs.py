@@ -7,8 +7,7 @@ from difflib import get_close_matches
 from typing import Literal
 
 from pathway_local.adopt.finding import Source
-from pathway_local.adopt.inputs import find_inputs
-from pathway_local.adopt.placeholders import Placeholders
+from pathway_local.adopt.inputs import may_be_empty
 from pathway_local.errors import RubricError
 from pathway_local.prompty.prompty_file import Prompty
 from pathway_local.rubrics.output_format import OutputFormat
@@ -106,8 +105,8 @@ def _with_empties(
     declared = {name: block for name, block in prompty.inputs.items() if isinstance(block, Mapping)}
     silent = [name for name in inputs if "empty" not in declared.get(name, {})]
     settled = dict(inputs)
-    for found in find_inputs(source, Placeholders("none", {}), silent) if silent else ():
-        if found.empty and inputs[found.name].empty == "fail":
-            settled[found.name] = replace(inputs[found.name], empty="judge")
-            notices.append(f"an empty {found.name!r} is judged: the prompt says that it may be empty")
+    for name in silent:
+        if inputs[name].empty == "fail" and may_be_empty(source, name):
+            settled[name] = replace(inputs[name], empty="judge")
+            notices.append(f"an empty {name!r} is judged: the prompt says that it may be empty")
     return settled
