@@ -47,6 +47,18 @@ def test_the_person_chooses_by_example(
 
 
 @pytest.mark.usefixtures("at_terminal")
+def test_each_column_takes_one_line_of_80_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("\n".join([",".join([f"{letter} " * 50 for letter in "abc"])] * 3))
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: "1")
+    ask_columns(path, "", asked(path))
+    lines = [line for line in capsys.readouterr().err.splitlines() if "a a a" in line]
+    assert lines and all(line.startswith("  1  a a a") and len(line) <= 80 for line in lines)
+
+
+@pytest.mark.usefixtures("at_terminal")
 @pytest.mark.parametrize("answer", ["", "3", "0", "bot"])
 def test_no_choice_ends_the_command(sheet: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
     monkeypatch.setattr("typer.prompt", lambda *_, **__: answer)

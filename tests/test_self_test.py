@@ -215,10 +215,20 @@ def test_what_the_command_refuses(typed: Run, tmp_path: Path) -> None:
         (("--leave-out", "gild"), "no probe is called 'gild'"),
         (("--leave-out", "nothing:refusl"), "no change of nothing is called 'refusl'"),
         (("right",), "a judge is named twice"),
+        (("--think",), "never thinks"),
+        (("--engine", "vlm"), "no engine is called 'vlm'"),
     ):
         said = typed(*ASKED, *asked)
         assert said.code == 2 and says in said.words, said
     assert not list(tmp_path.glob("*.run"))
+
+
+def test_a_judge_is_tested_with_the_settings_that_it_will_have(typed: Run, tmp_path: Path) -> None:
+    warm = ("--n", "2", "--temperature", "0.5", "--leave-out", "alone")
+    assert typed(*ASKED, *warm).code == 0
+    with RunFile.read(tmp_path / "cases.test.run", "self-test") as read:
+        found = {rater.name: rater.spec["sampling"] for _, rater in read.raters()}
+    assert all(isinstance(each, dict) and each["temperature"] == 0.5 for each in found.values()) and len(found) == 2
 
 
 def test_verdicts_of_changed_cases_never_mix_with_verdicts_of_cases(tmp_path: Path) -> None:

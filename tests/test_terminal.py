@@ -40,6 +40,8 @@ def test_a_command_and_a_path_stay_in_one_piece() -> None:
     shown = _said(f"For example: {maps}. The file has many other columns that could be read.", terminal=True)
     assert f"{maps}. The file" not in shown and maps in shown
     assert path in _said(f"anyone can read the file {path} and others", terminal=True)
+    versions = _said("versions: pathway-local 0.1.0, Python 3.11.7, vllm 0.32.0", terminal=True)
+    assert versions.startswith("versions: pathway-local 0.1.0, Python")
 
 
 def test_empty_lines_stay() -> None:

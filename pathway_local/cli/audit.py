@@ -1,5 +1,6 @@
 """`pathway-local audit`: who did what with a run."""
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -82,7 +83,7 @@ def what_of(entry: TrailEntry) -> str:
     if isinstance(removed := facts.get("removed"), dict):
         said = ", ".join(f"{count} of {rater}" for rater, count in removed.items())
     elif isinstance(command, list):
-        said = " ".join(map(str, command[1:]))
+        said = shlex.join(map(str, command[1:]))
     elif isinstance(engine := facts.get("engine"), dict):
         said = (
             f"{engine.get('engine')} {engine.get('version')} with {engine.get('judge')}, sealed: {engine.get('seal')}"

@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, App, option
+from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.compare import sides
 from pathway_local.cli.figures import draw, kept_columns, rubrics_with
-from pathway_local.cli.options import RubricOfRun, Run
+from pathway_local.cli.options import AsJson, RubricOfRun, Run
 from pathway_local.cli.terminal import check_finite, print_json, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import ComparisonPlan
@@ -20,7 +20,7 @@ from pathway_local.runs.study_plans import store_plans, study_plans
 from pathway_local.statistics.needed import Aim, Goal
 from pathway_local.statistics.prediction_powered import Target
 
-AIM = "Aim (one of these)"
+AIM = "Aim: one of the first three"
 
 app = App()
 
@@ -33,9 +33,11 @@ app = App()
 def plan(
     run: Run,
     half_width: Annotated[
-        float | None, option("POINTS", "Plan an interval that reaches so far to either side.", AIM)
+        float | None, option("POINTS", "Plan an interval that reaches this far to either side.", AIM)
     ] = None,
-    detect: Annotated[float | None, option("POINTS", "Plan an 80% chance to find a difference so large.", AIM)] = None,
+    detect: Annotated[
+        float | None, option("POINTS", "Plan an 80% chance to find a difference this large.", AIM)
+    ] = None,
     margin: Annotated[
         float | None, option("POINTS", "Plan an 80% chance to show that equal chatbots differ by less.", AIM)
     ] = None,
@@ -60,7 +62,7 @@ def plan(
     ] = "file",
     rubric: RubricOfRun = None,
     rater: Annotated[list[str], option("NAME", "Only this judge; repeat for more.", RATERS)] = [],  # noqa: B006
-    as_json: Annotated[bool, option("", "Print JSON instead of a table.", OUTPUT, "--json")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say how many labels, questions or students a figure needs, from the run's own spread, and store the plan.
 
@@ -113,7 +115,7 @@ def _show_stored(run: Path) -> None:
     if plans:
         draw(stored_view(plans))
     else:
-        talk.say("the run holds no plan; such as --against committee --half-width 0.2 makes one")
+        talk.say("the run holds no plan; to make one, name a figure and an aim: --against committee --half-width 0.2")
 
 
 def _goal(half_width: float | None, detect: float | None, margin: float | None, looks: int) -> Goal:

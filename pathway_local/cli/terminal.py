@@ -37,7 +37,7 @@ _FRAMES = 3
 # Commands in messages: in backquotes, or at the end after a colon.
 _MAP = r"--map (?:'[^']*'|\S+)"
 _COMMAND = re.compile(
-    rf"`[^`\n]*`|{_MAP}(?: {_MAP})*|(?:^|(?<=[:→] ))(?:pathway-local|chmod|jq|nvidia-modprobe|rm|unset) .*$"
+    rf"`[^`\n]*`|{_MAP}(?: {_MAP})*|(?:^|(?<=[:→] ))(?:pathway-local(?! \d)|chmod|jq|nvidia-modprobe|rm|unset) .*$"
 )
 
 
