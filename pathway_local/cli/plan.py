@@ -7,7 +7,7 @@ from typing import Annotated
 from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.compare import sides
 from pathway_local.cli.figures import draw, kept_columns, rubrics_with
-from pathway_local.cli.options import AsJson, RubricOfRun, Run
+from pathway_local.cli.options import AsJson, PairBy, Raters, RubricOfRun, Run
 from pathway_local.cli.terminal import check_finite, print_json, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import ComparisonPlan
@@ -50,7 +50,7 @@ def plan(
     between: Annotated[
         str, option("COLUMN=A,B", "Plan the difference that `compare` shows, e.g. chatbot=v1,v2.", CASES)
     ] = "",
-    pair_by: Annotated[str, option("COLUMN", "With --between: column that names the shared question.", CASES)] = "",
+    pair_by: PairBy = "",
     labels: Annotated[
         bool, option("", "With --between: plan the labels that correct it, not the questions.", CASES, "--labels")
     ] = False,
@@ -61,7 +61,7 @@ def plan(
         Target, option("TARGET", "With --against: file or population, as in `calibrate`.", CASES)
     ] = "file",
     rubric: RubricOfRun = None,
-    rater: Annotated[list[str], option("NAME", "Only this judge; repeat for more.", RATERS)] = [],  # noqa: B006
+    rater: Raters = [],  # noqa: B006
     as_json: AsJson = False,
 ) -> None:
     """Say how many labels, questions or students a figure needs, from the run's own spread, and store the plan.
@@ -75,14 +75,13 @@ def plan(
         return
     goal = _goal(half_width, detect, margin, looks)
     _check_figure(goal, against, between, pair_by, labels=labels)
+    column, first, second = sides(between) if between else ("", "", "")
     with RunFile.open(run) as opened:
         matrices = (each for one in rubrics_with(opened, rubric, rater) for each in ratings_matrices(opened, one))
+        column, pair_by, cluster = kept_columns(opened, column, pair_by, cluster)
         if against:
-            [cluster] = kept_columns(opened, cluster)
             found = plan_mean(matrices, CalibrationPlan(against, rater, target, cluster=cluster), goal)
         else:
-            column, first, second = sides(between)
-            column, pair_by, cluster = kept_columns(opened, column, pair_by, cluster)
             compared = ComparisonPlan(column, first, second, pair_by, rater, cluster)
             found = plan_difference(matrices, compared, goal, "labels" if labels else "questions")
         if not found:
