@@ -161,7 +161,13 @@ def typed(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
         (tmp_path / name).symlink_to(folder / name)
     entry = {"source": str(folder / "judge"), "context": 16384, "cpu": True}
     (tmp_path / "models.yaml").write_text(
-        json.dumps({"right": entry, "gullible": {**entry, "context": 8192, "label": "a joke"}})
+        json.dumps(
+            {
+                "right": entry,
+                "gullible": {**entry, "context": 8192, "label": "a joke"},
+                "absent": {**entry, "source": str(tmp_path / "nowhere")},
+            }
+        )
     )
     monkeypatch.setattr("pathway_local.judging.self_test.EngineCache", Cache)
     return typing_in(tmp_path, monkeypatch, capsys)
@@ -220,6 +226,8 @@ def test_what_the_command_refuses(typed: Run, tmp_path: Path) -> None:
     ):
         said = typed(*ASKED, *asked)
         assert said.code == 2 and says in said.words, said
+    absent = typed(*ASKED, "absent")
+    assert absent.code == 5 and "absent" in absent.err, "before hours of judging by the others"
     assert not list(tmp_path.glob("*.run"))
 
 

@@ -9,13 +9,15 @@ from pathway_local.cli.judge import watched
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.progress import JobProgress
 from pathway_local.cli.terminal import check_new, notice, talk
+from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import UsageError
-from pathway_local.judges.registry import load_registry
+from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.self_test import draw_test, run_self_test
 from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.self_test import self_test_page
 from pathway_local.probes.drawing import ProbeSet
+from pathway_local.rendering.chat import think_budget
 from pathway_local.results.export import is_judges_own
 from pathway_local.results.probe_agreement import Agreement, agreement_with_people
 from pathway_local.results.self_test import SelfTest, self_test, write_self_test
@@ -46,11 +48,8 @@ def test_judges(
     if out is not None:
         check_new(out, force=force) if _is_json(out) else check_page(out, force=force)
     assert isinstance(plan.cases, Path)
-    registry = load_registry(plan.registry)
-    names = [registry.get(judge).name for judge in plan.judges]
-    if len(set(names)) < len(names):
-        raise UsageError("a judge is named twice", "Name each judge once.")
-    # Before hours of judging: this may find that the run has no such labels.
+    names = _judges(plan)
+    # Before hours of judging: the run may have no such labels.
     agreement = _agreement(against, load_rubric(str(plan.rubrics[0])).name, names) if against else {}
     read_privately(plan.cases, plan.run)
 
@@ -70,6 +69,20 @@ def test_judges(
         _write(out, found, force=force)
         note_export(plan.run, out)
         talk.say(f"written: {out}")
+
+
+def _judges(plan: Plan) -> list[str]:
+    """Return the judges' names. Raises PathwayError if one can't be tested, before hours of judging by another."""
+    registry = load_registry(plan.registry)
+    judges = [registry.get(judge) for judge in plan.judges]
+    names = [judge.name for judge in judges]
+    if len(set(names)) < len(names):
+        raise UsageError("a judge is named twice", "Name each judge once.")
+    engine_kind(plan.engine)
+    for judge in judges:
+        think_budget(plan.think, judge)
+        weights_folder(judge)
+    return names
 
 
 def _agreement(labelled: Path, rubric: str, judges: Sequence[str]) -> Agreement:
