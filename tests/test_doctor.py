@@ -46,7 +46,6 @@ def test_a_healthy_machine_judge_and_run(desk: Desk) -> None:
     assert told["weights"]["status"] == told["run"]["status"] == told["judge scripted"]["status"] == "ok"
     assert "3 outcomes by 1 commands" in told["run"]["found"]
     assert told["environment"]["status"] == "note"  # PYTHONPATH, which tests need
-    assert _problems(_told(desk, cases.name)) == []
     printed = desk.typed("doctor", cases.name)
     assert "no problem was found" in printed.stderr
     assert len([line for line in printed.stdout.splitlines() if line.startswith("ok")]) >= 10

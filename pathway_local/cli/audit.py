@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import Run
+from pathway_local.cli.options import AsJson, Run
 from pathway_local.cli.terminal import data, print_json, talk
 from pathway_local.errors import TrailChanged, UsageError
 from pathway_local.runs.audit import KEYED, SHORT, AuditTrail, TrailEntry
@@ -24,7 +24,7 @@ def audit(
     run: Run,
     head: Annotated[str, option("HASH", "A hash that you stored: check that the trail still has it.")] = "",
     file: Annotated[Path | None, option("FILE", "Say which entries record this file as it is now.")] = None,
-    as_json: Annotated[bool, option("", "Print all facts as JSON.", "", "--json")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show who did what with a run; check the audit trail, and the run's outcomes against it.
 
