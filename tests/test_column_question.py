@@ -7,7 +7,10 @@ import pytest
 
 from pathway_local.cli import column_question
 from pathway_local.cli.column_question import ask_columns
-from pathway_local.errors import ColumnsError, UsageError
+from pathway_local.cli.judge import watched
+from pathway_local.cli.progress import JobProgress
+from pathway_local.errors import ColumnsError, UnknownName, UsageError
+from pathway_local.judging.plan import Plan
 from pathway_local.sheets.cases_file import CasesFile
 
 NEEDED = {"r": ("question", "answer")}
@@ -65,6 +68,16 @@ def test_no_choice_ends_the_command(sheet: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("typer.prompt", lambda *_, **__: answer)
     with pytest.raises(UsageError, match="no column was chosen for answer"):
         ask_columns(sheet, "", asked(sheet))
+
+
+@pytest.mark.usefixtures("at_terminal")
+def test_a_misspelled_judge_is_told_before_anybody_is_asked(sheet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(plan: Plan, progress: JobProgress) -> None:
+        raise asked(sheet)
+
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: pytest.fail("somebody was asked"))
+    with pytest.raises(UnknownName, match="no judge is called 'nobody'"):
+        watched(Plan(sheet, sheet.with_suffix(".run"), judges=("nobody",)), work)
 
 
 def test_nobody_is_asked_without_a_terminal(sheet: Path, monkeypatch: pytest.MonkeyPatch) -> None:

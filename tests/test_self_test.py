@@ -110,10 +110,7 @@ def test_a_level_off_the_scale_will_do_for_an_answer_that_says_nothing(folder: P
     found = {each.probe.name: each for each in judge.results}
     assert (found["nothing"].passed, found["nothing"].cases) == (20, 20)
     # Their own answers have half of the facts, which is the level off the scale.
-    assert (found["padding"].cases, found["padding"].unused) == (
-        0,
-        {NO_SCORE: 20},
-    )
+    assert (found["padding"].cases, found["padding"].unused) == (0, {NO_SCORE: 20})
 
 
 def test_a_stopped_test_goes_on_where_it_ended_and_shows_the_same(folder: Path, tmp_path: Path) -> None:
@@ -173,18 +170,7 @@ def typed(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     return typing_in(tmp_path, monkeypatch, capsys)
 
 
-ASKED = [
-    "judges",
-    "test",
-    "right",
-    "gullible",
-    "-r",
-    "facts.prompty",
-    "--cases",
-    "cases.jsonl",
-    "--models",
-    "models.yaml",
-]
+ASKED = "judges test right gullible -r facts.prompty --cases cases.jsonl --models models.yaml".split()
 
 
 def test_the_command_shows_judges_side_by_side_and_writes_page_and_json(typed: Run, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from pathway_local.engines.cluster import cluster_of
 from pathway_local.engines.engine_log import make_log
 from pathway_local.engines.replicas import Engines
 from pathway_local.errors import ColumnsError, UsageError
+from pathway_local.judges.registry import load_registry
 from pathway_local.judging.dry_run import dry_run
 from pathway_local.judging.job import run_job
 from pathway_local.judging.loop import Tally
@@ -231,6 +232,8 @@ def watched(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
         return _heeded(plan, work)
     except ColumnsError as error:
         assert isinstance(plan.cases, Path)
+        for name in plan.judges:
+            load_registry(plan.registry).get(name)  # a misspelled one would waste the person's answers
         chosen = ask_columns(plan.cases, plan.encoding, error)
     return _heeded(replace(plan, mapping={**plan.mapping, **chosen}), work)
 
