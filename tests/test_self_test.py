@@ -170,7 +170,9 @@ def typed(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     return typing_in(tmp_path, monkeypatch, capsys)
 
 
-ASKED = "judges test right gullible -r facts.prompty --cases cases.jsonl --models models.yaml".split()
+ASKED = [
+    "judges", "test", "right", "gullible", "-r", "facts.prompty", "--cases", "cases.jsonl", "--models", "models.yaml",
+]  # fmt: skip
 
 
 def test_the_command_shows_judges_side_by_side_and_writes_page_and_json(typed: Run, tmp_path: Path) -> None:
