@@ -115,6 +115,13 @@ def test_small_groups_stay_out_of_a_page(run: Run, tmp_path: Path) -> None:
     assert "guest" in reported(run, "--by", "audience", "--min-group", 1).said
 
 
+def test_groups_without_shared_questions_are_compared_as_such(run: Run, tmp_path: Path) -> None:
+    rows = [*cases(bot="v1"), *cases(ids=[f"t-{n}" for n in range(4)], bot="v2")]
+    judged_run(tmp_path / "may.run", rows=rows).close()
+    found = reported(run, "--between", "bot=v1,v2", "--min-group", 2).said
+    assert "Cases of v1 and cases of v2, without shared questions." in found and "not paired" in found
+
+
 def test_several_people_need_a_name_for_the_correction(run: Run, tmp_path: Path) -> None:
     with judged_run(tmp_path / "may.run") as made:
         for name in ("ann", "bob"):
@@ -131,7 +138,7 @@ def test_an_empty_run_and_wrong_names_are_refused_or_told(run: Run, tmp_path: Pa
     for options in (
         ["--out", "may.txt"],
         ["--out", "x.html", "--lang", "xx"],
-        ["--out", "x.html", "--between", "a=b,c"],
+        ["--out", "x.html", "--pair-by", "a"],
     ):
         assert run("report", "may.run", *options).code == 2
     assert run("report", "may.run", "--out", "may.html").err.startswith("error: may.html exists already")

@@ -64,9 +64,8 @@ def report(
     """
     check_page(out, force=force)
     say = Language(lang)
-    if bool(between) != bool(pair_by):
-        hint = "Such as --between chatbot=v1,v2 --pair-by question_id."
-        raise UsageError("--between and --pair-by need each other", hint)
+    if pair_by and not between:
+        raise UsageError("--pair-by needs --between", "Such as --between chatbot=v1,v2 --pair-by question_id.")
     if with_text != (cases is not None):
         raise UsageError("--with-text and --cases need each other", "Such as --with-text --cases answers.csv.")
     column, first, second = sides(between) if between else ("", "", "")
