@@ -209,7 +209,7 @@ def test_what_the_command_refuses(typed: Run, tmp_path: Path) -> None:
         (("--leave-out", "gild"), "no probe is called 'gild'"),
         (("--leave-out", "nothing:refusl"), "no change of nothing is called 'refusl'"),
         (("right",), "a judge is named twice"),
-        (("--think",), "never thinks"),
+        (("--think=5x",), "--think 5x is not a number of tokens"),
         (("--engine", "vlm"), "no engine is called 'vlm'"),
     ):
         said = typed(*ASKED, *asked)
