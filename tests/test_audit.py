@@ -235,6 +235,7 @@ def test_facts_are_told_in_words() -> None:
     entries = {
         "done: 7 judged, 0 skipped": {"job": 1, "status": "done", "judged": 7, "skipped": 0, "content left": "0f"},
         "cases changed": {"job": 1, "cases_changed": True},
+        "judge 'my cases.csv'": {"command": ["pathway-local", "judge", "my cases.csv"]},
         "written rate.xlsx": {"job": 2, "written": {"file": "rate.xlsx", KEYED: "0f"}},
     }
     for said, facts in entries.items():

@@ -7,7 +7,10 @@ import pytest
 
 from pathway_local.cli import column_question
 from pathway_local.cli.column_question import ask_columns
-from pathway_local.errors import ColumnsError, UsageError
+from pathway_local.cli.judge import watched
+from pathway_local.cli.progress import JobProgress
+from pathway_local.errors import ColumnsError, UnknownName, UsageError
+from pathway_local.judging.plan import Plan
 from pathway_local.sheets.cases_file import CasesFile
 
 NEEDED = {"r": ("question", "answer")}
@@ -47,11 +50,34 @@ def test_the_person_chooses_by_example(
 
 
 @pytest.mark.usefixtures("at_terminal")
+def test_each_column_takes_one_line_of_80_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("\n".join([",".join([f"{letter} " * 50 for letter in "abc"])] * 3))
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: "1")
+    ask_columns(path, "", asked(path))
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("  ")]
+    assert [line[:7] for line in lines] == ["  1  a ", "  2  b ", "  3  c ", "  1  b ", "  2  c "]
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.usefixtures("at_terminal")
 @pytest.mark.parametrize("answer", ["", "3", "0", "bot"])
 def test_no_choice_ends_the_command(sheet: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
     monkeypatch.setattr("typer.prompt", lambda *_, **__: answer)
     with pytest.raises(UsageError, match="no column was chosen for answer"):
         ask_columns(sheet, "", asked(sheet))
+
+
+@pytest.mark.usefixtures("at_terminal")
+def test_a_misspelled_judge_is_told_before_anybody_is_asked(sheet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(plan: Plan, progress: JobProgress) -> None:
+        raise asked(sheet)
+
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: pytest.fail("somebody was asked"))
+    with pytest.raises(UnknownName, match="no judge is called 'nobody'"):
+        watched(Plan(sheet, sheet.with_suffix(".run"), judges=("nobody",)), work)
 
 
 def test_nobody_is_asked_without_a_terminal(sheet: Path, monkeypatch: pytest.MonkeyPatch) -> None:

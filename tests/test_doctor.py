@@ -46,7 +46,6 @@ def test_a_healthy_machine_judge_and_run(desk: Desk) -> None:
     assert told["weights"]["status"] == told["run"]["status"] == told["judge scripted"]["status"] == "ok"
     assert "3 outcomes by 1 commands" in told["run"]["found"]
     assert told["environment"]["status"] == "note"  # PYTHONPATH, which tests need
-    assert _problems(_told(desk, cases.name)) == []
     printed = desk.typed("doctor", cases.name)
     assert "no problem was found" in printed.stderr
     assert len([line for line in printed.stdout.splitlines() if line.startswith("ok")]) >= 10
@@ -139,7 +138,7 @@ def test_a_folder_in_which_a_group_can_replace_files(desk: Desk) -> None:
         told = _told(desk, name, code=5)
         assert _problems(told) == [folder]
         assert "the group users can replace files in it" in told[folder]["found"]
-        assert told[folder]["fix"].startswith(f"chmod go-w {desk.work}")
+        assert told[folder]["fix"].startswith(f"Run `chmod go-w {desk.work}`")
     desk.work.chmod(0o755)
     assert _problems(_told(desk, cases.name)) == []
 

@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agreement_run import answers_run
@@ -21,6 +22,12 @@ ANY = {
     "distribution": "LEVEL", "failures": "KIND", "marks": "MARK", "readings": "FIGURE",
 }  # fmt: skip
 """Objects whose keys are names of the run's own, by the end of their path."""
+
+FIGURES = {"agreement": "figures.", "calibrate": "figures.", "compare": ""}
+"""Where commands print the keys of a figure."""
+
+MAY_BE_EMPTY = {"first", "failures", "failed", "marks", "sample", "figures", "raters"}
+"""An empty object or list is a leaf itself."""
 
 BOTS = ("--between", "chatbot=v1,v2", "--pair-by", "question_id")
 COMMANDS = {
@@ -86,37 +93,20 @@ def paths(value: object, parent: str = "") -> Iterator[str]:
         yield parent
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_page_names_the_keys_that_are_printed(run: Run, command: str) -> None:
-    printed = set()
-    for options in COMMANDS[command]:
-        found = run(command, *options, "--json")
-        assert found.code == 0, found
-        printed |= {"COLUMN" if path == "audience" else path for each in json.loads(found.out) for path in paths(each)}
-    prefix = {"agreement": "figures.", "calibrate": "figures.", "compare": ""}.get(command)
-    figures = {f"{prefix}{key}" for key in documented("Figures")} if prefix is not None else set()
-    named = documented("Every command") | documented(command)
-    empty = {
-        "first",
-        "failures",
-        "failed",
-        "marks",
-        "sample",
-        "figures",
-        "raters",
-    }  # an empty object or list is a leaf itself
-    assert printed - named - figures - empty == set()
-    assert named - printed == set()
-
-
-def test_the_page_names_the_keys_of_every_figure(run: Run) -> None:
-    printed: set[str] = set()
-    for command in ("agreement", "calibrate"):
-        for options in COMMANDS[command]:
-            printed |= {
-                key
-                for each in json.loads(run(command, *options, "--json").out)
-                for row in each["figures"]
-                for key in row
-            }
-    assert documented("Figures") - printed == set()
+def test_the_page_names_the_keys_that_are_printed_and_no_others(run: Run) -> None:
+    of_figures: set[str] = set()
+    for command, every in COMMANDS.items():
+        found: list[dict[str, Any]] = []
+        for options in every:
+            said = run(command, *options, "--json")
+            assert said.code == 0, said
+            found += json.loads(said.out)
+        printed = {"COLUMN" if path == "audience" else path for each in found for path in paths(each)}
+        prefix = FIGURES.get(command)
+        figures = {f"{prefix}{key}" for key in documented("Figures")} if prefix is not None else set()
+        named = documented("Every command") | documented(command)
+        assert printed - named - figures - MAY_BE_EMPTY == set(), command
+        assert named - printed == set(), command
+        if prefix:
+            of_figures |= {key for each in found for row in each["figures"] for key in row}
+    assert documented("Figures") - of_figures == set()

@@ -50,26 +50,19 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     assert sentence and sentence[0] in page.said
     for words in ("Human benchmark", "Quote Spearman with", "Judges and people", "prompt-too-long", "kappa quadratic"):
         assert words in page.said
+    _check_tables_behind_charts(page)
     assert len(page.of("svg")) == 5 + 5 + 1 + 1 + 1  # bars and groups of five raters, comparison, correction, diagram
     assert {attributes["class"] for attributes in page.of("table") if attributes} == {"matrix"}
-    apart = reported(run, "--between", "audience=enrolled,staff")
-    assert "enrolled against staff, not paired" in apart.said and "on 156 and 158 cases enrolled scores" in apart.said
 
 
-def test_every_chart_has_its_table_behind_it(run: Run, tmp_path: Path) -> None:
-    answers_run(tmp_path / "may.run").close()
-    page = reported(run, "--by", "chatbot", "--between", "chatbot=v1,v2", "--pair-by", "question_id")
+def _check_tables_behind_charts(page: PageParser) -> None:
     names = [tag for tag, _ in page.tags]
     for place, tag in enumerate(names):
         if tag == "svg":
             rest = names[place + 1 :]
             following = rest.index("details")
-            assert "svg" not in rest[:following] and rest[following : following + 4] == [
-                "details",
-                "summary",
-                "div",
-                "table",
-            ]
+            assert "svg" not in rest[:following]
+            assert rest[following : following + 4] == ["details", "summary", "div", "table"]
 
 
 def test_a_report_holds_no_text_and_no_id_unless_asked(run: Run, tmp_path: Path) -> None:
@@ -115,6 +108,13 @@ def test_small_groups_stay_out_of_a_page(run: Run, tmp_path: Path) -> None:
     found = reported(run, "--by", "audience").said
     assert "staff" in found and "guest" not in found and "are left out here (1)" in found
     assert "guest" in reported(run, "--by", "audience", "--min-group", 1).said
+
+
+def test_groups_without_shared_questions_are_compared_as_such(run: Run, tmp_path: Path) -> None:
+    rows = [*cases(bot="v1"), *cases(ids=[f"t-{n}" for n in range(4)], bot="v2")]
+    judged_run(tmp_path / "may.run", rows=rows).close()
+    found = reported(run, "--between", "bot=v1,v2", "--min-group", 2).said
+    assert "Cases of v1 and cases of v2, without shared questions." in found and "not paired" in found
 
 
 def test_several_people_need_a_name_for_the_correction(run: Run, tmp_path: Path) -> None:

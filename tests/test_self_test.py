@@ -112,10 +112,7 @@ def test_a_level_off_the_scale_will_do_for_an_answer_that_says_nothing(folder: P
     found = {each.probe.name: each for each in judge.results}
     assert (found["nothing"].passed, found["nothing"].cases) == (20, 20)
     # Their own answers have half of the facts, which is the level off the scale.
-    assert (found["padding"].cases, found["padding"].unused) == (
-        0,
-        {NO_SCORE: 20},
-    )
+    assert (found["padding"].cases, found["padding"].unused) == (0, {NO_SCORE: 20})
 
 
 def test_a_stopped_test_goes_on_where_it_ended_and_shows_the_same(folder: Path, tmp_path: Path) -> None:
@@ -163,24 +160,21 @@ def typed(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
         (tmp_path / name).symlink_to(folder / name)
     entry = {"source": str(folder / "judge"), "context": 16384, "cpu": True}
     (tmp_path / "models.yaml").write_text(
-        json.dumps({"right": entry, "gullible": {**entry, "context": 8192, "label": "a joke"}})
+        json.dumps(
+            {
+                "right": entry,
+                "gullible": {**entry, "context": 8192, "label": "a joke"},
+                "absent": {**entry, "source": str(tmp_path / "nowhere")},
+            }
+        )
     )
     monkeypatch.setattr("pathway_local.judging.self_test.EngineCache", Cache)
     return typing_in(tmp_path, monkeypatch, capsys)
 
 
 ASKED = [
-    "judges",
-    "test",
-    "right",
-    "gullible",
-    "-r",
-    "facts.prompty",
-    "--cases",
-    "cases.jsonl",
-    "--models",
-    "models.yaml",
-]
+    "judges", "test", "right", "gullible", "-r", "facts.prompty", "--cases", "cases.jsonl", "--models", "models.yaml",
+]  # fmt: skip
 
 
 def test_the_command_shows_judges_side_by_side_and_writes_page_and_json(typed: Run, tmp_path: Path) -> None:
@@ -217,9 +211,13 @@ def test_what_the_command_refuses(typed: Run, tmp_path: Path) -> None:
         (("--leave-out", "gild"), "no probe is called 'gild'"),
         (("--leave-out", "nothing:refusl"), "no change of nothing is called 'refusl'"),
         (("right",), "a judge is named twice"),
+        (("--think=5x",), "--think 5x is not a number of tokens"),
+        (("--engine", "vlm"), "no engine is called 'vlm'"),
     ):
         said = typed(*ASKED, *asked)
         assert said.code == 2 and says in said.words, said
+    absent = typed(*ASKED, "absent")
+    assert absent.code == 5 and "absent" in absent.err, "before hours of judging by the others"
     assert not list(tmp_path.glob("*.run"))
 
 
@@ -237,6 +235,14 @@ def test_the_run_of_a_self_test_is_of_its_kind_from_its_first_moment_on(
     with RunFile.open(tmp_path / "test.run", "self-test") as run:
         run.jobs.end(run.jobs.begin(["judges", "test"], {}), "done", {})
         assert check_content(run.database) == "", "the sum of the rows holds the kind"
+
+
+def test_a_judge_is_tested_with_the_settings_that_it_will_have(typed: Run, tmp_path: Path) -> None:
+    warm = ("--n", "2", "--temperature", "0.5", "--leave-out", "alone")
+    assert typed(*ASKED, *warm).code == 0
+    with RunFile.read(tmp_path / "cases.test.run", "self-test") as read:
+        found = {rater.name: rater.spec["sampling"] for _, rater in read.raters()}
+    assert all(isinstance(each, dict) and each["temperature"] == 0.5 for each in found.values()) and len(found) == 2
 
 
 def test_verdicts_of_changed_cases_never_mix_with_verdicts_of_cases(tmp_path: Path) -> None:

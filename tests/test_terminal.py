@@ -10,9 +10,9 @@ from pathway_local.cli.terminal import Screen, talk
 from pathway_local.errors import UnknownName
 
 
-def _said(text: str, *, terminal: bool, indent: int = 0) -> str:
+def _said(text: str, *, terminal: bool, indent: int = 0, hang: int = 0) -> str:
     screen = Screen(file=StringIO(), width=40, force_terminal=terminal, color_system=None)
-    screen.say(text, indent=indent, lines=True)
+    screen.say(text, indent=indent, hang=hang, lines=True)
     assert isinstance(screen.file, StringIO)
     return screen.file.getvalue()
 
@@ -27,8 +27,14 @@ def test_a_terminal_breaks_lines_at_blanks() -> None:
     assert " ".join(line.strip() for line in lines) == LONG
 
 
+def test_what_follows_a_label_is_indented_as_far() -> None:
+    first, *others = _said(f"error: {LONG}", terminal=True, hang=7).splitlines()
+    assert first.startswith("error: the cases") and len(others) > 1
+    assert all(line.startswith(" " * 7) and len(line) <= 40 for line in others)
+
+
 def test_a_file_gets_lines_in_one_piece() -> None:
-    assert _said(LONG, terminal=False) == f"{LONG}\n"
+    assert _said(LONG, terminal=False, hang=7) == f"{LONG}\n"
 
 
 def test_a_command_and_a_path_stay_in_one_piece() -> None:
@@ -40,6 +46,8 @@ def test_a_command_and_a_path_stay_in_one_piece() -> None:
     shown = _said(f"For example: {maps}. The file has many other columns that could be read.", terminal=True)
     assert f"{maps}. The file" not in shown and maps in shown
     assert path in _said(f"anyone can read the file {path} and others", terminal=True)
+    versions = _said("versions: pathway-local 0.1.0, Python 3.11.7, vllm 0.32.0", terminal=True)
+    assert versions.startswith("versions: pathway-local 0.1.0, Python")
 
 
 def test_empty_lines_stay() -> None:

@@ -8,7 +8,7 @@ from families import FAMILIES, Family, write_tokenizer
 from scripted_engine import ScriptedEngine
 
 from pathway_local.case import CaseRef
-from pathway_local.cli.judge import _with_budget
+from pathway_local.cli.judge_options import with_budget
 from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import JudgeSpec, SamplingSpec, ThinkingSpec
 from pathway_local.judging.loop import JudgingLoop, LocalRater, own_seed
@@ -169,7 +169,7 @@ def test_what_changes_the_prompts_or_the_thoughts_is_told() -> None:
     ],
 )
 def test_the_budget_may_be_left_out(given: list[str], taken: list[str]) -> None:
-    assert list(_with_budget(given)) == taken
+    assert list(with_budget(given)) == taken
 
 
 def test_each_sample_thinks_for_itself(judge: tuple[JudgeSpec, JudgeTokenizer]) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, App, option
 from pathway_local.cli.figures import kept_columns, rubrics_with, write_and_show
-from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, RubricOfRun, Run
+from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, Raters, RubricOfRun, Run
 from pathway_local.cli.terminal import check_finite, check_new, data
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.results.agreement import agreement as find
@@ -28,7 +28,7 @@ app = App()
 def agreement(
     run: Run,
     rubric: RubricOfRun = None,
-    rater: Annotated[list[str], option("NAME", "Only this rater; repeat for more.", RATERS)] = [],  # noqa: B006
+    rater: Raters = [],  # noqa: B006
     cluster: Cluster = "",
     against: Annotated[str, option("NAME", "Raters to compare judges with (default: all people).", RATERS)] = "",
     figure: Annotated[

@@ -1,11 +1,12 @@
 """`pathway-local audit`: who did what with a run."""
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import Run
+from pathway_local.cli.options import AsJson, Run
 from pathway_local.cli.terminal import data, print_json, talk
 from pathway_local.errors import TrailChanged, UsageError
 from pathway_local.runs.audit import KEYED, SHORT, AuditTrail, TrailEntry
@@ -23,7 +24,7 @@ def audit(
     run: Run,
     head: Annotated[str, option("HASH", "A hash that you stored: check that the trail still has it.")] = "",
     file: Annotated[Path | None, option("FILE", "Say which entries record this file as it is now.")] = None,
-    as_json: Annotated[bool, option("", "Print all facts as JSON.", "", "--json")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show who did what with a run; check the audit trail, and the run's outcomes against it.
 
@@ -82,7 +83,7 @@ def what_of(entry: TrailEntry) -> str:
     if isinstance(removed := facts.get("removed"), dict):
         said = ", ".join(f"{count} of {rater}" for rater, count in removed.items())
     elif isinstance(command, list):
-        said = " ".join(map(str, command[1:]))
+        said = shlex.join(map(str, command[1:]))
     elif isinstance(engine := facts.get("engine"), dict):
         said = (
             f"{engine.get('engine')} {engine.get('version')} with {engine.get('judge')}, sealed: {engine.get('seal')}"

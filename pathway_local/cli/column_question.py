@@ -16,7 +16,8 @@ from pathway_local.system.visible import visible
 EXAMPLES = 2
 """Cells shown of each column; they are the person's own, and stay on the terminal."""
 
-CELL_WIDTH = 28
+CELL_WIDTH = 22
+"""With it, the name of a column and two cells fit into 80 columns."""
 
 
 def ask_columns(cases: Path, encoding: str, error: ColumnsError) -> Mapping[str, str]:

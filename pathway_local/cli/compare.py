@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from pathway_local.cli.command_help import CASES, RATERS, App, option
+from pathway_local.cli.command_help import CASES, App, option
 from pathway_local.cli.figures import kept_columns, note_looks, rubrics_with, write_and_show
-from pathway_local.cli.options import AsJson, Figures, Force, RubricOfRun, Run
+from pathway_local.cli.options import AsJson, Figures, Force, Raters, RubricOfRun, Run
 from pathway_local.cli.terminal import check_finite, check_new, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import ComparisonPlan
@@ -37,7 +37,7 @@ def compare(
         str, option("A,B", "Rank chatbots by choices between two: the columns that name A's and B's chatbot.", CASES)
     ] = "",
     rubric: RubricOfRun = None,
-    rater: Annotated[list[str], option("NAME", "Only this rater; repeat for more.", RATERS)] = [],  # noqa: B006
+    rater: Raters = [],  # noqa: B006
     cluster: Annotated[
         str, option("COLUMN", "Column that groups related questions, e.g. student or topic.", CASES)
     ] = "",

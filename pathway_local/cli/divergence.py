@@ -31,7 +31,7 @@ app = App()
 def divergence(
     run: Run,
     rubric: RubricOfRun = None,
-    top: Annotated[int, option("N", "Show so many cases, the furthest apart first.", min=0)] = 20,
+    top: Annotated[int, option("N", "Show this many cases, the furthest apart first.", min=0)] = 20,
     cases: Annotated[Path | None, option("FILE", "The cases file, to write the texts of these cases.", CASES)] = None,
     id_column: IdColumn = None,
     encoding: Encoding = "",

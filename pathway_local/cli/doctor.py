@@ -15,6 +15,9 @@ from pathway_local.errors import EngineError
 
 MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("PROBLEM", "bold red")}
 
+WIDTH = 8
+"""Columns for the word that begins each line; what belongs to it is indented by as many."""
+
 app = App()
 
 
@@ -51,6 +54,6 @@ def doctor(
 
 def _show(check: Check) -> None:
     word, style = MARKS[check.status]
-    data.say(f"{check.name}: {check.found}", style, label=f"{word:8}")
+    data.say(f"{check.name}: {check.found}", style, label=f"{word:{WIDTH}}", hang=WIDTH)
     if check.fix:
-        data.say(f"→ {check.fix}", indent=8)
+        data.say(f"→ {check.fix}", indent=WIDTH)

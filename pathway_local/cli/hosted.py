@@ -5,8 +5,18 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, App, option
-from pathway_local.cli.options import CasesOption, Encoding, Force, IdColumn, KeyFile, Map, RubricIfSeveral, RunToBe
+from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, App, option
+from pathway_local.cli.options import (
+    CasesOption,
+    Encoding,
+    Force,
+    IdColumn,
+    KeyFile,
+    Map,
+    RubricIfSeveral,
+    RunToBe,
+    Yes,
+)
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import columns_by_input, need_consent, notice, talk
 from pathway_local.ratings.cases_given import Given
@@ -45,7 +55,7 @@ def export(
     encoding: Encoding = "",
     mapping: Map = [],  # noqa: B006
     pseudonyms: KeyFile = None,
-    yes: Annotated[bool, option("", "Do not ask first.", PRIVACY, "--yes")] = False,
+    yes: Yes = False,
     force: Force = False,
 ) -> None:
     """Write a judge's exact prompts as a batch file that you can send to a hosted judge yourself.

@@ -6,14 +6,15 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 
 from pathway_local.cli.column_question import ask_columns
-from pathway_local.cli.command_help import CASES, JUDGE, MACHINE, OUTPUT, PRIVACY, REPLY, App, Command, option
+from pathway_local.cli.command_help import CASES, JUDGE, MACHINE, OUTPUT, PRIVACY, REPLY, App, option
 from pathway_local.cli.dry_run import print_dry_run, show_dry_run
 from pathway_local.cli.figures import note_export
+from pathway_local.cli.judge_options import Engine, HowMuch, JudgingCommand, Temperature, Think
 from pathway_local.cli.options import Encoding, IdColumn, Map, Models
 from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
@@ -21,16 +22,15 @@ from pathway_local.cli.summary import show
 from pathway_local.cli.terminal import columns_by_input, notice, print_json, talk, tell
 from pathway_local.engines.allocation import Engines
 from pathway_local.engines.cluster import cluster_of
-from pathway_local.engines.engine_list import engine_names
 from pathway_local.engines.engine_log import make_log
 from pathway_local.errors import ColumnsError, UsageError
+from pathway_local.judges.registry import load_registry
 from pathway_local.judging.dry_run import dry_run
 from pathway_local.judging.job import run_job
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import OF_RATERS, Plan, check_continues, default_run
 from pathway_local.results.export import export, is_judges_own
 from pathway_local.results.summary import summarize
-from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
@@ -44,27 +44,12 @@ app = App()
 
 _T = TypeVar("_T")
 SOME_FAILED = 1
-THINK = "--think"
-
-
-class _Judge(Command):
-    """Lets `--think` come with or without a number, which Typer's own options can't."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, list(_with_budget(args)))
-
-
-def _with_budget(arguments: Sequence[str]) -> Iterator[str]:
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
-        yield argument
-        if argument == THINK and not (following.isdecimal() or following == "auto"):
-            yield "auto"
 
 
 @app.with_examples(
     "pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run",
     "pathway-local judge examples/pathway-answer.csv --run my.run --keep chatbot",
-    cls=_Judge,
+    cls=JudgingCommand,
 )
 def judge(
     ctx: typer.Context,
@@ -103,7 +88,7 @@ def judge(
         str | None, option("NAME", "The judge's name as a rater; default: the judge's own.", JUDGE)
     ] = None,
     models: Models = None,
-    engine: Annotated[str, option("ENGINE", f"One of {', '.join(engine_names())}.", JUDGE)] = "auto",
+    engine: Engine = "auto",
     deterministic: Annotated[
         bool, option("", "Give the same verdict in any batch, on GPUs that can; slower.", JUDGE, "--deterministic")
     ] = False,
@@ -113,17 +98,12 @@ def judge(
     allow_references: Annotated[
         bool, option("", "Resolve ${env:NAME} and ${file:NAME} in rubric files.", JUDGE, "--allow-references")
     ] = False,
-    detail: Annotated[
-        Detail,
-        option("DETAIL", "How much the judge writes: full, through-score (stop after the last score) or score.", REPLY),
-    ] = "full",
+    detail: HowMuch = "full",
     samples: Annotated[int, option("N", "Replies to draw for each case and average.", REPLY, min=1, max=100)] = 1,
     keep_samples: Annotated[
         bool, option("", "Also store and export what each of --samples says.", REPLY, "--keep-samples")
     ] = False,
-    temperature: Annotated[
-        float | None, option("X", "Sampling temperature; default: the rubric's, else 0.", REPLY, min=0, max=5)
-    ] = None,
+    temperature: Temperature = None,
     orders: Annotated[
         Orders | None,
         option(
@@ -137,10 +117,7 @@ def judge(
         int | None,
         option("N", "Seed of sampling and --limit; default: the rubric's, else 0.", REPLY, min=0, max=2**63),
     ] = None,
-    think: Annotated[
-        str,
-        option("[TOKENS]", "Let the judge think first, for at most so many tokens.", REPLY, THINK, show_default=False),
-    ] = "0",
+    think: Think = "0",
     double_check: Annotated[
         str,
         option(
@@ -255,6 +232,8 @@ def watched(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
         return _heeded(plan, work)
     except ColumnsError as error:
         assert isinstance(plan.cases, Path)
+        for name in plan.judges:
+            load_registry(plan.registry).get(name)  # a misspelled one would waste the person's answers
         chosen = ask_columns(plan.cases, plan.encoding, error)
     return _heeded(replace(plan, mapping={**plan.mapping, **chosen}), work)
 

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, RATERS, option
+from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
+from pathway_local.cli.judge_options import Engine, HowMuch, Temperature, Think
 from pathway_local.cli.options import Encoding, Force, IdColumn, Map, Models
 from pathway_local.cli.terminal import columns_by_input, values_by_name
-from pathway_local.rubrics.output_format import Detail
 
 
 def test(
@@ -32,9 +32,10 @@ def test(
         list[str],
         option("PROBE", "A probe to leave out, or one of its changes, such as nothing:refusal.", RATERS, "--leave-out"),
     ] = [],  # noqa: B006
-    detail: Annotated[
-        Detail, option("DETAIL", "How much the judge writes: full, through-score or score.", JUDGE)
-    ] = "full",
+    engine: Engine = "auto",
+    detail: HowMuch = "full",
+    temperature: Temperature = None,
+    think: Think = "0",
     against: Annotated[
         Path | None,
         option("RUN", "A run with people's labels and these judges: which probes go along with agreement.", RATERS),
@@ -49,11 +50,22 @@ def test(
     Each probe changes cases by program and compares the scores before and after.
     """
     # Imported here: the other commands of this group need none of it.
-    from pathway_local.cli.self_test import Asked, test_judges
+    from pathway_local.cli.self_test import test_judges
+    from pathway_local.judging.plan import Plan
 
-    names, roles = columns_by_input(mapping), values_by_name(role, "--role", "NAME=ROLE", "essay=answer")
-    where = run or Path(f"{cases.stem}.test.run")
-    asked = Asked(
-        judges, rubric, cases, n, id_column, encoding, names, roles, leave_out, detail, against, models, where
+    plan = Plan(
+        cases=cases,
+        run=run or Path(f"{cases.stem}.test.run"),
+        rubrics=(rubric,),
+        judges=judges,
+        registry=models,
+        id_column=id_column,
+        encoding=encoding,
+        mapping=columns_by_input(mapping),
+        detail=detail,
+        temperature=temperature,
+        think=think,
+        engine=engine,
     )
-    test_judges(asked, out, force=force)
+    roles = values_by_name(role, "--role", "NAME=ROLE", "essay=answer")
+    test_judges(plan, roles, n, leave_out, against, out, force=force)

@@ -11,7 +11,7 @@ from pathway_local.results.views.view import MIN_GROUP
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]
 RunToBe = Annotated[Path, typer.Argument(metavar="RUN", help="The run file; with --rubric it may be a new one.")]
 CasesOption = Annotated[Path, option("FILE", "The cases file.", CASES)]
-Encoding = Annotated[str, option("NAME", "Encoding of a text file, such as cp1252; default: found.", CASES)]
+Encoding = Annotated[str, option("NAME", "Encoding of a text file, such as cp1252; default: detected.", CASES)]
 IdColumn = Annotated[str | None, option("COLUMN", "Column with the cases' ids.", CASES, "--id")]
 Map = Annotated[
     list[str],
@@ -21,6 +21,8 @@ KeyFile = Annotated[Path | None, option("KEYFILE", "Key of the run's pseudonyms.
 Models = Annotated[Path | None, option("FILE", "Your own models.yaml; it overrides built-in entries.", JUDGE)]
 RubricOfRun = Annotated[str | None, option("RUBRIC", "Only this rubric; default: all.", RATERS)]
 RubricIfSeveral = Annotated[str | None, option("RUBRIC", "The rubric; needed if the run has several.", RATERS)]
+Raters = Annotated[list[str], option("NAME", "Only this rater; repeat for more.", RATERS)]
+PairBy = Annotated[str, option("COLUMN", "With --between: column that names the shared question.", CASES)]
 Cluster = Annotated[str, option("COLUMN", "Column that groups related cases, e.g. student or conversation.", CASES)]
 MinGroup = Annotated[
     int | None,
@@ -29,5 +31,6 @@ MinGroup = Annotated[
 Figures = Annotated[Path | None, option("FILE", "Write every figure to this .csv, .xlsx or .jsonl file.", OUTPUT)]
 Page = Annotated[Path, option("FILE", "The page, an .html file.", OUTPUT)]
 Lang = Annotated[str, option("LANGUAGE", "Language of the page: en or de.", OUTPUT)]
+Yes = Annotated[bool, option("", "Do not ask first.", PRIVACY, "--yes")]
 Force = Annotated[bool, option("", "Replace the output file if it exists.", OUTPUT, "--force")]
 AsJson = Annotated[bool, option("", "Print JSON instead of tables.", OUTPUT, "--json")]

@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, App, option
+from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.compare import sides
 from pathway_local.cli.figures import draw, kept_columns, rubrics_with
-from pathway_local.cli.options import RubricOfRun, Run
+from pathway_local.cli.options import AsJson, PairBy, Raters, RubricOfRun, Run
 from pathway_local.cli.terminal import check_finite, print_json, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import ComparisonPlan
@@ -20,7 +20,7 @@ from pathway_local.runs.study_plans import store_plans, study_plans
 from pathway_local.statistics.needed import Aim, Goal
 from pathway_local.statistics.prediction_powered import Target
 
-AIM = "Aim (one of these)"
+AIM = "Aim: one of the first three"
 
 app = App()
 
@@ -33,9 +33,11 @@ app = App()
 def plan(
     run: Run,
     half_width: Annotated[
-        float | None, option("POINTS", "Plan an interval that reaches so far to either side.", AIM)
+        float | None, option("POINTS", "Plan an interval that reaches this far to either side.", AIM)
     ] = None,
-    detect: Annotated[float | None, option("POINTS", "Plan an 80% chance to find a difference so large.", AIM)] = None,
+    detect: Annotated[
+        float | None, option("POINTS", "Plan an 80% chance to find a difference this large.", AIM)
+    ] = None,
     margin: Annotated[
         float | None, option("POINTS", "Plan an 80% chance to show that equal chatbots differ by less.", AIM)
     ] = None,
@@ -48,7 +50,7 @@ def plan(
     between: Annotated[
         str, option("COLUMN=A,B", "Plan the difference that `compare` shows, e.g. chatbot=v1,v2.", CASES)
     ] = "",
-    pair_by: Annotated[str, option("COLUMN", "With --between: column that names the shared question.", CASES)] = "",
+    pair_by: PairBy = "",
     labels: Annotated[
         bool, option("", "With --between: plan the labels that correct it, not the questions.", CASES, "--labels")
     ] = False,
@@ -59,8 +61,8 @@ def plan(
         Target, option("TARGET", "With --against: file or population, as in `calibrate`.", CASES)
     ] = "file",
     rubric: RubricOfRun = None,
-    rater: Annotated[list[str], option("NAME", "Only this judge; repeat for more.", RATERS)] = [],  # noqa: B006
-    as_json: Annotated[bool, option("", "Print JSON instead of a table.", OUTPUT, "--json")] = False,
+    rater: Raters = [],  # noqa: B006
+    as_json: AsJson = False,
 ) -> None:
     """Say how many labels, questions or students a figure needs, from the run's own spread, and store the plan.
 
@@ -73,14 +75,13 @@ def plan(
         return
     goal = _goal(half_width, detect, margin, looks)
     _check_figure(goal, against, between, pair_by, labels=labels)
+    column, first, second = sides(between) if between else ("", "", "")
     with RunFile.open(run) as opened:
         matrices = (each for one in rubrics_with(opened, rubric, rater) for each in ratings_matrices(opened, one))
+        column, pair_by, cluster = kept_columns(opened, column, pair_by, cluster)
         if against:
-            [cluster] = kept_columns(opened, cluster)
             found = plan_mean(matrices, CalibrationPlan(against, rater, target, cluster=cluster), goal)
         else:
-            column, first, second = sides(between)
-            column, pair_by, cluster = kept_columns(opened, column, pair_by, cluster)
             compared = ComparisonPlan(column, first, second, pair_by, rater, cluster)
             found = plan_difference(matrices, compared, goal, "labels" if labels else "questions")
         if not found:
@@ -113,7 +114,7 @@ def _show_stored(run: Path) -> None:
     if plans:
         draw(stored_view(plans))
     else:
-        talk.say("the run holds no plan; such as --against committee --half-width 0.2 makes one")
+        talk.say("the run holds no plan; to make one, name a figure and an aim: --against committee --half-width 0.2")
 
 
 def _goal(half_width: float | None, detect: float | None, margin: float | None, looks: int) -> Goal:

@@ -4,7 +4,7 @@ import sys
 from typing import Annotated
 
 from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import Run
+from pathway_local.cli.options import Run, Yes
 from pathway_local.cli.terminal import need_consent, talk
 from pathway_local.errors import UsageError
 from pathway_local.runs.purge import What, exported
@@ -34,7 +34,7 @@ def purge(
     everything: Annotated[
         bool, option("", "Remove ids, metadata, scores and texts of all cases, and jobs' commands.", "", "--all")
     ] = False,
-    yes: Annotated[bool, option("", "Do not ask first.", "", "--yes")] = False,
+    yes: Yes = False,
 ) -> None:
     """Remove texts, or everything about cases, from a run for good. The audit trail records that you did."""
     if not (text or everything):

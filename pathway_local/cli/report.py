@@ -8,7 +8,7 @@ from pathway_local.cli.cases_sheet import sheet_of
 from pathway_local.cli.command_help import CASES, PRIVACY, RATERS, App, option
 from pathway_local.cli.compare import sides
 from pathway_local.cli.figures import kept_columns, note_export, note_looks
-from pathway_local.cli.options import Cluster, Encoding, Force, IdColumn, KeyFile, Lang, Page, Run
+from pathway_local.cli.options import Cluster, Encoding, Force, IdColumn, KeyFile, Lang, Page, PairBy, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.read import warn_of_texts
 from pathway_local.cli.terminal import talk
@@ -40,9 +40,7 @@ def report(
     out: Page,
     by: Annotated[str, option("COLUMN", "Also show the scores for each value of this column.", CASES)] = "",
     between: Annotated[str, option("COLUMN=A,B", "Compare two values, e.g. chatbot=v1,v2.", CASES)] = "",
-    pair_by: Annotated[
-        str, option("COLUMN", "With --between: column that names the question both answered, if there is one.", CASES)
-    ] = "",
+    pair_by: PairBy = "",
     cluster: Cluster = "",
     min_group: Annotated[
         int, option("N", "Leave out groups and comparisons of fewer cases.", CASES, min=1)

@@ -94,7 +94,9 @@ def adopt(
     check_new(out, force=force)
     prompt = read_prompt(file)
     if is_criteria(prompt.decode("utf-8", "replace")):
-        raise UsageError(f"{file} is a rubric already: criteria with levels", f"Use it as it is: --rubric {file}")
+        raise UsageError(
+            f"{file} is a rubric already: criteria with levels", f"Use it as it is: --rubric {shlex.quote(str(file))}"
+        )
     asks = sys.stdin.isatty() and sys.stderr.isatty()
     adoption = adopt_prompt(prompt, str(file), layout=layout, ask=_ask if asks else None)
     rows = [[found.what, found.value, str(found.line or ""), found.doubt] for found in adoption.findings]

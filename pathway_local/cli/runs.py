@@ -9,7 +9,7 @@ import typer
 
 from pathway_local.cli.cases_sheet import sheet_of
 from pathway_local.cli.command_help import CASES, OUTPUT, App, option
-from pathway_local.cli.options import CasesOption, Encoding, IdColumn, KeyFile, Map, Run
+from pathway_local.cli.options import CasesOption, Encoding, IdColumn, KeyFile, Map, Run, Yes
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import columns_by_input, need_consent, notice, talk, tell
 from pathway_local.ratings.kept_columns import keep_columns
@@ -41,7 +41,7 @@ def undo(run: Run) -> None:
 def remove_rater(
     run: Run,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The rater, or the name of a group of raters.")],
-    yes: Annotated[bool, option("", "Do not ask first.", "", "--yes")] = False,
+    yes: Yes = False,
 ) -> None:
     """Remove a rater with all ratings and texts for good, under every rubric: a person, a judge or a panel."""
     with RunFile.read(run) as read:

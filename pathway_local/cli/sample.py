@@ -26,7 +26,7 @@ from pathway_local.pages.rating_page import RatingPages
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.rating_sheet import SheetWriter, write_rating_sheet
 from pathway_local.ratings.samples import LEAST
-from pathway_local.ratings.sampling import SamplePlan
+from pathway_local.ratings.sampling import Drawn, SamplePlan
 from pathway_local.ratings.sampling import sample as draw_sample
 from pathway_local.runs.audit import now
 from pathway_local.sheets.kinds import kind_of
@@ -79,7 +79,11 @@ def sample(
     plan = SamplePlan(given, n, seed, out, strata, rater, blind=blind, least=min_per_group or LEAST)
     write = _writer(plan, lang)
     read_privately(cases, run)
-    found = draw_sample(plan, sys.argv, write, force=force)
+    _show_drawn(draw_sample(plan, sys.argv, write, force=force), plan)
+
+
+def _show_drawn(found: Drawn, plan: SamplePlan) -> None:
+    """Print what was drawn and written, and the commands that import the ratings."""
     for note in found.notes:
         notice(note)
     if found.left_out:
@@ -90,21 +94,22 @@ def sample(
             notice(f"{has}: the sheet holds the {count} new ones")
     if found.cut:
         notice(f"{found.cut} texts are longer than a cell can hold and end with [cut]")
-    within = f" within {found.strata} values of {strata}" if strata else ""
+    within = f" within {found.strata} values of {plan.strata}" if plan.strata else ""
     sheets = plan.sheets()
     for name, path in sheets.items():
         talk.say(f"written: {path}" + (f" for {name}" if name else ""))
     talk.say(f"{found.drawn} of {found.cases} cases drawn at random{within}")
     if len(sheets) > 1:
         talk.say("Give each evaluator their own file: ratings are independent only if nobody sees another's scores.")
-    many = "" if rater else ", for each person who filled in a copy"
-    one = "the file that the page saves" if is_page(out) else f"the filled sheet{many}"
-    several = "the files that the pages save" if is_page(out) else "them when they come back"
+    many = "" if plan.raters else ", for each person who filled in a copy"
+    one = "the file that the page saves" if is_page(plan.out) else f"the filled sheet{many}"
+    several = "the files that the pages save" if is_page(plan.out) else "them when they come back"
     talk.say(f"To import {several if len(sheets) > 1 else one}:")
-    who = ("--rater", GROUP) if len(rater) > 1 else () if rater else ("--rater", "NAME")
+    who = ("--rater", GROUP) if len(plan.raters) > 1 else () if plan.raters else ("--rater", "NAME")
     for path in sheets.values():
-        saved = path.with_suffix(".json") if is_page(out) else path
-        talk.say(shlex.join(["pathway-local", "import", str(run), str(saved), "--kind", "human", *who]), indent=2)
+        saved = path.with_suffix(".json") if is_page(plan.out) else path
+        command = ["pathway-local", "import", str(plan.given.run), str(saved), "--kind", "human", *who]
+        talk.say(shlex.join(command), indent=2)
 
 
 def _writer(plan: SamplePlan, lang: str) -> SheetWriter:

@@ -37,7 +37,7 @@ _FRAMES = 3
 # Commands in messages: in backquotes, or at the end after a colon.
 _MAP = r"--map (?:'[^']*'|\S+)"
 _COMMAND = re.compile(
-    rf"`[^`\n]*`|{_MAP}(?: {_MAP})*|(?:^|(?<=[:→] ))(?:pathway-local|chmod|jq|nvidia-modprobe|rm|unset) .*$"
+    rf"`[^`\n]*`|{_MAP}(?: {_MAP})*|(?:^|(?<=[:→] ))(?:pathway-local(?! \d)|chmod|jq|nvidia-modprobe|rm|unset) .*$"
 )
 
 
@@ -90,15 +90,18 @@ class Screen(Console):
 
     errors_only = False
 
-    def say(self, said: str, style: str = "", *, label: str = "", indent: int = 0, lines: bool = False) -> None:
+    def say(
+        self, said: str, style: str = "", *, label: str = "", indent: int = 0, hang: int = 0, lines: bool = False
+    ) -> None:
         """Print a line, or a text of several `lines`, behind its label, which has the style if there is one.
 
-        On a terminal it is broken at blanks, but never inside a command: one that we broke could not be pasted, while
-        one that the terminal breaks can. Elsewhere its lines stay as they are.
+        On a terminal it is broken at blanks, and what follows is indented by `hang`. It is never broken inside a
+        command: one that we broke could not be pasted, while one that the terminal breaks can. Elsewhere its lines
+        stay as they are.
         """
         parts, margin = (label + visible(said, lines=lines)).split("\n"), " " * indent
         if self.is_terminal:
-            parts = [part for line in parts for part in self._broken(line, max(self.width - indent, 20))]
+            parts = [part for line in parts for part in self._broken(line, max(self.width - indent, 20), hang)]
         text = Text(margin + f"\n{margin}".join(parts))
         text.stylize(style, indent, indent + len(label) if label else None)
         self.print(text, soft_wrap=True)
@@ -138,10 +141,11 @@ class Screen(Console):
             column.width = width
         return True
 
-    def _broken(self, line: str, width: int) -> list[str]:
+    def _broken(self, line: str, width: int, hang: int) -> list[str]:
         # A blank inside a command becomes one at which `wrap` does not break.
         line = _COMMAND.sub(lambda found: found[0].replace(" ", "\xa0"), line)
-        parts = wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
+        margin = " " * hang
+        parts = wrap(line, width, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False) or [""]
         return [part.replace("\xa0", " ") for part in parts]
 
 
@@ -154,9 +158,10 @@ data = Screen(markup=False, emoji=False, highlight=False, width=None if sys.stdo
 
 def complain(error: PathwayError) -> None:
     """Print what is wrong in one line, and what to do in another."""
-    talk.say(str(error), "bold red", label="error: ")
+    label = "error: "
+    talk.say(str(error), "bold red", label=label, hang=len(label))
     if error.hint:
-        talk.say(error.hint, indent=7)
+        talk.say(error.hint, indent=len(label))
 
 
 def tell(message: str) -> None:

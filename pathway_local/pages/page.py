@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -79,6 +80,13 @@ def _hashed(text: str) -> str:
 def outside(text: object, longest: int = LONGEST_CELL) -> str:
     """A name, id or cell from outside in one line: control characters and marks of direction shown, long ones cut."""
     return _cut(str(text), longest, lines=False)
+
+
+def passages(texts: Mapping[str, str]) -> tuple[Passage, ...]:
+    """The texts of a case under their names."""
+    return tuple(
+        Passage(outside(name), passage(text, LONGEST_TEXT), len(text) > OPEN_TEXT) for name, text in texts.items()
+    )
 
 
 def passage(text: str, longest: int) -> str:

@@ -1,10 +1,10 @@
 """Cases to read, with their texts and what every rater said, as a page or as a part of one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pathway_local.pages.language import Language
-from pathway_local.pages.page import LONGEST_TEXT, OPEN_TEXT, Passage, outside, page, passage, score_title
+from pathway_local.pages.page import LONGEST_TEXT, Passage, outside, page, passage, passages, score_title
 from pathway_local.results.reading_list import CaseToRead, Given, ReadingList, Said
 from pathway_local.system.visible import visible
 
@@ -70,14 +70,8 @@ def cards(lists: Sequence[ReadingList], say: Language) -> Iterator[Cards]:
 
 def _card(case: CaseToRead, say: Language) -> Card:
     note = say("not_in_file") if case.texts is None else say("changed_texts") if case.changed else ""
-    passages = tuple(_passages(case.texts or {}))
     voices = tuple(_voice(said, say) for said in case.said)
-    return Card(visible(case.case), say("row", row=case.row), note, passages, voices)
-
-
-def _passages(texts: Mapping[str, str]) -> Iterator[Passage]:
-    for name, text in texts.items():
-        yield Passage(visible(name), passage(text, LONGEST_TEXT), len(text) > OPEN_TEXT)
+    return Card(visible(case.case), say("row", row=case.row), note, passages(case.texts or {}), voices)
 
 
 def _voice(said: Said, say: Language) -> Voice:

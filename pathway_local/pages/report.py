@@ -26,6 +26,7 @@ from pathway_local.system.visible import visible
 class CompareSection:
     """Differences of two chatbots on an axis around zero, and the view with their table and sentences."""
 
+    lead: str
     first: str
     second: str
     marks: tuple[Mark, ...]
@@ -96,7 +97,8 @@ def _compared(found: Sequence[Comparison], say: Language) -> CompareSection:
     view = comparison_view(found)
     sentences = tuple(line for each in found for line in comparison_remarks(each).sentences)
     names = (visible(plan.first), visible(plan.second))
-    return CompareSection(*names, tuple(marks), _ticks(axis, say), tuple(map(visible, sentences)), view)
+    lead = say("comparison_lead" if plan.pair_by else "comparison_lead_apart", first=names[0], second=names[1])
+    return CompareSection(lead, *names, tuple(marks), _ticks(axis, say), tuple(map(visible, sentences)), view)
 
 
 def _ticks(axis: Axis, say: Language) -> tuple[Tick, ...]:

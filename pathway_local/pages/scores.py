@@ -125,18 +125,17 @@ def _rows(score: ScoreSummary, say: Language) -> Iterator[tuple[str, ...]]:
 
 
 def _bars(score: ScoreSummary, say: Language) -> Iterator[Bar]:
+    def bar(name: str, label: str, count: int, *, off_scale: bool) -> Bar:
+        share = count / max(1, score.n)
+        return Bar(name, label, f"{say.count(count)} · {say.share(share)}", round(100 * share, 2), off_scale)
+
     for values in _steps(list(score.counts)):
         count = sum(score.counts[value] for value in values)
         name = str(values[0]) if len(values) == 1 else f"{values[0]}–{values[-1]}"
         label = visible(score.levels.get(values[0], "")) if len(values) == 1 else ""
-        share = count / max(1, score.n)
-        said = f"{say.count(count)} · {say.share(share)}"
-        yield Bar(name, short(label), said, round(100 * share, 2), values[0] in score.special)
+        yield bar(name, short(label), count, off_scale=values[0] in score.special)
     if between := score.between.total():
-        share = between / max(1, score.n)
-        yield Bar(
-            "–", say("between_levels"), f"{say.count(between)} · {say.share(share)}", round(100 * share, 2), False
-        )
+        yield bar("–", say("between_levels"), between, off_scale=False)
 
 
 def _steps(values: Sequence[Number]) -> list[Sequence[Number]]:

@@ -26,9 +26,14 @@ NO_IDEAL = "no ideal answer"
 MESSAGES = "the answer is a list of messages"
 
 
-def own(case: Subject) -> Twins:
+def own_texts(case: Subject) -> Texts:
     """Return the case as it is; a case without an answer of its own gets the ideal one."""
-    return {"": case.answered(case.own) if "answer" in case.of.roles.inputs else case.texts}
+    return case.answered(case.own) if "answer" in case.of.roles.inputs else case.texts
+
+
+def own(case: Subject) -> Twins:
+    """Change nothing: the rubric is changed instead."""
+    return {"": own_texts(case)}
 
 
 def gold(case: Subject) -> Twins:
@@ -141,13 +146,6 @@ def swapped(case: Subject) -> Twins:
     """Exchange the two responses of a comparison."""
     pair = case.of.rubric.pair
     return {"responses": pair.ordered(case.texts, "ba")} if pair else {}
-
-
-def own_texts(case: Subject) -> Texts:
-    """Return the texts of the twin without a change."""
-    found = own(case)
-    assert not isinstance(found, str)
-    return found[""]
 
 
 def _number(case: Subject) -> tuple[str, str] | None:

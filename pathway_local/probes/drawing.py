@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 
 from pathway_local.case import BadRow, Case, rank
 from pathway_local.errors import CasesError, UnknownName
-from pathway_local.probes.changes import own
+from pathway_local.probes.changes import own_texts
 from pathway_local.probes.probe_list import PROBES, REORDERED, Probe
 from pathway_local.probes.reordered import reordered
 from pathway_local.probes.subject import Measured, Subject, Texts
@@ -76,7 +76,8 @@ def make_test(cases: Iterable[Case | BadRow], measured: Measured, size: int, lea
     compared = {probe.base for probe in PROBES if probe.name not in without}
     made = [probe for probe in PROBES if probe.name not in without or _is_base(probe, compared, measured)]
     unused: dict[str, Counter[str]] = {probe.name: Counter() for probe in made}
-    rows = [*_base_rows(subjects), *_rows(made, subjects, leave_out, unused)]
+    rows = [Row(row_id("own", "", case.id), "own", "", case.id, own_texts(case)) for case in subjects]
+    rows += _rows(made, subjects, leave_out, unused)
     return ProbeSet(measured, rubrics, rows, len(subjects), read, unused, without, skipped)
 
 
@@ -115,44 +116,43 @@ def _subjects(
     skipped: Counter[str] = Counter()
     read = 0
 
-    def usable() -> Iterator[Case]:
+    def usable() -> Iterator[Subject]:
         nonlocal read
         for case in cases:
             read += 1
             if isinstance(case, BadRow):
                 skipped["that can't be read"] += 1
-            elif not _is_usable(case, measured):
-                skipped["without an input that the rubric needs"] += 1
+                continue
+            subject = Subject(case.id, 0, measured.rubric.texts_of(case), measured)
+            if _is_usable(subject):
+                yield subject
             else:
-                yield case
+                skipped["without an input that the rubric needs"] += 1
 
     drawn = nsmallest(size * SPARE, usable(), key=lambda case: rank(case.id, SEED))
-    chosen: dict[tuple[str, ...], Case] = {}
+    chosen: dict[tuple[str, ...], Subject] = {}
     for case in drawn:
-        subject = Subject(case.id, 0, measured.rubric.texts_of(case), measured)
-        key = (subject.text("question"), subject.ideal) if not measured.rubric.pair else tuple(subject.texts.values())
+        key = (case.text("question"), case.ideal) if not measured.rubric.pair else tuple(case.texts.values())
         if key in chosen:
             skipped["with a question that is used already"] += 1
         elif len(chosen) < size:
             chosen[key] = case
-    return _with_strangers([*chosen.values()], measured), read, dict(skipped)
+    return _placed([*chosen.values()]), read, dict(skipped)
 
 
-def _is_usable(case: Case, measured: Measured) -> bool:
+def _is_usable(case: Subject) -> bool:
     """Whether the rubric can judge the case, with the ideal answer if it has no answer of its own."""
-    subject = Subject(case.id, 0, measured.rubric.texts_of(case), measured)
-    texts = subject.texts if measured.rubric.pair else subject.answered(subject.own)
-    return measured.rubric.can_read(Case(case.id, texts))
+    rubric = case.of.rubric
+    return rubric.can_read(Case(case.id, case.texts if rubric.pair else case.answered(case.own)))
 
 
-def _with_strangers(cases: Sequence[Case], measured: Measured) -> list[Subject]:
-    """Return the cases, each with the ideal answer of the next one whose question and ideal answer differ."""
-    plain = [Subject(case.id, place, measured.rubric.texts_of(case), measured) for place, case in enumerate(cases)]
+def _placed(cases: Sequence[Subject]) -> list[Subject]:
+    """Return the cases, each with its place and the ideal answer of the next one that differs from it."""
     found = []
-    for case in plain:
-        others = (*plain[case.place + 1 :], *plain[: case.place])
-        other = next((each.ideal for each in others if _differ(case, each)), "")
-        found.append(Subject(case.id, case.place, case.texts, measured, other))
+    for place, case in enumerate(cases):
+        others = (*cases[place + 1 :], *cases[:place])
+        stranger = next((each.ideal for each in others if _differ(case, each)), "")
+        found.append(replace(case, place=place, stranger=stranger))
     return found
 
 
@@ -160,13 +160,6 @@ def _differ(case: Subject, other: Subject) -> bool:
     asked = {each.text("question").strip().casefold() for each in (case, other)}
     differs = len(asked) == 2 or not any(asked)
     return differs and bool(other.ideal.strip()) and other.ideal.strip() != case.ideal.strip()
-
-
-def _base_rows(subjects: Sequence[Subject]) -> Iterator[Row]:
-    for case in subjects:
-        found = own(case)
-        assert not isinstance(found, str)
-        yield Row(row_id("own", "", case.id), "own", "", case.id, found[""])
 
 
 def _rows(

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import ClassVar
 
 from pathway_local.errors import CasesError, RunLocked
@@ -48,6 +49,11 @@ def exposures(files: Iterable[Path]) -> Iterator[tuple[Path, str]]:
             raise CasesError(f"{path} can't be read: {error.strerror}") from None
         if others:
             yield path, others
+
+
+def closing(path: Path) -> str:
+    """Return the command by which nobody but the owner can read a file."""
+    return f"chmod 600 {quote(str(path))}"
 
 
 def replaceable_by(path: Path) -> str:

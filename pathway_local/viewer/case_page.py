@@ -8,7 +8,7 @@ from itertools import groupby
 from pathway_local.case import Case, CaseRef, fingerprint
 from pathway_local.pages.charts import MOST_BARS, Bar, short
 from pathway_local.pages.language import Language
-from pathway_local.pages.page import LONGEST_TEXT, OPEN_TEXT, Passage, outside, passage
+from pathway_local.pages.page import Passage, outside, passages
 from pathway_local.rater import Kind
 from pathway_local.ratings.adjudication import NOTE, adjudicator
 from pathway_local.results.reading_list import given_by
@@ -123,7 +123,7 @@ def case_page(
         judged.append(Judged(outside(name, 120), say("changed_texts") if changed else "", voices, why, form))
     note = say("view_no_texts") if texts is None else say("not_in_file") if inputs is None else ""
     metadata = tuple((outside(name, 120), outside(value)) for name, value in case.metadata.items() if value)
-    return CasePage(case, metadata, tuple(_passages(inputs or {})), note, tuple(judged))
+    return CasePage(case, metadata, _filled(inputs or {}), note, tuple(judged))
 
 
 def agreeable(
@@ -156,10 +156,8 @@ def _ref(records: Sequence[Record], now: str | None, say: Language) -> tuple[Cas
     return CaseRef(first.case_id, first.row, first.numbered, hash=now), ""
 
 
-def _passages(texts: Mapping[str, str]) -> Iterator[Passage]:
-    for name, text in texts.items():
-        if text:
-            yield Passage(outside(name, 120), passage(text, LONGEST_TEXT), len(text) > OPEN_TEXT)
+def _filled(texts: Mapping[str, str]) -> tuple[Passage, ...]:
+    return passages({name: text for name, text in texts.items() if text})
 
 
 def _voice(record: Record, kind: Kind, rubric: Rubric, say: Language) -> Voice:
@@ -167,7 +165,7 @@ def _voice(record: Record, kind: Kind, rubric: Rubric, say: Language) -> Voice:
     if isinstance(outcome, Failure):
         return Voice(rater, worded, (), (), "", outside(f"{outcome.kind}: {outcome.message}", 600))
     scores = tuple(_scores(outcome, rubric, say))
-    fields = tuple(_passages({name: _worded(value) for name, value in outcome.fields.items()}))
+    fields = _filled({name: _worded(value) for name, value in outcome.fields.items()})
     return Voice(rater, worded, scores, fields, outside(", ".join(outcome.marks), 600), "")
 
 
