@@ -3,7 +3,7 @@
 import json
 
 from pathway_local.errors import NotKept, UsageError
-from pathway_local.runs.database import decoding
+from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
