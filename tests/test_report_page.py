@@ -17,6 +17,7 @@ from pathway_local.pages.page import FOLDER as TEMPLATES
 from pathway_local.results.summary import summarize, summarize_by
 from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.jobs import EARLIER_ENGINES
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.verdict import Failure, Score, Verdict
@@ -115,6 +116,14 @@ def test_groups_without_shared_questions_are_compared_as_such(run: Run, tmp_path
     judged_run(tmp_path / "may.run", rows=rows).close()
     found = reported(run, "--between", "bot=v1,v2", "--min-group", 2).said
     assert "Cases of v1 and cases of v2, without shared questions." in found and "not paired" in found
+
+
+def test_a_report_names_the_seal_of_each_engine_of_a_job(run: Run, tmp_path: Path) -> None:
+    with judged_run(tmp_path / "may.run") as made:
+        engine = {"judge": "one", "seal": "filter"}
+        job = made.jobs.begin(["judge"], {"engine": {**engine, "seal": "namespace"}, EARLIER_ENGINES: [engine]})
+        made.jobs.end(job, "done", {})
+    assert "filter, namespace" in reported(run).said
 
 
 def test_several_people_need_a_name_for_the_correction(run: Run, tmp_path: Path) -> None:

@@ -22,13 +22,13 @@ from pathway_local.judging.engine_plan import Unfit, engine_plan, prepare_fittin
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
 from pathway_local.judging.plan import Plan, PlannedRater, Settings
 from pathway_local.judging.pool import Pool
-from pathway_local.judging.preparation import EARLIER, Prepared, add_raters, local_rater
+from pathway_local.judging.preparation import Prepared, add_raters, local_rater
 from pathway_local.judging.timings import Timings
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rater import LABEL
 from pathway_local.rendering.rubric_check import check_room
 from pathway_local.runs.audit import file_facts
-from pathway_local.runs.jobs import UNFIT
+from pathway_local.runs.jobs import EARLIER_ENGINES, UNFIT
 from pathway_local.runs.run_cases import remember, remember_kept
 from pathway_local.runs.run_file import DRAWS, TEXTS, RunFile
 from pathway_local.runs.shard import SETTING as SHARD
@@ -163,7 +163,7 @@ class _ScoringJob:
         )
         timings.loaded(fresh=engine is not before)
         facts: dict[str, Value] = {"judge": judge.name, **asdict(engine.facts), **planned.settings}
-        self.run.jobs.learn(self.id, {"engine": facts, **({EARLIER: [*self.engines]} if self.engines else {})})
+        self.run.jobs.learn(self.id, {"engine": facts, **({EARLIER_ENGINES: [*self.engines]} if self.engines else {})})
         self.engines.append(facts)
         watcher.notice(f"{facts['engine']} {facts['version']} on {facts['device']}, sealed: {facts['seal']}")
         if caution := caution_about(engine.facts.seal, engine.facts.seal_limit):

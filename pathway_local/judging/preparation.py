@@ -31,10 +31,6 @@ from pathway_local.sheets.columns import folded, names_of
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
 
-EARLIER = "earlier_engines"
-"""The fact of a job that judged with several engines in turn: what it recorded of all but the last, as `engine` has it.
-"""
-
 COUNTED = 20_000
 """Rows of a file, below which those of a shard are counted; in a larger one, the shards differ by a few percent."""
 
@@ -163,9 +159,8 @@ def engine_options(run: RunFile | None, judge: JudgeSpec, settings: Settings) ->
     """
     known: dict[str, JsonValue] = {}
     for job in run.jobs.all() if run else ():
-        earlier = job.facts.get(EARLIER)
-        for facts in (*(earlier if isinstance(earlier, list) else ()), job.facts.get("engine")):
-            if isinstance(facts, dict) and facts.get("judge") == judge.name and "enforce_eager" in facts:
+        for facts in job.engines:
+            if facts.get("judge") == judge.name and "enforce_eager" in facts:
                 known["enforce_eager"] = bool(facts["enforce_eager"])
     return {**known, **settings.options}
 

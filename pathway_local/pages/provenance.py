@@ -34,12 +34,6 @@ def provenance(found: Report, say: Language, command: Sequence[str]) -> Iterator
         yield Facts(say("job", number=job.id, began=say.time(job.started)), tuple(_job(job, say)))
 
 
-def named_in(jobs: Sequence[Job], fact: str, key: str) -> list[str]:
-    """The texts under a key of this fact of the jobs, each once."""
-    facts = (job.facts.get(fact) for job in jobs)
-    return list(dict.fromkeys(str(each[key]) for each in facts if isinstance(each, dict) and key in each))
-
-
 def _settings(rater: Rater) -> tuple[tuple[str, str], ...]:
     return tuple((visible(name), _worded(value)) for name, value in sorted(rater.spec.items()) if value not in ({}, ""))
 

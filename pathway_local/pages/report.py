@@ -1,7 +1,7 @@
 """A report of a run as one page."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.pages.charts import Axis, Mark, Tick, axis_around_zero
@@ -9,7 +9,7 @@ from pathway_local.pages.findings import findings, warnings
 from pathway_local.pages.language import Language
 from pathway_local.pages.page import page, score_title
 from pathway_local.pages.people import people_sections
-from pathway_local.pages.provenance import named_in, provenance
+from pathway_local.pages.provenance import provenance
 from pathway_local.pages.reading import cards
 from pathway_local.pages.scores import score_sections
 from pathway_local.results.comparison import Comparison
@@ -20,6 +20,7 @@ from pathway_local.results.views.comparison import comparison_remarks, compariso
 from pathway_local.results.views.view import View
 from pathway_local.statistics.figure import Undefined
 from pathway_local.system.visible import visible
+from pathway_local.verdict import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +73,21 @@ def report_page(
 
 
 def _facts(found: Report, say: Language) -> Iterator[tuple[str, list[str]]]:
-    files = ", ".join(map(visible, named_in(found.jobs, "cases", "file")))
+    files = ", ".join(map(visible, _each_once("file", (job.fact("cases") for job in found.jobs))))
     yield say("judged"), [say("cases", count=found.cases), *([files] if files else [])]
     yield say("under"), [visible(name) for name in found.rubrics]
     yield say("by_whom"), [f"{visible(name)} ({say(f'kind_{kind}')})" for name, kind in _raters(found)]
     if found.jobs:
         days = sorted({found.jobs[0].started[:10], (found.jobs[-1].ended or found.jobs[-1].started)[:10]})
         yield say("when"), [" – ".join(days)]
-    sealed = named_in(found.jobs, "engine", "seal")
+    sealed = _each_once("seal", (engine for job in found.jobs for engine in job.engines))
     if sealed:
         yield say("sealed"), [visible(", ".join(sealed))]
+
+
+def _each_once(key: str, facts: Iterable[Mapping[str, Value]]) -> list[str]:
+    """Return the texts that facts have under this key, each once."""
+    return list(dict.fromkeys(str(each[key]) for each in facts if key in each))
 
 
 def _raters(found: Report) -> list[tuple[str, str]]:

@@ -17,6 +17,9 @@ WRITTEN = "written"
 UNFIT = "unfit"
 """The name of a job's fact: the raters that `judge --skip-unfit` left out, each with its rubric and the reason."""
 
+EARLIER_ENGINES = "earlier_engines"
+"""The fact of a job with several engines in turn that lists all but the last one; `engine` has the last one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -37,6 +40,13 @@ class Job:
     def judges(self) -> list[tuple[str, str]]:
         """The judges with which it judged: the name and the rubric of each."""
         return [(each["rater"], each["rubric"]) for each in self.rows("raters")]
+
+    @property
+    def engines(self) -> list[Mapping[str, Value]]:
+        """The engines with which it judged, in turn: judge, version, device, seal and settings of each."""
+        earlier = self.facts.get(EARLIER_ENGINES)
+        found = [*(earlier if isinstance(earlier, list) else ()), self.facts.get("engine")]
+        return [facts for facts in found if isinstance(facts, dict)]
 
     def fact(self, name: str) -> Mapping[str, Value]:
         """Return the fact of that name if it is a mapping; an empty one if it is not."""
