@@ -15,6 +15,9 @@ Kind = Literal["judge", "human", "hosted", "panel", "adjudicated"]
 ADJUDICATED: Final = "adjudicated"
 """The name of the group of raters of that kind; each is called after the person who gave the scores."""
 
+PEOPLE: tuple[Kind, ...] = ("human", ADJUDICATED)
+"""Kinds of raters whose scores are labels."""
+
 REPEATS: tuple[Kind, ...] = ("panel", "adjudicated")
 """Kinds of raters whose scores rest on other raters', so that counting both would count one opinion twice."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.system.private_file import closing, exposed_to, replaceable_by
+from pathway_local.system.private_file import closing_command, exposed_to, replaceable_by
 
 EVERYBODY = "every user of this machine"
 DAEMON = 1
@@ -51,7 +51,7 @@ def put(top: Path) -> Put:
 def test_the_command_that_closes_a_file_works_when_pasted(top: Path) -> None:
     path = top / "it's one file.csv"
     path.touch(0o644)
-    assert os.system(closing(path)) == 0 and path.stat().st_mode & 0o777 == 0o600
+    assert os.system(closing_command(path)) == 0 and path.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from pathway_local.rubrics.output_format import Detail
 from pathway_local.sealing.levels import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.in_memory import sheet_or_path
-from pathway_local.system.private_file import closing, exposures
+from pathway_local.system.private_file import closing_command, exposures
 
 Name = str | os.PathLike[str]
 
@@ -102,7 +102,7 @@ def judge(
     _check(plan)
     watcher = LineProgress(shown=progress)
     for path, others in exposures([plan.run, *([plan.cases] if isinstance(plan.cases, Path) else [])]):
-        watcher.notice(f"{path} can be read by {others}: {closing(path)}")
+        watcher.notice(f"{path} can be read by {others}: {closing_command(path)}")
     with ExitStack() as stack:
         stack.callback(watcher.end)
         used = engine or stack.enter_context(Engine())

@@ -6,7 +6,7 @@ from pathway_local.cli.terminal import notice
 from pathway_local.errors import CasesError, SealError
 from pathway_local.sealing.launch import give_up_sockets
 from pathway_local.sealing.levels import NO_FILTER
-from pathway_local.system.private_file import closing, exposures
+from pathway_local.system.private_file import closing_command, exposures
 
 
 def read_privately(*files: Path) -> None:
@@ -20,8 +20,8 @@ def tell_exposed(*files: Path, strict: bool = False) -> None:
     """Warn of files that others can read, or refuse them if `strict`. Raises CasesError."""
     for path, others in exposures(files):
         if strict:
-            raise CasesError(f"{path} can be read by {others}", f"Run: {closing(path)}")
-        notice(f"{path} can be read by {others}: {closing(path)}")
+            raise CasesError(f"{path} can be read by {others}", f"Run: {closing_command(path)}")
+        notice(f"{path} can be read by {others}: {closing_command(path)}")
 
 
 def close_off(*, required: bool = False) -> None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from shlex import quote
 
 from pathway_local import __version__, errors
 from pathway_local.check import Check
@@ -24,6 +23,7 @@ from pathway_local.errors import EngineDied, EngineError, EngineMissing, UsageEr
 from pathway_local.judges.weights import models_home
 from pathway_local.passes import EngineConfig
 from pathway_local.system.machine import Machine
+from pathway_local.system.private_file import closing_command
 
 RAY = "2.60.0"
 """The version that we tested; all nodes of a cluster must have the same one anyway."""
@@ -173,7 +173,7 @@ def _token(named: str) -> Check:
         fix = "Put the cluster's token there, with mode 0600, or unset RAY_AUTH_TOKEN_PATH." if named else _TOKEN
         return Check("token", "problem", f"there is no token at {path}", fix)
     if mode & OTHERS:
-        return Check("token", "problem", f"other users can read {path}", f"Run: chmod 600 {quote(str(path))}")
+        return Check("token", "problem", f"other users can read {path}", f"Run: {closing_command(path)}")
     return Check("token", "ok", f"in {path}, which only its owner can read")
 
 
@@ -186,7 +186,7 @@ def _tls(environment: Mapping[str, str]) -> Check:
         return Check("TLS", "problem", f"{', '.join(missing)} names no file", f"{_SECURE}.")
     if (modes[TLS_KEY] or 0) & OTHERS:
         path = environment[TLS_KEY]
-        return Check("TLS", "problem", f"other users can read the key {path}", f"Run: chmod 600 {quote(path)}")
+        return Check("TLS", "problem", f"other users can read the key {path}", f"Run: {closing_command(Path(path))}")
     return Check("TLS", "ok", "RAY_USE_TLS=1, with certificate, key and authority")
 
 

@@ -42,7 +42,7 @@ class CasesGiven:
     """The cases of a file that can be judged under a rubric; each iteration reads the file from the start.
 
     After an iteration, `left_out` counts invalid rows and cases that lack an input. `run` creates the run, and its
-    rubric is added together with what a command stores: a command that is refused changes nothing.
+    rubric is added together with what a command stores: a command that is refused adds no rubric, job or handout.
     """
 
     def __init__(self, given: Given, stack: ExitStack) -> None:

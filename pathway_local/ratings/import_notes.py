@@ -18,6 +18,7 @@ LEAST_ALIKE = 8
 
 
 def left_out(problems: Sequence[Problem]) -> Iterator[str]:
+    """Yield a note for each line that was left out, up to a limit, and the number of further ones."""
     said = list(dict.fromkeys(map(str, sorted(problems, key=lambda problem: problem.place))))
     yield from (f"left out: {problem}" for problem in said[:SHOWN_LEFT_OUT])
     if len(said) > SHOWN_LEFT_OUT:

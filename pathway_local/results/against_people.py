@@ -6,10 +6,10 @@ from itertools import combinations
 
 import numpy as np
 
-from pathway_local.rater import REPEATS
+from pathway_local.rater import PEOPLE, REPEATS
 from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
 from pathway_local.results.figure_row import FigureRow, figure_rows
-from pathway_local.results.label_design import PEOPLE, design_weights, uneven_strata
+from pathway_local.results.label_design import design_weights, uneven_strata
 from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.families import at_holm_levels

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.rater import ADJUDICATED, Kind
+from pathway_local.rater import PEOPLE
 from pathway_local.results.ratings_matrix import Design, RatingsMatrix
 from pathway_local.statistics.figure import FloatArray, IntArray
 from pathway_local.statistics.prediction_powered import BoolArray
-
-PEOPLE: tuple[Kind, ...] = ("human", ADJUDICATED)
 
 WORKED_ON = 0.5
 """The share of a sample that needs labels made after it was drawn; fewer may be of cases that were picked."""

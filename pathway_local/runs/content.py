@@ -174,7 +174,7 @@ def check_content(db: Database) -> str:
 
 
 def _checks(before: Mapping[str, Value], now: Mapping[str, Value]) -> list[bool]:
-    """Return whether each hash found is the one left before, and if the rows had their sum; entries may lack either."""
+    """Return whether each hash found is the one left before, and whether the rows had their sum, if entries say so."""
     pairs = [(now.get(FOUND), before.get(LEFT)), (now.get(EARLIER_FOUND), before.get(EARLIER_LEFT))]
     return [found == left for found, left in pairs if found and left] + ([now[SUM] is True] if SUM in now else [])
 

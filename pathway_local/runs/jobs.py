@@ -39,7 +39,7 @@ class Job:
     @property
     def judges(self) -> list[tuple[str, str]]:
         """The judges with which it judged: the name and the rubric of each."""
-        return [(each["rater"], each["rubric"]) for each in self.rows("raters")]
+        return [(each["rater"], each["rubric"]) for each in self.rows("raters") if {"rater", "rubric"} <= each.keys()]
 
     @property
     def engines(self) -> list[Mapping[str, Value]]:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 from pathway_local.errors import RunFileError, UsageError
-from pathway_local.rater import raters_named
+from pathway_local.rater import PEOPLE, raters_named
 from pathway_local.runs.audit import now
 from pathway_local.runs.content import LOOKED, PLANNED, recorded_change
 from pathway_local.runs.file_errors import decoding
@@ -34,7 +34,7 @@ _ADD = "INSERT INTO plans (rubric, score, rater, target, facts, looks) VALUES (?
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A look at `count` units: when, in UTC, at which level its interval was, and the hash of the scores it was at.
+    """A look at `count` units: when, in UTC, at which level its interval was, and a hash of the scores that it showed.
 
     An earlier release stored no hash.
     """
@@ -147,11 +147,14 @@ def store_looks(run: RunFile, looks: Mapping[int, tuple[int, float]], command: S
 
 
 def _scores_hash(run: RunFile, plan: StudyPlan) -> str:
-    """Return a hash of the scores that a planned figure is made of: its rater's, and those of people if it has any."""
-    names = [rater.name for _, rater in run.raters() if rater.rubric == plan.rubric]
-    against = plan.target.get("against")
-    people = [] if plan.counted == "questions" else raters_named(against, names) if against else names
-    return sum_of("scores", run.database.stream(_SCORES, plan.rubric, to_json([plan.rater, *people])))
+    """Return a hash of the scores that a planned figure is made of: its rater's, and its labels if it has any."""
+    raters = [rater for _, rater in run.raters() if rater.rubric == plan.rubric]
+    names = [plan.rater]
+    if plan.counted != "questions" and (against := plan.target.get("against")):
+        names += raters_named(against, (rater.name for rater in raters))
+    elif plan.counted != "questions":
+        names += [rater.name for rater in raters if rater.kind in PEOPLE]
+    return sum_of("scores", run.database.stream(_SCORES, plan.rubric, to_json(names)))
 
 
 def merge_plans(run: RunFile, part: RunFile) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from pathway_local.errors import UsageError
-from pathway_local.system.private_file import closing, create, exposed_to
+from pathway_local.system.private_file import closing_command, create, exposed_to
 
 KEY_BYTES = 32
 _NO_KEY = "A key is 64 hex digits. Name a file that does not exist yet to create a key in it."
@@ -27,7 +27,7 @@ class Pseudonyms:
         """Read the key from a file of 64 hex digits. UsageError if it holds no key, or other users can read it."""
         try:
             if others := exposed_to(path):
-                raise UsageError(f"the key in {path} can be read by {others}", f"Run: {closing(path)}")
+                raise UsageError(f"the key in {path} can be read by {others}", f"Run: {closing_command(path)}")
             with path.open("rb") as file:
                 text = file.read(4 * KEY_BYTES).decode("ascii").strip()
             key = bytes.fromhex(text)

@@ -51,8 +51,8 @@ def exposures(files: Iterable[Path]) -> Iterator[tuple[Path, str]]:
             yield path, others
 
 
-def closing(path: Path) -> str:
-    """Return the command by which nobody but the owner can read a file."""
+def closing_command(path: Path) -> str:
+    """Return the command that makes a file readable by its owner alone."""
     return f"chmod 600 {quote(str(path))}"
 
 

@@ -20,7 +20,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.launch import give_up_sockets
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.system.output_file import left_parts
-from pathway_local.system.private_file import closing, exposed_to, replaceable_by
+from pathway_local.system.private_file import closing_command, exposed_to, replaceable_by
 
 RESTORE = "Restore a copy from a backup."
 
@@ -68,7 +68,7 @@ def run_checks(path: Path, judges: Registry) -> Iterator[Check]:
 
 def _permissions(name: str, path: Path) -> Check:
     if others := exposed_to(path):
-        return Check(f"{name}, permissions", "problem", f"{others} can read it", closing(path))
+        return Check(f"{name}, permissions", "problem", f"{others} can read it", closing_command(path))
     return Check(f"{name}, permissions", "ok", "nobody else can read it")
 
 
