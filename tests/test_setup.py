@@ -96,6 +96,32 @@ def test_ray_is_added_once_where_it_is_asked_for(checkout: Path) -> None:
     assert asked.endswith("install --no-deps --no-compile -r requirements/cluster.txt")
 
 
+def test_a_python_that_ray_does_not_suit_is_refused_before_anything_is_installed(checkout: Path) -> None:
+    _program(checkout, "python", 'case "$*" in *"import pip"*) ;; -c*) exit 1 ;; *) echo "$@" >> asked ;; esac')
+    for tool in ("mkdir", "ln"):
+        (checkout / "bin" / tool).symlink_to(str(shutil.which(tool)))
+    _program(
+        checkout, "python3.13", '[ "$1" = -c ] || { mkdir -p .venv/bin; ln -s ../../bin/python .venv/bin/python; }'
+    )
+    refused = _setup(checkout, "--cluster")
+    assert refused.returncode == 1 and "Delete .venv, then run: PYTHON=python3.12" in refused.stderr
+    assert not (checkout / "asked").exists()
+    assert not (checkout / ".venv" / ".complete").exists()
+
+
+@pytest.mark.parametrize("script", ["soak viewer", "bench", "gpu-check"])
+def test_scripts_keep_the_python_path_of_their_user(checkout: Path, script: str) -> None:
+    name, *arguments = script.split()
+    shutil.copy(ROOT / "scripts" / name, checkout / "scripts" / name)
+    _program(checkout, "python", 'echo "$PYTHONPATH" > asked')
+    (checkout / ".venv" / "bin").mkdir(parents=True)
+    (checkout / ".venv" / "bin" / "python").symlink_to(checkout / "bin" / "python")
+    (checkout / "scripts" / "setup").write_text("#!/bin/sh\n")
+    environment = {"PATH": str(checkout / "bin"), "PYTHONPATH": "/elsewhere"}
+    subprocess.run([f"scripts/{name}", *arguments], cwd=checkout, env=environment, check=True, timeout=60)
+    assert (checkout / "asked").read_text() == f"{checkout}/scripts:/elsewhere\n"
+
+
 def test_an_option_that_does_not_exist_is_refused(checkout: Path) -> None:
     done = _setup(checkout, "--cpu")
     assert (done.returncode, done.stderr.strip()) == (2, "usage: scripts/setup [--gpu] [--cluster]")
