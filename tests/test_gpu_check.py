@@ -129,6 +129,21 @@ def test_findings_are_read_as_they_were_saved(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["found.json"]
 
 
+def test_a_figure_that_is_no_number_loses_no_findings(tmp_path: Path) -> None:
+    found = run_part(part("divides", SAVES.replace('": 3', '": float("nan")')), tmp_path)
+    assert found.status == "ok"
+    assert found.findings.words == ["so far so good"]
+    assert "| cases | nan |" in markdown(MACHINE, [found], [], 0.0)
+
+
+@pytest.mark.parametrize("text", ["{", '{"problems": 1}'])
+def test_findings_that_cannot_be_read_are_a_problem_of_their_part(tmp_path: Path, text: str) -> None:
+    saves = f"import os, pathlib\npathlib.Path(os.environ[{FOUND!r}]).write_text({text!r})"
+    found = run_part(part("scribbles", saves), tmp_path)
+    assert found.status == "failed"
+    assert "its findings can't be read" in found.findings.problems[0]
+
+
 def test_a_part_that_hangs_is_ended_at_its_limit_and_the_next_runs(tmp_path: Path) -> None:
     began = time.monotonic()
     hangs = part("hangs", f"{SAVES}\n{LEAVES_ONE}\ntime.sleep(60)", 5.0)
@@ -259,6 +274,15 @@ def test_shown_cases_are_read_from_the_terminal() -> None:
     with Watched([sys.executable, "-c", "import sys; sys.stderr.write('demo 12/20 1.0 cases/s'); input()"]) as watched:
         watched.read_to_end()
     assert watched.shown == 12
+
+
+def test_a_command_that_closed_its_terminal_is_awaited_without_spinning(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    monkeypatch.setattr("gpu_check.watched.below", lambda pid: looks.append(pid) or [])
+    began = time.monotonic()
+    with Watched([sys.executable, "-c", "import os, time; os.close(2); time.sleep(1)"]) as watched:
+        assert watched.read_to_end() == 0
+    assert len(looks) < 10 + 25 * (time.monotonic() - began)
 
 
 def test_every_part_has_its_function() -> None:

@@ -47,7 +47,8 @@ class Findings:
 
 def load_findings(path: Path) -> Findings:
     """Return the findings that a part has saved; empty if it saved none."""
-    return msgspec.json.decode(path.read_bytes(), type=Findings) if path.exists() else Findings()
+    # `json` reads the NaN that it wrote; msgspec's decoder refuses it, and all findings would be lost.
+    return msgspec.convert(json.loads(path.read_bytes()), Findings) if path.exists() else Findings()
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -56,7 +56,7 @@ def run_part(part: Part, logs: Path, limit: float | None = None) -> Outcome:
         code = _run(part.command, folder, found, log, limit)
         try:
             findings = load_findings(found)
-        except msgspec.DecodeError as error:
+        except (ValueError, msgspec.ValidationError) as error:
             findings = Findings([f"its findings can't be read: {error}"])
     status = _status(findings, code, limit)
     lines = [] if status in ("ok", "not run") else log.read_text("utf-8", "replace").splitlines()[-LAST_LINES:]

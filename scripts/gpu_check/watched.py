@@ -71,7 +71,8 @@ class OnTerminal:
         while select.select([self._screen], [], [], max(0.0, until - time.monotonic()))[0]:
             try:
                 self.said = self.said[-4000:] + os.read(self._screen, 65536).decode("utf-8", "replace")
-            except OSError:
+            except OSError:  # the command closed its terminal; without the pause our callers would spin while it lives
+                time.sleep(min(0.05, max(0.0, until - time.monotonic())))
                 return
             self.shown = max([self.shown, *map(int, SHOWN.findall(self.said[-400:]))])
 
