@@ -233,7 +233,12 @@ def test_users_are_told_that_prompts_travel() -> None:
 @pytest.fixture
 def looked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster of three nodes, without a look at it."""
-    found = Found((), Machine((Device("card", 24 * GB, 24 * GB, "GPU-1"),), 12 * GB), (4, 4, 1), "127.0.0.1:7")
+    _look_finds(monkeypatch, (4, 16), (4, 8), (1, 8))
+
+
+def _look_finds(monkeypatch: pytest.MonkeyPatch, *nodes: tuple[int, int]) -> None:
+    """Let a look find these nodes, each with its GPUs and processors."""
+    found = Found((), Machine((Device("card", 24 * GB, 24 * GB, "GPU-1"),), 12 * GB), nodes, "127.0.0.1:7")
     monkeypatch.setattr("pathway_local.engines.cluster.look", lambda address: found)
 
 
@@ -266,9 +271,17 @@ def test_without_a_gpu_each_worker_takes_a_node(monkeypatch: pytest.MonkeyPatch)
 def test_more_workers_than_the_gpus_of_the_nodes_hold_are_refused_at_once(gpus: int, room: int) -> None:
     if room:
         Cluster("auto", room).check_room(gpus)
-    with pytest.raises(UsageError, match="the cluster has 3 nodes with 9 GPUs in all") as raised:
+    with pytest.raises(UsageError, match="the cluster has 3 nodes with 9 GPUs and 32 processors in all") as raised:
         Cluster("auto", room + 1).check_room(gpus)
     assert (f"give --workers {room}" if room else "`ray status`") in raised.value.hint
+
+
+def test_more_workers_than_the_processors_beside_the_gpus_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    _look_finds(monkeypatch, (4, 16), (4, 2))
+    Cluster("auto", 6).check_room(1)
+    with pytest.raises(UsageError, match="2 nodes with 8 GPUs and 18 processors in all") as raised:
+        Cluster("auto", 7).check_room(1)
+    assert raised.value.hint == "Each takes 1 GPU and one processor of a node, so give --workers 6."
 
 
 def test_a_worker_without_a_gpu_asks_for_a_whole_node() -> None:

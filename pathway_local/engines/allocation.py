@@ -90,7 +90,7 @@ class Engines:
     ) -> LoadPlan:
         """Return one plan for all engines, which fits the smallest part of the machine; see `EngineKind.load_plan`.
 
-        `steps` gives the decoding steps of each engine if there are so many engines.
+        `steps` takes the number of engines and returns the decoding steps of each.
         """
         parts = self.parts(judge, machine, options)
         decoding = steps(len(parts))

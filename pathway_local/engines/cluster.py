@@ -92,15 +92,20 @@ class Cluster:
         return replace(machine, free_memory=machine.free_memory // on_one_node)
 
     def check_room(self, gpus: int) -> None:
-        """Raise UsageError if the cluster is too small for its workers, each with so many GPUs; with 0, each on a node.
+        """Raise UsageError if the cluster is too small for its workers.
+
+        Each takes `gpus` GPUs and a processor of a node; with 0 GPUs, each takes a whole node.
 
         Without this, Ray would wait for further nodes.
         """
         nodes = self.found.nodes
-        room = sum(there // gpus for there in nodes) if gpus else len(nodes)
+        room = sum(min(there // gpus, processors) for there, processors in nodes) if gpus else len(nodes)
         if self.workers > room:
-            has = f"{len(nodes)} node{'s' * (len(nodes) != 1)}" + (f" with {sum(nodes)} GPUs in all" if gpus else "")
-            takes = f"Each takes {gpus} GPU{'s' * (gpus > 1)} of a node" if gpus else "Each takes a whole node"
+            has = f"{len(nodes)} node{'s' * (len(nodes) != 1)}"
+            takes = "Each takes a whole node"
+            if gpus:
+                has += f" with {sum(gpu for gpu, _ in nodes)} GPUs and {sum(cpu for _, cpu in nodes)} processors in all"
+                takes = f"Each takes {gpus} GPU{'s' * (gpus > 1)} and one processor of a node"
             fits = f"so give --workers {room}" if room else "and `ray status` shows what the nodes have"
             raise UsageError(f"--workers {self.workers}: the cluster has {has}", f"{takes}, {fits}.")
 

@@ -79,8 +79,8 @@ class Relay:
         found.append(folder_check(own_node()[0]))
         nodes = taking_workers(ray.nodes())
         if place.look:
-            gpus = tuple(int(node.get("GPU", 0)) for node in nodes)
-            self.say(Found(*self._looked(found, nodes), gpus, address))
+            sizes = tuple((int(node.get("GPU", 0)), int(node["CPU"])) for node in nodes)
+            self.say(Found(*self._looked(found, nodes), sizes, address))
             return 0
         refuse_problems(place.address, found)
         room = {"num_cpus": processors(place.gpus, nodes), "num_gpus": place.gpus, "scheduling_strategy": "SPREAD"}

@@ -43,12 +43,12 @@ class Place(Struct, frozen=True, tag=True):
 class Found(Struct, frozen=True, tag=True):
     """From a relay that only looks: a worker's machine, unless a check found a problem.
 
-    `nodes` has the number of GPUs of each node that takes workers; `address` is the cluster's as HOST:PORT.
+    `nodes` has the GPUs and the processors of each node that takes workers; `address` is the cluster's as HOST:PORT.
     """
 
     checks: tuple[Check, ...]
     machine: Machine | None = None
-    nodes: tuple[int, ...] = ()
+    nodes: tuple[tuple[int, int], ...] = ()
     address: str = ""
 
 
@@ -130,7 +130,7 @@ def frame(message: ToEngine | FromEngine) -> bytes:
 
 
 def write_whole(descriptor: int, piece: bytes) -> None:
-    """Write all bytes to a pipe, as the reader takes them."""
+    """Write all bytes to a pipe; wait while it is full."""
     rest = memoryview(piece)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
