@@ -20,6 +20,7 @@ from pathway_local.case import Case
 from pathway_local.ratings.samples import draw
 from pathway_local.results.against_people import MEAN_OF_OTHERS
 from pathway_local.results.panel import make_panel
+from pathway_local.results.sampled_labels import _unlike
 from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import COEFFICIENTS
@@ -181,6 +182,19 @@ def test_special_levels_are_apart(run: Run, small: RunFile) -> None:
     four = {"both": 0, "first_only": 0, "second_only": 1, "neither": 3}
     assert found["confusion"][0]["special"] == four
     assert (found["levels"], found["special"]) == ([1, 2, 4, 5], [3])
+
+
+def test_labels_that_the_judge_tells_apart_from_missing_ones_are_doubted() -> None:
+    missing = np.arange(40) < 20
+    high = np.where(missing, 5.0, 3.0)
+    [clear] = _unlike(high, ~missing, missing)
+    assert "2.00 points higher than the others, so" in clear
+    almost = high.copy()
+    almost[0] = 4
+    [told] = _unlike(almost, ~missing, missing)
+    assert "1.95 points higher than the others (95% interval of the difference: 1.85 to 2.05), so" in told
+    assert not _unlike(np.full(40, 3.0), ~missing, missing)
+    assert not _unlike(high, ~missing, missing & (np.arange(40) == 0)), "one case says nothing"
 
 
 def test_half_points_count_where_a_figure_needs_no_levels(run: Run, tmp_path: Path) -> None:

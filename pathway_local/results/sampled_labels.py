@@ -10,7 +10,7 @@ from pathway_local.results.label_design import own_design
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.runs.study_plans import CLUSTER
 from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
-from pathway_local.statistics.figure import FloatArray, IntArray, Undefined
+from pathway_local.statistics.figure import FloatArray, IntArray, Interval, Undefined
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import LEVEL, difference_effect
 from pathway_local.statistics.prediction_powered import Survey, Target, corrected_mean
@@ -153,14 +153,22 @@ def _noise(scores: FloatArray) -> float:
 
 
 def _unlike(judge: FloatArray, given: NDArray[np.bool_], missing: NDArray[np.bool_]) -> list[str]:
-    """A warning if the judge scores drawn cases without a label higher or lower than those with one."""
+    """A warning if the judge scores drawn cases without a label higher or lower than those with one.
+
+    The difference has no interval if scores do not vary on either side, or if one side has a single case.
+    """
     used = (missing | given) & np.isfinite(judge)
-    effect = difference_effect(judge[used], missing[used])
-    apart, found = effect.value, effect.estimate().interval
-    if apart is None or isinstance(found, Undefined) or found.low <= 0 <= found.high:
+    without = missing[used]
+    effect = difference_effect(judge[used], without)
+    apart, found = effect.value or 0.0, effect.estimate().interval
+    if isinstance(found, Interval):
+        clear = not found.low <= 0 <= found.high
+        reach = f" (95% interval of the difference: {found.low:.2f} to {found.high:.2f})"
+    else:
+        clear, reach = min(int(without.sum()), int((~without).sum())) > 1 and abs(apart) >= 0.005, ""
+    if not clear:
         return []
     return [
         f"the judge scores the drawn cases without a label {abs(apart):.2f} points "
-        f"{'higher' if apart > 0 else 'lower'} than the others (95% interval of the difference: {found.low:.2f} to "
-        f"{found.high:.2f}), so the labels may not stand for all cases"
+        f"{'higher' if apart > 0 else 'lower'} than the others{reach}, so the labels may not stand for all cases"
     ]
