@@ -7,7 +7,15 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from pathway_local.statistics.figure import Interval, Undefined
-from pathway_local.statistics.intervals import log_odds_interval, mean, standard_error, standing, tailed_freedom, wilson
+from pathway_local.statistics.intervals import (
+    difference_effect,
+    log_odds_interval,
+    mean,
+    standard_error,
+    standing,
+    tailed_freedom,
+    wilson,
+)
 
 
 def test_the_plain_mean_has_students_interval() -> None:
@@ -85,6 +93,18 @@ def test_means_without_an_interval_say_why() -> None:
     assert mean(np.array([4.0, 2, 4, 2]), np.array([1, 1, 2, 2])).interval == Undefined(
         "every cluster has the same mean"
     )
+
+
+def test_differences_without_an_interval_say_why() -> None:
+    side, pairs = np.array([True, True, False, False]), np.array([1, 2, 1, 2])
+
+    def missing(*scores: float, clusters: np.ndarray | None = None) -> str:
+        return difference_effect(np.array(scores), side, clusters).missing
+
+    assert missing(5, 5, 5, 5) == "every score is 5"
+    assert missing(5, 5, 1, 1) == "every score of a side is the same"
+    assert missing(5, 3, 4, 2, clusters=pairs) == "the difference does not vary between clusters"
+    assert not missing(5, 3, 4, 1, clusters=pairs)
 
 
 @pytest.mark.parametrize(("successes", "cases"), [(0, 10), (1, 7), (35, 40), (40, 40)])

@@ -209,8 +209,11 @@ def difference_effect(
     if not freedom:
         return Effect(value, missing="one side of the comparison has only one cluster")
     if error <= 1e-12:
-        same = f"every {each} is {scores[0]:g}" if np.ptp(scores) == 0 else "every cluster has the same mean"
-        return Effect(value, missing=same)
+        if np.ptp(scores) == 0:
+            return Effect(value, missing=f"every {each} is {scores[0]:g}")
+        if np.ptp(own) == np.ptp(rest) == 0:
+            return Effect(value, missing=f"every {each} of a side is the same")
+        return Effect(value, missing="the difference does not vary between clusters")
     return Effect(value, error, freedom, int(codes.max()) + 1)
 
 
