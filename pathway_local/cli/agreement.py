@@ -9,6 +9,7 @@ from pathway_local.cli.terminal import check_finite, check_new, data
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.results.agreement import agreement as find
 from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
+from pathway_local.results.kept_column import kept_column
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.summary import labels_of
 from pathway_local.results.views.agreement import agreement_in_short, agreement_view
@@ -44,7 +45,8 @@ def agreement(
         str,
         option(
             "COLUMN",
-            "Show how raters' errors move over dates, batches or versions; `import`: over each one's imports.",
+            "Show how raters' errors move over dates, batches or versions, or `import` for the order of "
+            "each person's imports.",
             CASES,
         ),
     ] = "",
@@ -78,6 +80,8 @@ def agreement(
     again = tuple(_first_and_second(named) for named in twice)
     with RunFile.read(run) as read:
         rubrics = rubrics_with(read, rubric, [*rater, *([against] if against else [])])
+        if drift == IMPORT:
+            _check_no_column(read, IMPORT)
         over = "" if drift == IMPORT else drift
         cluster, by, level_column, over = kept_columns(read, cluster, by, level_column, over)
         drift = over or drift
@@ -89,6 +93,19 @@ def agreement(
     write_and_show(run, found, (view.remarks for view in views), views, labels, out, force=force, as_json=as_json)
     if not (full or as_json):
         data.say("--full shows every figure, and how to read it.")
+
+
+def _check_no_column(run: RunFile, word: str) -> None:
+    """Check that the run keeps no column called as the word of `--drift`. Raises UsageError."""
+    try:
+        column, _ = kept_column(run, word)
+    except UsageError:  # no such column, or an input, over whose values there is no drift
+        return
+    raise UsageError(
+        f"--drift {word} could mean the run's column {column} or the order of each person's imports",
+        "If you mean the column, rename it in the cases file, store it with `pathway-local runs keep RUN --cases FILE "
+        "--column NAME`, and name that.",
+    )
 
 
 def _level(given: str) -> tuple[GroupLevel | Literal["case"], str]:
