@@ -1,14 +1,16 @@
 """`agreement --drift`, `--twice` and `--level` on a run in which one person grows stricter and rates twice."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from agreement_run import HELPFUL
-from rated_run import add, said
+from rated_run import add, cases, judged_run, said
+from typed_here import typing_in
 
 from pathway_local.case import Case
-from pathway_local.cli.agreement import _first_and_second, _level
+from pathway_local.cli.agreement import _check_no_column, _first_and_second, _level
 from pathway_local.errors import UsageError
 from pathway_local.results.agreement import ScoreAgreement, agreement
 from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
@@ -48,7 +50,8 @@ def found(run: RunFile, plan: AgreementPlan) -> ScoreAgreement:
 
 
 def test_drift_repeats_and_levels_are_shown(run: RunFile) -> None:
-    plan = AgreementPlan(drift="version", twice=(("ann", "ann-again"),), level="document", level_column="topic")
+    again = (("ann", "ann-again"),)
+    plan = AgreementPlan(drift="version", by="version", twice=again, level="document", level_column="topic")
     score = found(run, plan)
     assert [rater.name for rater in score.raters] == ["judge", "ann", "bob"], "the repeats are no further person"
     moved = {each.rater: each.change for each in score.people.drift}
@@ -66,7 +69,8 @@ def test_drift_repeats_and_levels_are_shown(run: RunFile) -> None:
     assert any(title.startswith("drift: errors at the last version") for title in titles)
     uneven = agreement_view(replace(score, people=replace(score.people, unweighted=True)))
     told = [table.title for table in uneven.tables if table.title not in titles]
-    assert [title.partition(":")[0] for title in told] == ["severity", "drift"]
+    begun = ("severity:", "drift:", "errors against people by version", "for comparison, errors of each person")
+    assert len(told) == len(begun) and all(map(str.startswith, told, begun))
     assert all(title.endswith("each case counts once") for title in told)
     named = {row.table for row in score.rows()}
     assert {"twice", "drift", "document level"} <= named
@@ -96,6 +100,15 @@ def test_a_person_s_second_ratings_are_no_further_person_of_a_named_group(run: R
     for each in (plan, group):
         people = found(run, each).people
         assert "ann-again" not in {row.first for row in people.rows()} | {row.second for row in people.rows()}
+
+
+def test_a_column_called_import_is_not_taken_for_imports(
+    run: RunFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged_run(tmp_path / "a.run", rows=cases(**{"import": "first"})).close()
+    _check_no_column(run, IMPORT)
+    refused = typing_in(tmp_path, monkeypatch, capsys)("agreement", "a.run", "--drift", "import")
+    assert refused.code == 2 and "the run's column import or the order of each person's imports" in refused.words
 
 
 def test_numbers_in_names_are_ordered_as_numbers(run: RunFile) -> None:

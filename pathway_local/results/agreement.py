@@ -190,8 +190,8 @@ def _without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[str]]:
     for column in dict.fromkeys(uneven_strata(matrix)):
         said.append(
             f"the sample has more cases of some values of {column} than by their share: figures of pairs and sets "
-            "weigh by the share, and so do the human benchmark and comparisons of judges; matrices, correlations by "
-            "system or document, severity, drift and groups count each case once"
+            "weigh by the share if their labels come from one sample, and so do the human benchmark and comparisons of "
+            "judges; matrices, correlations by system or document, severity, drift and groups count each case once"
         )
     return replace(matrix, given=given, raters=tuple(raters)), said
 

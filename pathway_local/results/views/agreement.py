@@ -258,7 +258,7 @@ def _contrast(found: Contrast, cells: Cells) -> tuple[str, ...]:
 def _groups(people: AgainstPeople, by: str, cells: Cells) -> Iterator[TableView]:
     for title, persons in (
         (f"errors against {people.reference} by {by}, intervals for all groups at once (Holm){_once(people)}", False),
-        (f"for comparison, errors of each person against the {MEAN_OF_OTHERS}", True),
+        (f"for comparison, errors of each person against the {MEAN_OF_OTHERS}{_once(people)}", True),
     ):
         rows = tuple(
             (each.rater, visible(name), f"{group.cases:,}", *(cells.cell(figure) for figure in _figures(group)))
