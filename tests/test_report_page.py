@@ -123,7 +123,8 @@ def test_a_report_names_the_seal_of_each_engine_of_a_job(run: Run, tmp_path: Pat
         engine = {"judge": "one", "seal": "filter"}
         job = made.jobs.begin(["judge"], {"engine": {**engine, "seal": "namespace"}, EARLIER_ENGINES: [engine]})
         made.jobs.end(job, "done", {})
-    assert "filter, namespace" in reported(run).said
+    found = reported(run).said
+    assert "filter, namespace" in found and "judge one; seal filter" in found and "{" not in found
 
 
 def test_several_people_need_a_name_for_the_correction(run: Run, tmp_path: Path) -> None:

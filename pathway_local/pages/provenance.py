@@ -51,6 +51,8 @@ def _flat(facts: Mapping[str, Value]) -> Mapping[str, Value]:
 
 
 def _worded(value: Value) -> str:
+    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        return " | ".join(map(_worded, value))
     if isinstance(value, dict):
         return visible("; ".join(f"{name} {_worded(each)}" for name, each in value.items() if each not in ({}, [], "")))
     return visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
