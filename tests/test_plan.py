@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agreement_run import answers_run
+from agreement_run import HELPFUL, answered, answers_run
+from rated_run import add, cases, judged_run, said
 from typed_here import Run, Said, typing_in
 
 from pathway_local.errors import ContentChanged
@@ -17,7 +18,7 @@ from pathway_local.runs.content import check_content
 from pathway_local.runs.purge import purge
 from pathway_local.runs.removal import remove_rater
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.study_plans import Look, StudyPlan, study_plans
+from pathway_local.runs.study_plans import Look, StudyPlan, _scores_hash, study_plans
 
 BOTS = ("--between", "chatbot=v1,v2", "--pair-by", "question_id")
 MEAN = ("--against", "committee", "--half-width", "0.1")
@@ -162,7 +163,17 @@ def test_without_labels_the_judge_s_spread_serves(run: Run, tmp_path: Path) -> N
     assert found["now"] == 0 and found["planned"] > known["planned"]
     words = ok(run("plan", "a.run", *BOTS, "--half-width", "0.01", "--labels"))
     assert "even labels of all" in words and "Nothing is planned: an interval of 0.01 points" in words
+    assert "can't be reached. Name more points, or judge more cases." in words
     assert len(plans_of(tmp_path / "a.run")) == 2, "what can't be reached is not planned"
+
+
+@pytest.mark.parametrize("labels", [(), ("--labels",)])
+def test_without_enough_cases_plan_asks_for_more(labels: tuple[str, ...], run: Run, tmp_path: Path) -> None:
+    rows = [*cases(bot="v1"), *cases(ids=[f"t-{n}" for n in range(4)], bot="v2")]
+    judged_run(tmp_path / "few.run", rows=rows).close()
+    words = ok(run("plan", "few.run", "--between", "bot=v1,v2", "--detect", "0.5", *labels))
+    why = "Nothing is planned, because under 10 cases of one side got a score. Judge more cases, or name another"
+    assert why in words and "can't be reached" not in words and "--min-group" not in words
 
 
 @pytest.mark.parametrize(
@@ -222,6 +233,19 @@ def test_looks_of_two_copies_at_equal_counts_are_one_only_at_the_same_scores(run
     for parts in (("a.run", "other.run"), ("other.run", "a.run")):
         refused = run("runs", "merge", *parts, "--out", "no.run")
         assert refused.code == 4 and "with 40 labels in " in refused.err and not (tmp_path / "no.run").exists()
+
+
+def test_a_look_at_labels_is_known_by_the_labels_that_it_showed(run: Run, tmp_path: Path) -> None:
+    ok(run("plan", "a.run", *BOTS, "--rater", "demo", "--labels", "--margin", "0.5"))
+    [plan] = plans_of(tmp_path / "a.run")
+    assert plan.counted == "labels"
+    with RunFile.open(tmp_path / "a.run") as opened:
+        rows = answered()[0][:1]
+        shown = _scores_hash(opened, plan)
+        add(opened, "another judge", said(5, ids=[rows[0].id]), HELPFUL, rows=rows)
+        assert _scores_hash(opened, plan) == shown
+        add(opened, "zoe", said(5, ids=[rows[0].id]), HELPFUL, "human", rows)
+        assert _scores_hash(opened, plan) != shown
 
 
 def test_plans_are_covered_merged_and_removed(run: Run, tmp_path: Path) -> None:

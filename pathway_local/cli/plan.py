@@ -20,7 +20,7 @@ from pathway_local.runs.study_plans import store_plans, study_plans
 from pathway_local.statistics.needed import Aim, Goal
 from pathway_local.statistics.prediction_powered import Target
 
-AIM = "Aim: one of the first three"
+AIM = "Aim (give one of the first three)"
 
 app = App()
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from pathway_local.errors import UsageError
 from pathway_local.results.calibration import calibrate
-from pathway_local.results.comparison import Comparison, ComparisonPlan, PairedComparison, compare
+from pathway_local.results.comparison import Comparison, ComparisonPlan, compare
 from pathway_local.results.corrected_comparison import CorrectedComparison
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.sampled_labels import CalibrationPlan
@@ -91,10 +91,15 @@ def _with_plans(drafts: Sequence[Planned], target: Mapping[str, str], goal: Goal
     return found
 
 
+def _reason(found: Undefined) -> Undefined:
+    """The reason of a comparison without the option of `compare` that it names: `plan` has none."""
+    return Undefined(found.reason.removesuffix(" (--min-group)"))
+
+
 def _spread(found: Comparison) -> tuple[Spread | Undefined, str]:
     """How the variance of a rater's own difference falls with questions, or with their clusters."""
     if isinstance(found.found, Undefined):
-        return found.found, ""
+        return _reason(found.found), ""
     effect = found.found.effect
     if effect.missing:
         return Undefined(effect.missing), ""
@@ -103,8 +108,8 @@ def _spread(found: Comparison) -> tuple[Spread | Undefined, str]:
 
 def _labels_spread(found: Comparison) -> tuple[Spread | Undefined, str]:
     """How the variance of the difference by people falls with labels."""
-    if not isinstance(found.found, PairedComparison):
-        return found.found, ""
+    if isinstance(found.found, Undefined):
+        return _reason(found.found), ""
     corrected = found.corrected
     count = 0
     if isinstance(corrected, CorrectedComparison):

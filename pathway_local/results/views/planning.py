@@ -8,7 +8,7 @@ from pathway_local.results.views.cells import Cells
 from pathway_local.results.views.view import Remarks, TableView, View
 from pathway_local.runs.study_plans import CLUSTER, StudyPlan
 from pathway_local.statistics.figure import Estimate, Undefined
-from pathway_local.statistics.needed import Aim
+from pathway_local.statistics.needed import Aim, Spread
 from pathway_local.statistics.sequential import planned_counts
 from pathway_local.system.visible import visible
 
@@ -35,7 +35,7 @@ def planning_view(found: Sequence[Planned], aim: Aim, points: float) -> View:
     rows = tuple(_row(each, cells) for each in found)
     plans = [each.plan for each in found if each.plan]
     what = AIMS[aim].format(points=points)
-    said = [f"Planned for {what}." if plans else f"Nothing is planned: {what} can't be reached."]
+    said = [f"Planned for {what}." if plans else _why_nothing(found, what)]
     notes = []
     if plans:
         said += _course(plans[0])
@@ -53,6 +53,16 @@ def planning_view(found: Sequence[Planned], aim: Aim, points: float) -> View:
             notes.append(f"The {plans[0].began:,} {units(plans[0])} that are there count as the first look.")
     table = TableView("", HEADS, rows, 3)
     return View((table,), Remarks(tuple(said), tuple(notes)), cells.footnotes())
+
+
+def _why_nothing(found: Sequence[Planned], what: str) -> str:
+    """Say why no figure has a plan, and what to do: none can reach the aim, or nothing shows how they vary."""
+    spreads = [each.spread for each in found if isinstance(each.spread, Spread)]
+    if spreads:
+        more = ", or judge more cases" if any(spread.most is not None for spread in spreads) else ""
+        return f"Nothing is planned: {what} can't be reached. Name more points{more}."
+    reasons = dict.fromkeys(each.spread.reason for each in found if isinstance(each.spread, Undefined))
+    return f"Nothing is planned, because {'; '.join(reasons)}. Judge more cases, or name another rubric or judge."
 
 
 def _row(each: Planned, cells: Cells) -> tuple[str, ...]:
