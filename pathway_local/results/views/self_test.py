@@ -18,8 +18,7 @@ ENOUGH = 10
 RESULTS: dict[Result, str] = {
     "passed": "passed: enough cases pass, and for what should stay the same the mean does, beyond chance",
     "failed": "failed: too few cases pass, or the mean moved, beyond chance",
-    "not shown": "not shown: the cases do not show it either way; more of them (--n) may, but `alone` uses "
-    f"{ALONE_AT_MOST} at most",
+    "not shown": "not shown: the cases do not show it either way; more of them (--n) may",
     "no cases": "no cases: no case could be used",
 }
 
@@ -133,8 +132,12 @@ def _left_out(found: SelfTest) -> Iterator[str]:
 
 
 def _results(found: SelfTest) -> str:
-    seen = dict.fromkeys(each.result for judge in found.judges for each in judge.results)
-    return " ".join(f"{text[0].upper()}{text[1:]}." for result, text in RESULTS.items() if result in seen)
+    every = [each for judge in found.judges for each in judge.results]
+    seen = {each.result for each in every}
+    few = any(each.probe.name == "alone" for each in every)
+    more = {"not shown": f", but `alone` uses {ALONE_AT_MOST} at most"} if few else {}
+    texts = (f"{text}{more.get(result, '')}." for result, text in RESULTS.items() if result in seen)
+    return " ".join(f"{text[0].upper()}{text[1:]}" for text in texts)
 
 
 def _readings(found: SelfTest) -> dict[str, str]:
