@@ -28,10 +28,13 @@ from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.system.shipped import packaged_folder
 
 WEIGHTS = packaged_folder("demo/weights")
-SHARES = {"pathway-answer": 0.25, "groundedness": 0.2, "contextual-relevance": 0.25, "gold-answer": 0.3}
+SHARES = {"pathway-answer": 0.2, "groundedness": 0.27, "contextual-relevance": 0.26, "gold-answer": 0.27}
 EASY, FULL = (0.8, 0.2, 0.0), (0.35, 0.4, 0.25)
 POOL = 8
 """Batches drawn together, so that each holds cases of similar length."""
+
+EVALUATED_EVERY = 500
+"""Steps between two evaluations: one takes as long as some fifty steps."""
 
 PROMPT_WEIGHT = 0.1
 SCORE_WEIGHT = 5.0
@@ -247,7 +250,7 @@ def train(trainer: Trainer, minutes: float, total_minutes: float) -> bool:
             print(f"step {trainer.done}/{trainer.schedule.steps} loss {loss:.3f} {pace:.2f} s/step", flush=True)
         if trainer.done % 20 == 0:
             trainer.save()
-        if trainer.done % 200 == 0:
+        if trainer.done % EVALUATED_EVERY == 0:
             print(f"step {trainer.done} held out: {trainer.evaluate()}", flush=True)
             last = time.monotonic()
         if now - began > 60 * minutes or trainer.seconds > 60 * total_minutes:
