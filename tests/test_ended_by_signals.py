@@ -96,8 +96,8 @@ def test_a_batch_file_that_is_ended_half_written_is_removed(desk: Desk, number: 
         "models.yaml",
         "small.prompty",
     ]
-    desk.typed(*EXPORT, "--out", "req.jsonl")
-    assert _left(desk) == ["req.jsonl"]
+    desk.typed(*EXPORT, *RUBRIC, "--out", "req.jsonl")
+    assert _left(desk) == ["req.jsonl"], "the same command again"
 
 
 def test_a_rating_sheet_that_is_ended_half_written_is_removed(desk: Desk) -> None:

@@ -90,7 +90,7 @@ def test_judged_cases_say_how_a_run_knows_its_cases_before_sampled_ones_do(tmp_p
         for run in (judged, sampled):
             store_sample(run, run.jobs.begin(["sample"], {}), Sample(0, "tiny", 1, "", 1, 1), by_row)
     with RunFile.read(tmp_path / "judged.run") as judged, RunFile.read(tmp_path / "sampled.run") as sampled:
-        assert (judged.numbered, sampled.numbered) == (False, True)
+        assert (judged.cases.numbered, sampled.cases.numbered) == (False, True)
 
 
 def test_small_strata_get_as_many_as_asked_for() -> None:
