@@ -60,6 +60,13 @@ def test_a_limit_on_memory_under_which_libraries_would_hang_is_told(trial: Trial
     assert "ulimit -v unlimited" in said
 
 
+def test_an_interrupt_while_a_module_makes_a_class_is_no_bug_of_ours() -> None:
+    code = "from pathway_local.cli import command_line\nclass Field:\n def __set_name__(*_): raise KeyboardInterrupt\n"
+    code += "def app(**_): type('Made', (), {'field': Field()})\ncommand_line.app = app\ncommand_line.run()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 @pytest.mark.parametrize("error", ["MemoryError()", 'RuntimeError("can\'t start new thread")'])
 def test_memory_that_runs_out_is_no_bug_of_ours(error: str) -> None:
     code = f"from pathway_local.cli import command_line\ndef app(**_): raise {error}\ncommand_line.app = app\n"

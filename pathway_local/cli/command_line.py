@@ -116,6 +116,8 @@ def run() -> None:
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except Exception as error:  # noqa: BLE001  any exception's message may quote a case
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            sys.exit(INTERRUPTED)  # Python 3.11 wraps an interrupt in RuntimeError if a class was being made
         if isinstance(error, MemoryError) or str(error) == "can't start new thread":
             hint = "Stop other programs, or raise this shell's limits (ulimit -v, ulimit -u)."
             complain(OutOfMemory("memory ran out, or this user may start no more threads", hint))
