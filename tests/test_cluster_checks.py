@@ -1,4 +1,4 @@
-"""What is checked before a case travels to a Ray cluster: network, token, folders, room and workers."""
+"""Checks before a case travels to a Ray cluster: network, token, folders, room and workers."""
 
 import os
 import signal

@@ -24,7 +24,7 @@ ANY = {
 """Objects whose keys are names of the run's own, by the end of their path."""
 
 FIGURES = {"agreement": "figures.", "calibrate": "figures.", "compare": ""}
-"""Where commands print the keys of a figure."""
+"""The place at which each command prints the keys of a figure."""
 
 MAY_BE_EMPTY = {"first", "failures", "failed", "marks", "sample", "figures", "raters"}
 """An empty object or list is a leaf itself."""

@@ -167,7 +167,7 @@ def unmet(source: Source, outputs: Mapping[str, Any], inputs: Sequence[str]) -> 
 
 
 class _Written:
-    """What a judge writes under an `outputs:` block: names and texts in lower case, scores and other numbers."""
+    """The contents of a reply under an `outputs:` block: names and texts in lower case, scores and other numbers."""
 
     def __init__(self, outputs: Mapping[str, Any], inputs: Sequence[str]) -> None:
         fields: dict[str, Field] = dict(outputs["fields"])

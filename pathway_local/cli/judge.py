@@ -232,8 +232,9 @@ def watched(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
         return _heeded(plan, work)
     except ColumnsError as error:
         assert isinstance(plan.cases, Path)
+        registry = load_registry(plan.registry)
         for name in plan.judges:
-            load_registry(plan.registry).get(name)  # a misspelled one would waste the person's answers
+            registry.get(name)  # a misspelled one would waste the person's answers
         chosen = ask_columns(plan.cases, plan.encoding, error)
     return _heeded(replace(plan, mapping={**plan.mapping, **chosen}), work)
 

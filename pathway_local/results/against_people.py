@@ -190,7 +190,7 @@ class _Test:
 
     @property
     def name(self) -> str:
-        """What the reference is called."""
+        """The reference's name."""
         if self.plan.against or len(self.reference) != 1:
             return self.plan.against or "people"
         return self._names(self.reference)[0]

@@ -21,7 +21,7 @@ _RATED = "SELECT DISTINCT COALESCE(job_id, 0), name FROM outcomes JOIN raters ON
 
 @dataclass(frozen=True, slots=True)
 class Removals:
-    """What was removed from the run at `path`, and what it holds.
+    """The removals from the run at `path`, and its raters by job.
 
     `raters` has the names in each removal of raters, by the hash of its entry in the audit trail, and `purges` the
     hashes of purges of texts: a copy of a run shares the entries from before it was copied. `undone` are jobs whose
